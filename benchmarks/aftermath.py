@@ -14,8 +14,8 @@ from pathlib import Path
 
 from benchmarks.parts import marked
 from workbench.events.events import CaseFinished, Noticed, RunFinished
+from workbench.store.database.database import run_path
 from workbench.store.history.run_names import run_ids
-from workbench.store.history.state_dir import run_path
 from workbench.store.history.stored_events import is_reading_problem, read_run
 
 VARIABLE = "AGENT_WORKBENCH_FORCE_MARK"

@@ -19,7 +19,7 @@ from workbench.criteria.first_cause import case_cause
 from workbench.criteria.registry import score
 from workbench.events.events import MetricResult
 from workbench.files.criteria import Criterion
-from workbench.store.cause import Cause, make_cause
+from workbench.store.reasons import Cause, make_cause
 from workbench.store.store import Store
 from workbench.ui.screen.overview_contents import Figures
 from workbench.ui.tree.query import arrange, parse_query

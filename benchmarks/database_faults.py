@@ -51,15 +51,14 @@ from workbench.events.events import CaseFinished, CaseRef, Event, Noticed, Plann
 from workbench.files.run_options import UsageFaultError
 from workbench.results.compare import compare
 from workbench.run.resuming import read_results
-from workbench.store.database.database import close_databases, database
-from workbench.store.database.schema import PAGE_SIZE
+from workbench.store.database.database import close_databases, database, run_path
+from workbench.store.database.opening import PAGE_SIZE
 from workbench.store.history.latest import latest_runs
-from workbench.store.history.reading import open_run
+from workbench.store.history.reading import load_summary, open_run
+from workbench.store.history.run_list import list_runs
 from workbench.store.history.run_names import run_ids
 from workbench.store.history.run_writer import RunWriter
-from workbench.store.history.state_dir import run_path
 from workbench.store.history.stored_events import is_reading_problem, read_run
-from workbench.store.history.stored_runs import list_runs, load_summary
 
 _CASES = 20
 _LONGEST = 120.0

@@ -16,8 +16,8 @@ from pathlib import Path
 from benchmarks import figures
 from workbench.events.events import CaseRef, MetricResult, PlannedCase, Usage
 from workbench.results.overview import overview_document
-from workbench.store.cause import make_cause
 from workbench.store.execution import Execution, short_score
+from workbench.store.reasons import make_cause
 from workbench.store.store import RunSummary
 from workbench.ui.screen.overview_contents import Contents
 from workbench.ui.session.session import Session

@@ -25,8 +25,8 @@ from typing import Any
 
 from benchmarks.scripted_desk import Call, DeskServer, make_project
 from workbench.run.resuming import read_results, stored_answers
+from workbench.store.database.database import run_path
 from workbench.store.history.run_names import run_ids
-from workbench.store.history.state_dir import run_path
 
 ON_ITS_WAY = 0.02
 """Seconds before the kill in which an answer is taken to be on its way still."""

@@ -6,9 +6,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from workbench.store.database.schema import EVENT_BITS
+from workbench.store.database.database import run_path
+from workbench.store.database.opening import EVENT_BITS
 from workbench.store.history.run_names import run_ids
-from workbench.store.history.state_dir import run_path
 
 
 def sql(state: Path, statement: str, values: Sequence[Any] = ()) -> list[Any]:

@@ -20,10 +20,10 @@ from workbench.results.plain_lines import case_line
 from workbench.results.title import notes
 from workbench.store.details import read_details, read_records
 from workbench.store.execution import CaseRecord
-from workbench.store.history.reading import read_run_events
+from workbench.store.history.reading import load_summary, read_run_events
+from workbench.store.history.run_list import list_all_runs
 from workbench.store.history.run_writer import RunWriter
-from workbench.store.history.stored_report import read_report
-from workbench.store.history.stored_runs import list_all_runs, load_summary
+from workbench.store.history.stored_events import read_report
 from workbench.store.store import Store
 from workbench.ui.session.run_labels import flags
 

@@ -14,7 +14,7 @@ from tests.cli.stores import ANSWER_PASSED, CRASH, FAILED, PASSED, TRAJECTORY_FA
 from workbench.events.event_json import as_line
 from workbench.events.events import Event, PlannedCase, RunFinished, RunStarted
 from workbench.store.database.database import database
-from workbench.store.database.schema import TABLES
+from workbench.store.database.opening import TABLES
 from workbench.store.history.run_writer import RunWriter
 
 PAGE = (Path(__file__).parents[2] / "docs/run-storage.md").read_text("utf-8")

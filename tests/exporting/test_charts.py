@@ -9,7 +9,7 @@ from workbench.exporting.case_table import distribution, most_expensive, most_to
 from workbench.results.costs import Costs
 from workbench.results.tally import scores
 from workbench.store.execution import CaseRecord
-from workbench.store.history.pass_rates import RunRate, Trend
+from workbench.store.history.run_list import RunRate, Trend
 
 
 def record(name: str, seconds: float = 1.0, tokens: int = 10) -> CaseRecord:

@@ -23,7 +23,7 @@ from workbench.events.events import (
 )
 from workbench.exporting.report import json_schema, report_pieces
 from workbench.store.details import read_details
-from workbench.store.history.stored_report import report_events
+from workbench.store.history.stored_events import report_events
 from workbench.store.store import Store
 
 

@@ -5,7 +5,7 @@ import pytest
 from tests.hostile import HOSTILE
 from tests.ui.transcripts import execute, late_parcel, recorded, turn
 from workbench.exporting.tables import failures_as_markdown
-from workbench.store.cause import make_cause
+from workbench.store.reasons import make_cause
 
 
 def test_each_cause_has_its_cases_and_one_piece_of_evidence() -> None:

@@ -26,8 +26,8 @@ from workbench.run.plan.plan import Plan
 from workbench.run.plan.run_plan import make_plan
 from workbench.run.plan.selection import Selection, Target
 from workbench.run.resuming import resume
-from workbench.store.history.state_dir import run_path
-from workbench.store.history.stored_runs import load_summary
+from workbench.store.database.database import run_path
+from workbench.store.history.reading import load_summary
 from workbench.store.history.summary import Summary
 from workbench.store.inputs import Change, Input, describe, describe_few
 from workbench.ui.freshness.results import PastResults

@@ -15,7 +15,7 @@ from workbench.files.run_options import FrozenMode, RunOptions
 from workbench.freshness.changes import Batch
 from workbench.freshness.watcher import Watcher
 from workbench.run.resuming import options_of
-from workbench.store.history.state_dir import run_path
+from workbench.store.database.database import run_path
 from workbench.store.history.stored_events import announcement
 
 FOLDER = "desk/orders.evalset.frozen"

@@ -7,10 +7,10 @@ import pytest
 from tests.run.forking.desk import counted, write_desk
 from workbench import Project, UsageFaultError
 from workbench.events.events import ForkOf
+from workbench.store.database.database import run_path
 from workbench.store.execution import CaseRecord
+from workbench.store.history.run_list import list_runs
 from workbench.store.history.run_names import last_run
-from workbench.store.history.state_dir import run_path
-from workbench.store.history.stored_runs import list_runs
 
 pytest.importorskip("google.adk")
 

@@ -34,11 +34,10 @@ from workbench.exporting.report import json_schema, report_pieces
 from workbench.files.run_options import UsageFaultError
 from workbench.files.state_folder import why_untrusted
 from workbench.project.shards import merge_shards, plan_digest
-from workbench.store.database.database import database
+from workbench.store.database.database import database, run_path
 from workbench.store.database.runs import delete_runs
 from workbench.store.details import read_details
 from workbench.store.history.run_writer import RunWriter
-from workbench.store.history.state_dir import run_path
 from workbench.store.store import Store
 
 Change = Callable[[dict[str, Any]], object]

@@ -30,9 +30,9 @@ from workbench.run.resuming import Resumable, resume
 from workbench.run.run import Run
 from workbench.store.database.database import close_databases, database
 from workbench.store.history.latest import latest_runs
+from workbench.store.history.reading import load_summary
 from workbench.store.history.run_writer import RunWriter
 from workbench.store.history.stored_events import read_run
-from workbench.store.history.stored_runs import load_summary
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -18,8 +18,8 @@ from workbench.exporting.report import report_pieces
 from workbench.store import details
 from workbench.store.details import known_details, read_details, read_records
 from workbench.store.execution import CaseRecord, Execution
+from workbench.store.history.reading import load_summary
 from workbench.store.history.run_writer import RunWriter
-from workbench.store.history.stored_runs import load_summary
 from workbench.store.store import Store
 
 RUN = "2026-11-21T10-30-00-3f2a"

@@ -14,7 +14,7 @@ from workbench.events.events import (
     RunResumed,
     RunStarted,
 )
-from workbench.store.remaining import RemainingTime, latency_words, left_words
+from workbench.store.rates import RemainingTime, latency_words, left_words
 
 
 class Simulated:

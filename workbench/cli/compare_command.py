@@ -12,7 +12,7 @@ import click
 from workbench.cli import common_options as common
 from workbench.cli.refusal import Refused
 from workbench.cli.streams import has_failed, warn, write_file, write_line
-from workbench.store.judge_details import is_without_model, judged_by
+from workbench.store.reasons import is_without_model, judged_by
 from workbench.text.counting import counted, few
 from workbench.text.safe_text import one_line, plain
 

@@ -61,8 +61,8 @@ def history_command(
 def _act(action: str, words: tuple[str, ...], state_dir: Path | None) -> bool:
     """Delete, pin or unpin. Return whether it succeeded."""
     from workbench.agents.discovery import find_root
-    from workbench.store.history.run_names import find_stored_run
-    from workbench.store.history.state_dir import state_of, states_of
+    from workbench.store.database.database import state_of
+    from workbench.store.history.run_names import find_stored_run, states_of
 
     wanted = {"delete": 1, "pin": 1, "unpin": 0}[action]
     if len(words) < wanted or (action != "delete" and len(words) > wanted):
@@ -75,7 +75,7 @@ def _act(action: str, words: tuple[str, ...], state_dir: Path | None) -> bool:
     # Resolve all of them before the first is deleted.
     runs = list(dict.fromkeys(find_stored_run(word, state) for word in words))
     _say_where({state_of(run) for run in runs} - {state}, state)
-    from workbench.store.history.run_names import pin, unpin
+    from workbench.store.history.run_list import pin, unpin
 
     if action == "pin":
         pin(state_of(runs[0]), runs[0].name)
@@ -101,7 +101,7 @@ def _say_where(states: "Iterable[Path]", own: Path) -> None:
 
 def _delete(state: Path, ids: list[str]) -> bool:
     """Delete runs. Return whether all of them were deleted."""
-    from workbench.store.history.run_names import delete_runs
+    from workbench.store.history.run_list import delete_runs
 
     gone = delete_runs(state, ids)
     for run_id in ids:
@@ -120,16 +120,15 @@ def _root(words: tuple[str, ...]) -> Path:
 
 def _keep(words: tuple[str, ...], keep: int, state_dir: Path | None) -> bool:
     """Delete all runs but the newest. Return whether it succeeded."""
-    from workbench.store.history.run_names import deletable_runs
+    from workbench.store.history.run_list import deletable_runs
 
     state = common.project_state(_root(words), state_dir)
     return _delete(state, deletable_runs(state, keep))
 
 
 def _list(words: tuple[str, ...], as_json: bool, limit: int | None, state_dir: Path | None) -> bool:
-    from workbench.store.history.run_names import baseline, no_run_message
-    from workbench.store.history.state_dir import ages, not_shown, states_of
-    from workbench.store.history.stored_runs import list_runs
+    from workbench.store.history.run_list import list_runs
+    from workbench.store.history.run_names import ages, baseline, no_run_message, not_shown, states_of
 
     root = _root(words)
     state = common.project_state(root, state_dir)
@@ -161,8 +160,7 @@ def _list(words: tuple[str, ...], as_json: bool, limit: int | None, state_dir: P
 
 def _of_adk(root: Path, kept: set[str]) -> "tuple[list[ListedRun], list[str]]":
     from workbench.agents.discovery import discover_for
-    from workbench.store.history.adk_results import adk_entries
-    from workbench.store.history.agents_cli_results import agents_cli_entries
+    from workbench.store.history.other_programs import adk_entries, agents_cli_entries
 
     found, _ = discover_for([root], root)
     folders = [agent.folder for agent in found.agents]

@@ -23,7 +23,7 @@ from workbench.results.plain_lines import case_label, notice_line, wait_line
 from workbench.results.plain_summary import STYLES, SummaryLine, brief_lines
 from workbench.run.dask.files import MachineState
 from workbench.store.details import read_details
-from workbench.store.remaining import STARTING_AGENTS, RemainingTime, is_waiting_for_agents, left_words
+from workbench.store.rates import STARTING_AGENTS, RemainingTime, is_waiting_for_agents, left_words
 from workbench.store.store import Store
 from workbench.text.safe_text import one_line
 

@@ -10,7 +10,7 @@ import click
 from workbench.cli import common_options as common
 from workbench.cli.refusal import Refused
 from workbench.cli.streams import has_failed, warn, write_line
-from workbench.store.judge_details import is_without_model
+from workbench.store.reasons import is_without_model
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
 

@@ -28,7 +28,7 @@ from workbench.results.plain_lines import label
 from workbench.results.plain_summary import repeat_lines, repeats_of
 from workbench.run.plan.plan import Plan
 from workbench.store.execution import Execution
-from workbench.store.remaining import latency_words
+from workbench.store.rates import latency_words
 from workbench.text.counting import few
 
 Outcomes: TypeAlias = dict[CaseName, tuple[CaseRef, Outcome]]

@@ -12,8 +12,7 @@ from workbench.criteria.description import CriterionDescription
 from workbench.criteria.registry import descriptions
 from workbench.events.events import MetricResult
 from workbench.files.plugins import OWN, resolve
-from workbench.store.cause import LAYERS, UNKNOWN, Cause, Layer, error_text, make_cause
-from workbench.store.judge_details import is_without_model, judged_by
+from workbench.store.reasons import LAYERS, UNKNOWN, Cause, Layer, error_text, is_without_model, judged_by, make_cause
 
 _ORDER = {name: place for place, name in enumerate(OWN["criteria"])}
 _GENERAL: dict[Layer, str] = {"calls": "tool calls differ", "answer": "answer differs"}

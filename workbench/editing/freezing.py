@@ -30,7 +30,7 @@ from workbench.run.recordings.from_run import NotRecordedError, Taken, take_reco
 from workbench.run.recordings.frozen_file import LaterFrozenFileError, parse_frozen
 from workbench.run.recordings.frozen_schema import frozen_contents
 from workbench.run.recordings.recording import Origin, Recording
-from workbench.store.history.state_dir import is_stored, state_of
+from workbench.store.database.database import is_stored, state_of
 from workbench.store.transcripts import StoredCase, StoredRun
 from workbench.text.counting import counted
 

@@ -15,7 +15,7 @@ from workbench.exporting.exporter import Exporter
 from workbench.exporting.report import plain, report_cases
 from workbench.files.invocation import recorded_events
 from workbench.store.execution import CaseRecord
-from workbench.store.history.adk_results import ENDING
+from workbench.store.history.other_programs import ENDING
 from workbench.store.store import Store
 
 _NAME_BYTES = 200

@@ -20,9 +20,9 @@ from workbench.results.gate import (
     rate_text,
 )
 from workbench.results.plain_lines import commit_words
-from workbench.store.cause import UNKNOWN, Cause
 from workbench.store.execution import Execution
 from workbench.store.history.summary import Summary
+from workbench.store.reasons import UNKNOWN, Cause
 from workbench.text.counting import counted
 
 MARK = "<!-- agent-workbench -->"

@@ -49,7 +49,7 @@ from workbench.results.faults import fault_rows, outcomes
 from workbench.results.judged import judge_questions, versions
 from workbench.results.repeats import CaseRepeats, summarize_all
 from workbench.store.execution import CaseRecord, Execution
-from workbench.store.judge_details import judged_by
+from workbench.store.reasons import judged_by
 from workbench.store.store import Store
 from workbench.text.json_values import mapping, objects, string
 from workbench.worker.spans import is_other_model

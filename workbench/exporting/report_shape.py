@@ -7,7 +7,7 @@ from pydantic.json_schema import models_json_schema
 
 from workbench.agents.ownership import OwnerRule
 from workbench.events.events import CaseStatus, ErrorKind, FaultOutcome, FaultWay, ForkChange, MetricStatus
-from workbench.store.judge_details import JudgedBy
+from workbench.store.reasons import JudgedBy
 
 # Not validated: an ID may contain a lone surrogate, which ASCII JSON preserves as `\ud800`.
 Words = SkipValidation[str]

@@ -28,10 +28,9 @@ from workbench.results.plain_lines import (
 from workbench.results.plain_summary import by_need, count_text, repeats_of
 from workbench.results.repeat_texts import cells
 from workbench.run.fault_outcome import WAYS
-from workbench.store.cause import Cause
 from workbench.store.details import read_details
 from workbench.store.execution import CaseRecord, Execution
-from workbench.store.judge_details import judged_by
+from workbench.store.reasons import Cause, judged_by
 from workbench.store.store import Store
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line

@@ -32,9 +32,19 @@ from workbench.judges.kinds import JUDGES, is_own, kind_of
 from workbench.judges.model_options import read_judge_options
 from workbench.judges.own_kinds import FUNCTION
 from workbench.judges.scenario import full_scenario
-from workbench.store.case_inputs import case_bundle, criteria_bundle, readable, simulator_bundle
 from workbench.store.digests import Digests
-from workbench.store.inputs import KINDS, ONLY_SENT, Bundle, Input, Record, digest
+from workbench.store.inputs import (
+    KINDS,
+    ONLY_SENT,
+    Bundle,
+    Input,
+    Record,
+    case_bundle,
+    criteria_bundle,
+    digest,
+    readable,
+    simulator_bundle,
+)
 from workbench.worker.imports import imports_of
 
 Clean = Callable[[Any], Any]

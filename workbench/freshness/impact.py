@@ -18,9 +18,18 @@ from workbench.freshness.agent_inputs import AgentFileFilter, Touched, environme
 from workbench.freshness.current import RECORDING, case_at, other_files, recording_files
 from workbench.freshness.rereading import Snapshot, has_lost_agent, is_invalid, with_last_valid
 from workbench.freshness.staleness import compare
-from workbench.store.case_inputs import criteria_bundle, simulator_bundle
 from workbench.store.digests import Digests
-from workbench.store.inputs import KINDS, Bundle, Change, Effect, Input, Record, strongest
+from workbench.store.inputs import (
+    KINDS,
+    Bundle,
+    Change,
+    Effect,
+    Input,
+    Record,
+    criteria_bundle,
+    simulator_bundle,
+    strongest,
+)
 
 _UNSALTED = Digests("")
 """Digests without a salt, because they are only compared and never stored."""

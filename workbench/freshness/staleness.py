@@ -18,13 +18,23 @@ from workbench.files.settings import FILE, known_mode
 from workbench.files.walk import up_to
 from workbench.freshness.agent_inputs import ALL, LISTED, Touched
 from workbench.freshness.current import CurrentInputs, Options, PastRun
-from workbench.store.case_inputs import started_bundles
+from workbench.store.database.database import state_of
 from workbench.store.digests import project_digests
 from workbench.store.execution import Execution
 from workbench.store.history.latest import LatestRun, newest_options
-from workbench.store.history.state_dir import state_of
 from workbench.store.history.summary import Summary
-from workbench.store.inputs import CODE, INTERPRETER, KINDS, Bundle, Change, Effect, Input, Record, not_recorded
+from workbench.store.inputs import (
+    CODE,
+    INTERPRETER,
+    KINDS,
+    Bundle,
+    Change,
+    Effect,
+    Input,
+    Record,
+    not_recorded,
+    started_bundles,
+)
 from workbench.store.transcripts import StoredCase
 from workbench.text.counting import counted
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from workbench.agents.environment import JudgeEnvironment as JudgeEnvironment
 from workbench.events.events import Usage
-from workbench.store.judge_details import JudgedBy
+from workbench.store.reasons import JudgedBy
 
 QuestionKind: TypeAlias = Literal[
     "final_response_match",

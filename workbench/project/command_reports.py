@@ -19,7 +19,7 @@ from workbench.files.walk import relative_to
 from workbench.project.last_verdicts import LastVerdict
 from workbench.store.history.summary import ListedRun
 from workbench.store.inputs import Effect, Input
-from workbench.store.judge_details import JudgedBy
+from workbench.store.reasons import JudgedBy
 
 
 class CheckSummary(Part):

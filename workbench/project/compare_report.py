@@ -16,7 +16,7 @@ from workbench.results.change_causes import CauseKind
 from workbench.results.compare import ORDER, Change, ChangedCase, Comparison
 from workbench.results.gate import Gate
 from workbench.results.statistics import Result
-from workbench.store.judge_details import JudgedBy, judge_name, judged_by
+from workbench.store.reasons import JudgedBy, judge_name, judged_by
 
 SCHEMA: Final = "agent-workbench/compare/1"
 Share = Annotated[float, Field(ge=0, le=1)]

@@ -12,7 +12,7 @@ from workbench.results.faces import FACES
 from workbench.store.execution import Execution
 from workbench.store.history.latest import latest_runs
 from workbench.store.inputs import Change
-from workbench.store.judge_details import JudgedBy, judged_by
+from workbench.store.reasons import JudgedBy, judged_by
 
 _ALL_KINDS: tuple[JudgedBy, ...] = ("rules", "function", "model")
 _WORST_FIRST: Sequence[CaseStatus] = sorted(get_args(CaseStatus), key=lambda status: FACES[status].rank)

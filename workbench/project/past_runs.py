@@ -30,11 +30,11 @@ from workbench.run.plan.blocking import lost_agent, lost_in
 from workbench.run.plan.plan import Plan
 from workbench.run.plan.run_plan import CriteriaOf, fork_plan, make_rescore_plan, plan_cases
 from workbench.run.resuming import newest_interrupted, options_of, resumable_results
+from workbench.store.database.database import is_stored, state_of
 from workbench.store.details import read_details
 from workbench.store.execution import CaseRecord, Execution, Turn
 from workbench.store.history.reading import open_run
-from workbench.store.history.run_names import LAST, last_run
-from workbench.store.history.state_dir import is_stored, state_of, states_of
+from workbench.store.history.run_names import LAST, last_run, states_of
 from workbench.store.inputs import Input, describe_few
 from workbench.store.owners import StoredOwners, read_owners
 from workbench.store.transcripts import StoredCase, StoredRun, stored_case, turn_events

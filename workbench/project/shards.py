@@ -38,16 +38,21 @@ from workbench.run.input_recorder import is_source, versions
 from workbench.run.plan.plan import Plan, PlanEntry, new_run_id
 from workbench.run.plan.source import AgentSource
 from workbench.run.scoring.verdict import case_status
-from workbench.store.database.database import database
+from workbench.store.database.database import database, run_path
 from workbench.store.database.opening import FILE_NAME
 from workbench.store.database.runs import runs_by_age
 from workbench.store.database.salvage import last_set_aside
 from workbench.store.details import read_details
 from workbench.store.digests import Digests
 from workbench.store.execution import CaseRecord
-from workbench.store.history.state_dir import old_runs_text, run_path, started_at
-from workbench.store.history.stored_events import UNREADABLE_CASES, is_reading_problem, read_run
-from workbench.store.history.stored_report import events_of_report, read_report_data
+from workbench.store.history.run_names import old_runs_text, started_at
+from workbench.store.history.stored_events import (
+    UNREADABLE_CASES,
+    events_of_report,
+    is_reading_problem,
+    read_report_data,
+    read_run,
+)
 from workbench.store.inputs import digest
 from workbench.store.store import Store
 from workbench.text.counting import counted, few

@@ -20,10 +20,9 @@ from workbench.run.plan.blocking import lost_in
 from workbench.run.plan.plan import Plan, PlanEntry
 from workbench.run.plan.run_plan import make_rescore_plan, plan_cases
 from workbench.run.plan.source import StoredSource
-from workbench.store.case_inputs import criteria_bundle
 from workbench.store.details import read_details
 from workbench.store.execution import CaseRecord, Execution
-from workbench.store.inputs import EFFECTS, Change, Effect, Record, strongest
+from workbench.store.inputs import EFFECTS, Change, Effect, Record, criteria_bundle, strongest
 from workbench.store.transcripts import StoredCase, StoredRun
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from workbench.results.faces import BY_FUNCTION
-from workbench.store.cause import ONE_OF_A_KIND, UNKNOWN, Cause
 from workbench.store.execution import Execution
+from workbench.store.reasons import ONE_OF_A_KIND, UNKNOWN, Cause
 
 MAX_SINGLE = 20
 """Causes of one case each that are listed on their own if no cause is shared."""

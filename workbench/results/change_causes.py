@@ -13,12 +13,11 @@ from typing import Any, Literal, TypeAlias
 from workbench.files.run_options import RESULT_OPTIONS
 from workbench.freshness.changed_files import ChangedFile, FileKind
 from workbench.freshness.staleness import compare, criterion_of
-from workbench.store.case_inputs import LONG
 from workbench.store.execution import Execution
-from workbench.store.history.adk_results import SALT_ID as ADK_SALT
+from workbench.store.history.other_programs import SALT_ID as ADK_SALT
 from workbench.store.history.summary import Summary
-from workbench.store.inputs import KINDS, Bundle, Change, Input, Record, describe, describe_few
-from workbench.store.judge_details import judge_name
+from workbench.store.inputs import KINDS, LONG, Bundle, Change, Input, Record, describe, describe_few
+from workbench.store.reasons import judge_name
 from workbench.text.counting import counted, few
 
 Side = tuple[Summary, Execution]

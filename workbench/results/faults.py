@@ -15,7 +15,7 @@ from workbench.results.cells import cell_len, fit
 from workbench.results.faces import BY_FUNCTION, FACES, Status
 from workbench.run.fault_outcome import STATUS, WAYS
 from workbench.store.execution import Execution
-from workbench.store.judge_details import is_without_model, judged_by
+from workbench.store.reasons import is_without_model, judged_by
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
 

@@ -15,7 +15,7 @@ from workbench.events.events import MetricResult
 from workbench.results.faces import BY_FUNCTION, SPLIT, VERDICTS, Face
 from workbench.results.lines import Line, View, flow, label, part, safe, under
 from workbench.store.execution import CaseRecord, Turn
-from workbench.store.judge_details import is_split_in, is_without_model, judge_in, judged_by, votes_differ
+from workbench.store.reasons import is_split_in, is_without_model, judge_in, judged_by, votes_differ
 from workbench.text.counting import counted
 from workbench.text.json_values import mapping, objects, parts_of, string
 from workbench.text.safe_text import one_line

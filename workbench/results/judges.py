@@ -53,7 +53,7 @@ from workbench.results.sections import add_plugin_sections
 from workbench.results.texts import pretty_lines, text_lines
 from workbench.results.triage import overridden
 from workbench.store.execution import CaseRecord, Turn
-from workbench.store.judge_details import votes_differ
+from workbench.store.reasons import votes_differ
 from workbench.text.counting import amount, counted, cut_score
 from workbench.text.json_values import mapping, objects, string
 from workbench.text.safe_text import one_line, plain

@@ -13,7 +13,7 @@ from workbench.results.faces import BY_FUNCTION, FACES, FROZEN, Status, cut_word
 from workbench.results.frozen import frozen_total
 from workbench.results.lines import Line, View, cut_line, flow, hang_text, joined, pad, shortened, wrap
 from workbench.results.tally import BINS, LISTED_CHANGES, Changes, Overview, Scores, Tally
-from workbench.store.cause import ONE_OF_A_KIND
+from workbench.store.reasons import ONE_OF_A_KIND
 from workbench.text.counting import counted, cut_score, cut_to_tenths, percent
 from workbench.text.counting import threshold as threshold_text
 from workbench.text.safe_text import one_line

@@ -26,7 +26,7 @@ from workbench.results.repeat_texts import sentence
 from workbench.results.repeats import CaseRepeats, summarize_all
 from workbench.store.details import read_details
 from workbench.store.execution import CaseRecord, CaseState, Execution
-from workbench.store.judge_details import judge_in
+from workbench.store.reasons import judge_in
 from workbench.store.store import Store
 from workbench.text.counting import counted, counted_status, few
 from workbench.text.json_values import string

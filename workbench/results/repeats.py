@@ -29,8 +29,8 @@ from workbench.files.invocation import content_text, intermediate_texts, tool_ca
 from workbench.results.changed import rate_of
 from workbench.store.details import read_details
 from workbench.store.execution import CaseRecord, Execution
-from workbench.store.judge_details import judged_by
 from workbench.store.rates import PassRate, Sure, broke_off, pass_hat_k, sure
+from workbench.store.reasons import judged_by
 from workbench.text.json_values import mapping
 
 _POSITIVE = ("valid", "yes")

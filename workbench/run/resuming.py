@@ -18,17 +18,24 @@ from workbench.run.input_recorder import plan_inputs
 from workbench.run.plan.plan import RETRIED, InterruptedCase, InterruptedRun, Plan, PlanEntry, interrupted_run
 from workbench.run.plan.source import AgentSource, Answer
 from workbench.run.plan.source import read as read_answers
-from workbench.store.case_inputs import started_bundles
-from workbench.store.database.database import database
+from workbench.store.database.database import database, run_path, state_of
 from workbench.store.database.runs import RunRow, find_run
 from workbench.store.database.values import model_answers
 from workbench.store.digests import project_digests
+from workbench.store.history.reading import load_summary
 from workbench.store.history.run_names import run_ids
 from workbench.store.history.run_writer import RunWriter
-from workbench.store.history.state_dir import run_path, state_of
 from workbench.store.history.stored_events import announcement, is_reading_problem, read_run, stored_events
-from workbench.store.history.stored_runs import load_summary
-from workbench.store.inputs import CASE_INPUTS, Bundle, Change, Record, RunInputs, describe, not_recorded
+from workbench.store.inputs import (
+    CASE_INPUTS,
+    Bundle,
+    Change,
+    Record,
+    RunInputs,
+    describe,
+    not_recorded,
+    started_bundles,
+)
 from workbench.text.counting import counted
 
 _MAX_RUNS = 20

@@ -10,9 +10,9 @@ from collections.abc import Collection
 from pathlib import Path
 
 from workbench.events.events import CaseError, CaseRef, RunStarted
-from workbench.store.cause import make_cause
 from workbench.store.execution import CaseRecord, Execution, apply_to_case
 from workbench.store.inputs import RunInputs
+from workbench.store.reasons import make_cause
 
 _BUDGET = 4 * 2**20
 """Bytes of events whose details may be in memory. As Python objects they take about ten times as much."""

@@ -41,9 +41,8 @@ from workbench.events.events import (
 )
 from workbench.events.events import MetricScored as Scored
 from workbench.files.invocation import recorded_events, texts, tool_steps
-from workbench.store.cause import Cause
 from workbench.store.inputs import Bundle, RunInputs, digest
-from workbench.store.judge_details import is_split_in, judge_in
+from workbench.store.reasons import Cause, is_split_in, judge_in
 from workbench.text.json_values import mapping
 
 CaseState: TypeAlias = Literal["queued", "running", "passed", "failed", "error", "not_evaluated", "cancelled"]

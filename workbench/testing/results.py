@@ -15,7 +15,7 @@ from workbench.results.plain_lines import case_line, criteria_and_source, reason
 from workbench.results.repeat_texts import sentence
 from workbench.results.repeats import CaseRepeats, summarize_all
 from workbench.store.execution import CaseRecord, Turn
-from workbench.store.judge_details import is_without_model, judged_by
+from workbench.store.reasons import is_without_model, judged_by
 from workbench.store.store import Store
 from workbench.text.safe_text import one_line, plain
 

@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.hostile import HOSTILE
-from workbench.store.cause import Cause, error_text, make_cause
+from workbench.store.reasons import Cause, error_text, make_cause
 
 
 def cause(message: str) -> Cause:

@@ -30,9 +30,9 @@ from workbench.events.events import (
 from workbench.files.criteria import Criterion
 from workbench.results.causes import failing_groups, group_by_cause
 from workbench.run.scoring.verdict import metric_error
-from workbench.store.cause import UNKNOWN
 from workbench.store.history.execution_rows import RunRows, add_executions
 from workbench.store.history.summary import Summary
+from workbench.store.reasons import UNKNOWN
 
 CALLS, ANSWER = "tool_trajectory_avg_score", "response_match_score"
 FUNCTION = {"judge": {"model": "python:desk.judge:decide", "kind": "python", "by": "function"}}

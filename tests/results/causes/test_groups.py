@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.results.causes import MAX_SINGLE, group_by_cause, matching_slugs, single_slugs
-from workbench.store.cause import ONE_OF_A_KIND, cause_from_json, make_cause
+from workbench.store.reasons import ONE_OF_A_KIND, cause_from_json, make_cause
 
 TEXTS = st.sampled_from([f"cause {letter}" for letter in "abcdefghijklmnop"])
 

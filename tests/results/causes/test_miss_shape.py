@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.worker.test_matching import call, frame, gate, why
-from workbench.store.cause import error_text, miss_text
+from workbench.store.reasons import error_text, miss_text
 
 
 def missed(then: list[dict[str, Any]], now: dict[str, Any], tool: str = "refund") -> str:

@@ -14,9 +14,9 @@ from workbench.results.faces import Status, cut_words
 from workbench.results.lines import pieces
 from workbench.results.overview import CHANGED, case_of, overview_document
 from workbench.results.tally import BINS, ChangedVerdict, Changes, Overview, Scores, Spent, Tally, added, tally
-from workbench.store.cause import make_cause
 from workbench.store.execution import CaseRecord, CaseState
-from workbench.store.history.pass_rates import RunRate, Trend
+from workbench.store.history.run_list import RunRate, Trend
+from workbench.store.reasons import make_cause
 
 REFUND = make_cause("calls", "refund: amount is text, expected number")
 NO_KEY = make_cause("error", "GOOGLE_API_KEY is not set")

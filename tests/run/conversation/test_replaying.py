@@ -26,9 +26,9 @@ from workbench.run.recordings.frozen_file import parse_frozen
 from workbench.run.recordings.frozen_schema import frozen_contents
 from workbench.run.recordings.recording import Declaration, Origin, Recording, ToolCall, digest
 from workbench.run.run import Run
+from workbench.store.database.database import run_path
 from workbench.store.digests import project_digests
 from workbench.store.history.run_writer import RunWriter
-from workbench.store.history.state_dir import run_path
 from workbench.store.history.stored_events import read_run
 from workbench.store.inputs import Record, RunInputs, describe
 from workbench.worker.frames import FrameTooLargeError

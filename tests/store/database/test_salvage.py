@@ -10,9 +10,9 @@ import pytest
 
 from tests.stored import sql
 from workbench.store.database.database import Connection, Database
+from workbench.store.database.opening import EVENT_BITS, PAGE_SIZE
 from workbench.store.database.runs import EventRow, add_events, add_run, all_runs, event_checksum, save_run, some_events
 from workbench.store.database.salvage import damaged_files, set_aside
-from workbench.store.database.schema import EVENT_BITS, PAGE_SIZE
 from workbench.store.database.values import get_value, put_judge_answers, set_value
 
 EVENTS = 400

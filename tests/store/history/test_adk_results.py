@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from workbench.events.events import CaseRef, MetricResult
-from workbench.store.history.adk_results import adk_entries, adk_summary, read_adk_result
+from workbench.store.history.other_programs import adk_entries, adk_summary, read_adk_result
 
 INVOCATION = {"invocation_id": "i", "user_content": {"parts": [{"text": "hi"}]}}
 METRIC = {"metric_name": "response_match_score", "threshold": 0.8, "score": 0.5, "eval_status": 2}

@@ -22,7 +22,7 @@ from workbench.events.events import (
 from workbench.files.run_options import UsageFaultError
 from workbench.results.compare import NO_VERDICTS, Comparison, compare
 from workbench.store.execution import Execution
-from workbench.store.history.agents_cli_results import agents_cli_entries, agents_cli_summary
+from workbench.store.history.other_programs import agents_cli_entries, agents_cli_summary
 from workbench.store.history.reading import open_summary, read_run_events
 from workbench.store.history.summary import Summary
 

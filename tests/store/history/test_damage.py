@@ -24,13 +24,13 @@ from workbench.project.targets import Targets
 from workbench.run.plan.plan import InterruptedRun, Plan
 from workbench.run.resuming import Resumable, read_results, resume
 from workbench.store.database.database import database
+from workbench.store.database.opening import EVENT_BITS
 from workbench.store.database.salvage import damaged_files
-from workbench.store.database.schema import EVENT_BITS
 from workbench.store.execution import CaseState
 from workbench.store.history.latest import latest_runs
-from workbench.store.history.reading import open_run
+from workbench.store.history.reading import load_summary, open_run
+from workbench.store.history.run_list import list_runs
 from workbench.store.history.stored_events import read_run
-from workbench.store.history.stored_runs import list_runs, load_summary
 from workbench.store.store import Store
 
 COMMANDS = (

@@ -13,11 +13,11 @@ from tests.store.history.test_stored_runs import keep_run
 from tests.stored import drop_events, event_texts, sql
 from workbench.events.events import CaseFinished, CaseRef, MetricScored, PlannedCase, RunStarted, TurnFinished
 from workbench.store.database.database import database
-from workbench.store.history.adk_results import adk_case_events
 from workbench.store.history.latest import latest_runs, past_runs
+from workbench.store.history.other_programs import adk_case_events
 from workbench.store.history.reading import case_events as read_case
-from workbench.store.history.reading import read_run_events
-from workbench.store.history.stored_runs import list_all_runs, list_runs, load_summary, newest_runs
+from workbench.store.history.reading import load_summary, read_run_events
+from workbench.store.history.run_list import list_all_runs, list_runs, newest_runs
 from workbench.store.history.summary import Summary
 from workbench.store.store import Store
 
@@ -61,7 +61,7 @@ def test_unreadable_run_is_listed_at_its_place(tmp_path: Path, monkeypatch: pyte
     def unreadable(state: Path, run_id: str) -> tuple[Summary, list[str]]:
         raise OSError(5, "cannot be read", run_id)
 
-    monkeypatch.setattr("workbench.store.history.stored_runs.load_summary", unreadable)
+    monkeypatch.setattr("workbench.store.history.run_list.load_summary", unreadable)
     runs, trouble = list_all_runs(tmp_path, tmp_path, [])
     assert [bool(run.trouble) for run in runs] == [False, True, False]
     assert "cannot be read" in runs[1].trouble

@@ -6,11 +6,10 @@ import pytest
 
 from tests.store.history.other import Other, apart
 from workbench.events.events import CaseRef, RunFinished
-from workbench.store.history.other_runs import OtherRun, OtherRuns
-from workbench.store.history.run_names import delete_runs
+from workbench.store.database.database import run_path
+from workbench.store.history.latest import OtherRun, OtherRuns
+from workbench.store.history.run_list import delete_runs, list_runs
 from workbench.store.history.run_writer import RunWriter
-from workbench.store.history.state_dir import run_path
-from workbench.store.history.stored_runs import list_runs
 
 CASES = [CaseRef("desk", "desk/a.evalset.json", "a", name) for name in ("one", "two", "three")]
 

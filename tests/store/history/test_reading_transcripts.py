@@ -26,12 +26,11 @@ from workbench.events.events import (
 )
 from workbench.exporting import SCHEMA as WRITTEN
 from workbench.files.run_options import UsageFaultError
-from workbench.store.database.database import database
+from workbench.store.database.database import database, run_path
 from workbench.store.history.reading import open_run
 from workbench.store.history.run_names import find_run, last_run, last_unharmed_run, run_ids
 from workbench.store.history.run_writer import RunWriter
-from workbench.store.history.state_dir import run_path
-from workbench.store.history.stored_report import SCHEMA, read_report
+from workbench.store.history.stored_events import SCHEMA, read_report
 
 REF = CaseRef("desk", "desk/a.evalset.json", "a", "one")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from workbench.files.state_folder import STATE_FOLDER, make_state_dir
-from workbench.store.history.state_dir import nested_states, not_shown
+from workbench.store.history.run_names import nested_states, not_shown
 
 
 def _state(folder: Path) -> Path:

@@ -24,11 +24,11 @@ from workbench.events.events import (
     TurnStarted,
 )
 from workbench.files.state_folder import state_dir
-from workbench.store.database.database import database
+from workbench.store.database.database import database, run_path
+from workbench.store.history.reading import load_summary
+from workbench.store.history.run_list import list_runs
 from workbench.store.history.run_writer import RunWriter
-from workbench.store.history.state_dir import run_path
 from workbench.store.history.stored_events import UNREADABLE_CASES, is_reading_problem, read_run
-from workbench.store.history.stored_runs import list_runs, load_summary
 from workbench.store.store import Store
 
 REF = CaseRef("desk", "desk/refunds.evalset.json", "refunds", "late_parcel")

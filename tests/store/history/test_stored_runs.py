@@ -15,17 +15,26 @@ from workbench.events.event_json import as_line
 from workbench.events.events import Event, Noticed, PlannedCase, RunFinished, RunStarted
 from workbench.files.settings import Limits
 from workbench.store.database.database import database
+from workbench.store.database.opening import RUN_BITS
 from workbench.store.database.runs import add_inputs, all_runs, save_run
-from workbench.store.database.schema import RUN_BITS
 from workbench.store.database.values import add_contents
 from workbench.store.execution import Execution
-from workbench.store.history import stored_runs
+from workbench.store.history import reading, run_list
 from workbench.store.history.latest import latest_runs
-from workbench.store.history.run_names import baseline, deletable_runs, delete_runs, find_stored_run, pin, tidy, unpin
+from workbench.store.history.reading import load_summary
+from workbench.store.history.run_list import (
+    deletable_runs,
+    delete_runs,
+    list_all_runs,
+    list_runs,
+    newest_runs,
+    pin,
+    tidy,
+    unpin,
+)
+from workbench.store.history.run_names import baseline, find_stored_run, old_runs_text
 from workbench.store.history.run_writer import RunWriter
-from workbench.store.history.state_dir import old_runs_text
 from workbench.store.history.stored_events import read_run
-from workbench.store.history.stored_runs import list_all_runs, list_runs, load_summary, newest_runs
 from workbench.store.history.summary import Summary
 from workbench.store.inputs import digest
 
@@ -64,7 +73,7 @@ def test_inputs_are_read_in_pieces_and_missing_ones_are_not_known(tmp_path: Path
     stored = database(tmp_path)
     stored.write(lambda connection: add_inputs(connection, 1, 0, [f"{number}" for number in range(450)]))
     stored.write(lambda connection: add_inputs(connection, 2, 0, ["of another run"]))
-    texts = stored_runs.StoredTexts(stored, 1)
+    texts = reading.StoredTexts(stored, 1)
     assert [texts[number] for number in (449, 230, 229, 0)] == ["449", "230", "229", "0"]
     assert len(texts) < 450, "what nobody asked for is not read"
     for number in (450, (1 << RUN_BITS) - 1):
@@ -87,7 +96,7 @@ def test_run_from_the_future_is_not_the_newest(tmp_path: Path) -> None:
 
 def test_ended_runs_are_listed_without_their_executions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     keep_run(tmp_path, "2026-11-20T10-00-00-aaaa")
-    monkeypatch.setattr(stored_runs, "load_summary", None)
+    monkeypatch.setattr(run_list, "load_summary", None)
     assert len(list_runs(tmp_path).runs) == 1
 
 

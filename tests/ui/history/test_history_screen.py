@@ -33,11 +33,9 @@ from workbench.files.run_options import RunOptions
 from workbench.results.compare import Comparison
 from workbench.run.plan.run_plan import make_plan
 from workbench.run.plan.selection import select_cases
-from workbench.store.history import pass_rates
-from workbench.store.history.pass_rates import runs_by_question
-from workbench.store.history.run_names import baseline, delete_runs, pin
+from workbench.store.history.run_list import delete_runs, list_runs, pass_rates, pin, runs_by_question
+from workbench.store.history.run_names import baseline
 from workbench.store.history.run_writer import RunWriter
-from workbench.store.history.stored_runs import list_runs
 from workbench.store.history.summary import ListedRun, Summary
 from workbench.ui.history.compare_screen import ChangeRows
 from workbench.ui.history.controller import _why_none
@@ -358,7 +356,7 @@ async def test_history_without_runs_says_how_to_start(open_screen: OpenScreen) -
 
 
 def test_row_of_a_run_is_shown_without_reading_its_events(kept: Workspace) -> None:
-    from workbench.store.history.stored_runs import newest_runs
+    from workbench.store.history.run_list import newest_runs
 
     state = kept.root / ".workbench"
     sql(state, "DELETE FROM event")

@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeAlias
 
 from workbench.events.events import MetricResult
 from workbench.store.execution import Execution
-from workbench.store.judge_details import judge_in
+from workbench.store.reasons import judge_in
 from workbench.text.json_values import string
 
 

@@ -4,14 +4,19 @@ A question or a change is a function that gets a connection. A question sees one
 as a whole or not at all. If the file turns out to be damaged, it is set aside, what can be read is copied into a new
 one, and the question or change is tried again.
 
+A stored run is named by the path `STATE/runs.db/RUN_ID`. No file has this path: it says where the run is stored.
+
 If the folder cannot be used, all threads share one connection to a database in memory.
 """
 
 import atexit
 import errno
+import functools
 import os
+import platform
 import sqlite3
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
@@ -33,6 +38,61 @@ from workbench.store.database.opening import (
     open_to_write,
 )
 from workbench.store.database.salvage import set_aside
+
+_SILENT = 60.0
+"""Seconds without a sign after which a process on another machine counts as ended."""
+
+
+@functools.cache
+def _this_machine() -> str:
+    """Return a name of this machine and of this start of it. Containers have their own."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+    except (OSError, ValueError):
+        boot = ""
+    return f"{platform.node()}/{boot}"
+
+
+def this_process() -> str:
+    """Return the name of this process."""
+    pid = os.getpid()
+    return f"{_this_machine()} {pid} {_began(pid)}"
+
+
+def is_alive(name: str, seen: float) -> bool:
+    """Return whether the process of a name may still be running.
+
+    `seen` is when it gave its last sign, in seconds of the epoch. It matters only for processes of other machines.
+    """
+    machine, pid, began = ([*name.rsplit(" ", 2), "", ""])[:3]
+    if machine != _this_machine() or not pid.isdigit():
+        return abs(time.time() - seen) < _SILENT
+    now = _began(int(pid))
+    return now != "gone" and (not now or now == began)
+
+
+def _began(pid: int) -> str:
+    """Return when a process began, in the system's own unit; "" if that is not known, "gone" if there is none."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except FileNotFoundError:
+        if Path("/proc/self/stat").exists():
+            return "gone"
+    except OSError:
+        return ""
+    else:
+        # The name of the program is in parentheses and may hold anything.
+        fields = stat.rpartition(b")")[2].split()
+        is_zombie = fields[0] == b"Z"
+        return "gone" if is_zombie else fields[19].decode("ascii")
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return "gone"
+    except OSError:
+        return ""
+    return ""
+
 
 T = TypeVar("T")
 Connection: TypeAlias = sqlite3.Connection
@@ -265,6 +325,21 @@ def database(state: Path) -> Database:
     for one in old:
         one.close()
     return found
+
+
+def run_path(state: Path, run_id: str) -> Path:
+    """Return the path that names a stored run."""
+    return state / FILE_NAME / run_id
+
+
+def is_stored(path: Path) -> bool:
+    """Return whether a path names a stored run, and not a file."""
+    return path.parent.name == FILE_NAME
+
+
+def state_of(path: Path) -> Path:
+    """Return the state folder of a stored run."""
+    return path.parents[1]
 
 
 def close_databases() -> None:

@@ -13,8 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from workbench.store.database.opening import BESIDE, SQLITE_ERRORS, DamagedError, identity_of, open_to_write
-from workbench.store.database.schema import TABLES
+from workbench.store.database.opening import BESIDE, SQLITE_ERRORS, TABLES, DamagedError, identity_of, open_to_write
 
 _MARK = "damaged"
 _TIME = "%Y%m%d-%H%M%S"

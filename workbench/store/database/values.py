@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from workbench.store.database.database import Connection
+from workbench.store.database.opening import EVENT_BITS
 from workbench.store.database.runs import checksum, plain, text_checksum
-from workbench.store.database.schema import EVENT_BITS
 
 
 def get_value(connection: Connection, name: str) -> str | None:

@@ -25,12 +25,11 @@ from workbench.events.events import (
     ToolFault,
     Usage,
 )
-from workbench.store.cause import cause_from_json
 from workbench.store.database.runs import ExecutionRow, execution_id, plain
 from workbench.store.execution import CaseState, Execution, brief_error, short_score
 from workbench.store.history.stored_events import EventRead, stored_events
 from workbench.store.history.summary import Inputs, Summary, SummaryBuilder
-from workbench.store.judge_details import judge_in, judge_name, judged_by
+from workbench.store.reasons import cause_from_json, judge_in, judge_name, judged_by
 from workbench.text.collecting import collector_paused
 from workbench.text.json_values import short_json
 

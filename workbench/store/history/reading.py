@@ -3,8 +3,11 @@
 Each can be read as its summary, as all of its events, or as transcripts to score again. Cases can be read alone.
 """
 
+import contextlib
+import itertools
 import json
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from operator import attrgetter
 from pathlib import Path
 
 from workbench.events.event_json import from_json
@@ -23,27 +26,39 @@ from workbench.events.events import (
 )
 from workbench.files.file_access import unreadable_text
 from workbench.files.run_options import UsageFaultError
-from workbench.store.database.database import Connection, database
+from workbench.store.database.database import Connection, Database, database, is_stored, run_path, state_of
 from workbench.store.database.runs import (
     EventRow,
     ExecutionRow,
     RunRow,
     events_of_execution,
+    executions_of,
     executions_of_case,
     facts_of,
+    inputs_of,
+    replace_projection,
 )
 from workbench.store.database.runs import (
     find_run as run_by_id,
 )
-from workbench.store.history.adk_results import ENDING, adk_case_events, adk_summary
-from workbench.store.history.agents_cli_results import agents_cli_events, agents_cli_summary, is_agents_cli_result
-from workbench.store.history.execution_rows import add_executions, read_facts
+from workbench.store.history.execution_rows import RunRows, add_executions, facts_text, read_facts
+from workbench.store.history.other_programs import (
+    ENDING,
+    adk_case_events,
+    adk_summary,
+    agents_cli_events,
+    agents_cli_summary,
+    is_agents_cli_result,
+)
 from workbench.store.history.run_names import find_run
-from workbench.store.history.state_dir import is_stored, state_of
-from workbench.store.history.stored_events import UNREADABLE_CASES, is_reading_problem, read_run
-from workbench.store.history.stored_report import read_report, report_events
-from workbench.store.history.stored_runs import load_summary
-from workbench.store.history.summary import Summary, summarize_events
+from workbench.store.history.stored_events import (
+    UNREADABLE_CASES,
+    is_reading_problem,
+    read_report,
+    read_run,
+    report_events,
+)
+from workbench.store.history.summary import RunBundles, Summary, summarize_events
 from workbench.store.transcripts import StoredRun, collect
 
 END_IS_LOST = "the end of this case cannot be read: the database is damaged"
@@ -180,7 +195,7 @@ def _stored_run(path: Path) -> StoredRun:
 def case_events(file: Path, refs: Collection[CaseRef]) -> Iterator[Event]:
     """Yield a `RunStarted` for these cases, then their events.
 
-    `file` names a stored run (`state_dir`), or is a result file of ADK or agents-cli. A case that the
+    `file` names a stored run (`run_path`), or is a result file of ADK or agents-cli. A case that the
     run does not have gets no event.
 
     Raises:
@@ -234,3 +249,125 @@ def _parsed(path: Path, events: Iterable[EventRow]) -> Iterator[Event]:
             yield from_json(json.loads(event.data))
         except (ValueError, RecursionError) as error:
             raise ValueError(f"{path}:{event.number}: {error}") from None
+
+
+_TEXTS_AT_ONCE = 200
+_UNREADABLE = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError)
+"""Errors of rows and facts of another shape."""
+
+
+def load_summary(state: Path, run_id: str) -> tuple[Summary, list[str]]:
+    """Return the summary of a run, and what of it could not be read. Call it in a thread.
+
+    Rows that are damaged or missing are made from the run's events again.
+
+    Raises:
+        FileNotFoundError: there is no such run.
+        OSError: the database cannot be read.
+    """
+    path, stored = run_path(state, run_id), database(state)
+    summary = stored.read(lambda connection: _whole_summary(connection, stored, path))
+    if summary is not None:
+        return summary, summary.damage
+    read = stored.read(lambda connection: _readable_rows(connection, run_id))
+    if read is None:
+        raise FileNotFoundError(2, "no such run", str(path))
+    return _repaired(stored, path, *read)
+
+
+def _whole_summary(connection: Connection, stored: Database, path: Path) -> Summary | None:
+    """Return the summary of a run, or None if there is no such run, or anything of it is damaged or missing."""
+    row = run_by_id(connection, path.name)
+    facts = None if row is None else facts_of(connection, row.id)
+    if row is None or facts is None or not row.is_whole:
+        return None
+    with contextlib.suppress(*_UNREADABLE):
+        summary = _summary(row, RunBundles(StoredTexts(stored, row.id)))
+        read_facts(summary, facts)
+        whole = itertools.takewhile(attrgetter("is_whole"), executions_of(connection, row.id))
+        add_executions(summary, whole, path)
+        return summary if len(summary.executions) == row.executions else None
+    return None
+
+
+def _readable_rows(connection: Connection, run_id: str) -> tuple[RunRow, list[ExecutionRow], str | None] | None:
+    row = run_by_id(connection, run_id)
+    if row is None:
+        return None
+    rows = [each for each in executions_of(connection, row.id) if each.is_whole and _is_readable(each)]
+    return row, rows, facts_of(connection, row.id)
+
+
+def _summary(row: RunRow, bundles: RunBundles) -> Summary:
+    return Summary(
+        row.run_id,
+        started=row.started,
+        scored_from=row.scored_from,
+        seconds=row.seconds,
+        interrupted=bool(row.interrupted),
+        bundles=bundles,
+    )
+
+
+def _is_readable(row: ExecutionRow) -> bool:
+    """Return whether a row has the shape that this version writes."""
+    with contextlib.suppress(*_UNREADABLE):
+        add_executions(Summary(), [row], Path())
+        return True
+    return False
+
+
+class StoredTexts(dict[int, str]):
+    """The bundles of inputs of a run as JSON text, read in pieces when they are needed."""
+
+    def __init__(self, stored: Database, run: int) -> None:
+        super().__init__()
+        self._stored, self._run = stored, run
+
+    def __missing__(self, number: int) -> str:
+        piece = range(number, number + _TEXTS_AT_ONCE)
+        with contextlib.suppress(OSError):
+            self.update(self._stored.read(lambda connection: inputs_of(connection, self._run, piece)) or {})
+        if number not in self:
+            raise KeyError(number)
+        return self[number]
+
+
+def _repaired(
+    stored: Database, path: Path, row: RunRow, whole: Sequence[ExecutionRow], facts: str | None
+) -> tuple[Summary, list[str]]:
+    """Make what is damaged of a run from its events again, and store it.
+
+    Rows that are whole stay, even if their events are lost.
+    """
+    again = RunRows(row.id, path)
+    damage, last = again.replay()
+    known = (stored.read(lambda connection: inputs_of(connection, row.id)) or {}) if whole else {}
+    # The bundles of rows that are made again come after those of rows that stay.
+    first = max(known, default=-1) + 1
+    texts = [known.get(number, "[null, {}]") for number in range(first)] + again.bundles
+    if not row.is_whole:
+        made = again.summary
+        row = row._replace(
+            started=made.started,
+            seconds=made.seconds,
+            interrupted=int(made.interrupted),
+            scored_from=made.scored_from,
+            events=0,
+        )
+    summary = _summary(row, RunBundles(texts))
+    try:
+        read_facts(summary, facts or "")
+    except _UNREADABLE:
+        read_facts(summary, facts_text(again.summary))
+    found = {each.id: each.sealed() for each in again.rows(again.places.values(), first)}
+    found |= {each.id: each for each in whole}
+    rows = [found[key] for key in sorted(found)]
+    add_executions(summary, rows, path)
+    summary.damage = list(dict.fromkeys((*summary.damage, *damage)))
+    if not row.is_being_written:
+        fixed = row._replace(events=max(last, row.events), executions=len(rows), listed=None)
+        text, seen = facts_text(summary), row.seen or 0.0
+        with contextlib.suppress(OSError):
+            stored.write(lambda connection: replace_projection(connection, fixed, text, rows, texts, seen))
+    return summary, summary.damage

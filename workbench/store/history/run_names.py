@@ -1,30 +1,118 @@
-"""Stored runs by name, without reading them: lookup, deletion, limits, and the pinned baseline.
+"""Stored runs by name, without reading them, in the state folders of a project.
 
-A name is a run's ID or its beginning, `last`, `baseline`, or the path of a JSON report or a result file. The baseline,
-a run in progress, and a run whose transcripts a remaining run was scored from are never removed by limits.
+A name is a run's ID or its beginning, `last`, `baseline`, or the path of a JSON report or a result file.
 """
 
 import difflib
-import json
-import time
-from collections.abc import Callable, Iterable, Sequence
+import os
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from workbench.files.file_access import real_path
 from workbench.files.run_options import UsageFaultError
-from workbench.files.settings import Limits
-from workbench.files.state_folder import STATE_FOLDER, untrusted_root, untrusted_text
-from workbench.store.database.database import Connection, database
-from workbench.store.database.runs import RunRow, all_runs, facts_of, shrink
-from workbench.store.database.runs import delete_runs as delete_stored_runs
+from workbench.files.state_folder import STATE_FOLDER, is_trusted, stored_folders, untrusted_root, untrusted_text
+from workbench.files.walk import is_repository
+from workbench.store.database.database import database, is_stored, run_path, state_of
+from workbench.store.database.opening import FILE_NAME
 from workbench.store.database.runs import find_run as run_by_id
 from workbench.store.database.runs import run_ids as stored_ids
-from workbench.store.database.values import drop_contents, get_value, set_value
-from workbench.store.history.state_dir import ages, is_stored, not_shown, run_path, state_of, states_of
+from workbench.store.database.values import get_value
 from workbench.store.history.stored_events import announcement
 from workbench.text.counting import counted, few
 from workbench.text.json_values import mapping
+
+Age = tuple[bool, str, str]
+_AHEAD = timedelta(days=1)
+_SECOND = len("2026-11-21T10-30-00")
+_ID_TIME = "%Y-%m-%dT%H-%M-%S"
+_MAX_DEPTH = 4
+_MAX_FOLDERS = 2_000
+"""Maximum number of folders searched for older state folders."""
+_IGNORED = frozenset({"node_modules", "site-packages", "__pycache__"})
+_OLD_RUNS = "runs"
+"""The folder in which older versions stored each run in a folder of its own."""
+
+
+def ages() -> Callable[[str, str], Age]:
+    """Return a sort key for runs, oldest first. Its arguments are the run's ID and start time.
+
+    If the start time is "", the ID tells it. A wrong clock can leave runs that start in the future. They would stay the
+    newest until that time comes, so runs more than a day ahead count as the oldest.
+    """
+    latest = f"{datetime.now(UTC) + _AHEAD:{_ID_TIME}}"
+
+    def age(run_id: str, started: str) -> Age:
+        start = started or run_id
+        return start[:_SECOND].replace(":", "-") <= latest, start, run_id
+
+    return age
+
+
+def started_at(run_id: str) -> str:
+    """Return when a run started (UTC, ISO 8601) by its ID, or "" if the ID does not begin with a time."""
+    try:
+        return f"{datetime.strptime(run_id[:_SECOND], _ID_TIME).replace(tzinfo=UTC):%Y-%m-%dT%H:%M:%SZ}"
+    except ValueError:
+        return ""
+
+
+def states_of(state: Path) -> list[Path]:
+    """Return the state folder `state`, then others with runs below its project.
+
+    Old versions made a `.workbench` in each folder that was run. These are used where they are. A folder named by
+    `--state-dir` is used alone.
+    """
+    return [state, *(nested_states(state.parent) if state.name == STATE_FOLDER else ())]
+
+
+def nested_states(root: Path) -> list[Path]:
+    """Return the trusted state folders with runs below `root`, nearest first. `root` must have no links in its path."""
+    return [state for state in _states_below(root) if is_trusted(state)]
+
+
+def _states_below(root: Path) -> list[Path]:
+    """Return all state folders with runs below `root`, nearest first.
+
+    The search goes a few levels deep. It ignores repositories, hidden folders, environments and installed packages.
+    """
+    found: list[Path] = []
+    level, searched = [root], 0
+    for _ in range(_MAX_DEPTH):
+        below: list[Path] = []
+        for folder in level:
+            searched += 1
+            if searched > _MAX_FOLDERS:
+                return found
+            below += _folders_in(folder)
+        states = [folder / STATE_FOLDER for folder in below]
+        found += [state for state in states if os.path.lexists(state / FILE_NAME)]
+        level = below
+    return found
+
+
+def _folders_in(folder: Path) -> list[Path]:
+    names = sorted(stored_folders(folder))
+    paths = [folder / name for name in names if not name.startswith(".") and name not in _IGNORED]
+    return [path for path in paths if not is_repository(path) and not os.path.lexists(path / "pyvenv.cfg")]
+
+
+def not_shown(state: Path) -> list[str]:
+    """Return lines about runs that are not shown: those of older versions, and those in nested folders of others."""
+    below = _states_below(state.parent) if state.name == STATE_FOLDER else []
+    strange = ["; ".join(untrusted_text(one.parent)) for one in below if not is_trusted(one)]
+    more = [f"the same holds for {counted(len(strange) - 1, 'more folder')} below"] if len(strange) > 1 else []
+    return [*filter(None, (old_runs_text(state),)), *strange[:1], *more]
+
+
+def old_runs_text(state: Path) -> str:
+    """Return how many runs of older versions are in a state folder and not shown, or "" without any."""
+    found = len(stored_folders(state / _OLD_RUNS))
+    if not found:
+        return ""
+    verb = "is" if found == 1 else "are"
+    return f"{counted(found, 'run')} of an older version {verb} in {state / _OLD_RUNS} and not shown"
+
 
 LAST = "last"
 BASELINE = "baseline"
@@ -33,7 +121,7 @@ _MAX_LISTED = 5
 
 
 def find_run(word: str, state: Path, folder: Path) -> Path:
-    """Return the path of the stored run that `word` names (`workbench.store.history.state_dir`), or of the file there.
+    """Return the path of the stored run that `word` names (see `run_path`), or of the file there.
 
     The file is not read.
 
@@ -216,142 +304,3 @@ def no_run_message(state: Path) -> str:
 
 def _no_run(state: Path) -> str:
     return "no run is stored here" if untrusted_root(state) else f"no run is stored in {state}"
-
-
-_SPARE = 20
-"""The limit may be exceeded by one part in 20 before anything is deleted."""
-_MEGABYTE = 1024 * 1024
-_DAY = len("2026-11-21")
-_RECENT = 3600.0
-"""Contents used in the last hour stay: a run in progress may not have named them yet."""
-
-
-def pin(state: Path, run_id: str) -> None:
-    """Make a run the baseline, in place of any other.
-
-    Raises:
-        OSError: the database cannot be written, or another workbench has deleted the run.
-    """
-
-    def change(connection: Connection) -> None:
-        if run_by_id(connection, run_id) is None:
-            raise FileNotFoundError(2, "no such run", str(run_path(state, run_id)))
-        set_value(connection, BASELINE, run_id)
-
-    database(state).write(change)
-
-
-def unpin(state: Path) -> None:
-    """Clear the baseline. Raises OSError."""
-    if database(state).exists:
-        database(state).write(lambda connection: set_value(connection, BASELINE, None))
-
-
-def delete_runs(state: Path, run_ids: Iterable[str]) -> list[str]:
-    """Delete runs that are not being written, and file contents that no other run uses. Return the deleted IDs.
-
-    Raises:
-        OSError: the database cannot be written. Nothing was deleted.
-    """
-    wanted = list(run_ids)
-    return _delete(state, lambda connection: wanted) if wanted else []
-
-
-def deletable_runs(state: Path, keep: int) -> list[str]:
-    """Return the IDs of runs beyond the newest `keep` that may be deleted."""
-
-    def ask(connection: Connection) -> list[str]:
-        runs = _newest_first(connection)
-        return _deletable(connection, runs[:keep], runs[keep:])
-
-    return database(state).read(ask) or []
-
-
-def tidy(state: Path, limits: Limits) -> list[str]:
-    """Delete the oldest runs beyond `limits`, and return their IDs.
-
-    The limits may be slightly exceeded, so that not every run leads to deletions. Reads and writes the database, so do
-    not call it in an event loop's thread.
-
-    Raises:
-        OSError: the database cannot be read or written.
-    """
-    if not database(state).read(lambda connection: _exceeds(_newest_first(connection), limits)):
-        return []
-
-    def choose(connection: Connection) -> list[str]:
-        runs = _newest_first(connection)
-        return _deletable(connection, *_split(runs, limits)) if _exceeds(runs, limits) else []
-
-    return _delete(state, choose)
-
-
-def _exceeds(runs: Sequence[RunRow], limits: Limits) -> bool:
-    most = limits.megabytes * _MEGABYTE
-    if limits.runs and len(runs) > limits.runs + limits.runs // _SPARE:
-        return True
-    if most and sum(run.bytes for run in runs) > most + most // _SPARE:
-        return True
-    return bool(limits.days and runs and min(run.run_id for run in runs)[:_DAY] < _day_before(limits.days + 1))
-
-
-def _split(runs: Sequence[RunRow], limits: Limits) -> tuple[list[RunRow], list[RunRow]]:
-    """Return the runs within the limits and those beyond. The newest run always stays."""
-    stay: list[RunRow] = []
-    go: list[RunRow] = []
-    size, oldest = 0, _day_before(limits.days) if limits.days else ""
-    for run in runs:
-        size += run.bytes if limits.megabytes else 0
-        beyond = (
-            (limits.runs and len(stay) >= limits.runs)
-            or (limits.megabytes and size > limits.megabytes * _MEGABYTE)
-            or run.run_id[:_DAY] < oldest
-        )
-        (go if beyond and stay else stay).append(run)
-    return stay, go
-
-
-def _deletable(connection: Connection, stay: Sequence[RunRow], go: Sequence[RunRow]) -> list[str]:
-    needed = {name for run in stay for name in run.scored_from.split(", ")} | {get_value(connection, BASELINE)}
-    return [run.run_id for run in go if run.run_id not in needed and not run.is_being_written]
-
-
-def _newest_first(connection: Connection) -> list[RunRow]:
-    age = ages()
-    return sorted(all_runs(connection), key=lambda run: age(run.run_id, run.started), reverse=True)
-
-
-def _delete(state: Path, choose: Callable[[Connection], Iterable[str]]) -> list[str]:
-    """Delete runs in one change, and give their space back. Another workbench may have deleted some of them."""
-
-    def change(connection: Connection) -> list[str]:
-        chosen = {run.id: run.run_id for name in choose(connection) if (run := run_by_id(connection, name)) is not None}
-        gone = delete_stored_runs(connection, chosen)
-        if gone:
-            _drop_unused(connection)
-        return [chosen[number] for number in gone]
-
-    deleted = database(state).write(change)
-    if deleted:
-        database(state).write(shrink)
-    return deleted
-
-
-def _drop_unused(connection: Connection) -> None:
-    """Delete contents that no run uses. If that is not known of a damaged run, nothing is deleted."""
-    used: set[str] = set()
-    for run in all_runs(connection):
-        facts = facts_of(connection, run.id)
-        try:
-            sources = json.loads(facts or "")["sources"]
-        except (ValueError, KeyError, TypeError):
-            if run.events:
-                return
-            continue
-        for files in sources.values() if isinstance(sources, dict) else ():
-            used.update(digest for digest in files.values() if isinstance(digest, str))
-    drop_contents(connection, used, time.time() - _RECENT)
-
-
-def _day_before(days: int) -> str:
-    return f"{datetime.now(UTC) - timedelta(days=days):%Y-%m-%d}"

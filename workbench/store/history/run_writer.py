@@ -10,7 +10,7 @@ from typing import Any
 from workbench.events.event_json import Line
 from workbench.events.events import CaseRef, Noticed, RepeatsDropped, RunFinished, RunResumed, RunStarted
 from workbench.files.state_folder import is_forgotten, make_state_dir, untrusted_root, untrusted_text
-from workbench.store.database.database import Connection, database
+from workbench.store.database.database import Connection, database, run_path, state_of
 from workbench.store.database.runs import (
     EventRow,
     RunRow,
@@ -37,7 +37,6 @@ from workbench.store.database.values import (
 )
 from workbench.store.digests import Digests, project_digests
 from workbench.store.history.execution_rows import Place, RunRows, facts_text
-from workbench.store.history.state_dir import run_path, state_of
 from workbench.store.history.summary import listed_run
 from workbench.store.owners import OwnersToKeep, save_last_owners, save_owner
 from workbench.text.json_values import short_json

@@ -1,16 +1,34 @@
-"""Events of stored runs, with a message for each one that is damaged or missing."""
+"""Events of stored runs and of JSON reports, with a message for each part that is damaged or missing."""
 
 import json
 from collections.abc import Collection, Iterator
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from workbench.events.event_json import from_json
-from workbench.events.events import CaseRef, Event, Noticed, PlannedCase, RunStarted
-from workbench.store.database.database import Database, database
-from workbench.store.database.runs import EventRow, RunRow, Unread, find_run, some_events
-from workbench.store.history.state_dir import state_of
+from workbench.events.event_json import build, from_json, sentences
+from workbench.events.events import (
+    AgentActed,
+    CaseRef,
+    CaseStarted,
+    Event,
+    ForkOf,
+    Noticed,
+    PlannedCase,
+    RunFinished,
+    RunStarted,
+    TurnFinished,
+    TurnStarted,
+)
+from workbench.events.shards import Shard
+from workbench.files.file_access import read_regular
+from workbench.files.run_options import UsageFaultError
+from workbench.store.database.database import database, state_of
+from workbench.store.database.runs import EventRow, Unread, find_run, some_events
+from workbench.store.transcripts import StoredRun, collect
 from workbench.text.counting import counted
+from workbench.text.json_values import number as number_of
+from workbench.text.json_values import objects, string
 
 UNREADABLE_CASES = CaseRef("", "", "", "other cases, which cannot be read")
 """Placeholder without a verdict for the unknown cases of a run whose announcement is lost."""
@@ -46,11 +64,11 @@ def stored_events(path: Path, *, unread: Unread = "none", retried: Collection[st
     if row is None:
         raise FileNotFoundError(2, "no such run", str(path))
     last = 0
-    while batch := _batch(stored, row.id, last, unread, retried):
+    while batch := stored.read(lambda connection: some_events(connection, row.id, last, unread, retried)):  # noqa: B023
         for event in batch:
             yield _read(event, path, last)
             last = event.number
-    lost = _expected(row) - last
+    lost = row.events - last if row.is_whole else 0
     if lost > 0:
         missing = counted(lost, "event is", "events are")
         yield EventRead(last + 1, "", None, 0, None, f"{path}:{last + 1}: {missing} missing at the end of the run")
@@ -58,14 +76,6 @@ def stored_events(path: Path, *, unread: Unread = "none", retried: Collection[st
         yield EventRead(
             last + 1, "", None, 0, None, f"{path}: the database was damaged, and parts of this run are lost"
         )
-
-
-def _batch(stored: Database, run: int, after: int, unread: Unread, retried: Collection[str]) -> list[EventRow]:
-    return stored.read(lambda connection: some_events(connection, run, after, unread, retried)) or []
-
-
-def _expected(row: RunRow) -> int:
-    return row.events if row.is_whole else 0
 
 
 def _read(event: EventRow, path: Path, last: int) -> EventRead:
@@ -153,3 +163,232 @@ def announcement(path: Path) -> RunStarted | None:
     except (OSError, ValueError, RecursionError):
         return None
     return None
+
+
+SCHEMA = "agent-workbench/report/1"
+_BROKEN_OFF = {"user_content", "intermediate_data"}
+"""Fields of a turn that did not end."""
+
+
+class _WrongShapeError(ValueError):
+    """The case does not have the form of a report's case."""
+
+
+def read_report(path: Path) -> StoredRun:
+    """Return the run in the report at `path`. Malformed cases are skipped and named in `trouble`.
+
+    A report has only names and thresholds of the criteria, and nothing of custom metrics.
+
+    Raises:
+        UsageFaultError: the file is not a report, or the report says that nothing ran.
+        OSError: the file cannot be read.
+    """
+    events = list(report_events(path, verdicts=False))
+    run = collect(events)
+    run.trouble, run.file = [event.message for event in events if isinstance(event, Noticed)], path
+    run.run_id = run.run_id or path.name
+    for stored in run.cases.values():
+        stored.has_simulation = False
+    return run
+
+
+def report_events(path: Path, *, verdicts: bool = True) -> Iterator[Event]:
+    """Yield a report as the events of its run, with or without verdicts.
+
+    A `Noticed` names each case that is skipped because it is malformed or a duplicate.
+
+    Raises the same errors as `read_report`.
+    """
+    return events_of_report(read_report_data(path), path, verdicts=verdicts)
+
+
+def events_of_report(data: dict[str, Any], path: Path, *, verdicts: bool = True) -> Iterator[Event]:
+    """Yield the events of a report that was read from `path`, as `report_events` does."""
+    planned: dict[CaseRef, PlannedCase] = {}
+    events: list[Event] = []
+    for number, item in enumerate(data["cases"], 1):
+        try:
+            case, case_events = _planned(_object(item, "the case")), list(_case_events(item, verdicts=verdicts))
+            if case.case in planned:
+                raise _WrongShapeError(f"{case.case.label} is already in the report")
+        except (ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
+            events.append(Noticed("warning", f"{path}: skipped case {number}: {error}"))
+            continue
+        planned[case.case] = case
+        events += case_events
+    words: dict[str, Any] = {name: string(data.get(name)) for name in ("run_id", "root", "started", "scored_from")}
+    yield RunStarted(**words, cases=tuple(planned.values()), shard=_shard(data, path))
+    yield from events
+    yield RunFinished(number_of(data.get("duration_seconds")) or 0.0)
+
+
+def read_report_data(path: Path) -> dict[str, Any]:
+    """Return the JSON of a report. Its `cases` are unchecked. Raises the same errors as `read_report`."""
+    try:
+        data = json.loads(read_regular(path))
+    except (ValueError, RecursionError) as error:
+        raise UsageFaultError(f"{path} is not a JSON report: {error}", kind="broken_file") from None
+    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+        found = data.get("schema") if isinstance(data, dict) else None
+        why = f"its schema is {found!r}, not {SCHEMA!r}" if found else f"it has no schema {SCHEMA!r}"
+        raise UsageFaultError(
+            f"{path} is not a JSON report: {why}", "`agent-workbench run --json FILE` writes one", "broken_file"
+        )
+    refusal = data.get("error")
+    if isinstance(refusal, dict):
+        raise UsageFaultError(f"{path} says that nothing ran: {refusal.get('message')}")
+    if not isinstance(data.get("cases"), list):
+        raise UsageFaultError(f"{path} is not a JSON report: it has no list of cases", kind="broken_file")
+    return data
+
+
+def _planned(item: dict[str, Any]) -> PlannedCase:
+    """Return the case as its run announced it."""
+    config, rule = item.get("config_file"), string(item.get("matched_by"))
+    file = config if isinstance(config, str) else None
+    changed, fork = sentences(item.get("criteria_changed")), _fork(item)
+    source = string(_for_merge(item).get("criteria_source")) or "as in the report"
+    return PlannedCase(_ref(item), file, source, changed, rule, fork=fork)
+
+
+def _for_merge(item: dict[str, Any]) -> dict[str, Any]:
+    """Return what the report of a shard has besides, or {}."""
+    return _object(item.get("for_merge") or {}, "its for_merge")
+
+
+def _shard(data: dict[str, Any], path: Path) -> Shard | None:
+    if data.get("shard") is None:
+        return None
+    try:
+        shard: Shard = build(Shard, data["shard"])
+    except ValueError as error:
+        raise UsageFaultError(f"{path}: its shard is damaged: {error}", kind="broken_file") from None
+    return shard
+
+
+def _fork(item: dict[str, Any]) -> ForkOf | None:
+    """Return the fork that an execution tried, or None. Raises ValueError for a malformed one."""
+    fork = _known(item, "fork")
+    if fork is None:
+        return None
+    made = ForkOf(**{"call": 0, **fork})
+    if not all(type(number) is int for number in (made.repeat, made.turn, made.call)):
+        raise _WrongShapeError("the place of its fork is not made of numbers")
+    return replace(made, turn=made.turn - 1)
+
+
+def _ref(item: dict[str, Any]) -> CaseRef:
+    agent, file, set_id, eval_id = (_text(item, key) for key in ("agent", "evalset_file", "eval_set_id", "eval_id"))
+    repeat = item.get("repeat", 1)
+    if not isinstance(repeat, int) or isinstance(repeat, bool) or repeat < 1:
+        raise _WrongShapeError("its repeat is not a positive integer")
+    return CaseRef(agent, file, set_id, eval_id, repeat)
+
+
+def _case_events(item: dict[str, Any], *, verdicts: bool) -> Iterator[Event]:
+    """Yield the events of a case. Raises ValueError for a malformed one."""
+    ref = _ref(item)
+    error = item.get("error")
+    invocations = [_object(entry, "an invocation") for entry in _list(item, "invocations")]
+    scenario = None if item.get("scenario") is None else _object(item["scenario"], "its scenario")
+    references = [entry.get("expected") for entry in invocations]
+    expected = None if scenario is not None or not any(references) else _expected(references)
+    rubrics = tuple(_object(rubric, "a rubric") for rubric in _list(item, "rubrics"))
+    if invocations or error is None:
+        attempt = item.get("attempt")
+        number = attempt if isinstance(attempt, int) and attempt > 0 else 1
+        criteria = _for_merge(item).get("criteria") or _criteria(item)
+        yield CaseStarted(ref, 0.0, expected, _object(criteria, "its criteria"), scenario, rubrics, attempt=number)
+        for number, entry in enumerate(invocations):
+            if entry.get("actual") is not None:
+                yield from _turn(ref, number, entry)
+        if verdicts:
+            yield from _verdicts(ref, item, invocations)
+    yield from _besides(ref, item)
+    usage = {name: value for name, value in (item.get("usage") or {}).items() if isinstance(value, int)}
+    ended = {"status": item.get("status"), "error": error, "usage": usage, "frozen": _known(item, "frozen")}
+    ended["thawed"] = _known(item, "drift")
+    ended["machine"] = string(item.get("place"))
+    seconds = item.get("duration_seconds")
+    yield from_json({"event": "CaseFinished", "case": asdict(ref), "duration_seconds": seconds, **ended})
+
+
+def _besides(ref: CaseRef, item: dict[str, Any]) -> Iterator[Event]:
+    """Yield the moves of the simulated user and the agent's output, which only the report of a shard has."""
+    found = _for_merge(item)
+    for move in _list(found, "simulated"):
+        yield from_json({**_object(move, "a move of its user"), "event": "UserSimulated", "case": asdict(ref)})
+    for stream, text in _object(found.get("output") or {}, "its output").items():
+        yield from_json({"event": "OutputCaptured", "case": asdict(ref), "stream": stream, "text": text})
+
+
+def _known(item: dict[str, Any], name: str) -> dict[str, Any] | None:
+    """Return the fields of an object of a case without those that are null; None if there is none."""
+    found = item.get(name)
+    if found is None:
+        return None
+    return {key: value for key, value in _object(found, name).items() if value is not None}
+
+
+def _verdicts(ref: CaseRef, item: dict[str, Any], invocations: list[dict[str, Any]]) -> Iterator[Event]:
+    for metric in item.get("metrics") or ():
+        turn_results = [_turn_result(turn, metric) for turn in invocations if turn.get("actual") is not None]
+        yield from_json({"event": "MetricScored", "case": asdict(ref), "result": metric, "turns": turn_results})
+
+
+def _turn_result(turn: dict[str, Any], metric: dict[str, Any]) -> dict[str, Any]:
+    """Return a metric's result for a turn. A report has the threshold only on the case."""
+    name = metric["name"]
+    found = next((result for result in turn.get("metrics") or () if result.get("name") == name), None)
+    return {"name": name, "status": "not_applicable", **(found or {}), "threshold": metric.get("threshold")}
+
+
+def _expected(references: list[Any]) -> tuple[dict[str, Any], ...]:
+    """Return the reference. Turns beyond it have none."""
+    return tuple(_object(reference, "a reference") for reference in references if reference is not None)
+
+
+def _turn(ref: CaseRef, number: int, entry: dict[str, Any]) -> Iterator[Event]:
+    actual = _object(entry["actual"], "the agent's turn")
+    user = _object(entry.get("user") or {}, "the user's message")
+    yield TurnStarted(ref, number, user)
+    if actual.keys() == _BROKEN_OFF:
+        data = _object(actual["intermediate_data"], "the agent's turn")
+        yield from (AgentActed(ref, number, _object(step, "a step")) for step in _list(data, "invocation_events"))
+        return
+    note = entry.get("note")
+    inner = entry.get("inner_calls")
+    calls = tuple(objects(inner)) if isinstance(inner, list) else None
+    yield TurnFinished(ref, number, actual, note if isinstance(note, str) else "", inner_calls=calls)
+
+
+def _criteria(item: dict[str, Any]) -> dict[str, Any]:
+    """Return names and thresholds. Informational metrics have none."""
+    metrics = [metric for metric in _list(item, "metrics") if isinstance(metric, dict)]
+    return {
+        metric["name"]: metric["threshold"]
+        for metric in metrics
+        if isinstance(metric.get("name"), str) and isinstance(metric.get("threshold"), int | float)
+    }
+
+
+def _object(value: Any, what: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise _WrongShapeError(f"{what} is not an object")
+    return value
+
+
+def _list(item: dict[str, Any], key: str) -> list[Any]:
+    value = item.get(key)
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise _WrongShapeError(f"its {key} is not a list")
+    return value
+
+
+def _text(item: dict[str, Any], key: str) -> str:
+    value = item.get(key)
+    if not isinstance(value, str):
+        raise _WrongShapeError(f"its {key} is not a string")
+    return value

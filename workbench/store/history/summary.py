@@ -29,9 +29,9 @@ from workbench.events.events import (
 )
 from workbench.files.invocation import texts, tool_steps
 from workbench.store.execution import CaseRecord, Execution, Turn, apply_to_case
-from workbench.store.inputs import Bundle, Record, RunInputs, digest
-from workbench.store.judge_details import is_without_model, judged_by
+from workbench.store.inputs import Bundle, Record, RunInputs, digest, started_case, started_config
 from workbench.store.rates import case_votes
+from workbench.store.reasons import is_without_model, judged_by
 from workbench.text.json_values import mapping, short_json
 
 STATUSES: tuple[CaseStatus, ...] = get_args(CaseStatus)
@@ -44,7 +44,7 @@ _OfCase: TypeAlias = CaseStarted | TurnStarted | TurnFinished | MetricScored | C
 class ListedRun:
     """A run in the list. Its database row has the fields up to `frozen` as JSON.
 
-    - `path`: names the run (`workbench.store.history.state_dir`), or is the result file of another program.
+    - `path`: names the run (`workbench.store.database.database.run_path`), or is the result file of another program.
     - `seconds`: None if the run did not end by itself, or if another program made it.
     - `counts`: number of executions by status. `no_verdict`: number of those that did not end.
     - `decided`: digest of the cases that the run decided. `votes`: how many of them passed, one vote per case
@@ -407,9 +407,6 @@ class SummaryBuilder:
         return made
 
     def _given(self, event: CaseStarted, config: str | None) -> tuple[int, ...]:
-        # Imported late: it needs pydantic, which is slow to load, and most lists of runs do not need it.
-        from workbench.store.case_inputs import started_case, started_config
-
         given = self._numbers_of([started_case(event)])
         simulator = None if event.scenario is None else [event.simulator]
         # Nearly all cases of a run have the same config.

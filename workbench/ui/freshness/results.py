@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from workbench.events.events import CaseRef
     from workbench.results.changed import Earlier
     from workbench.results.compare import ComparedCase, Comparison
-    from workbench.store.history.latest import PastRun
-    from workbench.store.history.other_runs import OtherRun
-    from workbench.store.history.other_runs import OtherRuns as Runs
+    from workbench.store.history.latest import OtherRun, PastRun
+    from workbench.store.history.latest import OtherRuns as Runs
     from workbench.ui.screen.view import View
     from workbench.ui.session.recall import Recalled
 
@@ -223,7 +222,7 @@ class OtherRuns(Controller):
 
         def begin() -> "Runs":
             # Imported here, so that the first keys need not wait for it.
-            from workbench.store.history.other_runs import OtherRuns as Runs
+            from workbench.store.history.latest import OtherRuns as Runs
 
             runs = Runs(self.session.state_dir, self._engine.made_run)
             runs.begin()

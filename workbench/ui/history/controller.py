@@ -164,7 +164,7 @@ class History(Controller):
         await self._choose_and_compare(run, runs)
 
     async def _choose_and_compare(self, after: "ListedRun", runs: "list[ListedRun] | None" = None) -> None:
-        from workbench.store.history.pass_rates import runs_by_question
+        from workbench.store.history.run_list import runs_by_question
         from workbench.store.history.run_names import baseline
 
         if after.injected or after.fork:
@@ -192,7 +192,7 @@ class History(Controller):
             self._compare(earlier, later)
 
     def _runs(self) -> "tuple[list[ListedRun], list[str]]":
-        from workbench.store.history.stored_runs import list_all_runs
+        from workbench.store.history.run_list import list_all_runs
 
         assert self.session.workspace is not None
         return list_all_runs(self.session.state_dir, self.session.workspace.root, self._agent_folders())

@@ -76,7 +76,7 @@ class Review(Controller):
 
     def _causes(self, pairs: "Sequence[Pair]") -> "list[Section]":
         """Return the cases by cause, the biggest first. Causes of errors alone are last: they have no verdict."""
-        from workbench.store.cause import ONE_OF_A_KIND
+        from workbench.store.reasons import ONE_OF_A_KIND
         from workbench.ui.review.model import Section
         from workbench.ui.screen.overview_contents import Figures
         from workbench.ui.tree.scope import scope_of

@@ -14,8 +14,8 @@ from workbench.events.events import CaseName
 if TYPE_CHECKING:
     from workbench.editing.triage.entry import Entry
     from workbench.events.events import CaseName
-    from workbench.store.cause import Cause
     from workbench.store.execution import Execution
+    from workbench.store.reasons import Cause
     from workbench.ui.session.session import Session
     from workbench.ui.tree.model import Tree
     from workbench.ui.tree.outline import Row

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from workbench.events.events import CaseRef, Event, RunFinished, RunStarted
 from workbench.files.prices import Prices
-from workbench.store.remaining import STARTING_AGENTS
+from workbench.store.rates import STARTING_AGENTS
 from workbench.text.counting import counted
 from workbench.ui.dialogs.items import Item
 from workbench.ui.running.engine_run import Engine, RepeatOptions

@@ -19,7 +19,7 @@ from workbench.ui.tree.scope import Scope
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from workbench.store.history.pass_rates import Trend
+    from workbench.store.history.run_list import Trend
     from workbench.store.history.summary import ListedRun
     from workbench.store.rates import Case
     from workbench.ui.screen.overview_contents import Spending
@@ -165,7 +165,7 @@ class Overview(Controller):
             overviews.show()
 
     def _trend(self, scope: Scope, state: "Path") -> "Trend":
-        from workbench.store.history.pass_rates import pass_rates
+        from workbench.store.history.run_list import pass_rates
         from workbench.store.rates import case_keys
 
         verdicts = self.session.verdicts
@@ -179,7 +179,7 @@ class Overview(Controller):
         return pass_rates(state, keys, read=self._votes_of)
 
     def _votes_of(self, state: "Path", run: "ListedRun") -> "dict[Case, float]":
-        from workbench.store.history.pass_rates import votes_of_run
+        from workbench.store.history.run_list import votes_of_run
 
         if run.run_id not in self._votes:
             votes = votes_of_run(state, run)

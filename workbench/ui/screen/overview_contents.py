@@ -13,10 +13,10 @@ from workbench.results.causes import CauseGroup, group_by_cause
 from workbench.results.faces import FACES, Status, short_name
 from workbench.results.overview import CAUSE, CHANGED, case_of, criterion_of
 from workbench.results.tally import LISTED_CHANGES, ChangedVerdict, Changes, Overview, Spent, Tally, added, tally
-from workbench.store.cause import Cause
 from workbench.store.details import read_details
 from workbench.store.execution import Execution
-from workbench.store.history.state_dir import started_at
+from workbench.store.history.run_names import started_at
+from workbench.store.reasons import Cause
 from workbench.text.counting import counted
 from workbench.ui.screen.pages import agent_problems
 from workbench.ui.session import relative_times
@@ -30,7 +30,7 @@ from workbench.ui.tree.verdicts import CaseVerdict, Verdicts
 if TYPE_CHECKING:
     from textual.timer import Timer
 
-    from workbench.store.history.pass_rates import Trend
+    from workbench.store.history.run_list import Trend
     from workbench.ui.screen.sides import Right
     from workbench.ui.session.session import Session
     from workbench.ui.tree.model import Tree

@@ -13,7 +13,7 @@ from workbench.results.cells import cell_len, cut_name
 from workbench.results.faces import BY_FUNCTION, COUNTED, DECIDED, FACES, FROZEN, OTHER_CRITERIA, STALE
 from workbench.results.frozen import frozen_count
 from workbench.store.execution import CaseState
-from workbench.store.remaining import STARTING_AGENTS, is_waiting_for_agents, latency_words, left_words
+from workbench.store.rates import STARTING_AGENTS, is_waiting_for_agents, latency_words, left_words
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
 from workbench.ui.session.session import Session

@@ -13,7 +13,7 @@ from workbench.files.prices import Prices, criterion_cost, money, simulation_cos
 from workbench.results.changed import ChangedVerdicts
 from workbench.results.judged import count, is_function
 from workbench.store.execution import Execution
-from workbench.store.remaining import RemainingTime
+from workbench.store.rates import RemainingTime
 from workbench.store.store import Store
 from workbench.text.counting import counted
 from workbench.text.json_values import mapping
@@ -351,7 +351,7 @@ class Session:
         Once the run has `ended`, it is the newest one. `continues` means that the run's first verdicts are shown
         already.
         """
-        from workbench.store.history.state_dir import ages
+        from workbench.store.history.run_names import ages
 
         age = ages()
         new, known = age(recalled.run.run_id, ""), self.store.records

@@ -7,7 +7,8 @@ from pathlib import Path
 from workbench.results.case_table import CASE, EMPTY, INPUT, Cell, Column, outcome_cell
 from workbench.results.faces import FACES, FROZEN, STALE, Status
 from workbench.store.execution import Execution
-from workbench.store.history.stored_runs import list_runs, load_summary
+from workbench.store.history.reading import load_summary
+from workbench.store.history.run_list import list_runs
 from workbench.store.history.summary import Summary
 from workbench.store.rates import are_enough, case_votes
 from workbench.text.counting import compared, sign

@@ -26,9 +26,9 @@ from workbench.results.faces import BY_FUNCTION, FACES, FLAKY, Status, score_tex
 from workbench.results.frozen import frozen_mark
 from workbench.results.judged import is_function, judge_of
 from workbench.results.plain_lines import reasons
-from workbench.store.cause import UNKNOWN
 from workbench.store.details import known_details
 from workbench.store.execution import Execution
+from workbench.store.reasons import UNKNOWN
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
 from workbench.ui.screen.overview_contents import Spending

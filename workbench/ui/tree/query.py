@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from workbench.results.faces import FACES, Status
-from workbench.store.cause import ONE_OF_A_KIND
 from workbench.store.execution import Execution
+from workbench.store.reasons import ONE_OF_A_KIND
 from workbench.ui.tree.outline import Pair
 from workbench.ui.tree.verdicts import Verdicts
 

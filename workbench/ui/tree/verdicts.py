@@ -17,10 +17,10 @@ from workbench.events.events import (
 )
 from workbench.results.changed import rate_of
 from workbench.results.faces import COUNTED, FACES, Status, stale_count
-from workbench.store.cause import UNKNOWN, Cause
 from workbench.store.details import known_details
 from workbench.store.execution import Execution
 from workbench.store.rates import PassRate
+from workbench.store.reasons import UNKNOWN, Cause
 from workbench.store.store import Store
 from workbench.ui.tree.notes import ImportResults, TriageIndex, TriageMark
 
