@@ -20,7 +20,7 @@ from tests.hostile import HOSTILE, leaks
 from workbench.events.events import CaseError, CaseRef, MetricResult, MetricScored, PlannedCase, RunFinished, RunStarted
 from workbench.judges.base import JudgeIdentity
 from workbench.results.cells import cell_len
-from workbench.results.plain_lines import reasons, score_text, verdict
+from workbench.results.explain import reasons, score_text, verdict
 from workbench.results.plain_summary import brief_lines, count_text, summary_lines
 from workbench.store.details import read_details
 from workbench.store.execution import Execution

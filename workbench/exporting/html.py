@@ -25,12 +25,13 @@ from workbench.exporting.exporter import Exporter, RunContext
 from workbench.files.prices import Prices, money
 from workbench.results.causes import by_cause, cause_text, failing_groups, is_shared
 from workbench.results.costs import NO_PRICES, costs, not_known
+from workbench.results.explain import other_criteria, reasons, score_text
 from workbench.results.faults import cell_text, fault_rows, handling_text
 from workbench.results.frozen import drift_texts, frozen_mark, frozen_total, thawed_total
 from workbench.results.lines import Line, pieces
 from workbench.results.machines import placed_texts
 from workbench.results.panes import case_lines
-from workbench.results.plain_lines import case_label, label, marks, other_criteria, reasons, score_text
+from workbench.results.plain_lines import case_label, label, marks
 from workbench.results.plain_summary import by_need, count_text, repeats_of
 from workbench.results.repeat_texts import cells
 from workbench.results.tally import scores

@@ -13,6 +13,7 @@ from xml.etree import ElementTree as Tree
 
 from workbench.exporting.exporter import Exporter
 from workbench.exporting.report import OUTPUT_LIMIT
+from workbench.results.explain import criteria_and_source, matched_by_location, other_criteria, reasons
 from workbench.results.faces import BY_FUNCTION
 from workbench.results.faults import by_function as fault_by_function
 from workbench.results.faults import fault_title, handling_text
@@ -20,7 +21,6 @@ from workbench.results.frozen import FROZEN, drift_texts, frozen_words
 from workbench.results.judged import is_function
 from workbench.results.machines import lost_words, placed_words
 from workbench.results.panes import plain_case
-from workbench.results.plain_lines import criteria_and_source, matched_by_location, other_criteria, reasons
 from workbench.results.repeat_texts import sentence
 from workbench.results.repeats import summarize_all
 from workbench.store.details import read_details

@@ -12,19 +12,12 @@ from workbench.exporting.exporter import Exporter, RunContext
 from workbench.results import evidence
 from workbench.results.causes import by_cause, cause_text, failing_groups, is_shared
 from workbench.results.document import Subject
+from workbench.results.explain import matched_by_location, other_criteria, reasons, verdict
 from workbench.results.faults import cell_text, fault_rows, handling_text
 from workbench.results.frozen import FROZEN, drift_texts, frozen_total, frozen_words, thawed_total
 from workbench.results.lines import View
 from workbench.results.machines import lost_words, placed_texts
-from workbench.results.plain_lines import (
-    case_label,
-    label,
-    marks,
-    matched_by_location,
-    other_criteria,
-    reasons,
-    verdict,
-)
+from workbench.results.plain_lines import case_label, label, marks
 from workbench.results.plain_summary import by_need, count_text, repeats_of
 from workbench.results.repeat_texts import cells
 from workbench.run.fault_outcome import WAYS

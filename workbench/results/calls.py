@@ -10,7 +10,7 @@ from workbench.criteria.call_rows import call_rows
 from workbench.criteria.json_difference import shown, type_name
 from workbench.criteria.trajectory import used_rules
 from workbench.events.events import MetricResult
-from workbench.files.invocation import ToolCall, tool_calls, with_inner_calls
+from workbench.files.invocation import ToolCall
 from workbench.results.cells import cell_len
 from workbench.results.evidence_frame import side, side_room
 from workbench.results.lines import (
@@ -27,7 +27,6 @@ from workbench.results.lines import (
     wrap_indented,
 )
 from workbench.results.texts import INDENT, beginning, compact, is_marked, pretty, step
-from workbench.store.execution import Turn
 from workbench.text.counting import counted, cut_score
 from workbench.text.json_values import objects, string
 from workbench.text.safe_text import one_line, plain
@@ -36,14 +35,6 @@ BRIEF_LINES = 12
 _DIFFERENCES = 3
 _TYPE = 12
 """The width kept free for the type beside a long value, in cells."""
-
-
-def made_calls(turn: Turn | None, scored: MetricResult | None) -> list[ToolCall] | None:
-    """Return the calls of a turn that the trajectory criterion compared, or None without a turn."""
-    if turn is None:
-        return None
-    inner = turn.inner_calls if scored is not None and scored.details.get("include_agent_tools") is True else None
-    return tool_calls(with_inner_calls(turn.so_far, inner or ()))
 
 
 def own_calls(rows: Sequence[Mapping[str, Any]]) -> list[int | None]:
@@ -199,19 +190,10 @@ def _known_rows(rows: Any) -> list[dict[str, Any]] | None:
 def accepted_lines(row: Mapping[str, Any], width: int) -> Iterator[Line]:
     """Yield a line for each value of a row that differs and that a rule accepts: `args.id: text "B-7" · any value`."""
     for item in objects(row.get("accepted")):
-        words = f"{plain(str(item.get('path', '')))}: {_phrase(item, 'actual')} · accepted: {rule_words(item)}"
+        kind, value = type_and_value(item, "actual")
+        value = value if kind == "true/false" else f"{kind} {value}"
+        words = f"{plain(str(item.get('path', '')))}: {value} · accepted: {one_line(string(item.get('rule')))}"
         yield from wrap(Text.styled(words, "muted"), width)
-
-
-def rule_words(item: Mapping[str, Any]) -> str:
-    """Return what the rule of a difference accepts, such as `number 12.5 ± 0.01`, or "" without a rule."""
-    return one_line(string(item.get("rule")))
-
-
-def _phrase(item: dict[str, Any], side: str) -> str:
-    """Return `number 12.5`: the type, and the value as the criterion made it visible."""
-    kind, text = type_and_value(item, side)
-    return text if kind == "true/false" else f"{kind} {text}"
 
 
 def type_and_value(item: Mapping[str, Any], side: str) -> tuple[str, str]:
@@ -234,7 +216,7 @@ def difference_lines(
         if path and (named or len(found) > 1):
             yield cut_line(Text.styled(path, "label"), width)
         values = {name: type_and_value(item, name) for name in ("expected", "actual")}
-        if rule := rule_words(item):
+        if rule := one_line(string(item.get("rule"))):
             values["expected"] = ("nothing", rule)
         column = min(max(cell_len(value) for _, value in values.values()), inner - _TYPE)
         for name, mark in (("expected", "missing"), ("actual", "extra")):

@@ -38,7 +38,14 @@ class Score(NamedTuple):
     threshold: float | None
 
     def __str__(self) -> str:
-        return self.glyph + _cut(self.score, self.threshold)
+        # Two decimals, or fewer if the score is large.
+        for places in (2, 1, 0):
+            text = cut_score(self.score, places)
+            if self.threshold is not None:
+                text = compared(self.score, self.threshold, places, places)[0]
+            if len(text) <= len("0.00"):
+                break
+        return self.glyph + text.removesuffix(".")
 
 
 class Cell(NamedTuple):
@@ -85,7 +92,13 @@ def result_cell(result: MetricResult) -> Cell:
             return NOT_EVALUATED
         case "not_applicable":
             return NOT_APPLICABLE
-    return _scored(result.status, result.score, result.threshold)
+    status, score = result.status, result.score
+    glyph = FACES[status].glyph if status == "failed" else ""
+    if score is None:
+        return Cell(FACES[status].glyph, status, Rank.VALUE, float("-inf"))
+    if status == "informational":
+        return Cell(amount(score), status, Rank.VALUE, score)
+    return Cell(Score(glyph, score, result.threshold), status, Rank.VALUE, score)
 
 
 def outcome_cell(status: Status, score: float | None, threshold: float | None) -> Cell:
@@ -100,24 +113,6 @@ def outcome_cell(status: Status, score: float | None, threshold: float | None) -
     # Every failure is worse than every pass, whatever their thresholds are.
     value = score + (status == "passed") * 1e6
     return Cell(Score(face.glyph, score, threshold), status, Rank.VALUE, value)
-
-
-def _scored(status: Status, score: float | None, threshold: float | None) -> Cell:
-    glyph = FACES[status].glyph if status == "failed" else ""
-    if score is None:
-        return Cell(FACES[status].glyph, status, Rank.VALUE, float("-inf"))
-    if status == "informational":
-        return Cell(amount(score), status, Rank.VALUE, score)
-    return Cell(Score(glyph, score, threshold), status, Rank.VALUE, score)
-
-
-def _cut(score: float, threshold: float | None) -> str:
-    """Return a score with two decimals, or fewer if it is large."""
-    for places in (2, 1, 0):
-        text = compared(score, threshold, places, places)[0] if threshold is not None else cut_score(score, places)
-        if len(text) <= len("0.00"):
-            break
-    return text.removesuffix(".")
 
 
 def seconds_cell(record: Execution | None) -> Cell:

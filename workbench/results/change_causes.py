@@ -88,7 +88,13 @@ def _descriptions(before: Side, after: Side, unknown: set[Input]) -> list[str]:
     changes, kinds = changed_inputs(before, after)
     if before[1].given and after[1].given:
         unknown |= kinds
-    return [_description(change, before, after) for change in changes if change.input not in _REPORTED_ELSEWHERE]
+    found = []
+    for change in changes:
+        if change.input not in _REPORTED_ELSEWHERE:
+            text, name = describe(change), change.name
+            valued = text.removesuffix(name) + describe_with_values(change, before, after)
+            found.append(valued if text.endswith(name) else text)
+    return found
 
 
 def _case(run: Summary, execution: Execution) -> object:
@@ -97,11 +103,6 @@ def _case(run: Summary, execution: Execution) -> object:
         return run.bundles.texts[execution.given[0]]
     except LookupError:
         return object()
-
-
-def _description(change: Change, before: Side, after: Side) -> str:
-    text, name = describe(change), change.name
-    return text[: len(text) - len(name)] + describe_with_values(change, before, after) if text.endswith(name) else text
 
 
 def _only(record: Record, kinds: frozenset[Input]) -> Record:
@@ -173,9 +174,10 @@ def causes(before: Side, after: Side, files: dict[str, list[ChangedFile]]) -> It
     if decisive and "function" in by_kind:
         named.append(Cause("function", _names([change.name for change in by_kind["function"]])))
     yield from named
-    if _steps_differ(old, new) or _broke(old) != _broke(new):
+    differ = old.steps is not None and new.steps is not None and old.steps != new.steps
+    if differ or _broke(old) != _broke(new):
         yield from _agent_causes(before, after, by_kind, files)
-    elif not named and _judged(new):
+    elif not named and any(judge_name(result.details) for result in new.scores.values()):
         yield Cause("judge", "the judge scored the same transcript differently")
 
 
@@ -287,11 +289,6 @@ def _judges(before: Side, after: Side, changes: Iterable[Change], decisive: set[
             yield Cause("judge", describe_with_values(change, before, after))
 
 
-def _steps_differ(old: Execution, new: Execution) -> bool:
-    """Return whether the tool calls, their answers or what the agent said differ."""
-    return old.steps is not None and new.steps is not None and old.steps != new.steps
-
-
 def _tools_answered_differently(old: Execution, new: Execution) -> bool:
     """Return whether the first difference between the runs is a tool's answer."""
     steps = zip(old.steps or (), new.steps or (), strict=False)
@@ -301,10 +298,6 @@ def _tools_answered_differently(old: Execution, new: Execution) -> bool:
 
 def _broke(execution: Execution) -> bool:
     return execution.error is not None and execution.error.kind not in ("judge", "quota", "metric_crashed")
-
-
-def _judged(execution: Execution) -> bool:
-    return any(judge_name(result.details) for result in execution.scores.values())
 
 
 def _names(names: Any) -> str:

@@ -158,7 +158,11 @@ class ChangedVerdicts:
         earlier = self._undecided.pop(case, [])
         if not earlier:
             return
-        self._update_flaky(case, earlier)
+        came = outcome(earlier)
+        if came.rate.flaky:
+            self._flaky[case, came.mode] = came.text()
+        elif came.rate.total > 1:
+            self._flaky.pop((case, came.mode), None)
         if case not in self._decided:
             self._before[case] = earlier
             if are_alike(mode_of(earlier), mode):
@@ -188,13 +192,6 @@ class ChangedVerdicts:
             self._before |= earlier.before
             self._flaky |= earlier.flaky
 
-    def _update_flaky(self, case: CaseRef, records: list[Execution]) -> None:
-        came = outcome(records)
-        if came.rate.flaky:
-            self._flaky[case, came.mode] = came.text()
-        elif came.rate.total > 1:
-            self._flaky.pop((case, came.mode), None)
-
     def flaky(self, record: Execution) -> str:
         """Return `3/5 passed` if the case had different outcomes when it was last repeated, else "".
 
@@ -212,7 +209,7 @@ class ChangedVerdicts:
         same = next((one for one in earlier if one.ref == record.ref), None)
         if same is record or not are_alike(mode_of(earlier), mode_of([record])):
             return None
-        if (same is None or same.state == record.state) and self._differs(_first(record.ref)):
+        if (same is None or same.state == record.state) and self.is_changed(record.ref):
             return next((one for one in earlier if one.state != record.state), same)
         return same
 
@@ -234,15 +231,20 @@ class ChangedVerdicts:
 
         Regressions come first, then the order of the run. Cases that are known to be flaky come last.
         """
-        found = [case for case in self._before if self._differs(case)]
-        return sorted(found, key=lambda ref: (self._is_flaky(ref), not self.is_regression(ref)))
 
-    def _is_flaky(self, case: CaseRef) -> bool:
-        return any((case, mode) in self._flaky for mode in {record.mode for record in self._finished(case)})
+        def order(case: CaseRef) -> tuple[bool, bool]:
+            modes = {record.mode for record in self._finished(case)}
+            return any((case, mode) in self._flaky for mode in modes), not self.is_regression(case)
+
+        return sorted((case for case in self._before if self.is_changed(case)), key=order)
 
     def is_changed(self, ref: CaseRef) -> bool:
         """Return whether the outcome of a case has changed. False while some of its repeats are unfinished."""
-        return self._differs(_first(ref))
+        case = _first(ref)
+        before, now, ended = self._before.get(case), self._executions(case), self._finished(case)
+        if not before or not ended or not all(record.finished for record in now):
+            return False
+        return differs(outcome(before), outcome(ended))
 
     def is_regression(self, ref: CaseRef) -> bool:
         """Return whether the case is worse than before: it passes less often, or its worst execution is worse."""
@@ -251,12 +253,6 @@ class ChangedVerdicts:
         if then is not None and today is not None and then != today:
             return today < then
         return _worst(now) < _worst(before)
-
-    def _differs(self, case: CaseRef) -> bool:
-        before, now, ended = self._before.get(case), self._executions(case), self._finished(case)
-        if not before or not ended or not all(record.finished for record in now):
-            return False
-        return differs(outcome(before), outcome(ended))
 
     def _finished(self, case: CaseRef) -> list[Execution]:
         return [record for record in self._executions(case) if record.has_verdict]

@@ -62,20 +62,16 @@ def account(record: CaseRecord, result: MetricResult, view: View) -> Iterator[Li
             ),
             view,
         )
-        yield from under(Text(), flow(_tally(labels), view.room, "  "))
-
-
-def _tally(labels: list[str]) -> Iterator[Line]:
-    for name, face in LABELS.items():
-        many = labels.count(name)
-        if many:
-            yield Text.styled(f"{face.glyph} {many} {face.word}", face.variable)
+        counts = ((face, labels.count(name)) for name, face in LABELS.items() if name in labels)
+        tally = (Text.styled(f"{face.glyph} {many} {face.word}", face.variable) for face, many in counts)
+        yield from under(Text(), flow(tally, view.room, "  "))
 
 
 def add_texts(document: Document, subject: Subject, index: int, result: MetricResult, view: View) -> list[str]:
     """Add the judged texts of turn `index`, each sentence as an item. Return the keys of those that do not hold."""
     texts = objects(result.details.get("texts")) if is_shown_in(result.name, "claims") else []
-    column = _label_column(texts)
+    labels = [len(face_of(item).word) for text in texts for item in objects(text.get("sentences"))]
+    column = max(labels, default=0) + 2
     problems: list[str] = []
     question = 0
     for place, text in enumerate(texts):
@@ -88,7 +84,8 @@ def add_texts(document: Document, subject: Subject, index: int, result: MetricRe
         event = _event_of(subject, index, text)
         for number_, item in enumerate(sentences):
             key, holds = f"claim/{index}/{place}/{number_}", string(item.get("label")) in HOLDS
-            lines = list(_sentence(item, column, view.width, _overridden(subject, result.name, index, item)))
+            mine = overridden(subject, result.name, index + 1, "sentence", string(item.get("text")))
+            lines = list(_sentence(item, column, view.width, mine))
             if view.is_open(key) or not holds:
                 lines += hang(Text(), _reason(item, index, bool(event), max(view.width - _REASON, 10)), _REASON)
             targets = (*_targets(item, result.name, index, question - 1), *event)
@@ -146,16 +143,6 @@ def _left_out(text: dict[str, Any], view: View) -> Iterator[Line]:
 def face_of(item: dict[str, Any]) -> Face:
     """Return the face of a sentence's label. An unknown label counts as none."""
     return LABELS.get(string(item.get("label")), LABELS["unlabelled"])
-
-
-def _label_column(texts: list[dict[str, Any]]) -> int:
-    """Return the width of the longest label that occurs."""
-    found = [len(face_of(item).word) for text in texts for item in objects(text.get("sentences"))]
-    return max(found, default=0) + 2
-
-
-def _overridden(subject: Subject, criterion: str, index: int, item: dict[str, Any]) -> Line:
-    return overridden(subject, criterion, index + 1, "sentence", string(item.get("text")))
 
 
 def _sentence(item: dict[str, Any], column: int, width: int, mine: Line) -> Iterator[Line]:

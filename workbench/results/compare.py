@@ -242,7 +242,7 @@ def _pair_repeats(old: dict[_Key, Execution], new: dict[_Key, Execution]) -> dic
             continue
         left = dict.fromkeys(keys)  # Old repeats without a partner, in order.
         open_keys = list(keys)
-        for alike in (_outcome, _verdict_of, _any):
+        for alike in (_outcome, _verdict_of, lambda _: None):
             by_outcome: dict[Hashable, list[_Key]] = {}
             for key in left:
                 by_outcome.setdefault(alike(old[key]), []).append(key)
@@ -269,10 +269,6 @@ def _outcome(execution: Execution) -> Hashable:
 
 def _verdict_of(execution: Execution) -> Hashable:
     return execution.state if execution.decides_case else None
-
-
-def _any(execution: Execution) -> Hashable:
-    return None
 
 
 def _change(old: Execution, new: Execution, *, only_scores: bool = False) -> Change | None:

@@ -15,7 +15,7 @@ from workbench.results.cells import cell_len, cut_name
 from workbench.results.compare import ComparedCase
 from workbench.results.document import Document, Subject
 from workbench.results.error import error_lines
-from workbench.results.evidence_frame import indent, is_wide, labelled, numbered, room, side, side_room
+from workbench.results.evidence_frame import WIDE, indent, labelled, numbered, room, side, side_room
 from workbench.results.evidence_turn import turn_pieces
 from workbench.results.faces import BY_FUNCTION, FACES, glyph, score_text
 from workbench.results.judged import is_function, mark
@@ -93,11 +93,16 @@ def add_compared(document: Document, before: CaseRecord, after: CaseRecord, view
     document.add(_verdicts(before, after, view))
     add_turns(document, before.turns, after.turns, after, view)
     names = dict.fromkeys([*before.metrics, *after.metrics])
-    informs = [name for name in names if _only_informs(name, before, after)]
+    informs = [
+        name
+        for name in names
+        if all(one.metrics[name].status == "informational" for one in (before, after) if name in one.metrics)
+    ]
     document.gap()
     document.add(_scores(before, after, [name for name in names if name not in informs], view))
-    figures = [safe(f"{name} {_change(_figure(before, name), _figure(after, name))}", "muted") for name in informs]
-    document.add(hang(Text(" "), flow(figures, view.width - 1, "   "), 1))
+    figures = [(name, _figure(before, name), _figure(after, name)) for name in informs]
+    words = [safe(f"{name} {now if then == now else f'{then} → {now}'}", "muted") for name, then, now in figures]
+    document.add(hang(Text(" "), flow(words, view.width - 1, "   "), 1))
 
 
 def add_turns(
@@ -114,7 +119,7 @@ def add_turns(
             document.begin_turn(spaced=False)
             document.add([_line(number, other or one, view)])
             continue
-        document.begin_turn(spaced=is_wide(view))
+        document.begin_turn(spaced=view.width >= WIDE)
         # Another execution is no reference, so verdicts of its turns would not explain what differs.
         later = None if other is None else replace(other, metrics={})
         for piece in turn_pieces(
@@ -186,7 +191,7 @@ def _verdicts(before: CaseRecord, after: CaseRecord, view: View) -> Iterator[Lin
 def _scores(before: CaseRecord, after: CaseRecord, names: Sequence[str], view: View) -> Iterator[Line]:
     """Yield a line for each criterion, `≠ ✓ 1.00 ≥ 1.00 → ✗ 0.66 < 1.00` if it differs."""
     longest = max((cell_len(one_line(name, limit=60)) for name in names), default=0)
-    column = min(longest, view.width - 40) if is_wide(view) else 0
+    column = min(longest, view.width - 40) if view.width >= WIDE else 0
     for name in names:
         one, other = (_score(record.metrics.get(name)) for record in (before, after))
         relation = "same" if one == other else "differs"
@@ -204,14 +209,6 @@ def _score(result: MetricResult | None) -> Line:
     face = FACES[result.status]
     line: Line = Text.assemble(glyph(result.status), (f" {score_text(result) or face.word}", face.variable))
     return Text.assemble(line, " ", mark(BY_FUNCTION)) if is_function(result) else line
-
-
-def _only_informs(name: str, *records: CaseRecord) -> bool:
-    return all(record.metrics[name].status == "informational" for record in records if name in record.metrics)
-
-
-def _change(before: str, after: str) -> str:
-    return after if before == after else f"{before} → {after}"
 
 
 def _figure(record: CaseRecord, name: str) -> str:

@@ -105,7 +105,10 @@ def one_case(
     """
     document = Document()
     word, style = CHANGES[case.change]
-    document.add(hang_text(Text(), Text.assemble((word, style), _label(case)), view.width, 1))
+    ref = case.ref
+    name = " › ".join(part for part in (ref.agent, ref.eval_set_id, ref.eval_id) if part)
+    label = safe(f"  {name}{f' #{ref.repeat}' if ref.repeat != 1 else ''}".replace("\n", " "), "strong")
+    document.add(hang_text(Text(), Text.assemble((word, style), label), view.width, 1))
     drop = next((drop for drop in gate.drops if drop.ref == replace(case.ref, repeat=1)), None)
     if drop is not None and case.change == "regression":
         document.add(remark(drop_text(drop, "→"), view))
@@ -123,12 +126,6 @@ def one_case(
     document.add([heading("before and after", view.width)])
     add_compared(document, *records, view)
     return document
-
-
-def _label(case: ChangedCase) -> Line:
-    ref = case.ref
-    name = " › ".join(part for part in (ref.agent, ref.eval_set_id, ref.eval_id) if part)
-    return safe(f"  {name}{f' #{ref.repeat}' if ref.repeat != 1 else ''}".replace("\n", " "), "strong")
 
 
 def _run(run: Summary) -> Iterator[Text]:

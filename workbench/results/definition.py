@@ -17,6 +17,7 @@ from workbench.text.counting import amount, counted, threshold
 from workbench.text.safe_text import one_line
 
 STATE_LINES = 3
+_SCENARIO = {"starting_prompt": "starts with", "conversation_plan": "plan", "user_persona": "persona"}
 
 
 def criteria_part(entry: EvalsetEntry, view: View) -> Iterator[Line]:
@@ -37,7 +38,10 @@ def case_setting(case: EvalCase, view: View, *, ran: bool) -> Iterator[Line]:
     if case.session_input and not ran:
         yield from under(label("session"), _session(case.session_input, view))
     if case.scenario is not None:
-        yield from _scenario(case.scenario, view)
+        for key, value in case.scenario.items():
+            if value is not None:
+                text = value if isinstance(value, str) else compact(value)
+                yield from part(_SCENARIO.get(key, one_line(key, limit=12)), safe(text), view)
     lead = label("rubrics")
     for rubric in case.rubrics:
         yield from under(lead, wrap(_rubric(rubric), view.room))
@@ -85,16 +89,6 @@ def _session(session: dict[str, Any], view: View) -> Iterator[Line]:
         elif len(lines) > STATE_LINES:
             lines = [*lines[:STATE_LINES], fold(f"… {counted(len(lines) - STATE_LINES, 'more line')}", view.room)]
         yield from lines
-
-
-def _scenario(scenario: dict[str, Any], view: View) -> Iterator[Line]:
-    """Yield the scenario of a simulated user."""
-    names = {"starting_prompt": "starts with", "conversation_plan": "plan", "user_persona": "persona"}
-    for key, value in scenario.items():
-        if value is None:
-            continue
-        text = value if isinstance(value, str) else compact(value)
-        yield from part(names.get(key, one_line(key, limit=12)), safe(text), view)
 
 
 def _rubric(rubric: dict[str, Any]) -> Text:

@@ -1,7 +1,7 @@
 """Documents that panes show: lines, their turns, and items for the cursor."""
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, overload
@@ -59,9 +59,6 @@ class LazyList(Sequence[T]):
 
     def __len__(self) -> int:
         return len(self._values)
-
-    def __iter__(self) -> Iterator[T]:
-        return (self[place] for place in range(len(self._values)))
 
     @overload
     def __getitem__(self, place: int) -> T: ...

@@ -11,8 +11,8 @@ from workbench.results.calls import value_lines
 from workbench.results.cells import cell_len, cut_name
 from workbench.results.compared import add_causes
 from workbench.results.definition import case_faults, case_setting, criteria_part, fault_lines, file_document
-from workbench.results.document import Document, Item, Subject
-from workbench.results.evidence_frame import add_pieces, has_anchors, indent, is_wide, labelled
+from workbench.results.document import Document, Subject
+from workbench.results.evidence_frame import WIDE, add_pieces, has_anchors, indent, labelled
 from workbench.results.evidence_frame import room as room_of
 from workbench.results.evidence_reasons import case_error_lines, thawed_lines
 from workbench.results.evidence_turn import SCORES, turn_line, turn_pieces, turn_status
@@ -158,7 +158,7 @@ def _add_turns(document: Document, subject: Subject, record: CaseRecord | None, 
             if not opened:
                 continue
         else:
-            document.begin_turn(spaced=bool(index) and is_wide(view))
+            document.begin_turn(spaced=bool(index) and view.width >= WIDE)
         add_pieces(document, turn_pieces(record, index, 1 if foldable and opened else total, turn, reference, view))
         folded = False
     if record is not None and not total:
@@ -182,13 +182,12 @@ def _opening_item(document: Document, start: int) -> int:
     """Return the first item in the first rows of the turn at line `start` that says why it failed, else its first."""
     below = [number for number, item in enumerate(document.items) if item.start >= start]
     near = (number for number in below if document.items[number].start < start + _FIRST_ROWS)
-    differing = (number for number in near if _differs(document, document.items[number]))
-    return next(differing, below[0] if below else 0)
-
-
-def _differs(document: Document, item: Item) -> bool:
-    lines = document.lines[item.start : item.end]
-    return item.key.endswith(SCORES) or any(has_style(line, *_DIFFERENT) for line in lines)
+    for number in near:
+        item = document.items[number]
+        lines = document.lines[item.start : item.end]
+        if item.key.endswith(SCORES) or any(has_style(line, *_DIFFERENT) for line in lines):
+            return number
+    return below[0] if below else 0
 
 
 # The case as a whole
@@ -210,25 +209,23 @@ def _whole_case(record: CaseRecord, view: View, *, unjudged: bool) -> Iterator[L
 
 
 def _add_criteria(document: Document, record: CaseRecord, view: View) -> None:
-    """Add the criteria, and once what the sign of a function means."""
-    lines = [cut_line(line, view.width) for line in _criteria(record, view)]
-    if not lines:
-        return
-    document.gap()
-    document.add(lines)
-    if any(map(is_function, record.metrics.values())):
-        document.add([Text.styled(f"{indent(view)}{_BY_FUNCTION}", "muted")])
+    """Add the criteria, the worst first, and once what the sign of a function means.
 
-
-def _criteria(record: CaseRecord, view: View) -> Iterator[Line]:
-    """Return the criteria, the worst first: each on a line, or in a narrow view as many on a line as fit."""
+    Each is on a line, or in a narrow view as many on a line as fit.
+    """
     own = record.custom_metrics
     judged: list[MetricResult] = [
         result
         for result in by_weight(list(record.metrics.values()))
         if result.status not in ("informational", "not_applicable") or result.name in own
     ]
-    return _in_columns(record, judged, view) if is_wide(view) else _in_a_row(record, judged, view)
+    if not judged:
+        return
+    document.gap()
+    lines = _in_columns(record, judged, view) if view.width >= WIDE else _in_a_row(record, judged, view)
+    document.add(cut_line(line, view.width) for line in lines)
+    if any(map(is_function, record.metrics.values())):
+        document.add([Text.styled(f"{indent(view)}{_BY_FUNCTION}", "muted")])
 
 
 def _in_a_row(record: CaseRecord, judged: Sequence[MetricResult], view: View) -> Iterator[Line]:

@@ -6,14 +6,13 @@ from typing import Any
 
 from rich.text import Text
 
-from workbench.files.invocation import ToolCall, leaves_out, tool_calls, tool_results
+from workbench.files.invocation import ToolCall, leaves_out, tool_calls, tool_results, with_inner_calls
 from workbench.results.calls import (
     accepted_lines,
     aligned_rows,
     brief_call,
     call_lines,
     difference_lines,
-    made_calls,
     own_calls,
 )
 from workbench.results.cells import cell_len
@@ -23,7 +22,6 @@ from workbench.results.evidence_frame import (
     gutter,
     labelled,
     numbered,
-    pieces_of,
     room,
     seen,
     side,
@@ -53,12 +51,13 @@ def call_pieces(turn: Turn, expected: dict[str, Any] | None, places: Anchors, vi
     If the view compares two executions, `expected` is the earlier one, and results are compared, too.
     """
     scored = turn.metrics.get(shown_in(turn.metrics, "calls"))
-    made = made_calls(turn, scored) or []
+    with_inner = scored is not None and scored.details.get("include_agent_tools") is True
+    made = tool_calls(with_inner_calls(turn.so_far, (turn.inner_calls if with_inner else None) or ()))
     wanted = None if expected is None else tool_calls(expected)
     if (turn.metrics and scored is None and not wanted) or leaves_out(expected or {}, "intermediate_data"):
         # Only the answer has a reference, so no call is wrong.
         wanted = None
-    rows = _unaligned(made) if wanted is None else _whole(aligned_rows(wanted, made, scored), wanted, made)
+    rows = _unaligned(made) if wanted is None else list(_whole(aligned_rows(wanted, made, scored), wanted, made))
     own, results = own_calls(rows), tool_results(turn.so_far)
     now = [_result(place, results) for place in own]
     then = [_NO_RESULT] * len(rows)
@@ -70,19 +69,17 @@ def call_pieces(turn: Turn, expected: dict[str, Any] | None, places: Anchors, vi
         group = list(several)
         first = places.call(own[group[0]])
         if mark == "same" and len(group) > _ALIKE and not seen(first, view).full:
-            yield pieces_of([_matching([rows[number] for number in group], view)], first)
+            names = ", ".join(dict.fromkeys(one_line(str(rows[one]["actual"].get("name")), limit=60) for one in group))
+            words = Text.assemble((f"{counted(len(group), 'call')} match  ", "fold"), (names, "muted"))
+            yield Piece([*labelled("calls", "same", [cut_line(words, room(view))], view)], first)
             continue
         for number in group:
             anchor = places.call(own[number])
-            name = numbered("call", _place(rows[number], number) + 1)
-            lines = call_row(name, rows[number], seen(anchor, view), then[number], now[number])
-            yield pieces_of(lines, anchor)
-
-
-def _place(row: Mapping[str, Any], default: int) -> int:
-    """Return the index of a row's call among all that were made, or for a missing call among the expected ones."""
-    place = row.get("actual_index" if row.get("actual") else "expected_index")
-    return place if isinstance(place, int) else default
+            row = rows[number]
+            # The place among all calls that were made, or of a missing call among the expected ones.
+            place = row.get("actual_index" if row.get("actual") else "expected_index")
+            name = numbered("call", (place if isinstance(place, int) else number) + 1)
+            yield Piece([*call_row(name, row, seen(anchor, view), then[number], now[number])], anchor)
 
 
 def _unaligned(calls: Sequence[ToolCall]) -> list[dict[str, Any]]:
@@ -95,16 +92,15 @@ def _unaligned(calls: Sequence[ToolCall]) -> list[dict[str, Any]]:
 
 def _whole(
     rows: Sequence[dict[str, Any]], wanted: Sequence[ToolCall], made: Sequence[ToolCall]
-) -> list[dict[str, Any]]:
-    """Return the rows with all arguments. A criterion shortens long ones in its result."""
-    return [{**row, **_call_of(row, "expected", wanted), **_call_of(row, "actual", made)} for row in rows]
-
-
-def _call_of(row: Mapping[str, Any], side: str, calls: Sequence[ToolCall]) -> dict[str, Any]:
-    place = row.get(f"{side}_index")
-    if not row.get(side) or not isinstance(place, int) or not 0 <= place < len(calls):
-        return {}
-    return {side: {"name": calls[place].name, "args": calls[place].args}}
+) -> Iterator[dict[str, Any]]:
+    """Yield the rows with all arguments. A criterion shortens long ones in its result."""
+    for row in rows:
+        whole = dict(row)
+        for name, calls in (("expected", wanted), ("actual", made)):
+            place = row.get(f"{name}_index")
+            if row.get(name) and isinstance(place, int) and 0 <= place < len(calls):
+                whole[name] = {"name": calls[place].name, "args": calls[place].args}
+        yield whole
 
 
 def _result(place: object, results: Sequence[dict[str, Any] | None]) -> Any:
@@ -121,12 +117,6 @@ def plain_calls(invocation: dict[str, Any], view: View, *, results: bool) -> Ite
     found = tool_results(invocation) if results else []
     for number, row in enumerate(_unaligned(tool_calls(invocation))):
         yield from call_row(numbered("call", number + 1), row, view, now=_result(number, found))
-
-
-def _matching(rows: Sequence[Mapping[str, Any]], view: View) -> Line:
-    names = ", ".join(dict.fromkeys(one_line(str(row["actual"].get("name")), limit=60) for row in rows))
-    words: Line = Text.assemble((f"{counted(len(rows), 'call')} match  ", "fold"), (names, "muted"))
-    return next(iter(labelled("calls", "same", [cut_line(words, room(view))], view)))
 
 
 def call_row(
@@ -155,17 +145,24 @@ def call_row(
         lines.append(note)
     compared = _differs(then, now)
     result = _NO_RESULT if compared else then if now is _NO_RESULT else now
-    beside, below = _result_lines(result, room(view) - lines[-1].cell_len, view, cut=_is_cut(lines[-1]))
+    beside, below = _result_lines(result, room(view) - lines[-1].cell_len, view, cut=lines[-1].plain.endswith("…"))
     lines[-1] = lines[-1] + beside
     if inside := row.get("inside"):
         lines += wrap(Text.styled(f"made inside {one_line(str(inside), limit=60)}", "muted"), whole)
     yield from labelled(name, row["mark"], lines, view)
+    if compared:
+        both = both_sides(f"→ {compact(then)}", f"→ {compact(now)}", side_room(view), view)
+        below = [
+            line
+            for mark, lines in (("missing", both[0]), ("extra", both[1]))
+            for line in side(mark, lines if view.full else shortened(lines, _RESULT_LINES, side_room(view)), view)
+        ]
     beyond = row.get("more_differences")
     body = [
         *difference_lines(found, whole, view, beyond if isinstance(beyond, int) else 0),
         *every,
         *accepted_lines(row, whole),
-        *(_both_results(then, now, view) if compared else below),
+        *below,
     ]
     yield from hang(Text(), body, gutter(view))
 
@@ -176,11 +173,7 @@ def cut_call(call: Mapping[str, Any], width: int, paths: frozenset[str] = frozen
 
 
 def _unfolding(line: Line) -> Line:
-    return line[:-1].append("…", "fold") if _is_cut(line) else line
-
-
-def _is_cut(line: Line) -> bool:
-    return line.plain.endswith("…")
+    return line[:-1].append("…", "fold") if line.plain.endswith("…") else line
 
 
 def _note(row: Mapping[str, Any], view: View) -> Line:
@@ -216,11 +209,3 @@ def _result_lines(result: Any, left: int, view: View, *, cut: bool) -> tuple[Lin
         return (sign if left >= 2 - arrow.cell_len and not cut else Text()), ()
     text = one_line(beginning(result, 4 * left), limit=4 * left)
     return arrow + _unfolding(cut_line(Text.styled(text, "muted"), left)), ()
-
-
-def _both_results(then: Any, now: Any, view: View) -> Iterator[Line]:
-    """Yield the result of a call in two executions."""
-    width = side_room(view)
-    left, right, _ = both_sides(f"→ {compact(then)}", f"→ {compact(now)}", width, view)
-    for mark, lines in (("missing", left), ("extra", right)):
-        yield from side(mark, lines if view.full else shortened(lines, _RESULT_LINES, width), view)

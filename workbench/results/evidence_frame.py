@@ -28,10 +28,6 @@ class Anchor(NamedTuple):
     key: str
     places: tuple[str, ...]
 
-    def view(self, view: View) -> View:
-        """Return the view for this part, which is full if the part is unfolded."""
-        return replace(view, full=True) if view.is_open(self.key) else view
-
 
 class Piece(NamedTuple):
     """Lines of a turn. Only a piece with an anchor can be selected."""
@@ -86,11 +82,6 @@ def anchors(index: int, turn: Turn | None) -> Anchors:
     return Anchors(Anchor(f"evidence/{index}/user", (f"user/{index}",)), tuple(calls), tuple(texts), answer)
 
 
-def pieces_of(lines: Iterable[Line], anchor: Anchor | None = None) -> Piece:
-    """Return lines as a piece."""
-    return Piece(list(lines), anchor)
-
-
 def add_pieces(document: Document, pieces: Iterable[Piece]) -> None:
     """Add the parts of a turn. Those with an anchor become items that lead to the trace."""
     for lines, anchor in pieces:
@@ -103,19 +94,14 @@ def add_pieces(document: Document, pieces: Iterable[Piece]) -> None:
             document.places.setdefault(place, document.places[anchor.key])
 
 
-def is_wide(view: View) -> bool:
-    """Return whether the layout is the wide one."""
-    return view.width >= WIDE
-
-
 def indent(view: View) -> str:
     """Return the blanks at the start of each line."""
-    return "  " if is_wide(view) else " "
+    return "  " if view.width >= WIDE else " "
 
 
 def gutter(view: View) -> int:
     """Return the width of the gutter, in cells."""
-    return 12 if is_wide(view) else 9
+    return 12 if view.width >= WIDE else 9
 
 
 def room(view: View) -> int:
@@ -135,7 +121,7 @@ def _names_sides(view: View) -> bool:
 
 def seen(anchor: Anchor | None, view: View) -> View:
     """Return the view of a part, which is full if the part is unfolded."""
-    return view if anchor is None else anchor.view(view)
+    return view if anchor is None or not view.is_open(anchor.key) else replace(view, full=True)
 
 
 def numbered(word: str, number: int) -> str:
@@ -147,7 +133,7 @@ def labelled(name: str, mark: Text | str, body: Iterable[Line], view: View) -> I
     """Return lines beside ` call 2 ≠`. `mark` is a sign, or the name of a relation such as "differs"."""
     if isinstance(mark, str):
         mark = Text.styled(GLYPHS.get(mark, " "), f"diff-{mark}" if mark else "")
-    lead: Line = Text.assemble((f"{indent(view)}{name:<6}{' ' if is_wide(view) else ''}", "label"), mark)
+    lead: Line = Text.assemble((f"{indent(view)}{name:<6}{' ' if view.width >= WIDE else ''}", "label"), mark)
     return hang(pad(lead, gutter(view)), body, gutter(view))
 
 

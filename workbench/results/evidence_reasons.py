@@ -20,9 +20,10 @@ from workbench.results.evidence_calls import call_row
 from workbench.results.evidence_frame import gutter, labelled, room
 from workbench.results.faces import BY_FUNCTION, FACES, FROZEN, HOLDS, VERDICTS, Face, short_name
 from workbench.results.frozen import change_name, kind_words, side_text, thawed_words
-from workbench.results.judged import is_function, is_shown_in, judge_of, shown_in
+from workbench.results.judged import is_function, is_shown_in, shown_in
 from workbench.results.lines import Line, View, fold, hang, hang_text, safe, shortened, wrap
 from workbench.store.execution import CaseRecord, Turn
+from workbench.store.reasons import judge_in
 from workbench.text.counting import counted
 from workbench.text.json_values import mapping, objects, string
 from workbench.text.safe_text import one_line, plain
@@ -39,6 +40,7 @@ _LINES_OF_FEW, _LINES_OF_MANY = 4, 2
 """The number of lines of each text and each reason, if there are at most `_FEW` of them, or more."""
 _UNLIMITED = 1_000_000
 _VOTES = re.compile(r" by \d+ of \d+ votes?( \(\d+ samples?\))?")
+"""The count of votes in a reason, which the pane of scores shows."""
 
 
 def reason_lines(turn: Turn, view: View) -> Iterator[Line]:
@@ -61,8 +63,8 @@ def reason_lines(turn: Turn, view: View) -> Iterator[Line]:
         claimed = any(text.get("final") is True for text in objects(result.details.get("texts")))
         if not items and not claimed and result.reason:
             face = FACES[result.status]
-            lines = _item(Text(), short_name(result.name), _without_votes(result.reason), result, width, most)
-            label = "judge" if judge_of(result) else "reason"
+            lines = _item(Text(), short_name(result.name), _VOTES.sub("", result.reason), result, width, most)
+            label = "judge" if judge_in(result.details) else "reason"
             yield from labelled(label, Text.styled(face.glyph, face.variable), lines, view)
 
 
@@ -70,11 +72,6 @@ def _is_shown(result: MetricResult) -> bool:
     if result.status == "failed":
         return not any(is_shown_in(result.name, where) for where in _ELSEWHERE)
     return result.status in ("error", "not_evaluated")
-
-
-def _without_votes(reason: str) -> str:
-    """Return a reason without the count of votes, which the pane of scores shows."""
-    return _VOTES.sub("", reason)
 
 
 def _items(result: MetricResult, answer: str) -> Iterator[tuple[str, Face, str, str]]:

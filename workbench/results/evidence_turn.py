@@ -16,15 +16,14 @@ from workbench.files.invocation import content_text, intermediate_texts
 from workbench.results.calls import difference_lines
 from workbench.results.evidence_calls import call_pieces, call_row, plain_calls
 from workbench.results.evidence_frame import (
+    WIDE,
     Anchor,
     Anchors,
     Piece,
     anchors,
     brief,
-    is_wide,
     labelled,
     numbered,
-    pieces_of,
     room,
     seen,
     side,
@@ -76,7 +75,7 @@ def turn_pieces(
         yield from _pieces(record, index, total, turn, expected, view)
     except _MALFORMED:
         # Journals and reports can hold anything. A turn that cannot be laid out is shown as raw JSON.
-        yield pieces_of(_raw(turn, expected, view))
+        yield Piece([*_raw(turn, expected, view)])
 
 
 def turn_line(index: int, turn: Turn | None, expected: dict[str, Any] | None, view: View, *, opened: bool) -> Line:
@@ -105,31 +104,30 @@ def _pieces(
     if broke_off and not view.compares_executions:
         # That it lacks calls and the answer is no evidence.
         expected = None
-    parts = [[pieces_of(_user(record, index, total, turn, expected, seen(places.user, view)), places.user)]]
+    parts = [[Piece([*_user(record, index, total, turn, expected, seen(places.user, view))], places.user)]]
     if turn is not None and turn.note:
-        parts.append([pieces_of(labelled("note", "", wrap(safe(turn.note, "status-error"), room(view)), view))])
+        parts.append([Piece([*labelled("note", "", wrap(safe(turn.note, "status-error"), room(view)), view)])])
     if live or record is None or turn is None:
         # There is nothing to compare yet, so only one side is shown.
         one = expected if turn is None else turn.so_far
-        parts.append([pieces_of(_one_side(one, view, ran=turn is not None))])
+        parts.append([Piece([*_one_side(one, view, ran=turn is not None)])])
         if live:
-            parts.append([pieces_of(labelled("answer", "", [Text.styled("…", "muted")], view))])
+            parts.append([Piece([*labelled("answer", "", [Text.styled("…", "muted")], view)])])
     else:
-        anchor = _scores_anchor(places)
-        why = [pieces_of(reason_lines(turn, seen(anchor, view)), anchor)]
+        anchor = None if places.user is None else Anchor(f"evidence/{index}{SCORES}", ())
+        why = [Piece([*reason_lines(turn, seen(anchor, view))], anchor)]
         acted = [
             list(call_pieces(turn, expected, places, view)),
             list(_texts(turn, expected, places, view)),
-            [pieces_of(_answer(turn, expected, index, seen(places.answer, view)), places.answer)],
+            [Piece([*_answer(turn, expected, index, seen(places.answer, view))], places.answer)],
         ]
         # What the calls and the answer do not show comes first if they do not differ.
         parts += [*acted, why] if _differs(turn) else [why, *acted]
-    space = is_wide(view)
     above = False
     for part in parts:
         filled = [piece for piece in part if piece.lines]
-        if filled and above and space:
-            yield pieces_of([Text()])
+        if filled and above and view.width >= WIDE:
+            yield Piece([Text()])
         yield from filled
         above = above or bool(filled)
 
@@ -140,10 +138,6 @@ def _differs(turn: Turn) -> bool:
     return any(result is not None and result.status == "failed" for result in shown)
 
 
-def _scores_anchor(places: Anchors) -> Anchor | None:
-    return None if places.user is None else Anchor(places.user.key.removesuffix("/user") + SCORES, ())
-
-
 # The message
 
 
@@ -152,11 +146,11 @@ def _user(
 ) -> Iterator[Line]:
     """Yield the message. Its label is that of the turn if there are several."""
     content = turn.user if turn is not None else (expected or {}).get("user_content")
-    text, others = content_text(content), other_parts(content)
+    text = content_text(content)
     status = turn_status(turn)
     most = _USER_LINES if status in _PROBLEMS else _UNLIMITED
     lines = brief(text, view, most, "user") if text else []
-    lines += [line for other in others for line in wrap(Text.styled(other, "muted"), room(view))]
+    lines += _other_parts(content, view)
     if not lines:
         lines = [Text.styled("nothing", "muted")]
     simulated = None if turn is None else turn.metrics.get(shown_in(turn.metrics, "simulator"))
@@ -172,19 +166,17 @@ def _user(
     return labelled("user" if total == 1 else numbered("turn", index + 1), mark, lines, view)
 
 
-def other_parts(content: Any) -> list[str]:
-    """Return the parts of a content besides text, one safe line each: `file image/png, 1,200 characters of base64`."""
-    found: list[str] = []
+def _other_parts(content: Any, view: View) -> Iterator[Line]:
+    """Yield the parts of a content besides text: `file image/png, 1,200 characters of base64`."""
     for item in (content or {}).get("parts") or ():
         for kind, value in item.items():
             if kind in ("text", "thought", "thought_signature") or value is None:
                 continue
+            words = f"{kind.replace('_', ' ')} {one_line(compact(value), limit=200)}"
             if kind == "inline_data" and isinstance(value, dict):
                 size = counted(len(str(value.get("data") or "")), "character")
-                found.append(f"file {one_line(str(value.get('mime_type') or '?'))}, {size} of base64")
-            else:
-                found.append(f"{kind.replace('_', ' ')} {one_line(compact(value), limit=200)}")
-    return [one_line(text) for text in found]
+                words = f"file {one_line(str(value.get('mime_type') or '?'))}, {size} of base64"
+            yield from wrap(Text.styled(one_line(words), "muted"), room(view))
 
 
 # Texts of agents before the answer
@@ -203,7 +195,7 @@ def _texts(turn: Turn, expected: dict[str, Any] | None, places: Anchors, view: V
         number += other is not None
         author = (one or other or ("", ""))[0]
         lines = said_lines(author, other and other[1], one and one[1], seen(anchor, view), compared=bool(wanted))
-        yield pieces_of(lines, anchor)
+        yield Piece([*lines], anchor)
 
 
 def _by_author(wanted: Sequence[_Said], got: Sequence[_Said]) -> Iterator[tuple[_Said | None, _Said | None]]:
@@ -247,20 +239,13 @@ def _sides(wanted: str, got: str | None, marks: tuple[object, object], view: Vie
 # The answer
 
 
-def answer_sides(wanted: str | None, got: str | None, view: View) -> Iterator[Line]:
-    """Yield the expected answer and the actual one. One of them may be missing."""
-    if wanted is None:
-        return labelled("answer", "extra", brief(got or "", view, _ANSWER_LINES), view)
-    return labelled("answer", "missing" if got is None else "differs", _sides(wanted, got, (None, None), view), view)
-
-
 def _answer(turn: Turn, expected: dict[str, Any] | None, index: int, view: View) -> Iterator[Line]:
     given = (turn.so_far or {}).get("final_response")
     got = None if given is None else content_text(given)
     reference = None if expected is None else expected.get("final_response")
     wanted = None if reference is None else content_text(reference)
-    claims = final_claims(turn)
-    others = [line for other in other_parts(given) for line in wrap(Text.styled(other, "muted"), room(view))]
+    claims, info = final_claims(turn), descriptions()
+    others = list(_other_parts(given, view))
     if wanted is not None and (got is None or (not got and wanted)):
         yield from labelled("answer", "missing", [*_sides(wanted, None, (None, None), view), *others], view)
         return
@@ -268,7 +253,10 @@ def _answer(turn: Turn, expected: dict[str, Any] | None, index: int, view: View)
         if turn.actual is not None:
             yield from labelled("answer", "", [Text.styled("none", "muted")], view)
         return
-    if wanted is not None and wanted != got and (_answer_matters(turn) or view.full):
+    # The difference is no reason for the verdict if every criterion that compares answers passed.
+    judging = [result for name, result in turn.metrics.items() if name in info and info[name].compares_answers]
+    matters = not turn.metrics or any(result.status != "passed" for result in judging)
+    if wanted is not None and wanted != got and (view.full or matters):
         scored = turn.metrics.get(shown_in(turn.metrics, "words"))
         marks = (scored.details.get("expected_marks"), scored.details.get("actual_marks")) if scored else (None, None)
         yield from labelled("answer", "differs", [*_sides(wanted, got, marks, view), *others], view)
@@ -279,16 +267,6 @@ def _answer(turn: Turn, expected: dict[str, Any] | None, index: int, view: View)
     mark = "same" if wanted == got else "extra" if surplus else ""
     lines = list(claim_lines(claims, index, view)) if claims else brief(got, view, _ANSWER_LINES)
     yield from labelled("answer", mark, [*lines, *others], view)
-
-
-def _answer_matters(turn: Turn) -> bool:
-    """Return whether the difference to the reference may be a reason for the verdict.
-
-    It is not if every criterion that compares answers passed.
-    """
-    rows = descriptions()
-    judged = [result for name, result in turn.metrics.items() if name in rows and rows[name].compares_answers]
-    return any(result.status != "passed" for result in judged) or not turn.metrics
 
 
 # Without a comparison
@@ -304,8 +282,7 @@ def _one_side(invocation: dict[str, Any] | None, view: View, *, ran: bool) -> It
     if invocation.get("final_response") is not None:
         response = invocation["final_response"]
         lines = text_lines(content_text(response), room(view), view)
-        others = [line for other in other_parts(response) for line in wrap(Text.styled(other, "muted"), room(view))]
-        yield from labelled("answer", "", [*lines, *others], view)
+        yield from labelled("answer", "", [*lines, *_other_parts(response, view)], view)
 
 
 def _raw(turn: Turn | None, expected: dict[str, Any] | None, view: View) -> Iterator[Line]:
@@ -324,7 +301,11 @@ def hunk_lines(hunk: Hunk, view: View) -> Iterator[Line]:
     """Yield both sides of a difference. It shows only the part of a call that differs."""
     match hunk.kind:
         case "answer":
-            return answer_sides(_text(hunk.old), _text(hunk.new), view)
+            wanted, got = _text(hunk.old), _text(hunk.new)
+            if wanted is None:
+                return labelled("answer", "extra", brief(got or "", view, _ANSWER_LINES), view)
+            mark = "missing" if got is None else "differs"
+            return labelled("answer", mark, _sides(wanted, got, (None, None), view), view)
         case "text" | "text added" | "text removed":
             return said_lines(hunk.tool, _text(hunk.new), _text(hunk.old), view)
         case "order":

@@ -237,12 +237,13 @@ def _of_agent(
         if by_case:
             yield GridRow(tool, None, tool, agent)
         for (_, eval_id), ways in cases.items():
-            cells = {way: tuple(sorted(ways.get(way, ()), key=_rank)) for way in WAYS}
+            cells = {
+                way: tuple(
+                    sorted(ways.get(way, ()), key=lambda one: _RANKS[outcome_of(one)] if one.finished else len(_RANKS))
+                )
+                for way in WAYS
+            }
             yield GridRow(one_line(eval_id, limit=200) if by_case else tool, cells, tool, agent)
-
-
-def _rank(record: Execution) -> int:
-    return _RANKS[outcome_of(record)] if record.finished else len(_RANKS)
 
 
 def is_problem(cell: Cell) -> bool:
@@ -345,7 +346,10 @@ def about_lines(row: GridRow, way: FaultWay) -> tuple[str, str]:
     ended = outcomes(cell)
     parts = [WORDS[one.outcome] if len(cell) == 1 else f"{one.times:,} {WORDS[one.outcome]}" for one in ended]
     waiting = sum(not record.finished for record in cell)
-    parts += [_waiting(cell, waiting)] if waiting else []
+    if waiting:
+        word = FACES[status_of(tuple(record for record in cell if not record.finished))].word
+        several = f"{waiting:,} {word if waiting == len(cell) else 'to come'}"
+        parts.append(word if len(cell) == 1 else several)
     name = row.tool if row.name == row.tool else f"{row.tool} · {row.name}"
     first = f"{name} · {WAYS[way].title}: {', '.join(parts) or 'not run'}"
     worst = cell[0] if cell else None
@@ -353,11 +357,6 @@ def about_lines(row: GridRow, way: FaultWay) -> tuple[str, str]:
         return first, ""
     who = f"{BY_FUNCTION.glyph} " if by_function(worst.handling) else ""
     return first, f"{who}{one_line(worst.handling.reason)}"
-
-
-def _waiting(cell: Cell, waiting: int) -> str:
-    word = FACES[status_of(tuple(record for record in cell if not record.finished))].word
-    return word if len(cell) == 1 else f"{waiting:,} {word if waiting == len(cell) else 'to come'}"
 
 
 def progress_text(records: Sequence[Execution]) -> str:

@@ -67,12 +67,13 @@ def frozen_total(cases: Iterable[Frozen | None], now: datetime | None = None) ->
     when = [] if not ages else [f"recorded {_ago(ages[0])}"]
     if ages and ages[0] != ages[-1]:
         when = [f"recorded {ages[0]} to {_ago(ages[-1])}"]
+    share = counted(len(every), "case") if len(every) == len(frozen) else f"{len(frozen):,} of {len(every):,} cases"
     drifted = [case for case in frozen if case.drifted]
     names = _tools(sorted({tool for case in drifted for tool in case.drifted}))
     changed = [f"{names} changed since recorded ({counted(len(drifted), 'case')})"] if drifted else []
     orders = sum(bool(case.reordered) for case in frozen)
     changed += [f"{counted(orders, 'case')} replayed in another order"] if orders else []
-    return f"{FROZEN}: {', '.join([_share(every, frozen), *_counts(frozen), *when, *changed])}"
+    return f"{FROZEN}: {', '.join([share, *_counts(frozen), *when, *changed])}"
 
 
 def frozen_part(cases: Iterable[Frozen | None]) -> str:
@@ -92,10 +93,6 @@ def frozen_age(recorded: str, now: datetime | None = None) -> str:
     """Return how old a recording is: `today`, `1 day ago` or `40 days ago`, or "" if that is not known."""
     days = _days(recorded, now)
     return "" if days is None else _ago(days)
-
-
-def _share(every: list[Frozen | None], frozen: list[Frozen]) -> str:
-    return counted(len(every), "case") if len(every) == len(frozen) else f"{len(frozen):,} of {len(every):,} cases"
 
 
 def _counts(cases: Iterable[Frozen]) -> Iterable[str]:
@@ -173,7 +170,8 @@ def change_texts(thawed: Thawed) -> Iterator[str]:
     """Yield a safe text for each change: `refund(amount=12.5): answer.id was "R-1", now "R-2"`."""
     for change in thawed.changes:
         where = [
-            f"{one_line(string(place.get('path')), limit=200) or 'value'} {_was(place)}"
+            f"{one_line(string(place.get('path')), limit=200) or 'value'}"
+            f" was {side_text(place, 'then')}, now {side_text(place, 'now')}"
             for place in objects(change.get("where"))
         ]
         yield f"{kind_words(change)}: {change_name(change)}{'; ' if where else ''}{', '.join(where[:3])}"
@@ -202,10 +200,6 @@ def change_name(change: Mapping[str, Any]) -> str:
         case "models":
             return "answers of models"
     return one_line(string(change.get("call")), limit=300)
-
-
-def _was(place: Mapping[str, Any]) -> str:
-    return f"was {side_text(place, 'then')}, now {side_text(place, 'now')}"
 
 
 def side_text(place: Mapping[str, Any], side: str) -> str:

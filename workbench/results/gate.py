@@ -11,7 +11,7 @@ from pathlib import Path
 from workbench.events.events import CaseError, CaseRef
 from workbench.results import statistics
 from workbench.results.compare import Comparison, Repeats
-from workbench.results.statistics import ALPHA, CasePair, Losses, PairedChange
+from workbench.results.statistics import ALPHA, Losses, PairedChange
 from workbench.store.execution import Execution
 from workbench.store.history.latest import past_runs
 from workbench.store.rates import PassRate, counts, pass_rate
@@ -88,12 +88,15 @@ class Gate:
 
 def gate(found: Comparison, state: Path, *, alpha: float = ALPHA) -> Gate:
     """Compare two runs as a gate does. `state` holds earlier runs, in whose repeats flaky cases are looked up."""
-    pairs = [_pair(case) for case in found.repeats] if found.has_verdicts else []
+    cases = found.repeats if found.has_verdicts else ()
+    pairs = [
+        statistics.case_pair(*([one.status for one in side] for side in (case.before, case.after))) for case in cases
+    ]
     losses = statistics.losses(pairs, alpha=alpha)
     clear = set(losses.clear)
     mixed = {case.ref: words for case in found.repeats if (words := _mixed(case))}
     drops: list[Drop] = []
-    fallen = [(at, chance) for at, pair in enumerate(pairs) if (chance := _chance(pair)) is not None]
+    fallen = [(at, statistics.chance_of_drop(pair)) for at, pair in enumerate(pairs) if pair.change < 0]
     for at, chance in sorted(fallen, key=lambda one: (one[0] not in clear, one[1])):
         ref, pair = found.repeats[at].ref, pairs[at]
         if ref not in mixed and len(drops) < _LOOKED_UP and (words := _flaky_before(state, ref)):
@@ -101,14 +104,6 @@ def gate(found: Comparison, state: Path, *, alpha: float = ALPHA) -> Gate:
         drops.append(Drop(ref, pair.before, pair.after, chance, at in clear, mixed.get(ref, "")))
     left_out = tuple(case.ref for case, pair in zip(found.repeats, pairs, strict=False) if not pair.is_compared)
     return Gate(losses, left_out, tuple(drops), tuple(_new_errors(found)), mixed, alpha)
-
-
-def _pair(case: Repeats) -> CasePair:
-    return statistics.case_pair(*([one.status for one in side] for side in (case.before, case.after)))
-
-
-def _chance(pair: CasePair) -> float | None:
-    return statistics.chance_of_drop(pair) if pair.change < 0 else None
 
 
 def _new_errors(found: Comparison) -> Iterator[NewError]:

@@ -30,7 +30,6 @@ from workbench.results.repeat_texts import CAUSES, interval, share, spread, sure
 from workbench.results.repeats import CaseRepeats, CriterionRepeats, Path
 from workbench.results.sections import add_plugin_sections
 from workbench.results.triage import triage_lines
-from workbench.store.execution import Execution
 from workbench.store.history.latest import PastRun
 from workbench.text.counting import counted, percent
 from workbench.text.safe_text import one_line
@@ -196,16 +195,14 @@ def _pass_hats(case: CaseRepeats) -> Iterator[Line]:
 
 def _executions(case: CaseRepeats, view: View) -> Iterator[Line]:
     begun = [record for record in case.records if record.state != "queued"]
-    shown: list[Line] = [_execution(record) for record in begun[:_EXECUTIONS]]
+    shown: list[Line] = [
+        Text.assemble(glyph(record.state), (f"{record.ref.repeat}", "muted")) for record in begun[:_EXECUTIONS]
+    ]
     if len(begun) < len(case.records):
         shown.append(Text.styled(f"{len(case.records) - len(begun)} queued", "muted"))
     yield from hang(label("repeats"), flow(shown, view.room, "  "), 15)
     if len(begun) > _EXECUTIONS:
         yield from under(Text(), [fold(f"and {len(begun) - _EXECUTIONS} more", view.room)])
-
-
-def _execution(record: Execution) -> Line:
-    return Text.assemble(glyph(record.state), (f"{record.ref.repeat}", "muted"))
 
 
 def _criterion(criterion: CriterionRepeats, view: View) -> Iterator[Line]:

@@ -4,7 +4,6 @@ The readers tolerate any content, because runs and reports can hold anything. Th
 and `workbench.judges.base.record` document the form.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -102,26 +101,16 @@ def judge_questions(record: CaseRecord, criterion: str) -> Iterator[JudgeQuestio
             yield JudgeQuestion(criterion, None, place, question)
 
 
-def judge_of(result: MetricResult) -> dict[str, Any]:
-    """Return the judge (`JudgeIdentity` as JSON), or {} if there was none."""
-    return judge_in(result.details)
-
-
 def is_function(result: MetricResult) -> bool:
     """Return whether a function judged, and not a language model."""
     return is_without_model(judged_by(result.details))
-
-
-def is_split(result: MetricResult) -> bool:
-    """Return whether the votes for this result disagree: those of its turn, of one of its rubrics, or of the end."""
-    return is_split_in(result.details)
 
 
 def case_is_split(record: CaseRecord, criterion: str) -> bool:
     """Return whether a criterion's votes disagree anywhere in the case."""
     whole = record.metrics.get(criterion)
     found = [result for _, _, result in results(record, criterion)]
-    return any(map(is_split, found if whole is None else [whole, *found]))
+    return any(is_split_in(result.details) for result in (found if whole is None else [whole, *found]))
 
 
 def is_cached(questions: Iterable[dict[str, Any]]) -> bool:
@@ -145,11 +134,6 @@ def verdict_of(reply: dict[str, Any]) -> str:
     return "unread" if reply.get("unread") or reply.get("fault") else ""
 
 
-def reply_verdicts(question: dict[str, Any]) -> dict[str, int]:
-    """Return the number of replies to a question for each one-word verdict."""
-    return dict(Counter(filter(None, map(verdict_of, objects(question.get("replies"))))))
-
-
 _SHORT = 0.05
 """Shorter times, in seconds, are not shown."""
 
@@ -166,26 +150,18 @@ def verdict_mark(verdict: Any) -> Text:
     return Text.styled(one_line(verdict, limit=40) if isinstance(verdict, str) and verdict else "no verdict", "muted")
 
 
-def tags(record: CaseRecord, criteria: Iterable[str]) -> list[Line]:
-    """Return the tags that must accompany verdicts of these criteria: a function judged, or votes disagree."""
-    names = [name for name in criteria if name in record.metrics]
-    found: list[Line] = []
-    if any(is_function(record.metrics[name]) for name in names):
-        found.append(mark(BY_FUNCTION))
-    if any(case_is_split(record, name) for name in names):
-        found.append(mark(SPLIT))
-    return found
-
-
 def criterion_tags(record: CaseRecord, criterion: str) -> list[Line]:
-    """Return the tags of one criterion. One of them says if all replies came from the cache."""
+    """Return what must accompany a verdict: a function judged, votes disagree, or all replies came from the cache."""
+    result = record.metrics.get(criterion)
+    tags = [mark(BY_FUNCTION)] if result is not None and is_function(result) else []
+    tags += [mark(SPLIT)] if result is not None and case_is_split(record, criterion) else []
     cached = is_cached(item.question for item in judge_questions(record, criterion))
-    return [*tags(record, [criterion]), *([Text.styled("cached", "muted")] if cached else [])]
+    return [*tags, *([Text.styled("cached", "muted")] if cached else [])]
 
 
 def judge_lines(record: CaseRecord, result: MetricResult, view: View) -> Iterator[Line]:
     """Yield the judge of a criterion: its name, the models that answered, a foreign address and a note."""
-    judge = judge_of(result)
+    judge = judge_in(result.details)
     if judge:
         names = who(judge, versions(item.question for item in judge_questions(record, result.name)))
         yield from under(label("judge"), flow(names, view.room))
@@ -241,7 +217,7 @@ def reply_cost(found: list[dict[str, Any]]) -> list[str]:
     seconds = sum(number(reply.get("seconds")) or 0.0 for reply in fresh)
     if seconds >= _SHORT:
         texts.append(f"{seconds:.1f} s")
-    texts += token_words(*(sum(count(reply.get(key)) for reply in found) for key in ("input_tokens", "output_tokens")))
+    texts += _token_words(*(sum(count(reply.get(key)) for reply in found) for key in ("input_tokens", "output_tokens")))
     attempts = sum(count(reply.get("attempts")) for reply in fresh)
     if attempts > len(fresh):
         texts.append(counted(attempts, "attempt"))
@@ -260,10 +236,10 @@ def tally_words(tally: dict[str, Any]) -> list[Line]:
         texts.append(f"{cached:,} cached")
     if (seconds := number(tally.get("seconds")) or 0.0) >= _SHORT:
         texts.append(f"{seconds:.1f} s")
-    texts += token_words(count(tally.get("input_tokens")), count(tally.get("output_tokens")))
+    texts += _token_words(count(tally.get("input_tokens")), count(tally.get("output_tokens")))
     return [Text.styled(text, "muted") for text in texts]
 
 
-def token_words(into: int, out: int) -> list[str]:
+def _token_words(into: int, out: int) -> list[str]:
     """Return `2,310 → 120 tokens`, or nothing without counts."""
     return [f"{into:,} → {counted(out, 'token')}"] if into or out else []

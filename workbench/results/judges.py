@@ -71,8 +71,17 @@ _ORIGINS = {
 
 def rubric_account(result: MetricResult, view: View) -> Iterator[Line]:
     """Yield how many rubrics were met, and which ones no criterion used."""
-    yield from _over_the_case(result, view)
-    yield from _unused(result, view)
+    scores = [number(item.get("score")) for item in objects(result.details.get("rubrics"))]
+    read = [score for score in scores if score is not None]
+    if len(scores) > 1:
+        met = sum(score == 1.0 for score in read)
+        rest = f", {len(scores) - len(read)} unreadable" if len(read) < len(scores) else ""
+        yield from part("rubrics", Text.assemble((f"{met} of {len(scores)}", "strong"), (f" met{rest}", "muted")), view)
+    names = result.details.get("unused")
+    unused = [one_line(name, limit=100) for name in names if isinstance(name, str)] if isinstance(names, list) else []
+    if unused:
+        why = "no criterion uses them, because they have no type"
+        yield from part("not used", Text.assemble((f"{', '.join(unused)}: ", "status-not-evaluated"), why), view)
 
 
 def add_rubrics(document: Document, subject: Subject, index: int, result: MetricResult, view: View) -> list[str]:
@@ -89,25 +98,6 @@ def add_rubrics(document: Document, subject: Subject, index: int, result: Metric
         if string(rubric.get("verdict")) != "yes":
             problems.append(key)
     return problems
-
-
-def _over_the_case(result: MetricResult, view: View) -> Iterator[Line]:
-    """Yield how many rubrics were met in every turn, if there is more than one."""
-    scores = [number(item.get("score")) for item in objects(result.details.get("rubrics"))]
-    read = [score for score in scores if score is not None]
-    if len(scores) > 1:
-        met = sum(score == 1.0 for score in read)
-        rest = f", {len(scores) - len(read)} unreadable" if len(read) < len(scores) else ""
-        yield from part("rubrics", Text.assemble((f"{met} of {len(scores)}", "strong"), (f" met{rest}", "muted")), view)
-
-
-def _unused(result: MetricResult, view: View) -> Iterator[Line]:
-    """Yield the rubrics of the case that no criterion used."""
-    names = result.details.get("unused")
-    unused = [one_line(name, limit=100) for name in names if isinstance(name, str)] if isinstance(names, list) else []
-    if unused:
-        why = "no criterion uses them, because they have no type"
-        yield from part("not used", Text.assemble((f"{', '.join(unused)}: ", "status-not-evaluated"), why), view)
 
 
 def _rubric(rubric: dict[str, Any], opened: bool, view: View, mine: Line) -> Iterator[Line]:
@@ -236,7 +226,10 @@ def _add_criterion(
         problems += add_questions(document, subject, judged, index, asked, brief=brief)
     if found and questions(result.details):
         document.add([heading("whole case", view.width)])
-    document.add(_end_judged(result, view))
+    if stop := mapping(result.details.get("stop")):
+        verdict = string(stop.get("verdict"))
+        votes = flow([verdict_mark(verdict), *vote_words(stop, verdict)], view.room)
+        document.add(under(label("end judged"), votes))
     problems += add_questions(document, subject, result, None, asked, brief=True)
     return problems if result.status not in ("passed", "not_applicable") else []
 
@@ -285,13 +278,6 @@ def _service(result: MetricResult, view: View) -> Iterator[Line]:
         yield from under(
             label("cost"), flow([Text.styled(text, "muted") for text in reply_cost([result.details])], view.room)
         )
-
-
-def _end_judged(result: MetricResult, view: View) -> Iterator[Line]:
-    """Yield the verdict on the end of a simulated conversation."""
-    if stop := mapping(result.details.get("stop")):
-        verdict = string(stop.get("verdict"))
-        yield from under(label("end judged"), flow([verdict_mark(verdict), *vote_words(stop, verdict)], view.room))
 
 
 def _about(result: MetricResult, view: View, *, explained: bool) -> Iterator[Line]:

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from workbench.events.events import LostAttempt
 from workbench.files.run_options import PlaceChoice
-from workbench.results.cells import cell_len, cut_name
+from workbench.results.cells import cell_len, cut_name, fit
 from workbench.results.lines import Line, hang_text
 from workbench.store.execution import CaseRecord
 from workbench.text.counting import counted, few
@@ -142,11 +142,11 @@ def machine_lines(states: "Sequence[MachineState]", width: int) -> Iterator[Line
         return
     names = [cut_name(machine_name(state.name), min(_WIDEST_NAME, max(8, width - 53))) for state in states]
     room = max(map(cell_len, [*names, "machine"]))
-    yield Text.styled(f" {_padded('machine', room)}  {'phase':10}  running/slots   done  lost  last sign", "label")
+    yield Text.styled(f" {fit('machine', room)}  {'phase':10}  running/slots   done  lost  last sign", "label")
     for name, state in zip(names, states, strict=True):
         busy = f"{state.running:,}/{state.slots:,}" if state.phase != "connecting" else ""
         yield Text.assemble(
-            f" {_padded(name, room)}  ",
+            f" {fit(name, room)}  ",
             (f"{state.phase:10}", _STYLES.get(state.phase, "status-running")),
             f"  {busy:>13}  ",
             f"{state.done:>5,}  ",
@@ -162,7 +162,3 @@ def machine_lines(states: "Sequence[MachineState]", width: int) -> Iterator[Line
 
 def _why(state: "MachineState") -> str:
     return one_line(state.why.removeprefix(f"{state.name}: "), limit=_MOST_WHY)
-
-
-def _padded(text: str, width: int) -> str:
-    return text + " " * (width - cell_len(text))

@@ -108,7 +108,9 @@ def _totals(overview: Overview, width: int) -> list[Row]:
         spent.append(Text(overview.spent.cost))
     *above, left = [*flow(spent, width, "  ")] or [Text()]
     rows += above
-    within, apart = _with_errors(found), _spaced(_apart(overview))
+    broken = found.failed_with_errors  # Of cases in the pass rate.
+    within = Text.styled(f"{broken:,} failed with errors", FACES["error"].variable) if broken else Text()
+    apart = _spaced(_apart(overview))
     named = Text.assemble((_APART, "muted"), apart) if apart and (live or frozen) else apart
     right = _spaced(filter(None, (within, named)))
     if left.cell_len + 2 + right.cell_len > width:
@@ -140,12 +142,6 @@ def _moves(changes: Changes | None) -> Line:
         (f"↑ {changes.better:,}  " if changes.better else "", "status-passed"),
         (f"since {changes.since}", "muted"),
     )
-
-
-def _with_errors(found: Tally) -> Line:
-    """Return the number of cases of the pass rate in which something else broke, or nothing."""
-    number = found.failed_with_errors
-    return Text.styled(f"{number:,} failed with errors", FACES["error"].variable) if number else Text()
 
 
 def _apart(overview: Overview) -> Iterator[Line]:

@@ -15,11 +15,6 @@ Read = TypeVar("Read")
 """The subject of a pane: a case, or a conversation."""
 
 
-def never(subject: object) -> bool:
-    """Return False, for panes that open only if the user chooses them."""
-    return False
-
-
 class Pane(NamedTuple, Generic[Read]):
     """A pane of a case or conversation.
 
@@ -34,7 +29,7 @@ class Pane(NamedTuple, Generic[Read]):
     build: Callable[[Read, View], Document]
     by_turns: bool = False
     aside: AsideWhen = "never"
-    opens: Callable[[Read], bool] = never
+    opens: Callable[[Read], bool] = lambda subject: False
 
 
 PANES: tuple[Pane[Subject], ...] = (

@@ -9,19 +9,10 @@ from workbench.events.events import Thawed
 from workbench.files.prices import Prices, case_cost, money, total
 from workbench.results.causes import CauseGroup, cause_text, failing_groups, is_shared
 from workbench.results.cells import cell_len, cut, cut_name
+from workbench.results.explain import criteria_text, matched_by_location, reasons, way_out
 from workbench.results.faces import COUNTED
 from workbench.results.frozen import change_texts, frozen_total, thawed_total
-from workbench.results.judged import judge_of
-from workbench.results.plain_lines import (
-    VERDICTS,
-    brief_marks,
-    case_label,
-    criteria_text,
-    label,
-    matched_by_location,
-    reasons,
-    way_out,
-)
+from workbench.results.plain_lines import VERDICTS, brief_marks, case_label, label
 from workbench.results.repeat_texts import sentence
 from workbench.results.repeats import CaseRepeats, summarize_all
 from workbench.store.details import read_details
@@ -336,7 +327,7 @@ def _judges(records: Iterable[Execution]) -> Iterator[SummaryLine]:
     """Yield the judges and their criteria, with notes such as a function instead of a model, or a foreign address."""
     criteria: dict[str, list[str]] = {}
     for record in records:
-        judged = [(judge_of(result), result.name) for result in record.scores.values()]
+        judged = [(judge_in(result.details), result.name) for result in record.scores.values()]
         if record.handling is not None:
             judged.append((judge_in(record.handling.details), "tool faults"))
         for judge, name in judged:

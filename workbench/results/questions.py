@@ -17,7 +17,6 @@ from workbench.results.judged import (
     question_key,
     questions,
     reply_cost,
-    reply_verdicts,
     verdict_mark,
     verdict_of,
     versions,
@@ -87,7 +86,7 @@ def _question_head(question: dict[str, Any], view: View, mine: Line) -> Iterator
     kind = string(question.get("kind"))
     about = _ABOUT.get(kind) or one_line(kind, limit=60) or "a question"
     head: list[Line] = [Text.styled(about, "strong")]
-    for verdict, many in reply_verdicts(question).items():
+    for verdict, many in Counter(map(verdict_of, objects(question.get("replies")))).items():
         if verdict in VERDICTS:
             head.append(Text.assemble((f"{many} × ", "muted"), verdict_mark(verdict)))
     yield from hang(Text(), flow([*head, *cost_words([question]), mine[:1]], max(view.width - 1, 10)), 1)
@@ -198,7 +197,10 @@ def add_simulated_user(document: Document, subject: Subject, view: View, asked: 
     for event in record.simulated:
         key = "simulated/end" if event.ended else f"simulated/{event.turn}"
         name = "end" if event.ended else f"turn {event.turn + 1}"
-        lines = list(_asked(name, mapping(event.question), asked.is_open(key), view))
+        question = mapping(event.question)
+        speaker = who(mapping(question.get("judge")), versions([question]))
+        lines = list(under(label(name), flow([*speaker, *cost_words([question])], view.room)))
+        lines += question_lines(question, asked.is_open(key), view, brief=False)
         if event.question:
             document.add_item(key, lines, opens=True)
 
@@ -270,11 +272,3 @@ def message_words(result: MetricResult, record: CaseRecord) -> list[Line]:
     if result.details.get("compared") is True:
         return [*words, Text.styled("compared with the starting prompt", "muted")]
     return [*words, *vote_words(result.details, verdict)]
-
-
-def _asked(name: str, question: dict[str, Any], opened: bool, view: View) -> Iterator[Line]:
-    """Yield the model of the simulated user and its cost, and, if `opened`, the question and its replies."""
-    speaker = who(mapping(question.get("judge")), versions([question]))
-    parts: list[Line] = [*speaker, *cost_words([question])]
-    yield from under(label(name), flow(parts, view.room))
-    yield from question_lines(question, opened, view, brief=False)

@@ -219,7 +219,14 @@ def summarize(executions: Iterable[Execution], until: float | None = None) -> Ca
         name for record in ordered for name, result in record.metrics.items() if result.status != "informational"
     )
     criteria = tuple(criterion_repeats(ordered, name) for name in names)
-    complete = [record for record in ordered if _has_transcript(record)]
+    complete = [
+        record
+        for record in ordered
+        if record.finished
+        and record.turns
+        and all(turn.actual is not None for turn in record.turns)
+        and not broke_off(record.state, record.error)
+    ]
     return CaseRepeats(
         listed,
         rate,
@@ -244,11 +251,6 @@ def summarize_all(records: Iterable[Execution], until: float | None = None) -> I
         ref = record.ref
         cases.setdefault((ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id), []).append(record)
     return (summarize(found, until) for found in cases.values() if len(found) > 1 or until is not None)
-
-
-def _has_transcript(record: CaseRecord) -> bool:
-    whole = bool(record.turns) and all(turn.actual is not None for turn in record.turns)
-    return record.finished and whole and not broke_off(record.state, record.error)
 
 
 def criterion_repeats(records: Sequence[CaseRecord], name: str) -> CriterionRepeats:

@@ -1,6 +1,6 @@
 """The lines of a review: the head of a page with its case, keys side by side, and the last page."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from rich.text import Text
@@ -142,7 +142,9 @@ def last_page(rows: Sequence[Row], by_cause: int, width: int) -> Document:
         document.add_item(row.kind, [cut_line(_row(row, width), width)])
     if by_cause:
         document.gap()
-        document.add(_unseen(by_cause, width))
+        words = f"{by_cause:,} of these verdicts {'was' if by_cause == 1 else 'were'} given by cause (*), unseen. "
+        words += f"{'It is' if by_cause == 1 else 'They are'} not counted in judge agreement."
+        document.add(hang(Text(), wrap(Text.styled(words, "muted"), max(width - 4, 10)), 2))
     return document
 
 
@@ -153,10 +155,3 @@ def _row(row: Row, width: int) -> Line:
     if not action:
         return left
     return Text.assemble(pad(left, 26), (f"{row.key or ' ':<2}", "hint"), (action, "label"))
-
-
-def _unseen(number: int, width: int) -> Iterator[Line]:
-    one = number == 1
-    words = f"{number:,} of these verdicts {'was' if one else 'were'} given by cause (*), unseen. "
-    words += f"{'It is' if one else 'They are'} not counted in judge agreement."
-    return hang(Text(), wrap(Text.styled(words, "muted"), max(width - 4, 10)), 2)

@@ -241,7 +241,9 @@ def tally(states: Mapping[Status, int], cases: Iterable[Sequence[Execution]]) ->
         sum(usage[number].model_calls * times for number, times in calls.items()),
         sum(record.duration_seconds for record in finished),
         len(finished),
-        Counter(min((record.state for record in executions), key=_rank) for executions in replayed),
+        Counter(
+            min((record.state for record in executions), key=lambda state: FACES[state].rank) for executions in replayed
+        ),
         _scores(replayed),
         tuple(record.frozen for executions in replayed for record in executions if record.frozen is not None),
         sum(any(record.failed_with_errors for record in executions) for executions in cases),
@@ -253,10 +255,6 @@ def tally(states: Mapping[Status, int], cases: Iterable[Sequence[Execution]]) ->
 
 def _scores(cases: Iterable[Sequence[Execution]]) -> tuple[Scores, ...]:
     return tuple(summed(name, votes) for name, votes in votes_of(cases).items())
-
-
-def _rank(state: Status) -> int:
-    return FACES[state].rank
 
 
 def added(parts: Sequence[Tally]) -> Tally:

@@ -41,7 +41,9 @@ class _Word(NamedTuple):
 def compare(expected: str, actual: str) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
     """Return the pieces of both texts. Words, punctuation and white space all count."""
     left, right = _words(expected[:LIMIT]), _words(actual[:LIMIT])
-    pairs = lcs_pairs(_texts(expected, left), _texts(actual, right))
+    pairs = lcs_pairs(
+        [expected[word.start : word.end] for word in left], [actual[word.start : word.end] for word in right]
+    )
     uneven = list(_uneven_gaps(expected, actual, left, right, pairs))
     rows, columns = {row for row, _ in pairs}, {column for _, column in pairs}
     missing = _spans(left, rows, {row for row, _ in uneven})
@@ -87,10 +89,6 @@ def _words(text: str) -> list[_Word]:
     while len(words) > 1 and words[-2].start == words[-2].end:
         words.pop()
     return words
-
-
-def _texts(text: str, words: list[_Word]) -> list[str]:
-    return [text[word.start : word.end] for word in words]
 
 
 def _uneven_gaps(
@@ -152,9 +150,8 @@ def text_lines(text: str, width: int, view: View, style: str = "") -> list[Line]
     if not text:
         return [Text.styled("nothing", "muted")]
     kept = text if view.full else text[:BRIEF_CHARACTERS]
-    return _cut(
-        wrap(Text.styled(plain(kept, limit=_FULL), style), width), width, view, _lines_in(text[len(kept) :], width)
-    )
+    beyond = sum(1 + len(line) // width for line in text[len(kept) :].split("\n")) if len(kept) < len(text) else 0
+    return _cut(wrap(Text.styled(plain(kept, limit=_FULL), style), width), width, view, beyond)
 
 
 def both_sides(
@@ -165,13 +162,21 @@ def both_sides(
     `marks` are the pieces of a metric that knows which words counted. Without them, or if only uncounted characters
     differ, the texts are compared here.
     """
-    left, right, counted = _pieces(expected, actual, marks)
+    one, other = from_marks(marks[0], expected, "missing"), from_marks(marks[1], actual, "extra")
+    marked = one is not None and other is not None
+    counts = not marked or differs(one or ()) or differs(other or ())
+    left, right = (one or (), other or ()) if marked and counts else compare(expected, actual)
     note = ""
     if not differs(left) and not differs(right):
         note = f"the first {LIMIT:,} characters are equal; later ones differ"
-    elif not counted:
+    elif not counts:
         note = "same words; the score ignores spaces, case and punctuation"
-    lines = [_side(pieces, width, view) for pieces in (left, right)]
+    lines = [
+        _cut(wrap(Text.assemble(*_excerpt(pieces, width, view)), width), width, view)
+        if differs(pieces)
+        else text_lines("".join(text for text, _ in pieces), width, view)
+        for pieces in (left, right)
+    ]
     if not view.full and differs(right) and not differs(left):
         # All differences are in the second text.
         lines[0] = shortened(lines[0], _EQUAL_LINES, width)
@@ -191,22 +196,6 @@ def marked(pieces: Iterable[Piece], view: View) -> Iterator[Text]:
         yield Text.styled(f"{sign}{{{inner}}}" if view.signs else inner, f"mark-{kind}")
 
 
-def _pieces(expected: str, actual: str, marks: tuple[object, object]) -> tuple[Sequence[Piece], Sequence[Piece], bool]:
-    """Return the pieces of both texts, and whether the metric (if it gave marks) counts any of the differences."""
-    left, right = from_marks(marks[0], expected, "missing"), from_marks(marks[1], actual, "extra")
-    if left is not None and right is not None:
-        if differs(left) or differs(right):
-            return left, right, True
-        return *compare(expected, actual), False
-    return *compare(expected, actual), True
-
-
-def _side(pieces: Sequence[Piece], width: int, view: View) -> list[Line]:
-    if not differs(pieces):
-        return text_lines("".join(text for text, _ in pieces), width, view)
-    return _cut(wrap(Text.assemble(*_excerpt(pieces, width, view)), width), width, view)
-
-
 def _cut(lines: list[Line], width: int, view: View, beyond: int = 0) -> list[Line]:
     """Return the first lines, and a line that counts the others.
 
@@ -215,10 +204,6 @@ def _cut(lines: list[Line], width: int, view: View, beyond: int = 0) -> list[Lin
     kept = lines if view.full else lines[:BRIEF_LINES]
     more = len(lines) - len(kept) + (0 if view.full else beyond)
     return [*kept, fold(f"… {'about ' * bool(beyond)}{counted(more, 'more line')}", width)] if more else kept
-
-
-def _lines_in(text: str, width: int) -> int:
-    return sum(1 + len(line) // width for line in text.split("\n")) if text else 0
 
 
 def _excerpt(pieces: Sequence[Piece], width: int, view: View) -> Iterator[Text]:
@@ -243,7 +228,8 @@ def _excerpt(pieces: Sequence[Piece], width: int, view: View) -> Iterator[Text]:
 
 def _reduced(text: str, *, first: bool, last: bool, most: int = _KEPT_CHARACTERS) -> Iterator[Text]:
     """Yield the parts of an equal passage that are next to differences, and the length of the rest."""
-    head = "" if first else _beginning(text)
+    head = "" if first else "".join(text[: 4 * _KEPT_CHARACTERS].splitlines(keepends=True)[:_KEPT_LINES])
+    head = head[:_KEPT_CHARACTERS]
     tail = "" if last else _ending(text, most)
     left_out = text[len(head) : len(text) - len(tail)]
     lines = left_out.count("\n")
@@ -253,11 +239,6 @@ def _reduced(text: str, *, first: bool, last: bool, most: int = _KEPT_CHARACTERS
     yield Text.styled(f"{'' if at_line_start else ' '}… {amount} unchanged …", "fold")
     if tail:
         yield Text(f"{chr(10) if to_line_end else ' '}{plain(tail)}")
-
-
-def _beginning(text: str) -> str:
-    lines = text[: 4 * _KEPT_CHARACTERS].splitlines(keepends=True)[:_KEPT_LINES]
-    return "".join(lines)[:_KEPT_CHARACTERS]
 
 
 def _ending(text: str, most: int) -> str:

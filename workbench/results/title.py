@@ -1,6 +1,6 @@
 """The names of a case with its verdict, and what qualifies that verdict."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 
 from rich.text import Text
@@ -115,21 +115,19 @@ def _verdict(subject: Subject) -> Line:
         return Text.styled(f"{FLAKY.glyph} {FLAKY.word.upper()}", FLAKY.variable)
     if subject.record is not None:
         handling = subject.record.handling
-        return badge(subject.record.state) if handling is None else _handling_badge(handling)
+        if handling is None:
+            return badge(subject.record.state)
+        # An execution with a fault has no verdict.
+        from workbench.results.faults import WORDS
+        from workbench.run.fault_outcome import STATUS  # Few runs inject faults.
+
+        face = FACES[STATUS[handling.outcome]]
+        return Text.styled(f"{face.glyph} {WORDS[handling.outcome].upper()}", face.variable)
     if subject.case is not None:
         return Text() if subject.loading else badge("not_run")
     if subject.entry is not None and subject.entry.document.broken:
         return badge("error")
     return Text()
-
-
-def _handling_badge(handling: FaultHandling) -> Line:
-    """Return `✓ RECOVERED`. An execution with a fault has no verdict."""
-    from workbench.results.faults import WORDS
-    from workbench.run.fault_outcome import STATUS  # Few runs inject faults.
-
-    face = FACES[STATUS[handling.outcome]]
-    return Text.styled(f"{face.glyph} {WORDS[handling.outcome].upper()}", face.variable)
 
 
 def notes(subject: Subject, width: int, *, replayed: bool = True) -> Line:
@@ -147,7 +145,12 @@ def notes(subject: Subject, width: int, *, replayed: bool = True) -> Line:
     # The other panes show one of several repeats.
     parts: list[Line] = [] if subject.repeats is None else [Text.styled(f"repeat {record.ref.repeat}", "muted")]
     parts += [chip] if (chip := triage_chip(subject)) else []
-    parts += _marks(record, replayed=replayed)
+    if record.frozen is not None and replayed:
+        missed = record.error is not None and record.error.kind == "frozen_miss"  # Then the error says it.
+        frozen = replace(record.frozen, misses=0) if missed else record.frozen
+        parts.append(Text.styled(f"{FROZEN.glyph} {frozen_brief(frozen)}", FROZEN.variable))
+    if record.planned.criteria_changed:
+        parts.append(mark(OTHER_CRITERIA))
     if words := _undecided(record):
         parts.append(Text.styled(words, "muted"))
     return cut_line(joined(parts, "   ", ""), width)
@@ -175,16 +178,6 @@ def _handled(record: CaseRecord, handling: FaultHandling, width: int) -> Line:
         reason = fault_words(record.planned.fault)
     style = FACES[STATUS[handling.outcome]].variable
     return cut_line(Text.assemble((outcome, style), f": {reason}" if reason else ""), width)
-
-
-def _marks(record: CaseRecord, *, replayed: bool) -> Iterator[Line]:
-    """Yield replayed calls, drift, and other criteria than in the file."""
-    if record.frozen is not None and replayed:
-        missed = record.error is not None and record.error.kind == "frozen_miss"  # Then the error says it.
-        frozen = replace(record.frozen, misses=0) if missed else record.frozen
-        yield Text.styled(f"{FROZEN.glyph} {frozen_brief(frozen)}", FROZEN.variable)
-    if record.planned.criteria_changed:
-        yield mark(OTHER_CRITERIA)
 
 
 def _not_run(subject: Subject, width: int) -> Line:

@@ -6,6 +6,7 @@ Rows are created when they become visible.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -315,18 +316,15 @@ def _remarks(trace: TurnTrace, width: int, *, going: bool) -> Iterator[Line]:
 
 def _aside(read: TraceRead, node: Node, width: int) -> Iterator[Line]:
     """Yield the details of a row: its message, cost and path, in lines of at most `width` cells."""
-    return (cut_line(line, width) for line in _told(read, node, width))
-
-
-def _told(read: TraceRead, node: Node, width: int) -> Iterator[Line]:
-    turn = read.turns[node.turn]
-    yield Text.assemble((f"{_WORDS[node.kind]} ", "label"), (name_of(node), "strong"))
-    yield from conversation_lines(turn.messages, own_events(node), width)
-    yield rule(Text(), Text(), width)
-    for name, body in _facts(read, node):
-        yield from labelled(name, body, width)
-    yield rule(Text.styled("path", "label"), Text(), width)
-    yield from graph_lines(read, node, width)
+    lines = chain(
+        [Text.assemble((f"{_WORDS[node.kind]} ", "label"), (name_of(node), "strong"))],
+        conversation_lines(read.turns[node.turn].messages, own_events(node), width),
+        [rule(Text(), Text(), width)],
+        *(labelled(name, body, width) for name, body in _facts(read, node)),
+        [rule(Text.styled("path", "label"), Text(), width)],
+        graph_lines(read, node, width),
+    )
+    return (cut_line(line, width) for line in lines)
 
 
 def _facts(read: TraceRead, node: Node) -> Iterator[tuple[str, Text]]:

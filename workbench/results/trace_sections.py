@@ -106,7 +106,9 @@ def add_sections(document: Document, read: TraceRead, node: Node, key: str, view
     _add_events(document, read, node, f"{key}/event", view)
     _add_request(document, read, first, f"{key}/request", view)
     _add_response(document, read, last, f"{key}/response", view)
-    _add_graph(document, read, node, f"{key}/graph", view)
+    summary = " → ".join(["user", *map(_one, read.turns[node.turn].visited_names[:12])])
+    if _add(document, f"{key}/graph", "Graph", summary, view):
+        document.add(hang(Text(), graph_lines(read, node, view.width - INNER), INNER))
 
 
 def _add(document: Document, key: str, name: str, summary: str, view: View, *, indent: int = _INDENT) -> bool:
@@ -129,13 +131,14 @@ def _add_words(document: Document, name: str, summary: Text, view: View) -> None
     document.add(cut_line(line, view.width) for line in lines)
 
 
-# Event section
-
-
 def _add_events(document: Document, read: TraceRead, node: Node, key: str, view: View) -> None:
     numbers = sorted({number for part in node.walk() for number in part.events})
     if not numbers:
-        _add_plain(document, "Event", _why_no_event(node), view)
+        within = next((part for part in reversed(node.path[:-1]) if part.kind == "tool"), None)
+        why = "none"
+        if within is not None:
+            why = f"none: it ran inside the tool {one_line(within.name, limit=100)}, which criteria do not see"
+        _add_plain(document, "Event", why, view)
         return
     events = read.turns[node.turn].turn.events
     found = [events[number] for number in numbers if number < len(events)]
@@ -143,16 +146,6 @@ def _add_events(document: Document, read: TraceRead, node: Node, key: str, view:
     if _add(document, key, "Event", f"{names} of {len(events)} in the conversation", view):
         for event in found:
             document.add(data_lines(event, INNER, view))
-
-
-def _why_no_event(node: Node) -> str:
-    within = next((part for part in reversed(node.path[:-1]) if part.kind == "tool"), None)
-    if within is not None:
-        return f"none: it ran inside the tool {one_line(within.name, limit=100)}, which criteria do not see"
-    return "none"
-
-
-# Request section
 
 
 def _add_request(document: Document, read: TraceRead, node: Node, key: str, view: View) -> None:
@@ -199,34 +192,19 @@ def _add_model_request(document: Document, read: TraceRead, node: Node, key: str
             document.add(data_lines(config, INNER + 2, view))
 
 
-# Response section
-
-
 def _add_response(document: Document, read: TraceRead, node: Node, key: str, view: View) -> None:
     if node.error:
         _add_words(document, "Error", safe(node.error, "status-error"), view)
     if "answer" in node.facts or "response" in node.facts:
         answer = node.facts["answer"] if "answer" in node.facts else read.piece(node.facts["response"])
-        summary = content_words(mapping(answer).get("content")) if _is_model_answer(answer) else brief(answer)
+        content = mapping(answer).get("content")
+        summary = content_words(content) if isinstance(content, dict) else brief(answer)
         if _add(document, key, "Response", summary, view):
             document.add(data_lines(answer, INNER, view))
     elif node.kind in ("agent", "turn"):
         _add_plain(document, "Response", "it called no model itself", view)
     elif not node.error:
         _add_plain(document, "Response", node.note or "none", view)
-
-
-def _is_model_answer(answer: Any) -> bool:
-    return isinstance(mapping(answer).get("content"), dict)
-
-
-# Graph section
-
-
-def _add_graph(document: Document, read: TraceRead, node: Node, key: str, view: View) -> None:
-    summary = " → ".join(["user", *map(_one, read.turns[node.turn].visited_names[:12])])
-    if _add(document, key, "Graph", summary, view):
-        document.add(hang(Text(), graph_lines(read, node, view.width - INNER), INNER))
 
 
 def graph_lines(read: TraceRead, node: Node, width: int) -> Iterator[Line]:

@@ -41,7 +41,11 @@ def triage_lines(subject: Subject, view: View) -> Iterator[Line]:
         words = Text.styled(f"{face.glyph} {_label(entry)}", _STYLE)
         about = one_line(entry.about.criterion, limit=80) or "the case"
         words.append(f"  {about}: ", "label")
-        words.append(_beside(entry))
+        judged = entry.judged
+        score = "" if judged.score is None else f" {cut_score(judged.score)}"
+        who = f" by {one_line(judged.judge, limit=40)}" if judged.judge else ""
+        mine = f", you say {_word(entry.says)}" if entry.says else ""
+        words.append(f"judged {_word(judged.says)}{score}{who}{mine}")
         if standing != "now":
             words.append(f"  triaged for an {standing}", "status-not-evaluated")
         words.append(f"  {one_line(entry.at, limit=30)}", "muted")
@@ -61,15 +65,6 @@ def overridden(subject: Subject, criterion: str, turn: int | None, kind: str, na
             note = f": {one_line(entry.note, limit=120)}" if entry.note else ""
             return Text.styled(f"  {TRIAGED.glyph} you: {_word(entry.says)}{note}", _STYLE)
     return Text()
-
-
-def _beside(entry: "Entry") -> str:
-    """Return the judge's verdict and the user's."""
-    judged = entry.judged
-    score = "" if judged.score is None else f" {cut_score(judged.score)}"
-    who = f" by {one_line(judged.judge, limit=40)}" if judged.judge else ""
-    mine = f", you say {_word(entry.says)}" if entry.says else ""
-    return f"judged {_word(judged.says)}{score}{who}{mine}"
 
 
 def _word(label: str) -> str:

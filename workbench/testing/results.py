@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.events.events import CaseError, CaseStatus, Frozen, MetricResult
+from workbench.results.explain import criteria_and_source, reasons, way_out
 from workbench.results.faces import FACES
 from workbench.results.panes import plain_case
-from workbench.results.plain_lines import case_line, criteria_and_source, reasons, way_out
+from workbench.results.plain_lines import case_line
 from workbench.results.repeat_texts import sentence
 from workbench.results.repeats import CaseRepeats, summarize_all
 from workbench.store.execution import CaseRecord, Turn

@@ -22,13 +22,13 @@ from workbench.results.case_table import (
     tokens_cell,
 )
 from workbench.results.cells import cell_len
+from workbench.results.explain import reasons
 from workbench.results.faces import BY_FUNCTION, FACES, FLAKY, Status, score_text
 from workbench.results.frozen import frozen_mark
-from workbench.results.judged import is_function, judge_of
-from workbench.results.plain_lines import reasons
+from workbench.results.judged import is_function
 from workbench.store.details import known_details
 from workbench.store.execution import Execution
-from workbench.store.reasons import UNKNOWN
+from workbench.store.reasons import UNKNOWN, judge_in
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
 from workbench.ui.screen.overview_contents import Spending
@@ -211,7 +211,7 @@ class CriteriaCells:
             if cell.rank is Rank.NOT_APPLICABLE:
                 return f"{head}not one of its criteria"
             return head + self.cases.outcome(pair)
-        judge = judge_of(result)
+        judge = judge_in(result.details)
         who = "function" if is_function(result) else "judge" if judge else ""
         why = ": ".join(filter(None, (who, one_line(result.reason))))
         passed = result.status in ("passed", "failed") and score_text(result)
