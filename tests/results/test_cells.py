@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.results.cells import cell_len, cut_name, cut_sibling, fit_name
+from workbench.results.cells import cell_len, cut_name, cut_sibling, fit
 
 LATE = [f"late_order_where_the_customer_{what}_and_wants_to_know_the_day" for what in ("calls_again", "moved_house")]
 TWICE = [*LATE, *(name.replace("customer", "neighbour") for name in LATE)]
@@ -35,7 +35,7 @@ def test_name_loses_its_middle_but_differs_from_the_others(
     name: str, width: int, others: list[str], expected: str
 ) -> None:
     assert cut_name(name, width, others) == expected
-    assert cell_len(fit_name(name, width)) == width
+    assert cell_len(fit(name, width)) == width
 
 
 @given(NAMES, NAMES, st.integers(0, 30))

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from workbench.events.events import Frozen
-from workbench.results.frozen import frozen_age, frozen_mark, frozen_part, frozen_total
+from workbench.results.frozen import frozen_age, frozen_count, frozen_mark, frozen_total
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
 AT = "2026-11-20T10:00:00Z"
@@ -37,8 +37,7 @@ def test_total_of_a_run_adds_the_calls() -> None:
 
 
 def test_part_says_how_many_cases_are_frozen() -> None:
-    frozen = Frozen("tools")
-    assert [frozen_part(cases) for cases in ([], [None], [frozen], [None, frozen])] == [
+    assert [frozen_count(*counts) for counts in ((0, 0), (0, 1), (1, 1), (1, 2))] == [
         "",
         "",
         "frozen",

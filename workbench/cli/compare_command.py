@@ -217,12 +217,12 @@ def _score(result: "MetricResult | None") -> str:
 
 def _run_line(name: str, run: "Summary") -> str:
     counts = ", ".join(f"{count} {status.replace('_', ' ')}" for status, count in run.counts().items() if count)
-    from workbench.results.frozen import frozen_part
+    from workbench.results.frozen import frozen_count
     from workbench.results.plain_lines import commit_words
 
     commit = commit_words(run.git.get("commit"), run.git.get("dirty"))
     at = f", commit {commit}" if commit else ""
-    frozen = frozen_part(one.frozen for one in run.executions.values())
+    frozen = frozen_count(sum(one.frozen is not None for one in run.executions.values()), len(run.executions))
     more = f", {frozen}" if frozen else ""
     more += ", injected faults, so not compared" if run.has_faults else ""
     return one_line(f"{name}: {run.run_id} ({counts or 'no cases'}{at}{more})", limit=300)

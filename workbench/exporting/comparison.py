@@ -1,7 +1,7 @@
 """Two compared runs as one Markdown comment: a verdict, the figures, what was lost and why, and links."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 from urllib.parse import quote
@@ -20,9 +20,8 @@ from workbench.results.gate import (
     rate_text,
 )
 from workbench.results.plain_lines import commit_words
-from workbench.store.execution import Execution
 from workbench.store.history.summary import Summary
-from workbench.store.reasons import UNKNOWN, Cause
+from workbench.store.reasons import UNKNOWN
 from workbench.text.counting import counted
 
 MARK = "<!-- agent-workbench -->"
@@ -143,7 +142,8 @@ def _lost(found: Comparison, drops: Sequence[Drop], links: _Links, most: int) ->
     """Yield the cases that pass less often, in groups that fail for the same reason, the biggest first."""
     if not drops:
         return
-    causes = {case.ref: _cause(case.after) for case in found.repeats}
+    failed = {case.ref: [one.cause for one in case.after if one.state == "failed"] for case in found.repeats}
+    causes = {ref: next(filter(None, found_causes), UNKNOWN) for ref, found_causes in failed.items()}
     changed: dict[CaseRef, dict[str, None]] = {}
     for case in found.cases:
         words = (f"{cause.kind.replace('_', ' ')}: {cause.what}" for cause in case.causes)
@@ -164,10 +164,6 @@ def _drop(drop: Drop) -> str:
     if drop.is_clear:
         return f"**{words}**, {chance_text(drop.chance)}"
     return f"{words}, {'one run each' if drop.is_single else chance_text(drop.chance)}"
-
-
-def _cause(executions: Iterable[Execution]) -> Cause:
-    return next((one.cause for one in executions if one.state == "failed" and one.cause is not None), UNKNOWN)
 
 
 def _new_errors(gate: Gate, links: _Links, most: int) -> Iterator[str]:

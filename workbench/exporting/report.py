@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from workbench.agents.ownership import OwnerRule
 from workbench.events.event_json import to_json
-from workbench.events.events import ForkOf, Frozen, MetricResult, Thawed
+from workbench.events.events import MetricResult, Thawed
 from workbench.exporting import SCHEMA
 from workbench.exporting.exporter import Exporter
 from workbench.exporting.report_shape import (
@@ -170,25 +170,28 @@ def json_schema() -> dict[str, Any]:
 
 
 def _case(record: CaseRecord, prices: Prices, *, for_merge: bool = False) -> ReportCase:
+    cost, fork = case_cost(record.metrics.values(), record.simulated, prices), record.planned.fork
+    # A run of another version may have other rules.
+    rule = next((rule for rule in get_args(OwnerRule) if rule == record.planned.matched_by), None)
     return ReportCase(
         **asdict(record.ref),
         status=record.status,
         error=_part(ReportError, record.error) if record.error else None,
-        frozen=_frozen(record.frozen) if record.frozen else None,
+        frozen=_part(ReportFrozen, record.frozen, recorded=record.frozen.recorded or None) if record.frozen else None,
         drift=_drift(record.thawed) if record.thawed else None,
         place=record.machine or None,
         attempt=record.attempt,
-        matched_by=_rule(record.planned.matched_by),
+        matched_by=rule,
         config_file=record.planned.config_file,
         duration_seconds=record.duration_seconds,
-        usage=_usage(record, prices),
+        usage=_part(ReportUsage, record.usage, judge_cost=cost),
         metrics=[_case_metric(result, prices) for result in record.metrics.values()],
         invocations=list(_invocations(record)),
         scenario=record.scenario,
         rubrics=list(record.rubrics),
         criteria_changed=list(record.planned.criteria_changed),
         fault=_fault(record),
-        fork=_fork(record.planned.fork) if record.planned.fork else None,
+        fork=_part(ReportFork, fork, turn=fork.turn + 1, call=fork.call or None) if fork else None,
         for_merge=_for_merge(record) if for_merge else None,
     )
 
@@ -200,10 +203,6 @@ def _for_merge(record: CaseRecord) -> ReportForMerge:
         simulated=[to_json(move) for move in record.simulated],
         output={stream: text[-OUTPUT_LIMIT:] for stream, text in record.output.items()},
     )
-
-
-def _fork(fork: ForkOf) -> ReportFork:
-    return _part(ReportFork, fork, turn=fork.turn + 1, call=fork.call or None)
 
 
 def _fault(record: Execution) -> ReportFault | None:
@@ -227,20 +226,6 @@ def _tool_faults(store: Store) -> ToolFaults:
         for row in fault_rows(records)
     ]
     return ToolFaults(outcomes={each.outcome: each.times for each in outcomes(records)}, tools=rows)
-
-
-def _rule(matched_by: str) -> OwnerRule | None:
-    """Return the rule if it is known. A run of another version may have others."""
-    return next((rule for rule in get_args(OwnerRule) if rule == matched_by), None)
-
-
-def _usage(record: CaseRecord, prices: Prices) -> ReportUsage:
-    cost = case_cost(record.metrics.values(), record.simulated, prices)
-    return _part(ReportUsage, record.usage, judge_cost=cost)
-
-
-def _frozen(frozen: Frozen) -> ReportFrozen:
-    return _part(ReportFrozen, frozen, recorded=frozen.recorded or None)
 
 
 def _drift(thawed: Thawed) -> ReportDrift:

@@ -221,21 +221,10 @@ def _repeats(store: Store, most: int) -> Iterator[str]:
 
 
 def _marks(record: CaseRecord) -> list[str]:
-    marks = [*_other_criteria(record), *_frozen_mark(record), *_drift_marks(record)]
-    return [*marks, *map(code_span, placed_texts(record))]
-
-
-def _other_criteria(record: Execution) -> list[str]:
     changed = other_criteria(record)
-    return [f"≠ other criteria: {code_span(changed)}"] if changed else []
-
-
-def _frozen_mark(record: Execution) -> list[str]:
-    return [f"**{FROZEN}** ({frozen_words(record.frozen)})"] if record.frozen is not None else []
-
-
-def _drift_marks(record: CaseRecord) -> list[str]:
-    return [code_span(text) for text in drift_texts(record.thawed, _MOST_CHANGES)]
+    marks = [f"≠ other criteria: {code_span(changed)}"] if changed else []
+    marks += [f"**{FROZEN}** ({frozen_words(record.frozen)})"] if record.frozen is not None else []
+    return [*marks, *map(code_span, (*drift_texts(record.thawed, _MOST_CHANGES), *placed_texts(record)))]
 
 
 def _triage(record: CaseRecord, context: RunContext) -> list[str]:
@@ -251,33 +240,18 @@ def _rows(store: Store, record: CaseRecord) -> Iterator[list[object]]:
     after = [record.duration_seconds, *counts, _cell(other_criteria(record)), record.planned.matched_by]
     fault, handling = record.planned.fault, record.handling
     faulty = ["", "", ""] if fault is None else [_cell(fault.tool), fault.way, handling.outcome if handling else ""]
-    behind = [*faulty, *_frozen(record), *_drift(record), *_placed(record)]
+    frozen, thawed = record.frozen, record.thawed
+    replay = [frozen.mode, frozen.tools, frozen.models, frozen.live, frozen.misses] if frozen else ["", *[None] * 4]
+    drift: list[object] = [None] * 5
+    if thawed is not None and not thawed.why:
+        drift = [thawed.same, thawed.changed, thawed.gone, thawed.new, thawed.unknown]
+    placed = [_cell(record.machine), record.attempt, _cell("; ".join(map(lost_words, record.lost)))]
+    behind = [*faulty, *replay, *drift, *placed]
     for result in record.metrics.values():
         values = [_cell(result.name), result.score, result.threshold, result.status, _cell(result.reason)]
         yield [*before, *values, *after, *behind, judged_by(result.details)]
     if not record.metrics:
         yield [*before, "", None, None, "", "", *after, *behind, None]
-
-
-def _frozen(record: Execution) -> list[object]:
-    """Return the mode of a replayed case, and its numbers of replayed, live and missed calls."""
-    frozen = record.frozen
-    if frozen is None:
-        return ["", None, None, None, None]
-    return [frozen.mode, frozen.tools, frozen.models, frozen.live, frozen.misses]
-
-
-def _drift(record: CaseRecord) -> list[object]:
-    """Return the numbers of calls that are the same, changed, gone, new and not reached, if they were compared."""
-    thawed = record.thawed
-    if thawed is None or thawed.why:
-        return [None] * 5
-    return [thawed.same, thawed.changed, thawed.gone, thawed.new, thawed.unknown]
-
-
-def _placed(record: CaseRecord) -> list[object]:
-    """Return the other machine of a case, the number of its attempt, and the reasons for lost attempts."""
-    return [_cell(record.machine), record.attempt, _cell("; ".join(map(lost_words, record.lost)))]
 
 
 def _cell(text: str) -> str:

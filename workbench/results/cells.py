@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from rich.cells import cell_len, set_cell_size
 
-__all__ = ["cell_len", "cut", "cut_name", "cut_sibling", "fit", "fit_name"]
+__all__ = ["cell_len", "cut", "cut_name", "cut_sibling", "fit"]
 
 _NARROWEST_NAME = 7
 """The minimum width, in cells, for a name without its middle. A narrower name loses its end."""
@@ -87,11 +87,6 @@ def cut_sibling(name: str, width: int, siblings: Iterable[str]) -> str:
 def fit(text: str, width: int) -> str:
     """Return `text` (already safe) in exactly `width` cells, cut as by `cut` or padded on the right."""
     return _padded(cut(text, width), width)
-
-
-def fit_name(name: str, width: int) -> str:
-    """Return a name (already safe) in exactly `width` cells, cut as by `cut_name` or padded on the right."""
-    return _padded(cut_name(name, width), width)
 
 
 def _shared(name: str, other: str) -> int:

@@ -137,16 +137,16 @@ class ChangedVerdicts:
             self._begin((planned.case for planned in event.cases), continues)
         elif isinstance(event, CaseFinished) and event.status != "cancelled":
             mode = "" if event.frozen is None else event.frozen.mode
-            self._decide(_first(event.case), None if never_ran(event.status, event.error) else mode)
+            self._decide(_repeat(event.case), None if never_ran(event.status, event.error) else mode)
 
     def before_run(self, planned: Iterable[CaseRef], decided: Iterable[Execution], *, continues: bool = False) -> None:
         """Remember the verdicts of the cases that another program's run has `decided`. See `before_event`."""
         self._begin(planned, continues)
-        for case, mode in {_first(record.ref): mode_of([record]) for record in decided}.items():
+        for case, mode in {_repeat(record.ref): mode_of([record]) for record in decided}.items():
             self._decide(case, mode)
 
     def _begin(self, cases: Iterable[CaseRef], continues: bool) -> None:
-        self._undecided = {case: self._finished(case) for case in dict.fromkeys(map(_first, cases))}
+        self._undecided = {case: self._finished(case) for case in dict.fromkeys(map(_repeat, cases))}
         if not continues:
             self._replaces, self._decided = True, set()
 
@@ -176,7 +176,7 @@ class ChangedVerdicts:
         """
         found: dict[CaseRef, list[Execution]] = {}
         for record in earlier:
-            found.setdefault(_first(record.ref), []).append(record)
+            found.setdefault(_repeat(record.ref), []).append(record)
         outcomes = {case: outcome(records) for case, records in found.items()}
         current = {case: outcome(now) for case in found if (now := self._finished(case))}
         before = {case: found[case] for case, now in current.items() if differs(outcomes[case], now)}
@@ -197,7 +197,7 @@ class ChangedVerdicts:
 
         One more verdict says little about such a case.
         """
-        return self._flaky.get((_first(record.ref), record.mode), "")
+        return self._flaky.get((_repeat(record.ref), record.mode), "")
 
     def before(self, record: Execution) -> Execution | None:
         """Return the previous record of the case, or None if it never ran before or did not run since.
@@ -205,7 +205,7 @@ class ChangedVerdicts:
         It is the record of the same repeat. If only the combined outcome of all repeats changed, it is the
         record of a repeat with another outcome.
         """
-        earlier = self._before.get(_first(record.ref), [])
+        earlier = self._before.get(_repeat(record.ref), [])
         same = next((one for one in earlier if one.ref == record.ref), None)
         if same is record or not are_alike(mode_of(earlier), mode_of([record])):
             return None
@@ -215,13 +215,13 @@ class ChangedVerdicts:
 
     def rates(self, record: Execution) -> tuple[str, str]:
         """Return how often the case passed, before and now. Both are "" if it ran only once each time."""
-        case = _first(record.ref)
+        case = _repeat(record.ref)
         then, now = outcome(self._before.get(case, [])), outcome(self._finished(case))
         return (then.text(), now.text()) if max(then.times, now.times) > 1 else ("", "")
 
     def statuses(self, ref: CaseRef) -> tuple[list[CaseState], list[CaseState]]:
         """Return the verdicts of a case's executions, before and now."""
-        case = _first(ref)
+        case = _repeat(ref)
         return [record.state for record in self._before.get(case, [])], [
             record.state for record in self._finished(case)
         ]
@@ -240,7 +240,7 @@ class ChangedVerdicts:
 
     def is_changed(self, ref: CaseRef) -> bool:
         """Return whether the outcome of a case has changed. False while some of its repeats are unfinished."""
-        case = _first(ref)
+        case = _repeat(ref)
         before, now, ended = self._before.get(case), self._executions(case), self._finished(case)
         if not before or not ended or not all(record.finished for record in now):
             return False
@@ -248,7 +248,7 @@ class ChangedVerdicts:
 
     def is_regression(self, ref: CaseRef) -> bool:
         """Return whether the case is worse than before: it passes less often, or its worst execution is worse."""
-        before, now = self._before[_first(ref)], self._finished(_first(ref))
+        before, now = self._before[_repeat(ref)], self._finished(_repeat(ref))
         then, today = rate_of(before).rate, rate_of(now).rate
         if then is not None and today is not None and then != today:
             return today < then
@@ -268,11 +268,8 @@ class ChangedVerdicts:
         return records
 
 
-def _first(ref: CaseRef) -> CaseRef:
-    return _repeat(ref, 1)
-
-
-def _repeat(ref: CaseRef, number: int) -> CaseRef:
+def _repeat(ref: CaseRef, number: int = 1) -> CaseRef:
+    """Return a repeat of a case, by default its first execution."""
     same = ref.repeat == number
     return ref if same else CaseRef(ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id, number)
 

@@ -92,7 +92,11 @@ def add_texts(document: Document, subject: Subject, index: int, result: MetricRe
             document.add_item(key, lines, opens=holds, targets=targets)
             if not holds:
                 problems.append(key)
-        document.add(_left_out(text, view))
+        # Older runs did not judge passages that the judge left out of its sentences.
+        passages = text.get("left_out")
+        for passage in passages if isinstance(passages, list) else ():
+            words = Text.assemble(("not in the judge's sentences: ", "status-error"), safe(string(passage)))
+            document.add(hang_text(Text.styled(" ! ", "status-error"), words, view.width, 3))
     return problems
 
 
@@ -130,14 +134,6 @@ def _text_head(text: dict[str, Any], view: View) -> Iterator[Line]:
 def _counted(text: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the sentences that count for the score."""
     return [item for item in objects(text.get("sentences")) if item.get("counts") is not False]
-
-
-def _left_out(text: dict[str, Any], view: View) -> Iterator[Line]:
-    """Yield the passages that older runs did not judge, because the judge left them out of its sentences."""
-    passages = text.get("left_out")
-    for passage in passages if isinstance(passages, list) else ():
-        words = Text.assemble(("not in the judge's sentences: ", "status-error"), safe(string(passage)))
-        yield from hang_text(Text.styled(" ! ", "status-error"), words, view.width, 3)
 
 
 def face_of(item: dict[str, Any]) -> Face:

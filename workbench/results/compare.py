@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -171,16 +172,9 @@ def compare(before: Summary, after: Summary, state: Path) -> Comparison:
     )
 
 
-def _whole_key(ref: CaseRef) -> _Key:
-    return ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id, ref.repeat
-
-
-def _fileless_key(ref: CaseRef) -> _Key:
-    return ref.agent, ref.eval_set_id, ref.eval_id, ref.repeat
-
-
-def _short_key(ref: CaseRef) -> _Key:
-    return ref.eval_id, ref.repeat
+_whole_key = attrgetter("agent", "evalset_file", "eval_set_id", "eval_id", "repeat")
+_fileless_key = attrgetter("agent", "eval_set_id", "eval_id", "repeat")
+_short_key = attrgetter("eval_id", "repeat")
 
 
 def _by_case(run: Summary, key_of: Callable[[CaseRef], _Key]) -> dict[_Key, Execution]:

@@ -52,10 +52,6 @@ class Anchors:
         """Return the anchor of the tool call with this index among those made."""
         return self.calls[made] if made is not None and made < len(self.calls) else None
 
-    def text(self, number: int) -> Anchor | None:
-        """Return the anchor of the text with this index among those before the answer."""
-        return self.texts[number] if number < len(self.texts) else None
-
 
 def has_anchors(turn: Turn) -> bool:
     """Return whether the turn has a recorded trace to which its parts lead."""

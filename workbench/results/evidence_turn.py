@@ -191,7 +191,7 @@ def _texts(turn: Turn, expected: dict[str, Any] | None, places: Anchors, view: V
         pairs = _by_author(wanted, got)
     number = 0
     for one, other in pairs:
-        anchor = places.text(number) if other is not None else None
+        anchor = places.texts[number] if other is not None and number < len(places.texts) else None
         number += other is not None
         author = (one or other or ("", ""))[0]
         lines = said_lines(author, other and other[1], one and one[1], seen(anchor, view), compared=bool(wanted))

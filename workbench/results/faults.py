@@ -225,25 +225,21 @@ def grid_rows(records: Iterable[Execution], *, by_case: bool) -> list[GridRow]:
             case = record.ref.name if by_case else ("", "")
             of_tool = found.setdefault(record.ref.agent, {}).setdefault(fault.tool, {})
             of_tool.setdefault(case, {}).setdefault(fault.way, []).append(record)
-    return [row for agent, tools in found.items() for row in _of_agent(agent, tools, by_case)]
+    rows = []
+    for agent, tools in found.items():
+        rows.append(GridRow(one_line(agent, limit=100) or "?", agent=agent))
+        for name, cases in tools.items():
+            tool = one_line(name, limit=100)
+            if by_case:
+                rows.append(GridRow(tool, None, tool, agent))
+            for (_, eval_id), ways in cases.items():
+                cells = {way: tuple(sorted(ways.get(way, ()), key=_rank)) for way in WAYS}
+                rows.append(GridRow(one_line(eval_id, limit=200) if by_case else tool, cells, tool, agent))
+    return rows
 
 
-def _of_agent(
-    agent: str, tools: Mapping[str, Mapping[tuple[str, str], Mapping[FaultWay, list[Execution]]]], by_case: bool
-) -> Iterator[GridRow]:
-    yield GridRow(one_line(agent, limit=100) or "?", agent=agent)
-    for name, cases in tools.items():
-        tool = one_line(name, limit=100)
-        if by_case:
-            yield GridRow(tool, None, tool, agent)
-        for (_, eval_id), ways in cases.items():
-            cells = {
-                way: tuple(
-                    sorted(ways.get(way, ()), key=lambda one: _RANKS[outcome_of(one)] if one.finished else len(_RANKS))
-                )
-                for way in WAYS
-            }
-            yield GridRow(one_line(eval_id, limit=200) if by_case else tool, cells, tool, agent)
+def _rank(record: Execution) -> int:
+    return _RANKS[outcome_of(record)] if record.finished else len(_RANKS)
 
 
 def is_problem(cell: Cell) -> bool:

@@ -76,12 +76,6 @@ def frozen_total(cases: Iterable[Frozen | None], now: datetime | None = None) ->
     return f"{FROZEN}: {', '.join([share, *_counts(frozen), *when, *changed])}"
 
 
-def frozen_part(cases: Iterable[Frozen | None]) -> str:
-    """Return `frozen`, or `11 of 12 frozen` if only some cases were replayed, or "" if none was."""
-    every = list(cases)
-    return frozen_count(sum(case is not None for case in every), len(every))
-
-
 def frozen_count(frozen: int, total: int) -> str:
     """Return `frozen` if all of `total` cases were replayed, `11 of 12 frozen` if some were, or "" if none was."""
     if not frozen:

@@ -83,7 +83,12 @@ def _add_repeats(document: Document, case: CaseRepeats, view: View) -> None:
             document.add(_criterion(criterion, view))
     if case.paths:
         document.gap()
-        document.add(_paths(case, view))
+        answers = counted(case.answers, "distinct answer")
+        document.add([_titled("trajectories", f"{len(case.paths)} distinct, {answers}", view)])
+        shown = case.paths if view.full else case.paths[:_PATHS]
+        document.add(line for path in shown for line in _path(path, view))
+        if len(shown) < len(case.paths):
+            document.add([fold(f" ▸ {len(case.paths) - len(shown)} more", view.width)])
 
 
 def _add_past_runs(document: Document, subject: Subject, view: View) -> None:
@@ -221,16 +226,6 @@ def _criterion(criterion: CriterionRepeats, view: View) -> Iterator[Line]:
     if criterion.spread:
         why = f"the judge disagrees with itself: {spread(criterion.split, criterion.rejudged)}"
         yield from hang_text(Text("   "), Text.styled(why, "status-not-evaluated"), view.width, 3)
-
-
-def _paths(case: CaseRepeats, view: View) -> Iterator[Line]:
-    answers = counted(case.answers, "distinct answer")
-    yield _titled("trajectories", f"{len(case.paths)} distinct, {answers}", view)
-    shown = case.paths if view.full else case.paths[:_PATHS]
-    for path in shown:
-        yield from _path(path, view)
-    if len(shown) < len(case.paths):
-        yield fold(f" ▸ {len(case.paths) - len(shown)} more", view.width)
 
 
 def _path(path: Path, view: View) -> Iterator[Line]:

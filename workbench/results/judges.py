@@ -89,9 +89,14 @@ def add_rubrics(document: Document, subject: Subject, index: int, result: Metric
     problems: list[str] = []
     for place, rubric in enumerate(objects(result.details.get("rubrics"))):
         key = f"rubric/{result.name}/{index}/{place}"
-        given = _given(rubric, result)
+        name = string(rubric.get("rubric_id"))
+        # The number and the answer (`{"verdict", "rationale"}`) of each sample.
+        given = [
+            (count(reply.get("sample")), mapping(mapping(reply.get("verdict")).get(name)))
+            for reply in replies(questions(result.details))
+        ]
         opened = view.is_open(key)
-        mine = overridden(subject, result.name, index + 1, "rubric", string(rubric.get("rubric_id")))
+        mine = overridden(subject, result.name, index + 1, "rubric", name)
         lines = [*_rubric(rubric, opened, view, mine), *(_each_vote(given, view) if opened else ())]
         asked = Target("Judges", (question_key(result.name, index, 0),))
         document.add_item(key, lines, opens=bool(given), targets=(asked,))
@@ -117,13 +122,6 @@ def _rubric(rubric: dict[str, Any], opened: bool, view: View, mine: Line) -> Ite
     reason = string(rubric.get("rationale")).strip()
     lines = wrap(Text.styled(plain(reason) or "no reason given", "muted"), room)
     yield from hang(Text(), lines if opened else shortened(lines, BRIEF_REASON, room), _GUTTER)
-
-
-def _given(rubric: dict[str, Any], result: MetricResult) -> list[tuple[int, dict[str, Any]]]:
-    """Return each sample's number and answer for a rubric: `{"verdict", "rationale"}`."""
-    name = string(rubric.get("rubric_id"))
-    asked = replies(questions(result.details))
-    return [(count(reply.get("sample")), mapping(mapping(reply.get("verdict")).get(name))) for reply in asked]
 
 
 def _each_vote(given: list[tuple[int, dict[str, Any]]], view: View) -> Iterator[Line]:

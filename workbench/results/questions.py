@@ -252,23 +252,15 @@ def _setting_part(value: Any, width: int) -> Iterator[Line]:
             yield from wrap(Text.assemble((name, "label"), safe(string(behaviour.get("description")))), room)
 
 
-def _word(result: MetricResult, scenario: dict[str, Any]) -> str:
-    """Return the verdict on the message itself.
-
-    The last turn's score can also judge the decision to stop there.
-    """
-    if result.details.get("compared") is True:
-        same = string(result.details.get("message")).strip() == string(scenario.get("starting_prompt")).strip()
-        return "unread" if result.score is None else "valid" if same else "invalid"
-    votes = mapping(result.details.get("votes"))
-    valid, invalid = count(votes.get("valid")), count(votes.get("invalid"))
-    return "valid" if valid > invalid else "invalid" if invalid else "unread"
-
-
 def message_words(result: MetricResult, record: CaseRecord) -> list[Line]:
     """Return the verdict on a simulated user's message, and how it was reached: by a comparison or by votes."""
-    verdict = _word(result, mapping(record.scenario))
-    words = [verdict_mark(verdict)]
     if result.details.get("compared") is True:
-        return [*words, Text.styled("compared with the starting prompt", "muted")]
-    return [*words, *vote_words(result.details, verdict)]
+        starting = string(mapping(record.scenario).get("starting_prompt")).strip()
+        same = string(result.details.get("message")).strip() == starting
+        verdict = "unread" if result.score is None else "valid" if same else "invalid"
+        return [verdict_mark(verdict), Text.styled("compared with the starting prompt", "muted")]
+    # The last turn's score can also judge the decision to stop there. The votes are about the message itself.
+    votes = mapping(result.details.get("votes"))
+    valid, invalid = count(votes.get("valid")), count(votes.get("invalid"))
+    verdict = "valid" if valid > invalid else "invalid" if invalid else "unread"
+    return [verdict_mark(verdict), *vote_words(result.details, verdict)]

@@ -1,6 +1,6 @@
 """Sections that other packages add to the panes of a case."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
@@ -8,7 +8,7 @@ from rich.text import Text
 
 from workbench.files.plugins import ExtensionPoint, Guarded, Trouble
 from workbench.results.document import Document, Subject
-from workbench.results.lines import Line, View, hang, hang_text, heading, safe, shortened, wrap
+from workbench.results.lines import View, hang, hang_text, heading, safe, shortened, wrap
 from workbench.store.execution import CaseRecord
 from workbench.text.safe_text import one_line
 
@@ -54,16 +54,12 @@ def add_plugin_sections(document: Document, pane: PaneName, subject: Subject, vi
         if text.strip() or failure:
             document.gap()
             document.add([heading(one_line(section.title, limit=60), view.width)])
-            document.add(_lines(section, text, failure, view))
-
-
-def _lines(section: Section, text: str, failure: str, view: View) -> Iterator[Line]:
-    if failure:
-        trouble = Trouble(SECTIONS.extension(section.name), failure)
-        yield from hang_text(safe(" ! ", "status-error"), safe(one_line(str(trouble), limit=400)), view.width, 3)
-        return
-    lines = wrap(safe(text.strip("\n")), max(view.width - 2, 10))
-    yield from hang(Text(), lines if view.full else shortened(lines, _LINES, view.width - 2), 1)
+            if failure:
+                trouble = one_line(str(Trouble(SECTIONS.extension(section.name), failure)), limit=400)
+                document.add(hang_text(safe(" ! ", "status-error"), safe(trouble), view.width, 3))
+                continue
+            lines = wrap(safe(text.strip("\n")), max(view.width - 2, 10))
+            document.add(hang(Text(), lines if view.full else shortened(lines, _LINES, view.width - 2), 1))
 
 
 def _text(section: Section, record: CaseRecord, stage: object) -> tuple[str, str]:

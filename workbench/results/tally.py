@@ -97,7 +97,11 @@ def votes_of(cases: Iterable[Sequence[Execution]]) -> dict[str, list[tuple[Vote,
         if result.status not in _LEFT_OUT:
             found.setdefault(result.name, []).append((_vote((result,)), times))
     for executions in repeated:
-        for name, of_case in _by_criterion(executions).items():
+        by_criterion: dict[str, list[MetricResult]] = {}
+        for result in (one for record in executions if record.has_verdict for one in record.scores.values()):
+            if result.status not in _LEFT_OUT:
+                by_criterion.setdefault(result.name, []).append(result)
+        for name, of_case in by_criterion.items():
             found.setdefault(name, []).append((_vote(of_case), 1))
     return found
 
@@ -143,16 +147,6 @@ def merged(parts: Sequence[Scores]) -> Scores:
         thresholds.pop() if len(thresholds) == 1 else None,
         any(part.by_function for part in parts),
     )
-
-
-def _by_criterion(executions: Iterable[Execution]) -> Mapping[str, list[MetricResult]]:
-    found: dict[str, list[MetricResult]] = {}
-    for record in executions:
-        if record.has_verdict:
-            for name, result in record.scores.items():
-                if result.status not in _LEFT_OUT:
-                    found.setdefault(name, []).append(result)
-    return found
 
 
 def _vote(results: Collection[MetricResult]) -> Vote:

@@ -128,7 +128,10 @@ _WORDS = {"agent": "agent", "model": "model call", "tool": "tool call", "turn": 
 
 def add_rows(document: Document, read: TraceRead, turn: TurnRead, columns: Columns, view: View) -> None:
     """Add the rows of a turn, with the sections of unfolded ones."""
-    rows = _Rows(read, turn, columns, _scale(turn.trace.root), view)
+    root = turn.trace.root
+    # A turn without an end lasts until its last known time.
+    seconds = root.seconds or max((node.end or node.start for node in root.walk()), default=root.start) - root.start
+    rows = _Rows(read, turn, columns, Scale(root.start, seconds), view)
     first = 0
     for number in [number for number, key in enumerate(turn.keys) if view.is_open(key)]:
         document.add_rows(rows, range(first, number + 1))
@@ -168,14 +171,6 @@ class _Rows:
 
 AGENT = "agent/"
 """The beginning of the name of an agent's row, before its turn and its name."""
-
-
-def _scale(root: Node) -> Scale:
-    """Return the time scale of the turn. A turn without an end lasts until its last known time."""
-    reach = root.seconds
-    if not reach:
-        reach = max((node.end or node.start for node in root.walk()), default=root.start) - root.start
-    return Scale(root.start, reach)
 
 
 def _places(node: Node) -> list[str]:
