@@ -14,7 +14,7 @@ import pytest
 from tests.cli.projects import REPOSITORY, Project, PutBack
 from tests.freshness.edits import CHOSEN_SET, CONFIG, CONFIG_FILE, EDITS, EVALSET, Edit, fill
 from tests.stored import drop_events, event_texts, forget_rows
-from tests.ui.fake_view import FakeView
+from tests.ui.fake_view import FakeView, controllers_of
 from workbench.agents.workspace import open_workspace
 from workbench.events.events import CaseName
 from workbench.files.run_options import RunOptions
@@ -30,8 +30,6 @@ from workbench.store.database.database import run_path
 from workbench.store.history.reading import load_summary
 from workbench.store.history.summary import Summary
 from workbench.store.inputs import Change, Input, describe, describe_few
-from workbench.ui.freshness.results import PastResults
-from workbench.ui.freshness.staleness import Staleness
 from workbench.ui.tree.labels import Labels
 from workbench.ui.tree.outline import Row
 
@@ -156,7 +154,7 @@ def test_compare_names_the_same_inputs_as_status(project: Project, kind: Input) 
 async def opened(project: Project) -> FakeView:
     """Return the screen's model after it has opened, without a terminal."""
     view = FakeView(open_workspace(project.root))
-    PastResults(view, Staleness(view)).load_verdicts()
+    controllers_of(view).past_results.load_verdicts()
     await view.settled()
     return view
 

@@ -17,6 +17,7 @@ from workbench.ui.dialogs.items import Item
 from workbench.ui.editing.files import Files
 from workbench.ui.freshness.staleness import Staleness
 from workbench.ui.freshness.watch import Watch
+from workbench.ui.main.wiring import Controllers
 from workbench.ui.running.engine_run import ONCE, Engine, RepeatOptions
 from workbench.ui.running.news import News
 from workbench.ui.running.run import Run
@@ -24,10 +25,19 @@ from workbench.ui.running.run_thread import RunThread
 from workbench.ui.screen.folder import Folder
 from workbench.ui.screen.situation import WayBack, situation_of
 from workbench.ui.session.session import Session
+from workbench.ui.terminal.host import Host
 from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import Row
 from workbench.ui.tree.query import Query, parse_query
 from workbench.ui.tree.scope import targets_of
+
+
+def nothing(*given: Any) -> None:
+    """Do nothing."""
+
+
+HOST = Host(("night",), nothing, nothing, nothing, nothing)
+"""A host without an app."""
 
 
 class Timer:
@@ -47,6 +57,8 @@ class FakeTreeView:
     def __init__(self, model: Tree) -> None:
         self.model = model
         self.repeats_changed, self.arrange_again = model.repeats_changed, model.arrange_again
+        self.when_changed: list[Any] = []
+        self.when_arranged: list[Any] = []
 
     def next_problem(self, step: int) -> bool | None:
         found = self.model.problem(step)
@@ -277,7 +289,7 @@ class StillThread(RunThread):
     """A thread that starts nothing. `built` holds the runs handed to it, and `news` its coming events."""
 
     def __init__(self) -> None:
-        super().__init__(lambda: None)
+        super().__init__()
         self.built: list[Any] = []
         self.news: list[Any] = []
         self.cancelled: list[tuple[Any, bool]] = []
@@ -330,12 +342,9 @@ class Bench:
         self.files = Files(view, self.folder)
         self.run = Run(view, self.folder, self.engine, self.thread)
         self.news = News(view, self.run)
-        self.staleness = Staleness(view)
-        self.watch = Watch(
-            view, self.folder, self.run, self.staleness, self.engine, lambda: view.shown.append("themes")
-        )
-        self.news.admit = self.watch.admit
-        self.news.when_taken = [self.watch.after_news]
+        self.staleness = Staleness(view, self.folder, self.news)
+        host = Host((), nothing, nothing, nothing, lambda: view.shown.append("themes"))
+        self.watch = Watch(view, self.folder, self.run, self.news, self.staleness, self.engine, host)
 
     @property
     def workspace(self) -> Workspace:
@@ -357,3 +366,8 @@ class Bench:
 
     def put_cursor(self, evalset: int, case: int = -1) -> None:
         self.view.go_to(evalset, case)
+
+
+def controllers_of(view: FakeView) -> Controllers:
+    """Return all controllers, with an engine that reads the user's project."""
+    return Controllers(view, Engine(view.session, config.Settings(Path("none.toml"))), HOST)

@@ -334,11 +334,11 @@ async def test_failed_write_keeps_the_review_open(project: Path) -> None:
 async def test_case_of_a_stored_run_is_kept_as_case(project: Path) -> None:
     async with opened(project) as (pilot, screen):
         await pilot.press("j", "j", "j")
-        screen.main.controllers.talk.keep_run()
+        screen.main.controllers.keep.keep_run()
         await screen.until(pilot, lambda: "a case that has run" in screen.text)
         await pilot.press("r")
         await screen.until(pilot, lambda: "✗ FAIL" in screen.text and not screen.session.store.activity.running)
-        screen.main.controllers.talk.keep_run()
+        screen.main.controllers.keep.keep_run()
         await screen.until(pilot, lambda: isinstance(screen.app.screen, ReviewScreen))
         assert "on_time_as_run" in screen.text
         await pilot.press("ctrl+o")
@@ -356,7 +356,7 @@ async def test_saved_adk_session_is_kept_as_case(project: Path) -> None:
     session = {"id": "s", "appName": "desk", "userId": "u", "events": said}
     (project / "none.json").write_text('{"appName": "desk", "userId": "u"}', "utf-8")
     async with opened(project) as (pilot, screen):
-        screen.main.controllers.talk.keep_session()
+        screen.main.controllers.keep.keep_session()
         await screen.until(pilot, lambda: "session (JSON) or conformance test" in screen.text)
         await type_in(pilot, "nowhere.json")
         await pilot.press("enter")
@@ -368,7 +368,7 @@ async def test_saved_adk_session_is_kept_as_case(project: Path) -> None:
             pilot, lambda: any("events: this must be a list" in note.message for note in screen.app._notifications)
         )
         (project / "desk" / "monday.session.json").write_text(json.dumps(session), "utf-8")
-        screen.main.controllers.talk.keep_session()
+        screen.main.controllers.keep.keep_session()
         await screen.until(pilot, lambda: "desk/monday.session.json" in screen.text)
         await type_in(pilot, "nothing like it")
         await screen.until(pilot, lambda: "monday" not in screen.text and "other file" in screen.text)

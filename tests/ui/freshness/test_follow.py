@@ -11,17 +11,12 @@ import pytest
 
 from tests.cli.projects import BAD, GOOD, REPOSITORY, Project, PutBack, case
 from tests.store.history.other import Other
-from tests.ui.fake_view import FakeView
+from tests.ui.fake_view import FakeView, controllers_of
 from workbench.agents.workspace import open_workspace
-from workbench.files import settings as config
 from workbench.freshness.changes import Batch
 from workbench.freshness.follow import Follower, Touched
 from workbench.store.database.database import database
 from workbench.ui.freshness import staleness
-from workbench.ui.freshness.results import OtherRuns, PastResults
-from workbench.ui.freshness.staleness import Follow, Staleness
-from workbench.ui.running.engine_run import Engine
-from workbench.ui.screen.folder import Folder
 
 
 def prepare(project: Project) -> None:
@@ -47,15 +42,11 @@ class Opened:
         self.project = project
         self.view = FakeView(open_workspace(project.root))
         self.session = self.view.session
-        engine = Engine(self.session, config.Settings(Path("none.toml")))
-        self.staleness = Staleness(self.view)
-        self.past_results = PastResults(self.view, self.staleness)
         self.flags = 0
-        self.runs = OtherRuns(self.view, self.past_results, self.staleness, engine)
-        self.runs.when_shown = [self._count_flags]
-        self.follow = Follow(self.view, Folder(self.view), self.staleness, engine, lambda: None)
-        self.follow.runs_changed = self.runs.look
-        self.staleness.when_compared = [self.follow.compared]
+        self.controllers = controllers_of(self.view)
+        self.controllers.watch.show_flags = self._count_flags  # type: ignore[method-assign]
+        self.past_results, self.staleness = self.controllers.past_results, self.controllers.staleness
+        self.runs, self.follow = self.controllers.other_runs, self.controllers.follow
 
     def _count_flags(self) -> None:
         self.flags += 1

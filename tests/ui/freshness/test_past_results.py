@@ -5,11 +5,9 @@ from unittest.mock import Mock
 import pytest
 
 from tests.ui.conftest import MakeWorkspace
-from tests.ui.fake_view import FakeView
+from tests.ui.fake_view import FakeView, controllers_of
 from tests.ui.history.test_history_screen import keep
 from workbench.ui.freshness import results
-from workbench.ui.freshness.results import PastResults
-from workbench.ui.freshness.staleness import Staleness
 
 
 async def test_many_runs_are_shown_one_by_one_only_if_reading_them_takes_long(
@@ -24,7 +22,7 @@ async def test_many_runs_are_shown_one_by_one_only_if_reading_them_takes_long(
         view = FakeView(workspace)
         view.tree_view.show_verdicts = Mock()
         monkeypatch.setattr(results, "_SHOWN_EVERY", seconds)
-        PastResults(view, Staleness(view)).load_verdicts()
+        controllers_of(view).past_results.load_verdicts()
         await view.settled()
         assert view.session.verdicts.total([0]) == {"passed": len(names)}
         return int(view.tree_view.show_verdicts.call_count)

@@ -7,14 +7,12 @@ from pathlib import Path
 import pytest
 
 from tests.cli.projects import BAD, GOOD, REPOSITORY, Project, PutBack
-from tests.ui.fake_view import FakeView
+from tests.ui.fake_view import FakeView, controllers_of
 from workbench.agents.environment import package_folders
 from workbench.agents.workspace import open_workspace
 from workbench.events.events import CaseFinished, CaseRef, PlannedCase, RunFinished, RunStarted
 from workbench.files.file_access import signature_of
 from workbench.ui.freshness import staleness
-from workbench.ui.freshness.results import PastResults
-from workbench.ui.freshness.staleness import Staleness
 
 PROMPTED = """
 from pathlib import Path
@@ -42,11 +40,12 @@ class Opened:
     def __init__(self, project: Project) -> None:
         self.project = project
         self.view = FakeView(open_workspace(project.root))
-        self.staleness = Staleness(self.view)
+        self.controllers = controllers_of(self.view)
+        self.staleness = self.controllers.staleness
         self.verdicts = self.view.session.verdicts
 
     async def open(self) -> "Opened":
-        PastResults(self.view, self.staleness).load_verdicts()
+        self.controllers.past_results.load_verdicts()
         await self.view.settled()
         return self
 

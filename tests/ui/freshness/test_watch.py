@@ -49,7 +49,7 @@ def finish(bench: Bench, number: int, status: CaseStatus, run_id: str) -> None:
     bench.tell(CaseFinished(ref, status, None, 0.1), RunFinished(1.0, interrupted=False), Ended(number))
 
 
-def test_changed_verdict_is_marked_as_soon_as_its_case_ends(bench: Bench) -> None:
+async def test_changed_verdict_is_marked_as_soon_as_its_case_ends(bench: Bench) -> None:
     finish(bench, 1, "passed", "run-1")
     (ref, _) = bench.started(("refunds", "late_parcel"), ("refunds", "on_time"), run_id="run-2")
     verdicts = bench.session.verdicts
@@ -144,7 +144,7 @@ async def test_stepping_through_changed_verdicts_wraps_around_and_opens_their_pa
     assert change.before.state == "passed"
 
 
-def test_first_verdict_is_not_a_change(bench: Bench) -> None:
+async def test_first_verdict_is_not_a_change(bench: Bench) -> None:
     finish(bench, 1, "passed", "run-1")
     assert bench.watch.change_of(bench.session.verdicts.record(0, 1)) is None
     bench.watch.previous_changed()

@@ -173,11 +173,11 @@ def test_case_of_a_stored_run_is_found_in_the_tree(controllers: Controllers, vie
     from workbench.events.events import CaseRef
 
     ref = CaseRef("order_desk", "order_desk/refunds.evalset.json", "refunds", "late_parcel")
-    assert controllers.history.go_to_case(ref)
+    assert controllers.files.go_to_stored(ref)
     assert view.rows.cursor == view.rows.row_of(0, 1)
     assert "no pages" in view.shown
     gone = CaseRef("order_desk", "order_desk/refunds.evalset.json", "refunds", "gone")
-    assert not controllers.history.go_to_case(gone)
+    assert not controllers.files.go_to_stored(gone)
 
 
 async def test_triage_needs_a_verdict(controllers: Controllers, view: FakeView) -> None:

@@ -43,7 +43,7 @@ def test_verdict_is_shown_even_on_a_slow_terminal(bench: Bench) -> None:
     assert bench.session.store.records[ref].state == "passed"
 
 
-def test_run_without_a_final_event_counts_as_interrupted(bench: Bench) -> None:
+async def test_run_without_a_final_event_counts_as_interrupted(bench: Bench) -> None:
     (ref,) = bench.started(("refunds", "on_time"))
     bench.tell(Ended(1))
     assert bench.session.store.run.interrupted
@@ -51,7 +51,7 @@ def test_run_without_a_final_event_counts_as_interrupted(bench: Bench) -> None:
     assert not bench.session.store.activity.busy
 
 
-def test_seconds_tick_only_during_a_run(bench: Bench) -> None:
+async def test_seconds_tick_only_during_a_run(bench: Bench) -> None:
     bench.started(("refunds", "on_time"))
     ticker = bench.news.ticker
     assert isinstance(ticker, Timer)
@@ -73,7 +73,7 @@ def test_errors_are_shown_in_full_and_one_short_warning_as_it_is(bench: Bench) -
     assert notice_line(Noticed("warning", "no key.", "Set KEY."), 1) == "no key. Set KEY"
 
 
-def test_listeners_learn_whether_a_run_ended(bench: Bench) -> None:
+async def test_listeners_learn_whether_a_run_ended(bench: Bench) -> None:
     told: list[bool] = []
     bench.news.when_taken.append(told.append)
     bench.started(("refunds", "on_time"))

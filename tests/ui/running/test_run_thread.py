@@ -56,7 +56,8 @@ class Listener:
     def __init__(self) -> None:
         self.woken = 0
         self.called = threading.Event()
-        self.thread = RunThread(self._wake)
+        self.thread = RunThread()
+        self.thread.when_news.append(self._wake)
 
     def _wake(self) -> None:
         self.woken += 1
@@ -125,7 +126,7 @@ def test_closing_ends_the_run_the_children_and_the_thread() -> None:
     async def at_end() -> None:
         ended.append("children")
 
-    thread = RunThread(lambda: None, at_end)
+    thread = RunThread(at_end)
     thread.close()
     assert not ended, "nothing was started"
     runs: list[Run] = []
@@ -148,7 +149,7 @@ def test_closing_does_not_wait_for_a_run_that_never_ends(stubborn: str) -> None:
     async def at_end() -> None:
         await asyncio.sleep(60 if stubborn == "children" else 0)
 
-    thread = RunThread(lambda: None, at_end)
+    thread = RunThread(at_end)
     thread.start(made(Stubborn))
     began = time.monotonic()
     thread.close(timeout=0.2)
@@ -190,7 +191,7 @@ def test_closing_does_not_wait_for_a_run_being_built() -> None:
         await asyncio.Event().wait()
         return Run(publish)
 
-    thread = RunThread(lambda: None)
+    thread = RunThread()
     thread.start(build)
     assert building.wait(5)
     began = time.monotonic()
@@ -218,7 +219,7 @@ def test_machines_are_those_of_the_newest_run_also_after_its_end() -> None:
 def test_run_beside_others_is_cancelled_then_killed() -> None:
     runs: list[Run] = []
     woken = threading.Event()
-    thread = RunThread(lambda: None)
+    thread = RunThread()
     beside = SideRun(thread, made(_Stubborn, runs), woken.set)
     assert woken.wait(5)
     assert [beside.cancel(), beside.cancel()] == [False, True]

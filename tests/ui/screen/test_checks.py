@@ -10,7 +10,7 @@ from workbench.events.events import CaseError
 from workbench.files.faults import Fault
 from workbench.run.processes.agent_host import TrialImport
 from workbench.ui.screen import folder
-from workbench.ui.screen.folder import Checks
+from workbench.ui.screen.folder import Checks, Folder
 from workbench.ui.session.findings import Findings
 
 
@@ -27,7 +27,7 @@ def found_in(view: FakeView) -> Findings:
 async def test_picking_a_problem_goes_to_its_case(view: FakeView, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(folder, "check", lambda workspace: found_in(view))
     view.answers = [(0, 1)]
-    Checks(view, nothing_imported).found()
+    Checks(view, Folder(view), nothing_imported).found()
     await view.settled()
     assert view.asked == ["problems found by check: 1"]
     assert view.rows.cursor == view.rows.row_of(0, 1)
@@ -38,7 +38,7 @@ async def test_folder_is_checked_after_each_read_if_checks_are_on(
     view: FakeView, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(folder, "check", lambda workspace: found_in(view))
-    controller = Checks(view, nothing_imported)
+    controller = Checks(view, Folder(view), nothing_imported)
     controller.loaded()
     assert view.timers == []
     view.session.checks = True
@@ -55,7 +55,7 @@ async def test_check_waits_for_the_verdicts_of_earlier_sessions(
 ) -> None:
     monkeypatch.setattr(folder, "check", lambda workspace: found_in(view))
     view.session.checks, view.session.loading = True, "results"
-    Checks(view, nothing_imported).loaded()
+    Checks(view, Folder(view), nothing_imported).loaded()
     view.timers[0].call()
     await view.settled()
     assert not view.session.findings.every
@@ -72,7 +72,7 @@ async def test_findings_of_an_outdated_folder_are_dropped(view: FakeView, monkey
         return found
 
     monkeypatch.setattr(folder, "check", read_meanwhile)
-    Checks(view, nothing_imported).found()
+    Checks(view, Folder(view), nothing_imported).found()
     await view.settled()
     assert (view.asked, view.session.findings.every) == ([], ())
 
@@ -85,5 +85,5 @@ def test_each_trial_import_is_reported_when_it_ends(view: FakeView) -> None:
         told(TrialImport(agent, CaseError("import_failed", "no module named x")))
         told(TrialImport(agent))
 
-    Checks(view, import_one).import_agents()
+    Checks(view, Folder(view), import_one).import_agents()
     assert view.said[1:] == [f"{agent.name} cannot be imported", f"{agent.name} was imported"]

@@ -9,6 +9,7 @@ from workbench.store.details import read_details
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
 from workbench.ui.criteria.controller import Criteria
+from workbench.ui.dialogs.items import Item
 from workbench.ui.editing.edit import Edit
 from workbench.ui.editing.files import Files
 from workbench.ui.running.run import Run
@@ -36,8 +37,6 @@ class Accept(Controller):
     def __init__(self, view: "View", files: Files, edit: Edit, run: Run, criteria: Criteria) -> None:
         super().__init__(view)
         self._files, self._edit, self._run, self._criteria = files, edit, run, criteria
-        self.accept_drift: Callable[[Sequence[Pair]], bool] = lambda pairs: False
-        """Accepts drift into the recordings of cases that were thawed. Returns False if there is none."""
 
     def accept(self) -> None:
         """Show how the agent differs from the reference, and copy the chosen differences to the reference.
@@ -45,11 +44,10 @@ class Accept(Controller):
         With marks, do it for all of them. On the overview, or on a row above cases, do it for those that failed.
         After a thaw, accept how the answers of tools drifted into the recordings instead.
         """
-        if self.accept_drift(self.view.targets("freeze")):  # Those whose recordings could be written.
-            return
-        self.accept_expected()
+        if not self._offer_drift(self.view.targets("freeze")):  # Those whose recordings could be written.
+            self._accept_expected()
 
-    def accept_expected(self) -> None:
+    def _accept_expected(self) -> None:
         """Copy what the agent did to the reference, and leave the recordings as they are."""
         pairs, row = self.view.targets("accept"), self.view.rows.cursor
         if not pairs:
@@ -197,6 +195,55 @@ class Accept(Controller):
             return found
         entry = self.session.entry(row.evalset)
         return of_last_run(self.session.state_dir, entry.relative, entry.document.cases[row.case].eval_id)
+
+    # Drift of recordings
+
+    def _offer_drift(self, pairs: Sequence[Pair]) -> bool:
+        """Let the user accept how answers drifted into the recordings. Return False if none of these cases drifted."""
+        every = [record for pair in dict.fromkeys(pairs) for record in self.session.verdicts.records(*pair)]
+        found = [record for record in every if record.finished and record.drifted]
+        if not found:
+            return False
+        failed = any(record.state == "failed" for record in every)
+        self.view.work(self._accept_drift(found, ask=failed), "edit")
+        return True
+
+    async def _accept_drift(self, records: "Sequence[Execution]", *, ask: bool) -> None:
+        from workbench.editing.saving import ChangedOnDiskError
+        from workbench.editing.thawing import accepted_contents
+        from workbench.project.freezing import thawed_files
+        from workbench.ui.editing.proposals import SeveralScreen
+
+        if ask:
+            items = [
+                Item("how answers drifted, into the recordings", True, help="Choose the changes. u undoes."),
+                Item("what the agent did, as expected", False, help="Changes the evalset, not the recordings."),
+            ]
+            wanted = await self.view.pick("accept what?", items)
+            if not wanted:
+                if wanted is False:
+                    self.view.call_later(self._accept_expected)
+                return
+        assert self.session.workspace is not None
+        root = self.session.workspace.root
+        try:
+            files, left_out = await asyncio.to_thread(thawed_files, records, root, self.session.state_dir)
+            changed = [file for file in files.values() if file.proposal.parts]
+            note = one_line("; ".join(dict.fromkeys(left_out.values())), limit=300)
+            if not changed:
+                self.view.notify(note or "the recordings have all of it", title="nothing to accept")
+                return
+            title = f"accept drift into recordings › {counted(len(changed), 'case')}"
+            proposals = [file.proposal for file in changed]
+            choice = await self.view.ask(SeveralScreen(title, proposals, self.view.keys, note=note))
+            if not choice:
+                return
+            chosen = {file: choice[file.proposal] for file in changed if file.proposal in choice}
+            contents = await asyncio.to_thread(accepted_contents, chosen)
+        except (OSError, ChangedOnDiskError) as error:
+            self._files.show_error(error)
+            return
+        await self._files.put(f"accept drift of {counted(len(chosen), 'case')}", contents)
 
 
 def _failed_of(record: "CaseRecord | None") -> "Callable[[Hunk], str]":

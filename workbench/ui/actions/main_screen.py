@@ -333,8 +333,8 @@ MAIN_SCREEN: tuple[Action, ...] = (
         RUN,
         also="prompt instruction model what if",
     ),
-    Action("talk.keep_run", "", "keep as case", "Create a case from what the agent did in the last run.", EDIT),
-    Action("talk.keep_session", "", "import session", "Create a case from a conversation that ADK saved.", EDIT),
+    Action("keep.keep_run", "", "keep as case", "Create a case from what the agent did in the last run.", EDIT),
+    Action("keep.keep_session", "", "import session", "Create a case from a conversation that ADK saved.", EDIT),
     Action(
         "criteria.criteria",
         "c",

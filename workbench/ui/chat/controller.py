@@ -39,24 +39,12 @@ _SAMPLED_CASES = 20
 """Number of cases that are read to find out how a file records steps."""
 
 
-class Talk(Controller):
-    """Conversations with agents. They are saved as cases only if the user asks for it."""
+class Keep(Controller):
+    """New cases from conversations and runs. The user reviews each before it is written."""
 
-    def __init__(self, view: "View", files: Files, cases: Cases, engine: Engine, thread: RunThread) -> None:
+    def __init__(self, view: "View", files: Files, cases: Cases) -> None:
         super().__init__(view)
-        self._files, self._cases, self._engine, self._thread = files, cases, engine, thread
-        self.fork_chat: ForkChat = _no_fork
-        """Forks a conversation. Set when the controllers are connected."""
-
-    def talk(self) -> None:
-        """Talk to the agent under the cursor."""
-        workspace = self.workspace()
-        if workspace is None:
-            return
-        if not workspace.agents:
-            self.view.say("no agents here to talk to")
-        else:
-            self.view.work(self._talk(), "talk")
+        self._files, self._cases = files, cases
 
     def keep_run(self) -> None:
         """Create a case from the last run of the case under the cursor."""
@@ -100,40 +88,7 @@ class Talk(Controller):
         if self.workspace() is not None:
             self.view.work(self._keep_session(), "talk")
 
-    # Talking
-
-    async def _talk(self) -> None:
-        agent = await self._choose_agent()
-        if agent is None:
-            return
-        from workbench.editing.capture import id_from
-        from workbench.ui.chat.screen import ChatScreen, ForkAsked
-
-        def connect(state: dict[str, Any], wake: Callable[[], None]) -> "ChatLink":
-            from workbench.ui.chat.conversation import ChatLink
-
-            given = {"app_name": agent.folder.name, "user_id": _USER, "state": state}
-            return ChatLink(self._thread, self._engine.chat(agent, given), wake)
-
-        note = self.session.recordings.for_chat
-        screen = ChatScreen(agent.name, connect, self.view.keys, note=note)
-        screen.talk.prices = self.session.prices
-        while True:
-            talk = await self.view.ask(screen)
-            if talk is None:
-                return
-            if isinstance(talk, ForkAsked):
-                given = {"app_name": agent.folder.name, "user_id": _USER, "state": screen.talk.initial}
-                await self.fork_chat(screen.talk, given, talk.names)
-                screen = ChatScreen(agent.name, connect, self.view.keys, note=note, before=screen)
-                continue
-            captured = _captured(talk, agent)
-            if await self.review_case(captured, agent, id_from(captured, "chat"), self._file_under_cursor(agent)):
-                screen.leave()
-                return
-            screen = ChatScreen(agent.name, connect, self.view.keys, note=note, before=screen)
-
-    async def _choose_agent(self) -> "AgentFolder | None":
+    async def choose_agent(self) -> "AgentFolder | None":
         """Return the agent under the cursor. Ask if there are several."""
         workspace, row = self.session.workspace, self.view.rows.cursor
         assert workspace is not None
@@ -153,8 +108,6 @@ class Talk(Controller):
         ]
         chosen: AgentFolder | None = await self.view.pick("talk to which agent?", items)
         return chosen
-
-    # Keeping
 
     async def _keep_session(self) -> None:
         from workbench.editing.adk_session import NoSessionError
@@ -178,10 +131,10 @@ class Talk(Controller):
         agent = (
             next((one for one in workspace.agents if one.folder == tested), None)
             or next((one for one in workspace.agents if one.folder.name == captured.app_name), None)
-            or await self._choose_agent()
+            or await self.choose_agent()
         )
         if agent is not None:
-            await self.review_case(captured, agent, saved.name, self._file_under_cursor(agent))
+            await self.review_case(captured, agent, saved.name, self.file_under_cursor(agent))
 
     async def _choose_session(self, base: Path, folders: Iterable[Path]) -> Path | None:
         """Ask for a saved conversation. Return None if the user left.
@@ -261,14 +214,65 @@ class Talk(Controller):
         file = await self._cases.ask_name(question, folder, suffix)
         return None if file is None else Destination(file, self._files.folder.below_root(str(file)), there=False)
 
-    def _file_under_cursor(self, agent: "AgentFolder") -> Path | None:
+    def file_under_cursor(self, agent: "AgentFolder") -> Path | None:
+        """Return the evalset under the cursor if it is the agent's."""
         row = self.view.rows.cursor
         entry = self.session.entry(row.evalset) if row is not None and row.evalset >= 0 else None
         return entry.file if entry is not None and entry.agent == agent else None
 
 
-async def _no_fork(talk: "Conversation", session: dict[str, Any], names: tuple[str, ...]) -> None:
-    """Do nothing."""
+class Talk(Controller):
+    """Conversations with agents. They are saved as cases only if the user asks for it.
+
+    `fork_chat` forks a conversation with this session input, at a place with these names.
+    """
+
+    def __init__(self, view: "View", keep: Keep, engine: Engine, thread: RunThread, fork_chat: ForkChat) -> None:
+        super().__init__(view)
+        self._keep, self._engine, self._thread, self._fork_chat = keep, engine, thread, fork_chat
+
+    def talk(self) -> None:
+        """Talk to the agent under the cursor."""
+        workspace = self.workspace()
+        if workspace is None:
+            return
+        if not workspace.agents:
+            self.view.say("no agents here to talk to")
+        else:
+            self.view.work(self._talk(), "talk")
+
+    async def _talk(self) -> None:
+        agent = await self._keep.choose_agent()
+        if agent is None:
+            return
+        from workbench.editing.capture import id_from
+        from workbench.ui.chat.screen import ChatScreen, ForkAsked
+
+        def connect(state: dict[str, Any], wake: Callable[[], None]) -> "ChatLink":
+            from workbench.ui.chat.conversation import ChatLink
+
+            given = {"app_name": agent.folder.name, "user_id": _USER, "state": state}
+            return ChatLink(self._thread, self._engine.chat(agent, given), wake)
+
+        note = self.session.recordings.for_chat
+        screen = ChatScreen(agent.name, connect, self.view.keys, note=note)
+        screen.talk.prices = self.session.prices
+        while True:
+            talk = await self.view.ask(screen)
+            if talk is None:
+                return
+            if isinstance(talk, ForkAsked):
+                given = {"app_name": agent.folder.name, "user_id": _USER, "state": screen.talk.initial}
+                await self._fork_chat(screen.talk, given, talk.names)
+                screen = ChatScreen(agent.name, connect, self.view.keys, note=note, before=screen)
+                continue
+            captured = _captured(talk, agent)
+            if await self._keep.review_case(
+                captured, agent, id_from(captured, "chat"), self._keep.file_under_cursor(agent)
+            ):
+                screen.leave()
+                return
+            screen = ChatScreen(agent.name, connect, self.view.keys, note=note, before=screen)
 
 
 def _captured(talk: "Conversation", agent: "AgentFolder") -> "Captured":

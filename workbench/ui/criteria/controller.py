@@ -1,7 +1,7 @@
 """The editor for the criteria of the row under the cursor, for the next run or in their file."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from workbench.ui.dialogs.items import Item
 from workbench.ui.editing.files import Files
 from workbench.ui.running.run import Run, Targets, cases
 from workbench.ui.screen.controller import Controller
+from workbench.ui.variants.controller import Variants
 
 if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry
@@ -26,11 +27,9 @@ _ONCE = "Criteria apply to the next run only. ctrl+o saves them to the file."
 class Criteria(Controller):
     """The criteria editor and its configs. The folder is read again after each save."""
 
-    def __init__(self, view: "View", files: Files, run: Run) -> None:
+    def __init__(self, view: "View", files: Files, run: Run, variants: Variants) -> None:
         super().__init__(view)
-        self._files, self._run = files, run
-        self.try_cases: Callable[[Targets], None] = lambda targets: None
-        """Tries the working tree against HEAD on these cases."""
+        self._files, self._run, self._variants = files, run, variants
 
     def criteria(self) -> None:
         """Edit the criteria of the evalset under the cursor."""
@@ -84,7 +83,7 @@ class Criteria(Controller):
         if ending == "run":
             self._run.start(targets)
         elif ending == "try":
-            self.try_cases(targets)
+            self._variants.try_cases(targets)
 
     async def _edits(self, targets: Targets) -> "dict[Path | None, ConfigEdit] | None":
         """Return each config of these cases with its changes for the next run.

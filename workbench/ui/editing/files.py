@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from workbench.editing.evalset_file import EvalsetFile
     from workbench.editing.saving import Contents, Saver
     from workbench.editing.whole_cases import CaseSelection, OpenedFiles
+    from workbench.events.events import CaseRef
     from workbench.ui.editing.drafts import Draft
     from workbench.ui.screen.view import View
 
@@ -35,8 +36,8 @@ class Files(Controller):
         super().__init__(view)
         self.folder = folder
         self._warned = False
-        self.reread_triage: Callable[[Sequence[Path]], Awaitable[bool]] = _no_triage
-        """Reads triage files again. Returns False unless all files are triage files."""
+        self.other_readers: list[Callable[[Sequence[Path]], Awaitable[bool]]] = []
+        """Read files again that are no evalsets. Each returns False unless all files are of its kind."""
         self._one_at_a_time = asyncio.Lock()
         """Pressing undo twice quickly undoes two edits, one after the other."""
 
@@ -136,8 +137,10 @@ class Files(Controller):
         if not files:
             return
         workspace = self.session.workspace
-        if workspace is not None and await self.reread_triage(files):
-            return
+        if workspace is not None:
+            for read in self.other_readers:
+                if await read(files):
+                    return
         known = {entry.file for entry in workspace.evalsets} if workspace else set()
         if workspace is None or not set(files) <= known or not all(file.is_file() for file in files):
             await self.folder.read_again()
@@ -294,6 +297,22 @@ class Files(Controller):
                     self.view.go_to(number, case)
                 self.view.show_row()
 
+    def go_to_stored(self, ref: "CaseRef") -> bool:
+        """Close all pages and go to the current case of a stored run. Return False if there is no such case."""
+        verdicts, workspace = self.session.verdicts, self.session.workspace
+        files = [ref.evalset_file] if ref.evalset_file else []
+        if not files and workspace is not None:
+            # ADK does not record the file of the evalset.
+            files = [entry.relative for entry in workspace.evalsets if entry.document.eval_set_id == ref.eval_set_id]
+        for file in files:
+            place = verdicts.place(file, ref.eval_id)
+            if place is not None:
+                self.view.close_pages()
+                self.view.go_to(*place)
+                self.view.go_left()
+                return True
+        return False
+
     def go_near(self, file: Path, case: int) -> None:
         """Put the cursor near the position of a deleted case."""
         for number, entry in enumerate(self.view.rows.entries):
@@ -333,7 +352,3 @@ class Files(Controller):
         for evalset, case in sorted(pairs):
             found.setdefault(evalset, []).append(case)
         return found
-
-
-async def _no_triage(files: Sequence[Path]) -> bool:
-    return False

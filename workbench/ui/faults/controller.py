@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from workbench.store.details import read_details
 from workbench.text.counting import counted, few
 from workbench.text.safe_text import one_line
-from workbench.ui.history.controller import History
+from workbench.ui.editing.files import Files
 from workbench.ui.running.engine_run import Engine
+from workbench.ui.running.news import News
 from workbench.ui.running.run import Run, Targets
 from workbench.ui.screen.controller import Controller
 from workbench.ui.session.next_run import RecordingOptions
@@ -31,12 +32,12 @@ if TYPE_CHECKING:
 class Faults(Controller):
     """Faults in the tools of the marked or current cases. Their run leaves all verdicts as they are."""
 
-    def __init__(self, view: "View", run: Run, history: History, engine: Engine, host: Host) -> None:
+    def __init__(self, view: "View", news: News, files: Files, run: Run, engine: Engine, host: Host) -> None:
         super().__init__(view)
-        self._run, self._history, self._engine, self._host = run, history, engine, host
+        self._files, self._run, self._engine, self._host = files, run, engine, host
         self._waiting: tuple[list[CaseName], bool] | None = None
         """Names of the cases whose faults are tried once the active run has ended, and whether tools are frozen."""
-        history.show_matrix = self.show_stored
+        news.when_taken.append(self.after_news)
 
     def try_faults(self) -> None:
         """Show what trying each fault in each tool costs, and do it."""
@@ -164,7 +165,7 @@ class Faults(Controller):
                 self.view.keys,
                 self._host,
                 prices=self.session.prices,
-                go=self._history.go_to_case,
+                go=self._files.go_to_stored,
                 start=start,
             )
         )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.store.details import read_details
 from workbench.text.safe_text import one_line
-from workbench.ui.chat.controller import Talk
+from workbench.ui.chat.controller import Keep
 from workbench.ui.editing.files import Files
 from workbench.ui.running.engine_run import Engine
 from workbench.ui.running.run_thread import RunThread
@@ -34,9 +34,9 @@ _NOT_RUN = "the case has not run: r runs it, o first sets whether from its recor
 class Fork(Controller):
     """Forks at the turn or call under the cursor."""
 
-    def __init__(self, view: "View", files: Files, talk: Talk, engine: Engine, thread: RunThread) -> None:
+    def __init__(self, view: "View", files: Files, keep: Keep, engine: Engine, thread: RunThread) -> None:
         super().__init__(view)
-        self._files, self._talk, self._engine, self._thread = files, talk, engine, thread
+        self._files, self._case_keeper, self._engine, self._thread = files, keep, engine, thread
 
     def fork(self) -> None:
         """Fork the conversation that is shown, at the turn or call under the cursor."""
@@ -189,7 +189,9 @@ class Fork(Controller):
         captured = captured_from_try(record, agent.folder.name)
         workspace, file = self.session.workspace, record.ref.evalset_file
         first = workspace.root / file if workspace is not None and file else None
-        tries.kept = await self._talk.review_case(captured, agent, f"{record.ref.eval_id}_forked", first) or tries.kept
+        tries.kept = (
+            await self._case_keeper.review_case(captured, agent, f"{record.ref.eval_id}_forked", first) or tries.kept
+        )
 
     async def _save(self, prompt: "Prompt", wanted: "Wanted", tries: "Tries") -> None:
         """Write the changed instruction into its file, as an edit that can be undone."""

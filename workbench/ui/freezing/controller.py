@@ -1,19 +1,18 @@
 """Freezing of cases on the screen, and the ways out of a call that a recording lacks."""
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.events.events import CaseName, Event, RunStarted
 from workbench.store.details import read_details
-from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
 from workbench.ui.dialogs.items import Item
 from workbench.ui.editing.files import Files
 from workbench.ui.running.engine_run import Engine
+from workbench.ui.running.news import News
 from workbench.ui.running.run import Run
 from workbench.ui.screen.controller import Controller
 from workbench.ui.session.next_run import RecordingOptions, lacks_recording
@@ -21,7 +20,6 @@ from workbench.ui.session.next_run import RecordingOptions, lacks_recording
 if TYPE_CHECKING:
     from workbench.editing.freezing import Freezing as Prepared
     from workbench.editing.saving import Contents
-    from workbench.files.run_options import FrozenMode, PlaceChoice
     from workbench.store.execution import Execution
     from workbench.ui.screen.view import View
 
@@ -31,7 +29,7 @@ Pair = tuple[int, int]
 class Freezing(Controller):
     """Freezing of marked or current cases. On a case without a recording for a call, it offers the ways out."""
 
-    def __init__(self, view: "View", files: Files, run: Run, engine: Engine) -> None:
+    def __init__(self, view: "View", news: News, files: Files, run: Run, engine: Engine) -> None:
         super().__init__(view)
         self._files, self._run, self._engine = files, run, engine
         self._requested: frozenset[CaseName] = frozenset()
@@ -39,8 +37,7 @@ class Freezing(Controller):
         self._after_run: frozenset[CaseName] = frozenset()
         """The cases that are frozen once the active run has ended."""
         self.session.store.subscribe(self._take)
-        self.accept_expected: Callable[[], None] = lambda: None
-        """Accepts what the agent did as expected."""
+        news.when_taken.append(self.after_news)
 
     def freeze(self) -> None:
         """Show what freezing would write for the cases, and write it."""
@@ -179,73 +176,3 @@ class Freezing(Controller):
         """Run the cases live, and compare each answer with its recording."""
         recordings = RecordingOptions("thaw")
         self._run.start(self.view.targets("thaw"), lambda found: self._engine.build_with(found, recordings))
-
-    def accept_drift(self, pairs: Sequence[Pair]) -> bool:
-        """Let the user accept how answers drifted into the recordings. Return False if none of these cases drifted."""
-        every = [record for pair in dict.fromkeys(pairs) for record in self.session.verdicts.records(*pair)]
-        found = [record for record in every if record.finished and record.drifted]
-        if not found:
-            return False
-        failed = any(record.state == "failed" for record in every)
-        self.view.work(self._accept_drift(found, ask=failed), "edit")
-        return True
-
-    async def _accept_drift(self, records: "Sequence[Execution]", *, ask: bool) -> None:
-        from workbench.editing.saving import ChangedOnDiskError
-        from workbench.editing.thawing import accepted_contents
-        from workbench.project.freezing import thawed_files
-        from workbench.ui.editing.proposals import SeveralScreen
-
-        if ask:
-            items = [
-                Item("how answers drifted, into the recordings", True, help="Choose the changes. u undoes."),
-                Item("what the agent did, as expected", False, help="Changes the evalset, not the recordings."),
-            ]
-            wanted = await self.view.pick("accept what?", items)
-            if not wanted:
-                if wanted is False:
-                    self.view.call_later(self.accept_expected)
-                return
-        assert self.session.workspace is not None
-        root = self.session.workspace.root
-        try:
-            files, left_out = await asyncio.to_thread(thawed_files, records, root, self.session.state_dir)
-            changed = [file for file in files.values() if file.proposal.parts]
-            note = one_line("; ".join(dict.fromkeys(left_out.values())), limit=300)
-            if not changed:
-                self.view.notify(note or "the recordings have all of it", title="nothing to accept")
-                return
-            title = f"accept drift into recordings › {counted(len(changed), 'case')}"
-            proposals = [file.proposal for file in changed]
-            choice = await self.view.ask(SeveralScreen(title, proposals, self.view.keys, note=note))
-            if not choice:
-                return
-            chosen = {file: choice[file.proposal] for file in changed if file.proposal in choice}
-            contents = await asyncio.to_thread(accepted_contents, chosen)
-        except (OSError, ChangedOnDiskError) as error:
-            self._files.show_error(error)
-            return
-        await self._files.put(f"accept drift of {counted(len(chosen), 'case')}", contents)
-
-    # The project's setting
-
-    def loaded(self) -> None:
-        """Read what the project says about recordings and places."""
-        self.view.work(self._read_setting(), "read setting", exclusive=False)
-
-    async def _read_setting(self) -> None:
-        workspace = self.session.workspace
-        if workspace is None:
-            return
-        mode, (place, named) = await asyncio.to_thread(_project_settings, workspace.root)
-        recordings = replace(self.session.recordings, project=mode)
-        places = replace(self.session.places, project=place, named=named)
-        if (recordings, places) != (self.session.recordings, self.session.places):
-            self.session.recordings, self.session.places = recordings, places
-            self.view.show_facts()
-
-
-def _project_settings(root: Path) -> "tuple[FrozenMode, tuple[PlaceChoice | None, tuple[PlaceChoice, ...]]]":
-    from workbench.files.settings import known_mode, known_places
-
-    return known_mode(root) or "", known_places(root)  # A run says what is wrong with a setting.

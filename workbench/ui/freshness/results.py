@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from workbench.results.faces import COUNTED
@@ -10,11 +10,14 @@ from workbench.text.collecting import collector_paused, spare_what_stays
 from workbench.text.counting import counted, counted_status
 from workbench.text.safe_text import one_line
 from workbench.ui.freshness.staleness import NEWS_SECONDS, Staleness
+from workbench.ui.freshness.watch import Watch
+from workbench.ui.review.controller import Review
 from workbench.ui.running.engine_run import Engine
+from workbench.ui.running.news import News
 from workbench.ui.screen.controller import Controller, Stoppable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from workbench.agents.workspace import Workspace
     from workbench.events.events import CaseRef
@@ -37,16 +40,15 @@ _CURSOR_REST = 0.15
 class PastResults(Controller):
     """Results of past runs, read in background threads."""
 
-    def __init__(self, view: "View", staleness: Staleness) -> None:
+    def __init__(self, view: "View", news: News, staleness: Staleness, watch: Watch) -> None:
         super().__init__(view)
-        self._staleness = staleness
+        self._staleness, self._watch = staleness, watch
         self.verdicts_shown = asyncio.Event()
         """Set once the verdicts of earlier sessions are on the screen. Less urgent work waits for this."""
-        self.when_recalled: Callable[[], None] = lambda: None
-        """Called once it is known which verdicts changed in the newest run of an earlier session."""
         self._due: Stoppable | None = None
         self._comparisons: dict[tuple[str, str], Comparison] = {}
         """Comparisons by the IDs of their runs, the earlier one first."""
+        news.when_taken.append(self.after_news)
 
     # Earlier sessions
 
@@ -121,7 +123,7 @@ class PastResults(Controller):
             earlier = await asyncio.to_thread(read)
         if session.store.run.run_id == parts[0].run.run_id and not session.store.activity.busy:
             session.changed.recall(earlier)
-            self.when_recalled()
+            self._watch.show_flags()
 
     def _show_verdicts(self) -> None:
         self.view.tree_view.arrange_again()
@@ -204,11 +206,18 @@ _BETWEEN = 1.0
 class OtherRuns(Controller):
     """Verdicts that other programs store. They wait while the user edits something, or while a run is active here."""
 
-    def __init__(self, view: "View", past_results: PastResults, staleness: Staleness, engine: Engine) -> None:
+    def __init__(
+        self,
+        view: "View",
+        past_results: PastResults,
+        staleness: Staleness,
+        watch: Watch,
+        review: Review,
+        engine: Engine,
+    ) -> None:
         super().__init__(view)
-        self._past_results, self._staleness, self._engine = past_results, staleness, engine
-        self.when_shown: list[Callable[[], None]] = []
-        """Called after new verdicts were put on the screen."""
+        self._past_results, self._staleness, self._watch = past_results, staleness, watch
+        self._review, self._engine = review, engine
         self._runs: Runs | None = None
         self._looking = False
         self._again = False
@@ -277,8 +286,8 @@ class OtherRuns(Controller):
             if not going_on:
                 self.view.say(run_text(run), seconds=NEWS_SECONDS)
         if any(recalled is not None for _, recalled in found):
-            for notify in self.when_shown:
-                notify()
+            self._watch.show_flags()
+            self._review.after_news(False)
             self._past_results.show_adopted()
         if any(run.state != "running" for run, _ in found):
             self._staleness.stored()

@@ -12,13 +12,14 @@ from workbench.store.execution import CaseRecord
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
 from workbench.ui.running.engine_run import Engine
+from workbench.ui.running.news import News
 from workbench.ui.screen.controller import Controller, Stoppable, read_in_thread
 from workbench.ui.screen.folder import Folder
 
 if TYPE_CHECKING:
     from workbench.agents.workspace import Workspace
     from workbench.events.events import CaseName
-    from workbench.freshness.follow import DiskNews, Follower, Touched
+    from workbench.freshness.follow import DiskNews, Touched
     from workbench.freshness.staleness import Changes
     from workbench.store.history.latest import LatestRun
     from workbench.ui.screen.view import View
@@ -53,8 +54,9 @@ class Comparison:
 class Staleness(Controller):
     """The marks of stale verdicts. Verdicts are compared in a thread, one comparison at a time."""
 
-    def __init__(self, view: "View") -> None:
+    def __init__(self, view: "View", folder: Folder, news: News) -> None:
         super().__init__(view)
+        self._folder = folder
         self._again = False
         self._idle = asyncio.Event()
         self._idle.set()
@@ -66,12 +68,12 @@ class Staleness(Controller):
         self._last: Comparison | None = None
         self._due = 0.0
         """Time of the next check of the files, see `_PAUSE_FACTOR`."""
-        self.is_told: Callable[[], bool] = lambda: False
-        """Whether `told` is called after each change of a file, so that polling is not needed."""
         self._told = True
         """Whether a file has changed since the last check."""
         self.when_compared: list[Callable[[], None]] = []
         """Called after each comparison."""
+        folder.when_loaded.append(self.loaded)
+        news.when_taken.append(self.after_news)
 
     async def begin(self, latest: "Iterable[LatestRun]") -> None:
         """Compare the verdicts of earlier sessions for the first time, then keep the marks current."""
@@ -100,6 +102,12 @@ class Staleness(Controller):
     def files(self) -> Collection[Path]:
         """The files and folders on which the verdicts depend, as far as that is known."""
         return () if self._last is None else self._last.files
+
+    @property
+    def is_told(self) -> bool:
+        """Whether `told` is called after each change of a file, so that polling is not needed."""
+        follower = self.session.follower
+        return follower is not None and follower.complete and self.session.watching is None
 
     def has_compared(self, files: Collection[Path]) -> bool:
         """Return whether the newest comparison saw these files as they are now.
@@ -138,7 +146,7 @@ class Staleness(Controller):
 
     def poll(self) -> None:
         """Compare again if a file has changed, or if cases ended after a change."""
-        if self.is_told() and not (self._told or (self._saved_in_run and self._ran)):
+        if self.is_told and not (self._told or (self._saved_in_run and self._ran)):
             return
         if self._last is not None and self._idle.is_set() and time.monotonic() >= self._due:
             self._told = False
@@ -167,6 +175,7 @@ class Staleness(Controller):
                     self._mark()
                     for notify in self.when_compared:
                         notify()
+                    self._folder.read_settings()
                 now = time.monotonic()
                 self._due = now + _PAUSE_FACTOR * (now - began)
         except Exception as error:
@@ -244,18 +253,23 @@ NEWS_SECONDS = 10.0
 class Follow(Controller):
     """The folder as others change it: git, an editor, another program.
 
-    Changes wait while the user edits, types or is asked something. `runs_changed` is called after a run was made or
+    Changes wait while the user edits, types or is asked something. `look_for_runs` is called after a run was made or
     has ended, `read_triage` after triage files changed.
     """
 
     def __init__(
-        self, view: "View", folder: Folder, staleness: Staleness, engine: Engine, read_triage: Callable[[], None]
+        self,
+        view: "View",
+        folder: Folder,
+        staleness: Staleness,
+        engine: Engine,
+        *,
+        look_for_runs: Callable[[], None],
+        read_triage: Callable[[], None],
     ) -> None:
         super().__init__(view)
         self._folder, self._staleness, self._engine = folder, staleness, engine
-        self._read_triage = read_triage
-        self.runs_changed: Callable[[], None] = lambda: None
-        self._follower: Follower | None = None
+        self._look_for_runs, self._read_triage = look_for_runs, read_triage
         self._pending: frozenset[Path] = frozenset()
         self._inputs: tuple[Path, ...] = ()
         """Changed files on which verdicts depend, until the verdicts are compared with them."""
@@ -265,20 +279,11 @@ class Follow(Controller):
         self._due: Stoppable | None = None
         self._shown = 0.0
         self._reading = False
-        staleness.is_told = self._tells_all
-
-    def _tells_all(self) -> bool:
-        """Return whether each change of a file on which verdicts depend is noticed here."""
-        return self._follower is not None and self._follower.complete and self.session.watching is None
+        staleness.when_compared.append(self.compared)
 
     def begin(self) -> None:
         """Follow the disk until the program ends."""
         self.view.work(self._follow(), "disk", exclusive=False)
-
-    def watch_changed(self) -> None:
-        """Follow the files again after the watch was turned off, or leave them to it."""
-        if self._follower is not None:
-            self._follower.changes.refresh_folders()
 
     def compared(self) -> None:
         """Name the changed files that made verdicts stale, and follow the files of new verdicts."""
@@ -288,13 +293,13 @@ class Follow(Controller):
             self._update_soon()
 
     def _update_soon(self) -> None:
-        if self._follower is not None:
+        if self.session.follower is not None:
             self.view.work(self._update(walk=False), "follow", exclusive=False)
 
     async def _follow(self) -> None:
         follower = await asyncio.to_thread(self._engine.follow, lambda: self._staleness.files)
         follower.changes.on_polling = lambda: self._say(f"polling for changes: {follower.changes.polling}")
-        self._follower = follower
+        self.session.follower = follower
         try:
             await self._update(walk=True)
             async for touched in follower.touched():
@@ -303,13 +308,13 @@ class Follow(Controller):
             # The screen continues, and reads the folder again before each run.
             self.view.notify(one_line(f"changes on disk are not noticed: {error!r}", limit=400), severity="warning")
         finally:
-            self._follower = None
+            self.session.follower = None
             follower.close()
 
     def take(self, touched: "Touched") -> None:
         """Show changes as soon as they do not disturb."""
         if touched.runs:
-            self.runs_changed()
+            self._look_for_runs()
             self._update_soon()
         if touched.paths and self.session.watching is None:
             self._pending |= touched.paths
@@ -333,7 +338,7 @@ class Follow(Controller):
         from workbench.freshness.follow import read_news
 
         paths, self._pending = self._pending, frozenset()
-        old, follower = self.session.workspace, self._follower
+        old, follower = self.session.workspace, self.session.follower
         assert old is not None
         try:
             walked = () if follower is None else follower.walked
@@ -374,9 +379,9 @@ class Follow(Controller):
             self._staleness.told()
 
     async def _update(self, *, walk: bool) -> None:
-        if self._follower is not None:
-            await asyncio.to_thread(self._follower.update, walk=walk)
-            if self._tells_all():
+        if self.session.follower is not None:
+            await asyncio.to_thread(self.session.follower.update, walk=walk)
+            if self._staleness.is_told:
                 # A file may have changed before its folder was followed.
                 self._staleness.told()
 

@@ -1,18 +1,19 @@
 """The watch: turning it on and off, starting runs after saves, and stepping through changed verdicts."""
 
 import asyncio
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from workbench.events.events import CaseFinished, CaseRef, Event, Noticed, RunStarted
+from workbench.events.events import Noticed
 from workbench.results.changed import Change
 from workbench.text.safe_text import one_line
 from workbench.ui.dialogs.items import Item
 from workbench.ui.freshness.staleness import Staleness
 from workbench.ui.running.engine_run import Engine
+from workbench.ui.running.news import News
 from workbench.ui.running.run import Run, cases
 from workbench.ui.screen.controller import Controller, show_notice
 from workbench.ui.screen.folder import Folder
+from workbench.ui.terminal.host import Host
 
 if TYPE_CHECKING:
     from workbench.freshness.watcher import Saved
@@ -25,35 +26,23 @@ _HISTORY = "History"
 
 
 class Watch(Controller):
-    """One watch at a time, over all cases or those that were marked when it was turned on.
-
-    `reload_settings` reads the files with themes and keys again.
-    """
+    """One watch at a time, over all cases or those that were marked when it was turned on."""
 
     def __init__(
-        self,
-        view: "View",
-        folder: Folder,
-        run: Run,
-        staleness: Staleness,
-        engine: Engine,
-        reload_settings: Callable[[], None],
+        self, view: "View", folder: Folder, run: Run, news: News, staleness: Staleness, engine: Engine, host: Host
     ) -> None:
         super().__init__(view)
-        self._folder, self._run, self._staleness = folder, run, staleness
-        self._engine, self._reload_settings = engine, reload_settings
+        self._folder, self._run, self._news, self._staleness = folder, run, news, staleness
+        self._engine, self._host = engine, host
         self.arm_when_read = False
         """Whether the user turned the watch on before the folder was read."""
         self._arming = False
         """Whether a watch is being prepared in a thread."""
         self._watch: ProjectWatch | None = None
         """The loop that drives the session's `watching`."""
-        self.when_switched: list[Callable[[], None]] = []
-        """Called after the watch was turned on or off."""
-        self._ended: set[CaseRef] = set()
-        """Cases that ended since the last update of the screen."""
-        self._same_save = False
-        """Whether the next run belongs to the same save as the last one."""
+        folder.when_loaded.append(self.show_flags)
+        folder.when_owned.append(self.adopt_owners)
+        news.when_taken.append(self.after_news)
 
     def adopt_owners(self) -> None:
         """Tell the watch which agents the user chose."""
@@ -134,12 +123,13 @@ class Watch(Controller):
         self.show_flags()
         self.view.show_facts()
         self.view.say("the watch is off")
-        for notify in self.when_switched:
-            notify()
+        self._switched()
 
     async def _drive(self, marked: "set[tuple[int, int]]") -> None:
         """Create a watch and run it until it is turned off or fails."""
-        watch = await asyncio.to_thread(self._engine.watch, marked, self._run, self.take, self._prepare)
+        watch = await asyncio.to_thread(
+            self._engine.watch, marked, self._run, self.take, self._prepare, self._host.setting_files()
+        )
         if not self._arming:
             return
         self._arming = False
@@ -152,8 +142,12 @@ class Watch(Controller):
         """Use this watch, and show its state on the screen."""
         self._watch, self.session.watching = watch, watch.watching
         self.view.show_facts()
-        for notify in self.when_switched:
-            notify()
+        self._switched()
+
+    def _switched(self) -> None:
+        """Leave the files to the watch, or follow them again."""
+        if self.session.follower is not None:
+            self.session.follower.changes.refresh_folders()
 
     async def _prepare(self) -> None:
         """Mark the stale verdicts."""
@@ -178,7 +172,7 @@ class Watch(Controller):
 
     def _saved(self, saved: "Saved") -> None:
         if saved.impact.screen_only:
-            self._reload_settings()
+            self._host.reload_settings()
         self.session.read_error = saved.trouble
         if saved.trouble:
             return
@@ -186,35 +180,17 @@ class Watch(Controller):
             self._folder.load(saved.snapshot.workspace)
         if saved.impact.depths and not self._run.busy:
             # During a run, its changes stay listed beside the coming ones, because nobody has seen them yet.
-            self._same_save = False
+            self._news.same_save = False
         self._staleness.compare()
-
-    def admit(self, event: Event) -> Event | None:
-        """Return the event that the store gets, or None to drop it."""
-        watching = self.session.watching
-        of_watch = watching is not None and bool(watching.jobs.under_way)
-        admitted = event if watching is None else watching.admit(event)
-        if isinstance(admitted, CaseFinished):
-            self._ended.add(admitted.case)
-        if admitted is not None:
-            self.session.changed.before_event(admitted, continues=self._same_save and of_watch)
-            if isinstance(admitted, RunStarted):
-                self._same_save = watching is not None
-        return admitted
 
     def after_news(self, ended: bool) -> None:
         """Update the watch after events of a run. If a run `ended` with them, start the next one."""
-        if self._watch is not None:
-            for ref in self._watch.watching.restored:
-                self.session.verdicts.refresh(ref)
-            self._watch.watching.restored.clear()
-            if ended:
+        if ended:
+            if self._watch is not None:
                 self._watch.run_ended()
                 self.view.show_facts()
-        if ended:
-            self._ended.clear()
             self.show_flags()
-        elif self._ended:
+        elif self._news.finished:
             self._show_new_flags()
 
     def _show_new_flags(self) -> None:
@@ -222,10 +198,9 @@ class Watch(Controller):
         changed, verdicts = self.session.changed, self.session.verdicts
         flips = {
             place: changed.is_regression(ref)
-            for ref in self._ended
+            for ref in self._news.finished
             if changed.is_changed(ref) and (place := verdicts.place(*ref.name)) is not None
         }
-        self._ended.clear()
         if flips:
             verdicts.mark_flips({**verdicts.flips, **flips})
             self.view.tree_view.show_verdicts()

@@ -5,18 +5,18 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from workbench.text.safe_text import one_line
-from workbench.ui.chat.controller import Talk
+from workbench.ui.chat.controller import Keep
 from workbench.ui.dialogs.items import Item
+from workbench.ui.editing.files import Files
+from workbench.ui.faults.controller import Faults
 from workbench.ui.forking.controller import Fork
 from workbench.ui.screen.controller import Controller
 from workbench.ui.session import relative_times
 from workbench.ui.terminal.host import Host
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
     from pathlib import Path
 
-    from workbench.events.events import CaseRef
     from workbench.store.execution import CaseRecord
     from workbench.store.history.summary import ListedRun
     from workbench.ui.screen.view import View
@@ -28,11 +28,9 @@ _OFFERED = 500
 class History(Controller):
     """Screens with stored runs. They cover the main screen, which continues to work."""
 
-    def __init__(self, view: "View", talk: Talk, fork: Fork, host: Host) -> None:
+    def __init__(self, view: "View", files: Files, keep: Keep, fork: Fork, faults: Faults, host: Host) -> None:
         super().__init__(view)
-        self._talk, self._fork, self._host = talk, fork, host
-        self.show_matrix: Callable[[ListedRun], Awaitable[bool]] = _no_matrix
-        """Shows a stored run as a table of tool faults. Returns whether it could."""
+        self._files, self._keep, self._fork, self._faults, self._host = files, keep, fork, faults, host
 
     def history(self) -> None:
         """Open the list of stored runs."""
@@ -73,7 +71,7 @@ class History(Controller):
 
     async def _show_injected(self, run: "ListedRun") -> None:
         """Show a run with injected faults: as a table if it is a matrix, else as any other."""
-        if not await self.show_matrix(run):
+        if not await self._faults.show_stored(run):
             self._show_cases(run)
 
     def _show_cases(self, run: "ListedRun") -> None:
@@ -87,7 +85,7 @@ class History(Controller):
             prices=self.session.prices,
             keep=self._keep_stored,
             fork=self._fork.fork_record,
-            go=self.go_to_case,
+            go=self._files.go_to_stored,
             compare=lambda run: self._compare(None, run),
             running=self._running_id,
         )
@@ -114,24 +112,7 @@ class History(Controller):
         if not captured.turns:
             self.view.notify("nothing to keep: no turn has an answer")
             return
-        self._talk.keep_record(record, captured, agent, entry.file if entry is not None else None)
-
-    def go_to_case(self, ref: "CaseRef") -> bool:
-        """Leave the history and go to the current case. Return False if there is no such case."""
-        verdicts = self.session.verdicts
-        files = [ref.evalset_file] if ref.evalset_file else []
-        workspace = self.session.workspace
-        if not files and workspace is not None:
-            # ADK does not record the file of the evalset.
-            files = [entry.relative for entry in workspace.evalsets if entry.document.eval_set_id == ref.eval_set_id]
-        for file in files:
-            place = verdicts.place(file, ref.eval_id)
-            if place is not None:
-                self.view.close_pages()
-                self.view.go_to(*place)
-                self.view.go_left()
-                return True
-        return False
+        self._keep.keep_record(record, captured, agent, entry.file if entry is not None else None)
 
     # Two runs
 
@@ -147,7 +128,9 @@ class History(Controller):
         first, second = (str(run.path) if run.adk else run.run_id for run in (before, after))
         root, state = self.session.workspace.root, self.session.state_dir
         self.session.last_command = lambda shell: compare_command(first, second, root, state, shell)
-        screen = CompareScreen(before, after, self.session.state_dir, self.view.keys, self._host, self.go_to_case)
+        screen = CompareScreen(
+            before, after, self.session.state_dir, self.view.keys, self._host, self._files.go_to_stored
+        )
         self.view.push(screen)
 
     async def _compare_last(self) -> None:
@@ -199,11 +182,6 @@ class History(Controller):
 
     def _agent_folders(self) -> "list[Path]":
         return [agent.folder for agent in self.session.workspace.agents] if self.session.workspace else []
-
-
-async def _no_matrix(run: "ListedRun") -> bool:
-    """Show nothing. The default of `show_matrix`."""
-    return False
 
 
 def _why_none(run: "ListedRun", others: "Sequence[ListedRun]") -> str:

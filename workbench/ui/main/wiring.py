@@ -1,9 +1,9 @@
-"""Construction and connections of all controllers of the main screen."""
+"""Construction of all controllers of the main screen."""
 
 from typing import TYPE_CHECKING
 
 from workbench.ui.accepting.controller import Accept
-from workbench.ui.chat.controller import Talk
+from workbench.ui.chat.controller import Keep, Talk
 from workbench.ui.criteria.controller import Criteria
 from workbench.ui.editing.cases import Cases
 from workbench.ui.editing.edit import Edit
@@ -38,66 +38,46 @@ class Controllers:
     """One controller per concern. The action table refers to these attributes by name."""
 
     def __init__(self, view: "View", engine: Engine, host: Host) -> None:
-        self.thread = thread = RunThread(lambda: view.call_later(self.news.came), engine.close)
-        self.folder = Folder(view)
-        self.files = Files(view, self.folder)
-        self.run = Run(view, self.folder, engine, thread)
-        self.news = News(view, self.run)
-        self.staleness = Staleness(view)
-        self.watch = Watch(view, self.folder, self.run, self.staleness, engine, host.reload_settings)
-        self.past_results = PastResults(view, self.staleness)
-        self.overview = Overview(view)
-        self.edit = Edit(view, self.files)
-        self.cases = Cases(view, self.files, self.edit)
-        self.replace = Replace(view, self.files)
-        self.criteria = Criteria(view, self.files, self.run)
-        self.accept = Accept(view, self.files, self.edit, self.run, self.criteria)
-        self.freezing = Freezing(view, self.files, self.run, engine)
-        self.accept.accept_drift = self.freezing.accept_drift
-        self.freezing.accept_expected = self.accept.accept_expected
-        self.triage = Triage(view, self.files)
-        self.files.reread_triage = self.triage.reread
-        self.review = Review(view, self.files, self.edit, self.accept, self.run, self.triage, host)
-        self.triage.when_read = self.review.triage_read
-        self.other_runs = OtherRuns(view, self.past_results, self.staleness, engine)
-        self.other_runs.when_shown = [self.watch.show_flags, lambda: self.review.after_news(False)]
-        self.follow = Follow(view, self.folder, self.staleness, engine, self.triage.loaded)
-        self.follow.runs_changed = self.other_runs.look
-        self.talk = Talk(view, self.files, self.cases, engine, thread)
-        self.fork = Fork(view, self.files, self.talk, engine, thread)
-        self.talk.fork_chat = self.fork.fork_chat
-        self.history = History(view, self.talk, self.fork, host)
-        self.faults = Faults(view, self.run, self.history, engine, host)
-        self.variants = Variants(view, self.files, self.history, engine, thread, host)
-        self.criteria.try_cases = self.variants.try_cases
-        self.checks = Checks(view, lambda workspace, report: thread.also(engine.import_agents(workspace, report)))
+        # A controller gets those that it needs, and subscribes to the folder and to news of runs. They are called in
+        # this order: what marks cases comes before what shows them.
+        self.thread = thread = RunThread(engine.close)
+        self.folder = folder = Folder(view)
+        self.files = files = Files(view, folder)
+        self.run = run = Run(view, folder, engine, thread)
+        self.news = news = News(view, run)
+        self.staleness = Staleness(view, folder, news)
+        self.watch = Watch(view, folder, run, news, self.staleness, engine, host)
+        self.past_results = PastResults(view, news, self.staleness, self.watch)
+        self.checks = Checks(
+            view, folder, lambda workspace, report: thread.also(engine.import_agents(workspace, report))
+        )
+        self.triage = Triage(view, files)
+        self.overview = Overview(view, news.when_taken)
+        self.edit = Edit(view, files)
+        self.cases = Cases(view, files, self.edit)
+        self.replace = Replace(view, files)
+        self.keep = Keep(view, files, self.cases)
+        self.fork = Fork(view, files, self.keep, engine, thread)
+        self.talk = Talk(view, self.keep, engine, thread, self.fork.fork_chat)
+        self.variants = Variants(view, files, engine, thread, host)
+        self.criteria = Criteria(view, files, run, self.variants)
+        self.accept = Accept(view, files, self.edit, run, self.criteria)
+        self.review = Review(view, news, files, self.edit, self.accept, run, self.triage, host)
+        self.freezing = Freezing(view, news, files, run, engine)
+        self.faults = Faults(view, news, files, run, engine, host)
+        self.history = History(view, files, self.keep, self.fork, self.faults, host)
+        self.table = CaseTable(view, folder, run, self.overview, host)
+        self.other_runs = OtherRuns(view, self.past_results, self.staleness, self.watch, self.review, engine)
+        self.follow = Follow(
+            view,
+            folder,
+            self.staleness,
+            engine,
+            look_for_runs=self.other_runs.look,
+            read_triage=self.triage.loaded,
+        )
         self.restoring = Restoring(view)
-        self.table = CaseTable(view, self.run, self.overview, host)
-        view.tree_view.when_changed, view.tree_view.when_arranged = self.table.changed, self.table.arranged
-        self.general = General(view, self.run, self.news, host)
-        self.past_results.when_recalled = self.watch.show_flags
-        self.folder.when_loaded = [
-            self.watch.show_flags,
-            self.staleness.loaded,
-            self.checks.loaded,
-            self.triage.loaded,
-            self.review.loaded,
-            self.table.loaded,
-            self.freezing.loaded,
-        ]
-        self.watch.when_switched = [self.follow.watch_changed]
-        self.staleness.when_compared = [self.follow.compared, self.freezing.loaded]
-        self.folder.when_owned = [self.watch.adopt_owners]
-        self.news.admit = self.watch.admit
-        self.news.when_taken = [
-            self.watch.after_news,
-            self.staleness.after_news,
-            self.past_results.after_news,
-            self.overview.after_news,
-            self.review.after_news,
-            self.freezing.after_news,
-            self.faults.after_news,
-        ]
+        self.general = General(view, run, news, host)
 
     async def open(self, *, watch: bool) -> None:
         """Read the folder for the first time, then the state of earlier sessions. With `watch`, arm the watch."""

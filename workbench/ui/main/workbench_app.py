@@ -93,6 +93,7 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
             self.reload_settings,
             self._keys.faults,
             self._stop_as_job,
+            lambda: [self._settings.file, *self._themes.files],
         )
         self.main = MainScreen(session, self._keys.keys, self._engine, host)
 
@@ -245,9 +246,7 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
         """Return the engine, whose modules the first frame does not need."""
         from workbench.ui.running.engine_run import Engine
 
-        engine = self._given_engine or Engine(self.session, self._settings)
-        engine.screen_files = lambda: [self._settings.file, *self._themes.files]
-        return engine
+        return self._given_engine or Engine(self.session, self._settings)
 
     @property
     def runs(self) -> "RunThread":

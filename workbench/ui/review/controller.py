@@ -12,6 +12,7 @@ from workbench.text.safe_text import one_line
 from workbench.ui.accepting.controller import Accept
 from workbench.ui.editing.edit import Edit
 from workbench.ui.editing.files import Files
+from workbench.ui.running.news import News
 from workbench.ui.running.run import Run
 from workbench.ui.screen.controller import Controller
 from workbench.ui.terminal.host import Host, copy
@@ -41,7 +42,15 @@ class Review(Controller):
     """The cases of the last review."""
 
     def __init__(
-        self, view: "View", files: Files, edit: Edit, accept: Accept, run: Run, triage: Triage, host: Host
+        self,
+        view: "View",
+        news: News,
+        files: Files,
+        edit: Edit,
+        accept: Accept,
+        run: Run,
+        triage: Triage,
+        host: Host,
     ) -> None:
         super().__init__(view)
         self._files, self._edit, self._accept, self._run = files, edit, accept, run
@@ -55,6 +64,9 @@ class Review(Controller):
         self._busy = False
         """Whether a dialog of the review is open, or one of its edits is being saved."""
         self._drawn: tuple[object, ...] = ()
+        files.folder.when_loaded.append(self.loaded)
+        triage.when_read.append(self.triage_read)
+        news.when_taken.append(self.after_news)
 
     # Opening
 

@@ -61,8 +61,6 @@ class Engine:
         self._settings = settings
         self._made: Project | None = None
         self._making = Lock()
-        self.screen_files: Callable[[], list[Path]] = lambda: [settings.file]
-        """Returns the files that matter only to the screen."""
 
     @property
     def _project(self) -> "Project":
@@ -249,8 +247,12 @@ class Engine:
         runs: "Runs",
         take: "Callable[[WatchNews], None]",
         prepare: Callable[[], Awaitable[None]],
+        screen_files: Collection[Path],
     ) -> "Watch":
-        """Return a watch over the marked cases, or over all if none is marked. Reads files, so call it in a thread."""
+        """Return a watch over the marked cases, or over all if none is marked. Reads files, so call it in a thread.
+
+        `screen_files` matter only to the screen: settings and themes.
+        """
         from workbench.project.watch import Watch
         from workbench.project.watching import watch_over
 
@@ -261,7 +263,7 @@ class Engine:
             # What the user chooses while the watch is on holds for its next run.
             return self._options(**session.recordings.run_options(), **session.places.run_options())
 
-        watching = watch_over(project, workspace, session.read, options, armed, self.screen_files())
+        watching = watch_over(project, workspace, session.read, options, armed, screen_files)
         return Watch(project, watching, runs, take, set(), prepare)
 
     def made_run(self, run_id: str) -> bool:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from workbench.events.events import CaseRef, Event, Noticed, RepeatsDropped, RunFinished, RunStarted
+from workbench.events.events import CaseFinished, CaseRef, Event, Noticed, RepeatsDropped, RunFinished, RunStarted
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
 from workbench.ui.running.run import Run
@@ -31,21 +31,22 @@ _LINES_OF_BAR = 3
 
 
 class News(Controller):
-    """The queue of events between the run's thread and the store.
-
-    `admit` returns the event that the store gets, or None to drop it. The functions in `when_taken` are called after
-    events were applied. Their argument says whether a run ended.
-    """
+    """The queue of events between the run's thread and the store."""
 
     def __init__(self, view: "View", run: Run) -> None:
         super().__init__(view)
         self._run = run
         self.pace = Pace()
-        self.admit: Callable[[Event], Event | None] = lambda event: event
         self.when_taken: list[Callable[[bool], None]] = []
+        """Called after events were applied. The argument says whether a run ended."""
+        self.finished: set[CaseRef] = set()
+        """Cases that ended with the latest events."""
+        self.same_save = False
+        """Whether the next run belongs to the same save of a file as the last one."""
         self.ticker: Stoppable | None = None
         """The timer that updates running times during a run."""
         self._due: Stoppable | None = None
+        run.thread.when_news.append(lambda: view.call_later(self.came))
 
     def came(self) -> None:
         """Apply waiting events now, or once the terminal has painted the last ones. Verdicts never wait."""
@@ -63,11 +64,16 @@ class News(Controller):
     def flush(self) -> None:
         """Apply all waiting events and paint the changes."""
         self._due = None
+        self.finished.clear()
         touched: set[CaseRef] = set()
         notices: list[Noticed] = []
         news = self._run.thread.take()
         for item in news:
             self._apply(item, touched, notices)
+        if (watching := self.session.watching) is not None:
+            for ref in watching.restored:
+                self.session.verdicts.refresh(ref)
+            watching.restored.clear()
         if any(isinstance(item, RunStarted | RepeatsDropped) for item in news):
             self.view.tree_view.repeats_changed()
         lines = self.view.tree_view.show_verdicts() + self.view.refresh_row(touched)
@@ -102,12 +108,12 @@ class News(Controller):
                 store.drop_request(item.number)
                 if store.activity.running:
                     finished = RunFinished(self.session.elapsed(), interrupted=True)
-                    store.apply(self.admit(finished) or finished)
+                    store.apply(self._admit(finished) or finished)
                 if self.ticker is not None:
                     self.ticker.stop()
                     self.ticker = None
             case _:
-                event = self.admit(item)
+                event = self._admit(item)
                 if event is None:
                     return
                 store.apply(event)
@@ -117,6 +123,19 @@ class News(Controller):
                     notices.append(item)
                 elif (ref := getattr(item, "case", None)) is not None:
                     touched.add(ref)
+
+    def _admit(self, event: Event) -> Event | None:
+        """Return the event that the store gets, or None to drop it, because the watch has begun a newer run."""
+        watching = self.session.watching
+        of_watch = watching is not None and bool(watching.jobs.under_way)
+        admitted = event if watching is None else watching.admit(event)
+        if isinstance(admitted, CaseFinished):
+            self.finished.add(admitted.case)
+        if admitted is not None:
+            self.session.changed.before_event(admitted, continues=self.same_save and of_watch)
+            if isinstance(admitted, RunStarted):
+                self.same_save = watching is not None
+        return admitted
 
     async def _confirm(self, sending: "Sending") -> None:
         """Ask whether a project may run on other machines."""

@@ -63,13 +63,13 @@ News: TypeAlias = Event | Refused | Ended
 class RunThread:
     """Runs one run after the other in its own thread.
 
-    News is fetched with `take`. The thread calls `wake` when the first news arrives, and once more for the first
-    verdict in it.
+    News is fetched with `take`.
     """
 
-    def __init__(self, wake: Callable[[], object], at_end: Callable[[], Awaitable[None]] | None = None) -> None:
+    def __init__(self, at_end: Callable[[], Awaitable[None]] | None = None) -> None:
         """Create the thread on first use. `at_end` is awaited in it when it closes."""
-        self._wake = wake
+        self.when_news: list[Callable[[], object]] = []
+        """Called in the thread when the first news arrives, and once more for the first verdict in it."""
         self._at_end = at_end
         self._news: deque[News] = deque()
         self.decided = False
@@ -237,7 +237,8 @@ class RunThread:
         self.decided = self.decided or verdict
         if verdict or self._asleep.is_set():
             self._asleep.clear()
-            self._wake()
+            for notify in self.when_news:
+                notify()
 
 
 def _place(error: Exception) -> str:

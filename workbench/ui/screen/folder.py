@@ -4,6 +4,7 @@ import asyncio
 import math
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.text.collecting import collector_paused
@@ -54,6 +55,26 @@ class Folder(Controller):
         self.view.show_workspace(workspace)
         for notify in self.when_loaded:
             notify()
+        self.read_settings()
+
+    def read_settings(self) -> None:
+        """Read what the project says about recordings and places."""
+        self.view.work(self._read_settings(), "read setting", exclusive=False)
+
+    async def _read_settings(self) -> None:
+        from workbench.files.settings import known_mode, known_places
+
+        session, workspace = self.session, self.session.workspace
+        if workspace is None:
+            return
+        # A run says what is wrong with a setting.
+        mode = await asyncio.to_thread(known_mode, workspace.root)
+        place, named = await asyncio.to_thread(known_places, workspace.root)
+        recordings = replace(session.recordings, project=mode or "")
+        places = replace(session.places, project=place, named=named)
+        if (recordings, places) != (session.recordings, session.places):
+            session.recordings, session.places = recordings, places
+            self.view.show_facts()
 
     async def offer_trust(self) -> None:
         """Ask once whether to trust a `.workbench` that this user did not create. Until then, it is not read."""
@@ -254,11 +275,15 @@ class Checks(Controller):
     """
 
     def __init__(
-        self, view: "View", try_imports: "Callable[[Workspace, Callable[[TrialImport], object]], None]"
+        self,
+        view: "View",
+        folder: Folder,
+        try_imports: "Callable[[Workspace, Callable[[TrialImport], object]], None]",
     ) -> None:
         super().__init__(view)
         self._try_imports = try_imports
         self._due: Stoppable | None = None
+        folder.when_loaded.append(self.loaded)
 
     def loaded(self) -> None:
         """Check the folder soon, because it was read."""

@@ -1,7 +1,7 @@
 """What the keys of the overview do, with the filters that they set, and what is read of stored runs for it."""
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -42,9 +42,9 @@ class _Step:
 
 
 class Overview(Controller):
-    """The overview of the row under the cursor."""
+    """The overview of the row under the cursor. It joins the functions that are called after news of a run."""
 
-    def __init__(self, view: "View") -> None:
+    def __init__(self, view: "View", when_taken: list[Callable[[bool], None]]) -> None:
         super().__init__(view)
         self._steps: list[_Step] = []
         self._due: Stoppable | None = None
@@ -54,6 +54,7 @@ class Overview(Controller):
         self._place_at_start: tuple[object, ...] | None = None
         """Where the cursor was when the run started, or None if no run has started."""
         self.session.store.subscribe(self._take)
+        when_taken.append(self.after_news)
 
     @property
     def spending(self) -> "Spending":

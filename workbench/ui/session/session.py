@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from workbench.editing.saving import Saver
     from workbench.events.events import CaseName
     from workbench.files.evalset import EvalCase
+    from workbench.freshness.follow import Follower
     from workbench.freshness.staleness import Changes
     from workbench.project.targets import Shell, ShellCommand
     from workbench.project.watching import Watching
@@ -198,6 +199,8 @@ class Session:
         """Returns the command line that repeats the last run, scoring or comparison."""
         self.watching: Watching | None = None
         """The watch, while it is on."""
+        self.follower: Follower | None = None
+        """Notices changes on disk by others, from the first verdicts until the program ends."""
         self.last_watch_effect = ""
         """Effect of the last save: `run`, `score` or `decide`, or "" before the first one."""
         self.restored_run = ""

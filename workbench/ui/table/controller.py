@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from workbench.text.collecting import collector_paused
 from workbench.ui.running.run import Run
 from workbench.ui.screen.controller import Controller
+from workbench.ui.screen.folder import Folder
 from workbench.ui.screen.overview import Overview
 from workbench.ui.screen.situation import WayBack
 from workbench.ui.terminal.host import Host
@@ -26,7 +27,7 @@ _COSTS_AT_ONCE = 200
 class CaseTable(Controller):
     """The page with the table. It stays as it was left while the user looks at one of its cases."""
 
-    def __init__(self, view: "View", run: Run, overview: Overview, host: Host) -> None:
+    def __init__(self, view: "View", folder: Folder, run: Run, overview: Overview, host: Host) -> None:
         super().__init__(view)
         self._run, self._overview, self._host = run, overview, host
         self._table: Table | None = None
@@ -34,6 +35,9 @@ class CaseTable(Controller):
         self._line = 0
         """The line of the screen on which the cursor was when the user left for a case."""
         self._runs: PastRuns | None = None
+        folder.when_loaded.append(self.loaded)
+        view.tree_view.when_changed.append(self.changed)
+        view.tree_view.when_arranged.append(self.arranged)
 
     def table(self) -> None:
         """Show the cases below the cursor, or the marked ones, in a table."""

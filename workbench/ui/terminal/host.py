@@ -34,9 +34,9 @@ class Host:
     """Functions of the app.
 
     `preview_theme(name)` shows a theme temporarily. None returns to the chosen theme. `keep_theme`
-    also saves the choice. `reload_settings` reads the files of themes and keys again. `copy` sends
-    text to the terminal's clipboard. `key_faults` are problems in the user's keymap. `suspend` returns to the
-    shell until `fg`.
+    also saves the choice. `reload_settings` reads the files of themes and keys again, which are
+    `setting_files`. `copy` sends text to the terminal's clipboard. `key_faults` are problems in the
+    user's keymap. `suspend` returns to the shell until `fg`.
     """
 
     theme_names: Sequence[str]
@@ -46,6 +46,7 @@ class Host:
     reload_settings: Callable[[], None]
     key_faults: Sequence[str] = ()
     suspend: Callable[[], None] = lambda: None
+    setting_files: Callable[[], Sequence[Path]] = tuple
 
 
 @dataclass(frozen=True, slots=True)

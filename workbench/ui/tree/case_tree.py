@@ -29,9 +29,9 @@ class CaseTree(RowView):
     def __init__(self, verdicts: Verdicts, now: Callable[[], float]) -> None:
         super().__init__()
         self.model = Tree(verdicts)
-        self.when_changed: Callable[[set[tuple[int, int]]], None] = lambda changed: None
+        self.when_changed: list[Callable[[set[tuple[int, int]]], None]] = []
         """Called with the cases whose verdicts changed, after they were painted."""
-        self.when_arranged: Callable[[], None] = lambda: None
+        self.when_arranged: list[Callable[[], None]] = []
         """Called after the cases were filtered and sorted by the current verdicts."""
         self._now = now
         self._labels = Labels(self.model, now)
@@ -66,7 +66,8 @@ class CaseTree(RowView):
         """Filter, sort and fold by the current verdicts. The cursor stays on its case and on its screen line."""
         if self.model.arrange_again():
             self._lay_out()
-        self.when_arranged()
+        for notify in self.when_arranged:
+            notify()
 
     def repeats_changed(self) -> None:
         """Update the rows after the number of repeats changed. The cursor stays on its row, if that still exists."""
@@ -150,7 +151,8 @@ class CaseTree(RowView):
             self._flashing |= flipped
             self.set_timer(_FLASH_SECONDS, lambda: self._end_flash(flipped))
         lines = self.refresh_rows(self.model.touched(changed | flipped, self._visible()))
-        self.when_changed(changed)
+        for notify in self.when_changed:
+            notify(changed)
         return lines
 
     def _end_flash(self, flipped: set[tuple[int, int]]) -> None:

@@ -40,8 +40,10 @@ class Triage(Controller):
         """Whether the dialog asks about the next problem at once, as the user chose last."""
         self._trouble: dict[Path, str] = {}
         """What was wrong with the triage of each evalset when it was last read. The user is told once."""
-        self.when_read: Callable[[], None] = lambda: None
+        self.when_read: list[Callable[[], None]] = []
         """Called after triage files were read, because they may have changed."""
+        files.folder.when_loaded.append(self.loaded)
+        files.other_readers.append(self.reread)
 
     def loaded(self) -> None:
         """Read the triage files again, because the folder was read."""
@@ -83,7 +85,8 @@ class Triage(Controller):
             if trouble and trouble != known:
                 self.view.notify(plain(trouble, limit=600), title="triage", severity="warning", timeout=8)
         self._show_triage()
-        self.when_read()
+        for notify in self.when_read:
+            notify()
 
     def _show_triage(self) -> None:
         if self.view.say_on_page is not None:

@@ -8,7 +8,6 @@ from workbench.text.counting import counted, few
 from workbench.text.safe_text import one_line
 from workbench.ui.dialogs.items import Item
 from workbench.ui.editing.files import Files
-from workbench.ui.history.controller import History
 from workbench.ui.running.engine_run import Engine
 from workbench.ui.running.run import MUCH_MONEY, Targets
 from workbench.ui.running.run_thread import Publish, Runnable, RunThread
@@ -30,11 +29,9 @@ _ELSEWHERE = "a variable or a model is not in a file: change it in .env or in th
 class Variants(Controller):
     """Tries of variants on the marked or current cases. They leave all verdicts as they are."""
 
-    def __init__(
-        self, view: "View", files: Files, history: History, engine: Engine, thread: RunThread, host: Host
-    ) -> None:
+    def __init__(self, view: "View", files: Files, engine: Engine, thread: RunThread, host: Host) -> None:
         super().__init__(view)
-        self._files, self._history, self._engine, self._thread, self._host = files, history, engine, thread, host
+        self._files, self._engine, self._thread, self._host = files, engine, thread, host
 
     def try_head(self) -> None:
         """Try the working tree against HEAD."""
@@ -95,7 +92,7 @@ class Variants(Controller):
                 self._host,
                 keep=lambda variant: self._keep(tried, variant),
                 undo=lambda: self._files.take_back(again=False),
-                go=self._history.go_to_case,
+                go=self._files.go_to_stored,
             ),
             left,
         )
