@@ -15,8 +15,7 @@ from typing import Any
 
 from benchmarks import figures
 from workbench.criteria.base import ScoreRequest
-from workbench.criteria.first_cause import case_cause
-from workbench.criteria.registry import score
+from workbench.criteria.registry import case_cause, score
 from workbench.events.events import MetricResult
 from workbench.files.criteria import Criterion
 from workbench.store.reasons import Cause, make_cause

@@ -19,7 +19,7 @@ from typing import Literal
 from benchmarks import figures
 from benchmarks.screen import Terminal
 from workbench.events.events import CaseRef, MetricResult, PlannedCase, Usage
-from workbench.files.state_folder import make_state_dir, state_dir
+from workbench.files.folders import make_state_dir, state_dir
 from workbench.store.database.database import Connection, close_databases, database
 from workbench.store.database.runs import (
     EventRow,

@@ -27,7 +27,7 @@ from tests.ui.quiet import next_timer, quick_pilots
 from tests.ui.shown import shown_strips
 from workbench.__main__ import execute
 from workbench.files import settings as config
-from workbench.files.state_folder import trust
+from workbench.files.folders import trust
 from workbench.ui.main.workbench_app import WorkbenchApp
 from workbench.ui.session.session import Session
 from workbench.ui.terminal.themes import DEFAULT, Themes

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.projects import run_here
-from workbench.files.state_folder import trust
+from workbench.files.folders import trust
 
 pytestmark = pytest.mark.usefixtures("warm_scorers")
 

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from workbench.cli.exit_codes import INTERRUPTED, UNDECIDED
-from workbench.cli.names import COMMANDS
+from workbench.cli.exit_codes import COMMANDS, INTERRUPTED, UNDECIDED
 from workbench.cli.streams import can_draw, flush_streams, prepare_streams, write_line
 from workbench.worker import collect_rarely
 

@@ -7,7 +7,7 @@ import pytest
 from tests.agents.conftest import AGENT, Tree, evalset
 from tests.stored import sql
 from workbench.agents.workspace import EvalsetEntry, open_workspace
-from workbench.files.state_folder import state_dir
+from workbench.files.folders import state_dir
 from workbench.store.owners import LastOwner, OwnersFileError, StoredOwners, read_owners, save_last_owners, save_owner
 
 

@@ -15,7 +15,7 @@ from workbench.agents.workspace import (
     duplicate_set_ids,
     open_workspace,
 )
-from workbench.files.state_folder import make_state_dir
+from workbench.files.folders import make_state_dir
 from workbench.store.owners import StoredOwners, save_owner
 
 _PROJECT = {

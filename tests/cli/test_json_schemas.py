@@ -11,7 +11,7 @@ import pytest
 from tests.cli.conftest import Here
 from tests.cli.projects import BAD, GOOD, Project
 from workbench.cli.command_line import _command
-from workbench.cli.names import COMMANDS
+from workbench.cli.exit_codes import COMMANDS
 from workbench.project.command_reports import REPORTS, json_schema
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -1,6 +1,6 @@
 """Lines about machines: each is told once, lost attempts have their reason, and the end counts what each did."""
 
-from workbench.cli.machine_lines import MachineLines
+from workbench.cli.live_progress import MachineLines
 from workbench.events.events import (
     AttemptLost,
     CaseError,

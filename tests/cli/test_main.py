@@ -10,7 +10,7 @@ import pytest
 from tests.cli.projects import BAD, GOOD, Project
 from tests.hostile import HOSTILE, leaks
 from workbench.__main__ import main
-from workbench.cli.run_request import RunRequest
+from workbench.cli.running_options import RunRequest
 
 
 @pytest.fixture

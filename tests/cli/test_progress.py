@@ -9,8 +9,7 @@ import pytest
 
 from tests.cli.stores import BROKEN, FAILED, PASSED, all_statuses, case_events, feed, ref, started
 from tests.hostile import HOSTILE, leaks
-from workbench.cli.live_progress import LiveProgress
-from workbench.cli.plain_progress import PlainProgress
+from workbench.cli.live_progress import LiveProgress, PlainProgress
 from workbench.events.events import CaseError, CaseFinished, CaseRef, CaseStarted, JudgeWaits, Noticed, RunFinished
 from workbench.store.store import Store
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.criteria import alignment
-from workbench.criteria.alignment import heaviest_pairs, lcs_pairs
+from workbench.criteria import json_difference as alignment
+from workbench.criteria.json_difference import heaviest_pairs, lcs_pairs
 
 sequences = st.text("abcd", max_size=30)
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.criteria import alignment
+from workbench.criteria import json_difference as alignment
 from workbench.criteria.base import ScoreRequest
 from workbench.criteria.call_rows import MAX_DIFFERENCES, CallRules, Calls, call_cause, call_rows
 from workbench.criteria.trajectory import score

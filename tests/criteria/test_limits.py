@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from workbench.criteria.base import ScoreRequest
-from workbench.criteria.limits import cause
+from workbench.criteria.efficiency import limits_cause
 from workbench.criteria.registry import check_criteria, score
 from workbench.events.events import MetricResult, Usage
 from workbench.files.criteria import CriteriaConfig, parse_config
@@ -43,7 +43,7 @@ def test_the_whole_conversation_counts() -> None:
         "3,600 tokens, limit 3,599: 1 too many; 5 s, limit 4.5: 0.5 too long; 2 tool calls, limit 1: 1 too many; "
         "3 model calls, limit 2: 1 too many; cost $0.045, limit $0.040: $0.0050 too much"
     )
-    assert cause(failed, ()) == "too many tokens"
+    assert limits_cause(failed, ()) == "too many tokens"
 
 
 @pytest.mark.parametrize(

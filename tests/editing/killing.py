@@ -19,7 +19,7 @@ OLD = b"x" * 30_000 + b"old" + b"y" * 30_000
 NEW = OLD.replace(b"old", b"newer")
 LIMITS = (0, 100, 1_000, 30_000, 60_002)
 """Sizes in bytes at which the process is killed while it writes a file."""
-_TRACED = ("workbench/files/file_access.py", "editing/saving.py", "editing/undo.py", "workbench/files/state_folder.py")
+_TRACED = ("workbench/files/file_access.py", "editing/saving.py", "editing/undo.py", "workbench/files/folders.py")
 
 
 def prepared(folder: Path, action: str) -> saving.Saver:

@@ -13,9 +13,9 @@ from workbench.criteria.json_difference import ABSENT
 from workbench.criteria.session_state import SessionStateOptions
 from workbench.criteria.value_rules import compare
 from workbench.editing.accept import Comparison, NotComparableError
+from workbench.files.current_cases import validate_case
 from workbench.files.evalset_edit import EvalsetText
 from workbench.files.invocation import tool_calls
-from workbench.files.validation import validate_case
 
 Json = dict[str, Any]
 

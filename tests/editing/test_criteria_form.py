@@ -13,32 +13,37 @@ from hypothesis import strategies as st
 from workbench.criteria.registry import check_criteria, descriptions
 from workbench.editing.case_edit import moved
 from workbench.editing.criteria_change import (
+    PRESETS,
     ConfigDraft,
     ConfigRejectedError,
     ValueRefusedError,
     changed_names,
+    cost,
     draft_of,
     edit_of,
+    guide,
     merged,
+    needs,
     new_draft,
     new_faults,
     next_choice,
     open_config,
+    presets_list,
     read_typed,
     stepped,
     with_criterion,
+    with_preset,
     with_rubric,
     with_value,
     without,
 )
 from workbench.editing.criteria_form import FormRow, metric_rows, rows_of
-from workbench.editing.criteria_presets import PRESETS, cost, guide, needs, presets_list, with_preset
 from workbench.editing.saving import ChangedOnDiskError, Saver
 from workbench.files.criteria import parse_config
 from workbench.files.json_text.json_edit import EditError
 from workbench.files.metrics_config import MetricsConfig
 from workbench.files.schema import SIMULATORS
-from workbench.judges.model_options import JudgeModelOptions
+from workbench.judges.base import JudgeModelOptions
 
 TEXT = """{
 \t"mine" : [1,2 , 3],
@@ -292,7 +297,7 @@ def test_preset_is_a_valid_config(preset: Any) -> None:
 
 def test_documented_presets_equal_the_descriptions(repository: Path) -> None:
     documented = (repository / "docs" / "criteria-editing.md").read_text(encoding="utf-8")
-    assert presets_list() in documented, "put there what this prints: python -m workbench.editing.criteria_presets"
+    assert presets_list() in documented, "put there what this prints: python -m workbench.editing.criteria_change"
 
 
 def test_preset_keeps_existing_criteria() -> None:

@@ -10,10 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench.editing.accept import Comparison
-from workbench.editing.case_edit import duplicate, move, new_case, remove, with_part, with_value
+from workbench.editing.case_edit import duplicate, move, new_case, remove, replaced, replacements, with_part, with_value
 from workbench.editing.case_rows import CaseRow, rows_of
 from workbench.editing.evalset_file import EvalsetFile, RejectedError, moved
-from workbench.editing.replacing import replaced, replacements
 from workbench.files.evalset import open_evalset
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from workbench.editing.merge import FRAME, differences, merged
+from workbench.editing.whole_cases import FRAME, differences, merged
 from workbench.files.json_text.json_edit import EditError
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from workbench.editing.migrate import AlreadyCurrentError, migrate
+from workbench.editing.migration import AlreadyCurrentError, migrate
 from workbench.files.evalset import BrokenFileError, open_evalset
 
 TURNS: list[dict[str, Any]] = [

@@ -15,7 +15,7 @@ from workbench.agents.environment import agent_environment
 from workbench.agents.python_source import agent_attribute
 from workbench.agents.workspace import open_workspace
 from workbench.editing.check.project import check_project
-from workbench.editing.migrate import AlreadyCurrentError, migrate
+from workbench.editing.migration import AlreadyCurrentError, migrate
 from workbench.files.criteria import read_config
 from workbench.files.evalset import BrokenFileError, open_evalset, read_initial_session
 from workbench.files.settings import read_settings

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from workbench.editing.prompt_edit import NoPromptError, Prompt, find_prompt, replaced
+from workbench.editing.responsible import NoPromptError, Prompt, find_prompt, replaced
 
 AGENT = '''
 """A desk."""

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workbench.editing.case_edit import PARTS, Where, replaced, replacements
 from workbench.editing.evalset_file import EvalsetFile
-from workbench.editing.replacing import PARTS, Where, replaced, replacements
 from workbench.editing.whole_cases import CaseSelection, GoneError, Proposal, written
 
 CASE: dict[str, Any] = {

@@ -10,9 +10,9 @@ import pytest
 
 from workbench.editing.adk_session import NoSessionError, case_from_session
 from workbench.editing.capture import Captured, Choice, recording_of
-from workbench.editing.saved_conversations import convert_conversations, read_conversation, saved_conversations
+from workbench.editing.migration import convert_conversations, read_conversation, saved_conversations
 from workbench.editing.whole_cases import kept_contents
-from workbench.files.yaml_data import YamlError, yaml_data
+from workbench.files.json_text.text_file import YamlError, yaml_data
 from workbench.run.recordings.frozen_file import read_frozen
 from workbench.run.recordings.recording import Recording, ToolCall
 

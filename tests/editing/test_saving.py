@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.stored import sql
-from workbench.editing.edit import Edit, change_of, digest
-from workbench.editing.saving import ChangedOnDiskError, NothingToUndoError, Saver
+from workbench.editing.saving import ChangedOnDiskError, Edit, NothingToUndoError, Saver, change_of, digest
 from workbench.store.database.database import database
 from workbench.store.database.values import EditRow, put_edit
 

@@ -4,10 +4,10 @@ import json
 from typing import Any
 
 from workbench.files.case_rules import invocation_breaches, normal_invocation
+from workbench.files.current_cases import validate
 from workbench.files.faults import json_path
 from workbench.files.invocation import Invocation
 from workbench.files.schema import Invocation as Schema
-from workbench.files.validation import validate
 
 
 def normalise_invocation(data: Any) -> Invocation:

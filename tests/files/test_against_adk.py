@@ -15,13 +15,13 @@ from tests.files.adk_process import Adk
 from tests.files.invocations import normalise_invocation
 from workbench.files.breaches import known_keys, type_at
 from workbench.files.criteria import config_breaches
+from workbench.files.current_cases import validate, validate_case
 from workbench.files.evalset import EvalsetDocument, open_evalset
 from workbench.files.genai_types import GenerateContentConfig
 from workbench.files.schema import SIMULATORS, UserPersona
 from workbench.files.schema import EvalCase as CaseSchema
 from workbench.files.schema import EvalConfig as ConfigSchema
 from workbench.files.schema import EvalSet as EvalSetSchema
-from workbench.files.validation import validate, validate_case
 
 _MODELLED = "2.13."
 

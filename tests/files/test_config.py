@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.files.home import settings_folder
+from workbench.files.folders import settings_folder
 from workbench.files.prices import Price, Prices
 from workbench.files.settings import read_settings, remember_theme
 

@@ -8,7 +8,7 @@ import pytest
 
 from workbench.agents.workspace import open_workspace
 from workbench.files import settings as config
-from workbench.files.home import copy_samples, expanded, home, settings_folder, shipped
+from workbench.files.folders import copy_samples, expanded, home, settings_folder, shipped
 
 _NOBODY = 54321
 

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from workbench.files.faults import Places
-from workbench.files.json_text.open_frames import Flaw
-from workbench.files.json_text.scanner import scan
+from workbench.files.json_text.scanner import Flaw, scan
 
 _TURN = {
     "user_content": {"role": "user", "parts": [{"text": "Where, my {parcel}? [x]"}]},

@@ -9,8 +9,7 @@ from pydantic_core import from_json
 
 from tests.files.documents import broken_texts, texts
 from workbench.files.faults import Places, json_path
-from workbench.files.json_text.open_frames import MOST_FLAWS, Flaw
-from workbench.files.json_text.scanner import scan
+from workbench.files.json_text.scanner import MOST_FLAWS, Flaw, scan
 
 
 def _reported(text: str) -> list[str]:

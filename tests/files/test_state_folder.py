@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.files.home import user_state_folder
-from workbench.files.state_folder import (
+from workbench.files.folders import (
     can_be_trusted,
     delete_stored,
     is_forgotten,
@@ -25,6 +24,7 @@ from workbench.files.state_folder import (
     trust,
     untrusted_root,
     untrusted_text,
+    user_state_folder,
     why_untrusted,
 )
 

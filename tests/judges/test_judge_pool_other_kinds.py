@@ -39,7 +39,7 @@ class Ratings:
 
 def service_bench(pool: JudgePool, rater: Ratings, monkeypatch: pytest.MonkeyPatch) -> CaseBench:
     """Return a bench whose service is `rater`, even if the client's package is not installed."""
-    monkeypatch.setattr("workbench.judges.vertex._PACKAGES", ())
+    monkeypatch.setattr("workbench.judges.clients._PACKAGES", ())
     values = {
         "GOOGLE_CLOUD_PROJECT": "p",
         "GOOGLE_CLOUD_LOCATION": "l",

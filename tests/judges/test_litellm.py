@@ -15,7 +15,7 @@ import pytest_asyncio
 from tests.services.loopback import LoopbackServer, Request, Response
 from workbench.agents.environment import install_extra
 from workbench.judges.base import JudgeCallError, JudgeEnvironment, JudgeOptions, NotAvailableError, Question
-from workbench.judges.litellm import LiteLlm
+from workbench.judges.clients import LiteLlm
 from workbench.judges.secret_forms import Scrubber
 
 SECRET = "sk-never-shown-anywhere"

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from workbench.judges.base import JudgeOptions
-from workbench.judges.model_options import read_judge_options
+from workbench.judges.base import JudgeOptions, read_judge_options
 
 
 def test_defaults_equal_adks_except_the_parallelism_limit() -> None:

@@ -13,7 +13,7 @@ import pytest_asyncio
 
 from workbench.agents.answering_child import FunctionFailedError, Functions
 from workbench.judges.base import JudgeCallError, JudgeEnvironment, JudgeOptions, Question
-from workbench.judges.python_function import PythonFunction
+from workbench.judges.clients import PythonFunction
 from workbench.judges.secret_forms import Scrubber
 
 SECRET = "sk-never-shown-anywhere"

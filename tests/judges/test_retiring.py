@@ -16,7 +16,7 @@ from workbench.events.event_json import from_json, to_json
 from workbench.events.events import Noticed, RunStarted
 from workbench.exporting.report import answering_models, report_pieces
 from workbench.judges.base import DEFAULT_MODEL
-from workbench.judges.retiring import RETIRING, retirement, successor_hint
+from workbench.judges.kinds import RETIRING, retirement, successor_hint
 from workbench.store.store import Store
 from workbench.worker.spans import is_other_model
 

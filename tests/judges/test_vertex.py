@@ -16,11 +16,11 @@ import pytest_asyncio
 from tests.services.loopback import Response
 from tests.services.scripted_vertex import FAULTS, Asked, ScriptedVertex, failed, not_rated, rated
 from workbench.agents.environment import install_extra
-from workbench.judges import vertex
+from workbench.judges import clients
 from workbench.judges.base import JudgeCallError, JudgeEnvironment, NotAvailableError
 from workbench.judges.child import installed
+from workbench.judges.clients import Vertex, vertex_access
 from workbench.judges.secret_forms import Scrubber
-from workbench.judges.vertex import Vertex, vertex_access
 
 INSTANCE = {"prompt": "Who are you?", "response": "A desk.", "reference": None}
 PROJECT = {"GOOGLE_CLOUD_PROJECT": "the-project", "GOOGLE_CLOUD_LOCATION": "europe-west9"}
@@ -235,7 +235,7 @@ class TestAtOnce:
 
     @pytest.fixture
     def _with_client(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(vertex, "require", lambda *_: None)
+        monkeypatch.setattr(clients, "require", lambda *_: None)
 
     @pytest.mark.parametrize(
         ("values", "message", "hint"),

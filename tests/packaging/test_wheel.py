@@ -62,7 +62,7 @@ def test_installed_program_runs_a_sample(installed: Path, tmp_path: Path) -> Non
     found = run(installed, "-c", "import workbench; print(workbench.__path__[0])", cwd=tmp_path)
     package = Path(found.stdout.strip())
     assert package.is_relative_to(installed.parents[1])
-    copying = "import pathlib, workbench.files.home; workbench.files.home.copy_samples(pathlib.Path())"
+    copying = "import pathlib, workbench.files.folders; workbench.files.folders.copy_samples(pathlib.Path())"
     assert run(installed, "-c", copying, cwd=tmp_path).returncode == 0
     result = run(installed, "-m", "workbench", "run", "sample_agents/order_desk/greetings.test.json", cwd=tmp_path)
     assert result.returncode == 0, result.stdout + result.stderr

@@ -16,7 +16,7 @@ from workbench.criteria.base import NotScorableError, Scored, ScoreRequest
 from workbench.criteria.registry import check_criteria, needs_bench, score_with_bench
 from workbench.events.events import MetricResult
 from workbench.files.criteria import read_config
-from workbench.files.validation import validate_case
+from workbench.files.current_cases import validate_case
 
 Vector = dict[str, Any]
 Result = dict[str, Any]

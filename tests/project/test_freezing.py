@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.cli.projects import GOOD, Project
 from tests.run.recordings.recordings import recording
 from workbench.editing.capture import Choice, of_turns, recording_of
-from workbench.files.state_folder import state_dir
+from workbench.files.folders import state_dir
 from workbench.project.freezing import freezing_of_cases
 from workbench.project.project import Project as OpenProject
 from workbench.run.recordings.recording import ToolCall

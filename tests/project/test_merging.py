@@ -31,8 +31,8 @@ from workbench.events.events import (
 from workbench.events.shards import Shard
 from workbench.exporting.junit import junit_pieces
 from workbench.exporting.report import json_schema, report_pieces
+from workbench.files.folders import why_untrusted
 from workbench.files.run_options import UsageFaultError
-from workbench.files.state_folder import why_untrusted
 from workbench.project.shards import merge_shards, plan_digest
 from workbench.store.database.database import database, run_path
 from workbench.store.database.runs import delete_runs

@@ -13,8 +13,7 @@ from typing import Literal
 
 from workbench.agents.python_source import agent_attribute
 from workbench.files.file_access import open_regular, real_path
-from workbench.files.home import home
-from workbench.files.state_folder import STATE_FOLDER
+from workbench.files.folders import STATE_FOLDER, home
 from workbench.files.walk import Folder, Walk, is_repository
 
 PYTHON_FILES = ("agent.py", "__init__.py")

@@ -23,7 +23,7 @@ from dotenv.parser import parse_stream
 from dotenv.variables import parse_variables
 
 from workbench.files.file_access import read_regular_text
-from workbench.files.home import expanded
+from workbench.files.folders import expanded
 from workbench.files.walk import up_to
 from workbench.worker.installer import install
 

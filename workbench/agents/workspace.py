@@ -21,8 +21,8 @@ from workbench.agents.ownership import Owned, Owner, Ownership
 from workbench.events.events import CaseName
 from workbench.files.criteria import CriteriaConfig, default_config, read_config
 from workbench.files.evalset import BrokenCaseError, EvalsetDocument, open_evalset
+from workbench.files.folders import state_dir
 from workbench.files.metrics_config import METRICS_FILE, MetricsConfig, read_metrics, with_metrics
-from workbench.files.state_folder import state_dir
 from workbench.files.walk import relative_to, up_to
 from workbench.store.owners import LastOwner, StoredOwners, read_owners
 

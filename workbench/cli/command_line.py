@@ -15,8 +15,7 @@ from typing import TypeAlias
 import click
 
 from workbench.cli import common_options as common
-from workbench.cli.exit_codes import INTERRUPTED, USAGE
-from workbench.cli.names import COMMANDS, PROGRAM
+from workbench.cli.exit_codes import COMMANDS, INTERRUPTED, PROGRAM, USAGE
 from workbench.cli.refusal import Refused, json_on_stdout, write_refusal
 from workbench.cli.streams import can_draw, on_terminal, write_line
 from workbench.files.plugins import installed, summary
@@ -79,7 +78,7 @@ class _WorkbenchCommand(click.Command):
             formatter.write_dl([(name, _command(module).get_short_help_str(limit=80)) for name, module in names])
         formatter.write_paragraph()
         formatter.write_text("If a folder has the name of a command, write ./run")
-        from workbench.files.home import settings_folder
+        from workbench.files.folders import settings_folder
 
         formatter.write_paragraph()
         # Not wrapped: a path that is cut in two cannot be copied.

@@ -161,7 +161,7 @@ def python(help_text: str) -> Callable[[Callable[..., int]], Callable[..., int]]
 
 def project_state(root: Path, explicit: Path | None) -> Path:
     """Return the state folder of the project in `root`, and warn if it is not trusted."""
-    from workbench.files.state_folder import state_dir, untrusted_root, untrusted_text
+    from workbench.files.folders import state_dir, untrusted_root, untrusted_text
 
     state = state_dir(root, explicit)
     if untrusted_root(state):

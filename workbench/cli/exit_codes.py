@@ -1,9 +1,28 @@
-"""Exit codes of a run; see the table in `docs/command-line.md`."""
+"""Exit codes of a run (see the table in `docs/command-line.md`), and the names of the program and its commands."""
 
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from workbench.store.store import Store
+
+
+PROGRAM = "agent-workbench"
+COMMANDS = {
+    "run": "run",
+    "eval": "run",
+    "try": "try",
+    "score": "score",
+    "merge": "merge",
+    "check": "check",
+    "migrate": "migrate",
+    "freeze": "freeze",
+    "status": "status",
+    "history": "history",
+    "compare": "compare",
+    "export": "export",
+}
+"""Word → command. The command `run` is `workbench.cli.run_command.run_command`."""
+
 
 PASSED: Final = 0
 """Every case passed."""

@@ -12,18 +12,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from workbench.agents.discovery import find_root
-from workbench.cli.exit_codes import INTERRUPTED, PASSED, UNDECIDED, exit_code
+from workbench.cli.exit_codes import COMMANDS, INTERRUPTED, PASSED, PROGRAM, UNDECIDED, exit_code
 from workbench.cli.interruption import Interruption
-from workbench.cli.machine_lines import MachineLines, machine_lines
-from workbench.cli.names import COMMANDS, PROGRAM
-from workbench.cli.plain_progress import PlainProgress, Progress, QuietProgress
-from workbench.cli.run_request import Outputs
+from workbench.cli.live_progress import MachineLines, PlainProgress, Progress, QuietProgress, machine_lines
+from workbench.cli.running_options import Outputs
 from workbench.cli.streams import has_failed, write_file, write_line, write_pieces
 from workbench.events.events import Noticed, RunFinished, RunStarted
 from workbench.files.prices import Prices
-from workbench.files.run_options import MATRIX, UsageFaultError
+from workbench.files.run_options import MATRIX, PlaceChoice, UsageFaultError
 from workbench.files.settings import Settings, read_settings
 from workbench.project.project import Project, Running
+from workbench.results.machines import sending_lines
 from workbench.results.plain_lines import notice_line
 from workbench.results.plain_summary import summary_lines
 from workbench.run.dask.files import Sending
@@ -33,6 +32,29 @@ from workbench.text.safe_text import plain
 
 if TYPE_CHECKING:
     from workbench.project.fault_matrix import FaultMatrix
+
+
+_YES = ("y", "yes")
+
+
+def ask_if_typed(place: PlaceChoice | None) -> Callable[[Sending], bool] | None:
+    """Return `ask` if the user has typed `--on`. A place of the project's settings needs that once."""
+    return ask if place is not None and place.word else None
+
+
+def ask(sending: Sending) -> bool:
+    """Show what leaves this machine, and return whether the user, who has typed `--on`, wants that.
+
+    Without a terminal, nothing is asked, and `--on` confirms.
+    """
+    for line in sending_lines(sending):
+        write_line(sys.stderr, line)
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return True
+    sys.stderr.write("Run there? [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in _YES
+
 
 _WIDTH_WITHOUT_TERMINAL = 100
 

@@ -1,31 +1,221 @@
-"""Progress on a terminal: result lines, and below them a block with counts and the slowest running cases.
+"""Progress of a run: plain lines, one for each finished case, or on a terminal also a block with the running cases.
 
 Events only mark the block as changed. It is drawn a few times a second together with all new lines in one write, so
-that a thousand quick cases cost a slow connection no more than ten.
+that a thousand quick cases cost a slow connection no more than ten. A machine that is lost or cannot be used is a
+notice of the run, which has its own line.
 """
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
-from typing import Self, TextIO
+from typing import Protocol, Self, TextIO
 
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
 from workbench.cli.streams import can_show, silence, spelled_for, write_line
-from workbench.events.events import CaseFinished, Event, JudgeWaits, Noticed, RunStarted
+from workbench.events.events import (
+    AttemptLost,
+    CaseFinished,
+    CasePlaced,
+    CaseRef,
+    Event,
+    JudgeWaits,
+    Noticed,
+    RunFinished,
+    RunStarted,
+)
+from workbench.files.run_options import RunOptions
+from workbench.project.project import Project
 from workbench.results.cells import cut_name
 from workbench.results.faces import COUNTED, FACES
-from workbench.results.machines import fleet_brief
-from workbench.results.plain_lines import case_label, notice_line, wait_line
+from workbench.results.machines import fleet_brief, fleet_busy, fleet_line, lost_words, machine_line, place_words
+from workbench.results.plain_lines import case_label, case_line, label, notice_line, wait_line
 from workbench.results.plain_summary import STYLES, SummaryLine, brief_lines
 from workbench.run.dask.files import MachineState
 from workbench.store.details import read_details
 from workbench.store.rates import STARTING_AGENTS, RemainingTime, is_waiting_for_agents, left_words
 from workbench.store.store import Store
 from workbench.text.safe_text import one_line
+
+_OF_MACHINES = {"attempt_lost"}
+"""Errors that are no fault of the agent or the case."""
+_SILENT_FOR = 7
+"""Seconds without a line after which `MachineLines.beat` has something to say."""
+
+
+def machine_lines(
+    project: Project, options: RunOptions, say: Callable[[str], None], *, sums_up: bool = True
+) -> "MachineLines | None":
+    """Return the lines about the place of a project's runs with these options, or None if it is this machine."""
+    if options.place is None or options.place.is_local:
+        return None
+    return MachineLines(
+        place_words(options.place),
+        lambda: project.machines(options),
+        project.store,
+        say,
+        sums_up=sums_up,
+        check=one_line(options.place.check),
+    )
+
+
+class MachineLines:
+    """Messages about a run at `place` (safe text), for `say`. Subscribe `apply` to the store.
+
+    `machines` returns the current states. With `sums_up`, the end of a run has a line for each machine, and `check` if
+    there are cases that no machine could run.
+    """
+
+    def __init__(
+        self,
+        place: str,
+        machines: Callable[[], Sequence[MachineState]],
+        store: Store,
+        say: Callable[[str], None],
+        *,
+        sums_up: bool = True,
+        check: str = "",
+    ) -> None:
+        self._place, self._machines, self._store, self._say = place, machines, store, say
+        self._sums_up, self._check = sums_up, check
+        self._told: set[str] = set()
+        """Machines that were mentioned, and have not been lost since."""
+        self._begun = False
+        self._quiet = 0
+        """Seconds since the last line."""
+
+    def apply(self, event: Event) -> None:
+        """Say what an event tells about the machines."""
+        if isinstance(event, CaseFinished | Noticed):
+            self._quiet = 0
+        match event:
+            case RunStarted() if not self._begun:
+                self._begun, self._quiet = True, 0
+                self._say(f"running on {self._place}")
+            case CasePlaced() if event.machine not in self._told:
+                self._look()
+            case AttemptLost():
+                self._say(f"retry {label(event.case)}: {lost_words(event.lost)}")
+                self._told.discard(event.lost.machine)
+            case RunFinished() if self._sums_up:
+                self._look()
+                self._sum_up()
+
+    def beat(self) -> None:
+        """Say what the machines do, if nothing was said for some time. Call it once a second."""
+        self._quiet += 1
+        if self._quiet >= _SILENT_FOR and self._begun:
+            self._quiet = 0
+            self._say(fleet_busy(self._machines()))
+
+    def _look(self) -> None:
+        states = self._machines()
+        ready = [state.name for state in states if state.phase == "ready" or state.running]
+        new = [name for name in ready if name not in self._told]
+        self._told = set(ready)
+        if new:
+            self._say(fleet_line(self._place, states, new))
+
+    def _sum_up(self) -> None:
+        cases = Counter(record.machine for record in self._store.current_records())
+        for state in self._machines():
+            self._say(machine_line(state, cases[state.name]))
+        errors = {record.error.kind for record in self._store.current_records() if record.error is not None}
+        if self._check and errors & _OF_MACHINES:
+            self._say(self._check)
+
+
+class Progress(Protocol):
+    """A progress display that follows the store while it is entered."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def message(self, line: str) -> None:
+        """Show a message, such as the effect of Ctrl-C. `line` is safe text."""
+
+    def show_machines(self, machines: Callable[[], Sequence[MachineState]]) -> None:
+        """Show how busy the machines are that `machines` returns, if the display is redrawn."""
+
+    async def keep_fresh(self) -> None:
+        """Redraw what changes with time, until cancelled."""
+
+
+class PlainProgress:
+    """Progress on two streams, one for results and one for messages. Nothing is redrawn.
+
+    `done_again` returns whether another run will repeat the cases that this run did not reach. They then get no
+    CANCELLED line.
+    """
+
+    def __init__(
+        self, store: Store, results: TextIO, messages: TextIO, done_again: Callable[[], bool] = lambda: False
+    ) -> None:
+        self._store = store
+        self._done_again = done_again
+        self._cancelled: set[CaseRef] = set()
+        """Cancelled cases of this run that already have their line."""
+        self._results = results
+        self._messages = messages
+        self._unsubscribe: Callable[[], None] | None = None
+
+    def __enter__(self) -> Self:
+        self._unsubscribe = self._store.subscribe(self._on_event)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._unsubscribe:
+            self._unsubscribe()
+
+    def message(self, line: str) -> None:
+        """Write a message to its stream."""
+        write_line(self._messages, line)
+
+    def show_machines(self, machines: Callable[[], Sequence[MachineState]]) -> None:
+        """Do nothing: lines of their own tell about machines."""
+
+    async def keep_fresh(self) -> None:
+        """Do nothing: plain lines do not change with time."""
+
+    def _on_event(self, event: Event) -> None:
+        if isinstance(event, CaseFinished):
+            self._line_of(event.case, cancelled=event.status == "cancelled")
+        elif isinstance(event, RunFinished):
+            self._lines_of_the_rest()
+        elif isinstance(event, Noticed):
+            self.message(notice_line(event))
+        elif isinstance(event, JudgeWaits) and event.seconds > 0:
+            self.message(wait_line(event))
+
+    def _line_of(self, ref: CaseRef, *, cancelled: bool) -> None:
+        write_line(self._results, case_line(read_details(self._store.current_record(ref))))
+        if cancelled:
+            self._cancelled.add(ref)
+
+    def _lines_of_the_rest(self) -> None:
+        """Write the lines of cases that end only because the run ends."""
+        for record in () if self._done_again() else self._store.current_records():
+            if record.state == "cancelled" and record.ref not in self._cancelled:
+                self._line_of(record.ref, cancelled=True)
+        self._cancelled.clear()
+
+
+class QuietProgress(PlainProgress):
+    """A display without progress: only warnings, errors and messages such as the effect of Ctrl-C."""
+
+    def _on_event(self, event: Event) -> None:
+        if isinstance(event, Noticed) and event.level != "info":
+            self.message(notice_line(event))
+
 
 _INTERVAL = 0.125
 """Minimum seconds between two drawings."""

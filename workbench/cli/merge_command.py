@@ -7,7 +7,7 @@ import click
 
 from workbench.cli import common_options as common
 from workbench.cli.refusal import Refused, reported
-from workbench.cli.run_request import Outputs
+from workbench.cli.running_options import Outputs
 
 _DESCRIPTION = """Join the shards of one run (`run --shard K/N`) into one run, with its summary, report and JUnit.
 Nothing runs.

@@ -14,8 +14,7 @@ from workbench.text.counting import counted
 from workbench.text.safe_text import one_line, plain
 
 if TYPE_CHECKING:
-    from workbench.editing.migrate import MigratedFile, Migration
-    from workbench.editing.saved_conversations import ConvertedConversations
+    from workbench.editing.migration import ConvertedConversations, MigratedFile, Migration
 
 _KEPT = ".old"
 _Rows: TypeAlias = list[dict[str, Any]]
@@ -81,7 +80,7 @@ def _migrate(
     dry_run: bool,
 ) -> int:
     """Convert what `old` names, and return the exit code. With `rows`, what was done is added to them."""
-    from workbench.editing.saved_conversations import saved_conversations
+    from workbench.editing.migration import saved_conversations
 
     conversations, others = saved_conversations(old)
     if conversations:
@@ -105,7 +104,7 @@ def _migrate_one(
     Raises:
         Refused: The file is broken, or a target exists already.
     """
-    from workbench.editing.migrate import AlreadyCurrentError, migrate
+    from workbench.editing.migration import AlreadyCurrentError, migrate
     from workbench.files.evalset import BrokenFileError
     from workbench.files.opening import name_of
 
@@ -141,7 +140,7 @@ def _convert_conversations(paths: list[Path], new: Path | None, rows: _Rows | No
     Raises:
         Refused: None can be converted, or a target exists already.
     """
-    from workbench.editing.saved_conversations import convert_conversations
+    from workbench.editing.migration import convert_conversations
 
     try:
         every = convert_conversations(paths, new)
@@ -187,7 +186,7 @@ def _keep(converted: "ConvertedConversations", rows: _Rows | None, dry_run: bool
 
 def _migrate_all(old: tuple[Path, ...], session: "dict[str, Any] | None", rows: _Rows | None, dry_run: bool) -> int:
     """Convert every old file in files and folders. A broken file does not stop the others."""
-    from workbench.editing.migrate import migrate_each
+    from workbench.editing.migration import migrate_each
 
     converted = left = 0
     for item in migrate_each(old, session):

@@ -9,9 +9,9 @@ import click
 
 from workbench.cli import common_options as common
 from workbench.cli.refusal import Refused, reported
-from workbench.cli.run_request import RunRequest
 from workbench.cli.running_options import (
     RunningCommand,
+    RunRequest,
     refuse_empty_target,
     running_options,
     take_running_options,
@@ -127,8 +127,7 @@ def run_command(**values: Any) -> int:
             from workbench.cli.watch_run import watch
 
             return watch(request)
-        from workbench.cli.consent import ask_if_typed
-        from workbench.cli.following import run_and_report
+        from workbench.cli.following import ask_if_typed, run_and_report
 
         asks = ask_if_typed(options.place)
         return run_and_report(request, targets.state_dir, lambda: targets.plan(options), fresh=request.fresh, ask=asks)

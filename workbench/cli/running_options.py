@@ -5,13 +5,41 @@ Options of `adk eval` may also be spelled as ADK does, with underscores.
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
 from workbench.cli import common_options as common
 from workbench.cli.refusal import Refused
-from workbench.files.run_options import OFF
+from workbench.files.run_options import OFF, RunOptions
+
+if TYPE_CHECKING:
+    from workbench.project.targets import Targets
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outputs:
+    """The outputs of a run. `json` is a path, or `-` for standard output."""
+
+    json: str | None = None
+    junit: Path | None = None
+    plain: bool = False
+    detailed: bool = False
+    quiet: bool = False
+    """Whether only the summary is printed, without lines of single cases."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRequest(Outputs):
+    """The request of one `run` command line."""
+
+    targets: "Targets"
+    options: RunOptions = field(default_factory=RunOptions)
+    watch: bool = False
+    fresh: bool = False
+
 
 _MODES = ("tools", "all", OFF)
 _LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")

@@ -7,7 +7,7 @@ import click
 
 from workbench.cli import common_options as common
 from workbench.cli.refusal import Refused, reported
-from workbench.cli.run_request import Outputs
+from workbench.cli.running_options import Outputs
 from workbench.files.run_options import RunOptions
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ import click
 from workbench.cli import common_options as common
 from workbench.cli.exit_codes import FAILED, INTERRUPTED, PASSED, UNDECIDED
 from workbench.cli.refusal import Refused, reported
-from workbench.cli.run_request import Outputs
 from workbench.cli.running_options import (
+    Outputs,
     RunningCommand,
     refuse_empty_target,
     running_options,
@@ -197,7 +197,7 @@ async def _try(request: _Request) -> int:
     import asyncio
 
     from workbench.cli import following
-    from workbench.cli.consent import ask_if_typed
+    from workbench.cli.following import ask_if_typed
     from workbench.cli.interruption import Interruption
     from workbench.project.project import Project
     from workbench.project.variants.report import report

@@ -8,12 +8,11 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from workbench.agents.workspace import Workspace
-from workbench.cli.consent import ask_if_typed
 from workbench.cli.exit_codes import INTERRUPTED, UNDECIDED
+from workbench.cli.following import ask_if_typed
 from workbench.cli.interruption import Interruption
-from workbench.cli.machine_lines import machine_lines
-from workbench.cli.plain_progress import PlainProgress, QuietProgress
-from workbench.cli.run_request import RunRequest
+from workbench.cli.live_progress import PlainProgress, QuietProgress, machine_lines
+from workbench.cli.running_options import RunRequest
 from workbench.cli.streams import has_failed, is_unread, write_line
 from workbench.events.events import CaseName, CaseRef, RunFinished
 from workbench.files import settings as config

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from operator import eq
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from workbench.criteria.alignment import Equal, heaviest_pairs, lcs_pairs, most_pairs
-from workbench.criteria.json_difference import ABSENT, brief, hashable
+from workbench.criteria.json_difference import ABSENT, Equal, brief, hashable, heaviest_pairs, lcs_pairs, most_pairs
 from workbench.criteria.value_rules import Rules, agrees, compare, described
 from workbench.events.events import MetricResult
 from workbench.files.invocation import ToolCall

@@ -14,7 +14,7 @@ from pydantic.fields import FieldInfo
 
 from workbench.criteria.description import CriterionDescription, default_text, field_extra
 from workbench.criteria.registry import descriptions
-from workbench.judges.model_options import JudgeModelOptions
+from workbench.judges.base import JudgeModelOptions
 
 _HEAD = """\
 # Criteria

@@ -23,7 +23,7 @@ from workbench.files.breaches import breaches_of, expected_words, explain
 from workbench.files.criteria import Criterion
 from workbench.files.faults import Breach
 from workbench.files.schema import Rubric
-from workbench.judges.model_options import JudgeModelOptions
+from workbench.judges.base import JudgeModelOptions
 from workbench.text.safe_text import one_line
 
 Effect: TypeAlias = Literal["decide", "score"]

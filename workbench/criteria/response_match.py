@@ -21,9 +21,9 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from workbench.criteria.alignment import lcs_pairs
 from workbench.criteria.base import Scored, ScoreRequest, mean, status_of, turn_pairs
 from workbench.criteria.description import CriterionDescription
+from workbench.criteria.json_difference import lcs_pairs
 from workbench.criteria.rouge_words import Word, rouge_words, stemmer, words_with_offsets
 from workbench.events.events import MetricResult
 from workbench.files.criteria import Criterion

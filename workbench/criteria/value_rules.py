@@ -28,9 +28,8 @@ from typing import Annotated, Any, Final, TypeAlias
 
 from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
-from workbench.criteria.alignment import most_pairs
 from workbench.criteria.base import NotScorableError
-from workbench.criteria.json_difference import ABSENT, describe, hashable, path_step, phrase
+from workbench.criteria.json_difference import ABSENT, describe, hashable, most_pairs, path_step, phrase
 from workbench.text.safe_text import one_line
 
 _SECONDS = 1.0

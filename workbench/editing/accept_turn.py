@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
-from workbench.criteria.alignment import heaviest_pairs, lcs_pairs
 from workbench.criteria.call_rows import CallRules, call_rows
-from workbench.criteria.json_difference import ABSENT, hashable
+from workbench.criteria.json_difference import ABSENT, hashable, heaviest_pairs, lcs_pairs
 from workbench.editing.case_edit import free_name
 from workbench.editing.turn_steps import (
     Places,

@@ -31,7 +31,7 @@ from workbench.files.faults import Location, snake
 from workbench.files.metrics_config import MetricsConfig, own_entry
 from workbench.files.schema import SIMULATORS, EvalConfig, Rubric, RubricContent
 from workbench.files.spelling import get, is_camel, key_for
-from workbench.judges.model_options import JudgeModelOptions
+from workbench.judges.base import JudgeModelOptions
 from workbench.text.json_values import mapping
 
 Kind: TypeAlias = Literal[

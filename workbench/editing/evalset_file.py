@@ -203,7 +203,7 @@ def _id_key(case: Any) -> str:
 def errors_of(case: Any, *, is_dataset: bool = False) -> list[Breach]:
     """Return why ADK, or agents-cli for a case of a dataset, would reject a case. [] if it would accept it."""
     # Imported late: pydantic takes 50 ms to import.
-    from workbench.files.validation import validate_case, validate_dataset_case
+    from workbench.files.current_cases import validate_case, validate_dataset_case
 
     text = json.dumps(case).encode("ascii")
     _, breaches = validate_dataset_case(text, "") if is_dataset else validate_case(text)

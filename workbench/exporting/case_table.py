@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from workbench.editing.triage.agreement import JudgeAgreement, left_out_text
+from workbench.editing.triage.entry import JudgeAgreement, left_out_text
 from workbench.events.events import CaseName
 from workbench.results.case_table import (
     CASE,

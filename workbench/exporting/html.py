@@ -6,7 +6,7 @@ Each case has the lines and styles that the terminal shows. Cases that did not p
 from collections.abc import Iterator
 from typing import Final
 
-from workbench.editing.triage.agreement import agreements, left_out
+from workbench.editing.triage.entry import agreements, left_out
 from workbench.exporting.case_table import (
     SCRIPT_DIGEST,
     agreement_tables,

@@ -44,7 +44,7 @@ from workbench.exporting.report_shape import (
     output_schema,
 )
 from workbench.files.prices import Prices, case_cost, criterion_cost, total
-from workbench.judges.retiring import retires
+from workbench.judges.kinds import retires
 from workbench.results.faults import fault_rows, outcomes
 from workbench.results.judged import judge_questions, versions
 from workbench.results.repeats import CaseRepeats, summarize_all

@@ -20,7 +20,7 @@ from typing_extensions import is_typeddict
 from workbench.files.faults import Breach, Fault, Location, json_path, nearest, snake
 from workbench.files.genai_types import Content, Part
 from workbench.files.json_text.json_nodes import Child, Node
-from workbench.files.json_text.open_frames import Flaw
+from workbench.files.json_text.scanner import Flaw
 from workbench.files.schema import adapter
 from workbench.text.counting import counted
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from pydantic_core import SchemaValidator, core_schema, from_json
 
-from workbench.files.validation import read_json
+from workbench.files.json_text.text_file import read_json
 from workbench.text.json_values import ID_KEYS, case_id, is_dataset_case
 
 _SPACE = re.compile(rb"[ \t\n\r]*")

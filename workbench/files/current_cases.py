@@ -1,29 +1,74 @@
-"""The cases of a file in the current schema, each read from its piece of the file on request."""
+"""The cases of a file in the current schema or of a dataset, each read and validated on request, from its own bytes."""
 
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
-from workbench.files.breaches import fault_of, faults_of
+from workbench.files.breaches import explain, fault_of, faults_of
 from workbench.files.case_index import CaseIndex
-from workbench.files.case_rules import dropped, two_spellings
-from workbench.files.dataset import Dataset
+from workbench.files.case_rules import case_breaches, dropped, two_spellings
+from workbench.files.dataset import Dataset, DatasetCase, as_evalset_case, dataset_breaches
 from workbench.files.faults import Breach, Fault, Location, Places, json_path
 from workbench.files.file_access import size_words
 from workbench.files.json_text.json_nodes import Node
 from workbench.files.json_text.scanner import is_scannable, scan
-from workbench.files.json_text.text_file import TextFile
-from workbench.files.schema import EvalSet
-from workbench.files.validation import read_json, validate, validate_case, validate_dataset_case
+from workbench.files.json_text.text_file import TextFile, read_json, shielded, unshielded
+from workbench.files.schema import EvalCase, EvalSet, adapter
 
 CaseAndFaults = tuple[dict[str, Any] | None, list[Fault]]
 """A case as `schema.EvalCase` validated it (None if ADK would reject it), and its faults."""
 
 _END_OF_KEY = re.compile(rb'"[ \t\r\n]*:')
 _ESCAPED_MARKS = (b"\\u0022", b"\\u003a", b"\\u003A")
+
+
+def validate_case(text: bytes) -> tuple[dict[str, Any] | None, list[Breach]]:
+    """Return one eval case with snake_case keys (None if ADK would reject it) and all that is wrong or suspicious.
+
+    `text` is JSON. Lone surrogates, which ADK cannot read, are accepted.
+    """
+    value, breaches = validate(EvalCase, text)
+    if value is not None:
+        breaches = list(case_breaches(value))
+    rejected = any(breach.severity == "error" for breach in breaches)
+    return (None if rejected else value), breaches
+
+
+def validate_dataset_case(text: bytes, eval_id: str) -> tuple[dict[str, Any] | None, list[Breach]]:
+    """Return one case of a google-agents-cli dataset in the form of `validate_case`, and its breaches.
+
+    `eval_id` is its ID, or its position if it has none.
+    """
+    value, breaches = validate(DatasetCase, text)
+    if value is not None:
+        breaches = list(dataset_breaches(value))
+    rejected = value is None or any(breach.severity == "error" for breach in breaches)
+    return (None if rejected or value is None else as_evalset_case(value, eval_id)), breaches
+
+
+def validate(schema: type, text: bytes) -> tuple[dict[str, Any] | None, list[Breach]]:
+    """Return JSON text as a `schema`: (the value, []) or (None, the breaches)."""
+    validator = adapter(schema).validator
+    try:
+        value: dict[str, Any] = validator.validate_json(text)
+    except ValidationError as error:
+        if error.error_count() > 1 or error.errors(include_url=False, include_input=False)[0]["type"] != "json_invalid":
+            return None, explain(schema, error)
+        return _validate_shielded(schema, text)
+    return value, []
+
+
+def _validate_shielded(schema: type, text: bytes) -> tuple[dict[str, Any] | None, list[Breach]]:
+    """Validate JSON that pydantic cannot read because of lone surrogates."""
+    try:
+        value = adapter(schema).validator.validate_json(shielded(text))
+    except ValidationError as error:
+        return None, explain(schema, error)
+    return unshielded(value), []
 
 
 class CurrentCases:

@@ -16,12 +16,11 @@ from workbench.files.current_cases import CurrentCases
 from workbench.files.dataset import normal_dataset_turn, stored_location
 from workbench.files.faults import Breach, Fault, Places, unexpected
 from workbench.files.json_text.scanner import LARGEST_TREE, is_scannable, scan
-from workbench.files.json_text.text_file import TextFile, file_faults, unreadable
+from workbench.files.json_text.text_file import TextFile, file_faults, read_json, unreadable
 from workbench.files.old_formats import session_input
 from workbench.files.opening import FileFormat, Opened, name_of, open_file
 from workbench.files.schema import SessionInput
 from workbench.files.spelling import get
-from workbench.files.validation import read_json
 from workbench.text.json_values import mapping, objects, parts_of, string
 
 FileKind = Literal["evalset", "test"]

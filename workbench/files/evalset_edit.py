@@ -11,8 +11,17 @@ from dataclasses import dataclass
 from typing import Any, Self, TypeAlias
 
 from workbench.files.case_index import CaseIndex, index_cases
-from workbench.files.json_text.json_edit import EditError, apply_splices, has_duplicate_keys, rearrange, revise
-from workbench.files.json_text.json_layout import Layout, layout_of, line_indent, transplanted
+from workbench.files.json_text.json_edit import (
+    EditError,
+    Layout,
+    apply_splices,
+    has_duplicate_keys,
+    layout_of,
+    line_indent,
+    rearrange,
+    revise,
+    transplanted,
+)
 from workbench.files.json_text.json_nodes import Child, Node
 from workbench.files.json_text.scanner import is_scannable, scan
 from workbench.files.json_text.text_file import TextFile

@@ -25,9 +25,15 @@ from workbench.files.criteria import NO_CRITERIA, CriteriaConfig, Criterion
 from workbench.files.faults import Breach, Fault, Location, below, json_path, nearest, nearest_hint, unexpected
 from workbench.files.file_access import read_regular, real_path
 from workbench.files.genai_types import GenerateContentConfig
-from workbench.files.json_text.text_file import unreadable
+from workbench.files.json_text.text_file import (
+    LARGEST_YAML,
+    YamlError,
+    repeated_keys,
+    unreadable,
+    yaml_data,
+    yaml_place,
+)
 from workbench.files.schema import OPEN
-from workbench.files.yaml_data import LARGEST, YamlError, repeated_keys, yaml_data, yaml_place
 from workbench.text.json_values import mapping, string
 from workbench.text.safe_text import one_line
 
@@ -113,7 +119,7 @@ class MetricsConfig:
 def read_metrics(path: Path, root: Path) -> MetricsConfig:
     """Read a file of metrics. Never raises: every problem is a fault. Paths of functions are relative to `root`."""
     try:
-        text = read_regular(path, LARGEST).decode("utf-8-sig")
+        text = read_regular(path, LARGEST_YAML).decode("utf-8-sig")
         content = yaml_data(text)
     except OSError as error:
         return MetricsConfig(path, faults=(unreadable(path, error),))
@@ -283,7 +289,7 @@ def metric_place(path: Path, name: str) -> tuple[int, int, str]:
     All are 0 or "" if the file cannot be read any more.
     """
     try:
-        text = read_regular(path, LARGEST).decode("utf-8-sig")
+        text = read_regular(path, LARGEST_YAML).decode("utf-8-sig")
         content = mapping(yaml_data(text))
     except (OSError, ValueError):
         return 0, 0, ""

@@ -9,15 +9,14 @@ from typing import Any, Literal, Protocol
 
 from workbench.files.breaches import describe, fault_of, faults_of
 from workbench.files.case_index import CaseIndex, TooManyCasesError, index_cases, last_valid
-from workbench.files.current_cases import CurrentCases
+from workbench.files.current_cases import CurrentCases, validate, validate_case
 from workbench.files.faults import Breach, Fault, Places, nearest, unexpected
 from workbench.files.file_access import size_words
 from workbench.files.json_text.json_nodes import Node
 from workbench.files.json_text.scanner import Scan, is_scannable, scan
-from workbench.files.json_text.text_file import TextFile, file_faults, unreadable
+from workbench.files.json_text.text_file import TextFile, file_faults, read_json, unreadable
 from workbench.files.old_formats import OldCases, old_format_of
 from workbench.files.schema import EvalSet
-from workbench.files.validation import read_json, validate, validate_case
 from workbench.text.json_values import is_dataset_case
 
 WRAPPER = '{"eval_set_id": "…", "eval_cases": […]}'

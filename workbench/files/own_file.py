@@ -15,8 +15,7 @@ from pydantic import ValidationError
 from workbench.files.breaches import explain, fault_of, faults_of
 from workbench.files.faults import Breach, Fault, Places, json_path
 from workbench.files.json_text.json_nodes import Node
-from workbench.files.json_text.open_frames import DEEPEST, Flaw
-from workbench.files.json_text.scanner import is_scannable, scan
+from workbench.files.json_text.scanner import DEEPEST, Flaw, is_scannable, scan
 from workbench.files.json_text.text_file import TextFile, file_faults
 from workbench.files.opening import not_json
 from workbench.files.schema import adapter

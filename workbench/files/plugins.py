@@ -40,12 +40,12 @@ OWN: Final[Mapping[Point, Mapping[str, str]]] = {
         "invocation_duration_v1": "workbench.criteria.efficiency:DURATION",
         "answer_match": "workbench.criteria.answer_match:DESCRIPTION",
         "session_state_match": "workbench.criteria.session_state:DESCRIPTION",
-        "limits": "workbench.criteria.limits:DESCRIPTION",
+        "limits": "workbench.criteria.efficiency:LIMITS",
     },
     "judges": {
-        "python": "workbench.judges.own_kinds:PYTHON",
-        "gemini": "workbench.judges.own_kinds:GEMINI",
-        "litellm": "workbench.judges.own_kinds:LITELLM",
+        "python": "workbench.judges.kinds:PYTHON",
+        "gemini": "workbench.judges.kinds:GEMINI",
+        "litellm": "workbench.judges.kinds:LITELLM",
     },
     "agents": {
         "adk": "workbench.worker.adk_driver:DRIVER",

@@ -41,7 +41,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from workbench.files.file_access import read_regular, read_regular_text, replace_content
-from workbench.files.home import settings_folder
+from workbench.files.folders import settings_folder
 from workbench.files.prices import Prices, read_prices
 from workbench.files.run_options import DASK, LOCALLY, OFF, FrozenMode, PlaceChoice, RunOptions, UsageFaultError
 from workbench.text.safe_text import one_line

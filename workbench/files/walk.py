@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from workbench.files.file_access import read_regular
-from workbench.files.state_folder import STATE_FOLDER
+from workbench.files.folders import STATE_FOLDER
 
 FROZEN_SUFFIX = ".frozen"
 TRIAGE_SUFFIX = ".triage.json"

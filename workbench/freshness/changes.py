@@ -17,7 +17,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TypeAlias
 
-from workbench.files.state_folder import STATE_FOLDER
+from workbench.files.folders import STATE_FOLDER
 from workbench.freshness.rereading import looks_unfinished
 
 

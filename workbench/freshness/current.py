@@ -27,10 +27,8 @@ from workbench.files.metrics_config import own_entry
 from workbench.files.plugins import module_file
 from workbench.files.walk import relative_to
 from workbench.freshness.agent_inputs import MANY_NAMES, AgentFiles, environment_bundles, packages_bundle
-from workbench.judges.base import NotAvailableError
-from workbench.judges.kinds import JUDGES, is_own, kind_of
-from workbench.judges.model_options import read_judge_options
-from workbench.judges.own_kinds import FUNCTION
+from workbench.judges.base import NotAvailableError, read_judge_options
+from workbench.judges.kinds import FUNCTION, JUDGES, is_own, kind_of
 from workbench.judges.scenario import full_scenario
 from workbench.store.digests import Digests
 from workbench.store.inputs import (

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from workbench.files.home import expanded
+from workbench.files.folders import expanded
 from workbench.judges.base import NotAvailableError
 
 _GOOGLE = ".googleapis.com"

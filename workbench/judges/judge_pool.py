@@ -22,13 +22,12 @@ from workbench.judges.base import (
     Reply,
     cut_fault,
 )
-from workbench.judges.cache import Cache, question_key, rating_key
+from workbench.judges.cache import Cache, RunLimits, RunState, SharedCalls, Tally, question_key, rating_key
+from workbench.judges.clients import SERVICE_NAME, Vertex, vertex_access
 from workbench.judges.google_access import GoogleAccess
 from workbench.judges.kinds import Connection, JudgeKind, identify_judge, is_own, kind_of
 from workbench.judges.plugin_child import PluginJudge
-from workbench.judges.run_state import RunLimits, RunState, SharedCalls, Tally
 from workbench.judges.secret_forms import Scrubber
-from workbench.judges.vertex import SERVICE_NAME, Vertex, vertex_access
 from workbench.text.counting import counted
 
 __all__ = ["CaseBench", "JudgeEnvironment", "JudgePool", "PooledJudge", "PooledService", "RunLimits", "Tally"]

@@ -1,18 +1,27 @@
-"""Kinds of judges: which one a model's name selects, and whether it can be used.
+"""Kinds of judges: which one a model's name selects, whether it can be used, and whether its model is retiring.
 
-Both are decided from the name and the environment alone, without a call and without importing a client. So a run can
-report problems before its first case.
+All of that is decided from the name and the environment alone, without a call and without importing a client. So a run
+can report problems before its first case. The dates of `RETIRING` are those that each source announced.
 """
 
 import contextlib
+import hashlib
+import importlib.util
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, date, datetime
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from workbench.agents.environment import install_extra
+from workbench.agents.python_source import function_file
+from workbench.files.file_access import read_regular
 from workbench.files.plugins import ExtensionPoint
 from workbench.judges.base import JudgeEnvironment, JudgeIdentity, JudgeOptions, NotAvailableError, Question, Scrub
+from workbench.judges.google_access import checked_address, gemini_access, shown_address, uses_vertex
+from workbench.worker.spans import model_name
 
 if TYPE_CHECKING:
     from workbench.agents.answering_child import Functions
@@ -191,3 +200,159 @@ def _in_order() -> Iterator[JudgeKind]:
         else:
             yield kind
     yield from late
+
+
+class _End(NamedTuple):
+    day: date
+    source: str
+
+
+class _Retiring(NamedTuple):
+    successor: str
+    ends: tuple[_End, ...]
+
+
+def _api(year: int, month: int, day: int, then: str = "") -> _End:
+    routed = f"; then answered by {then}" if then else ""
+    return _End(date(year, month, day), f"Gemini API, ai.google.dev/gemini-api/docs/deprecations{routed}")
+
+
+_VERTEX = _End(date(2026, 10, 20), "Vertex AI, model lifecycle")
+_ADK = _End(date(2026, 10, 16), "release notes of adk-python 2.2.0")
+_GEMINI_2_0 = _Retiring("gemini-3.5-flash", (_api(2026, 6, 1),))
+_GEMINI_2_0_LITE = _Retiring("gemini-3.1-flash-lite", (_api(2026, 6, 1),))
+RETIRING: Mapping[str, _Retiring] = {
+    "gemini-2.0-flash": _GEMINI_2_0,
+    "gemini-2.0-flash-001": _GEMINI_2_0,
+    "gemini-2.0-flash-lite": _GEMINI_2_0_LITE,
+    "gemini-2.0-flash-lite-001": _GEMINI_2_0_LITE,
+    "gemini-2.5-flash": _Retiring("gemini-3.5-flash-lite", (_ADK, _VERTEX, _api(2026, 12, 1, "gemini-3.5-flash-lite"))),
+    "gemini-2.5-pro": _Retiring("gemini-3.8-flash", (_VERTEX, _api(2026, 12, 1, "gemini-3.8-flash"))),
+    "gemini-3-pro-preview": _Retiring("gemini-3.1-pro-preview", (_api(2026, 3, 9),)),
+    "gemini-3.1-flash-lite-preview": _Retiring("gemini-3.1-flash-lite", (_api(2026, 5, 25),)),
+}
+"""Models → their successor and their ends, by name without provider and project."""
+NAMES = re.compile("|".join(map(re.escape, RETIRING)).encode())
+"""A pattern that finds a model of the table in a source file."""
+
+
+def retirement(model: str, today: date | None = None) -> str:
+    """Return `gemini-2.5-flash ended on 2026-10-20 (Vertex AI, …)`, or "" for a model without an announced end.
+
+    `today` is the current day in UTC by default.
+    """
+    found = RETIRING.get(model_name(model))
+    if found is None:
+        return ""
+    now = today or datetime.now(UTC).date()
+    ends = (f"{'ended' if end.day <= now else 'ends'} on {end.day} ({end.source})" for end in found.ends)
+    return f"{model_name(model)} {', '.join(ends)}"
+
+
+def retires(who: str, model: str) -> str:
+    """Return the warning that an agent, judge or simulated user has a retiring model, or "" if it does not retire."""
+    ending = retirement(model)
+    return f"{who} uses a model that retires: {ending}" if ending else ""
+
+
+def successor_hint(model: str) -> str:
+    """Return the advice to name the successor of a retiring model."""
+    return f"Name {RETIRING[model_name(model)].successor} or another current model"
+
+
+FUNCTION = "python:"
+_GEMINI = re.compile(r"(gemini-|models/|projects/[^/]+/locations/[^/]+/).", re.IGNORECASE)
+_FUNCTION_PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
+_PROVIDER = re.compile(r"[A-Za-z0-9_.-]+/\S+")
+# Keys and addresses that LiteLLM reads, for providers with a single key. A custom address may need no key.
+_LITELLM_KEYS = {
+    "openai": ("OPENAI_API_KEY", ("OPENAI_API_BASE", "OPENAI_BASE_URL")),
+    "anthropic": ("ANTHROPIC_API_KEY", ("ANTHROPIC_API_BASE", "ANTHROPIC_BASE_URL", "ANTHROPIC_AUTH_TOKEN")),
+    "mistral": ("MISTRAL_API_KEY", ("MISTRAL_API_BASE",)),
+    "groq": ("GROQ_API_KEY", ("GROQ_API_BASE",)),
+    "openrouter": ("OPENROUTER_API_KEY", ("OPENROUTER_API_BASE",)),
+    "deepseek": ("DEEPSEEK_API_KEY", ("DEEPSEEK_API_BASE",)),
+    "xai": ("XAI_API_KEY", ("XAI_API_BASE",)),
+}
+_SAME_SERVER = {"ollama_chat": "ollama"}
+
+
+def _gemini(model: str, environment: JudgeEnvironment) -> JudgeIdentity:
+    values = environment.values
+    if model.startswith("projects/") and not uses_vertex(values):
+        raise NotAvailableError(
+            f"{model} is a model on Vertex", "set GOOGLE_GENAI_USE_VERTEXAI=true in <agent>/.env, or use its short name"
+        )
+    return JudgeIdentity(model, "gemini", base_url=shown_address(gemini_access(model, values).base_url))
+
+
+def _litellm(model: str, environment: JudgeEnvironment) -> JudgeIdentity:
+    return JudgeIdentity(model, "litellm", base_url=shown_address(_litellm_address(model, environment.values)))
+
+
+def _litellm_address(model: str, values: Mapping[str, str]) -> str:
+    if importlib.util.find_spec("litellm") is None:
+        raise NotAvailableError(f"{model} needs LiteLLM", install_extra("litellm"))
+    provider = model.partition("/")[0].lower()
+    key, addresses = _LITELLM_KEYS.get(provider, ("", ()))
+    named = re.sub(r"[.-]", "_", _SAME_SERVER.get(provider, provider)).upper()
+    given = next(
+        (
+            (name, values[name])
+            for name in addresses or (f"{named}_API_BASE", f"{named}_BASE_URL")
+            if values.get(name) and "TOKEN" not in name
+        ),
+        None,
+    )
+    # Without a key, as for most local servers, any address is safe.
+    sent = key or values.get(f"{named}_API_KEY")
+    address = "" if given is None else checked_address(*given) if sent else given[1].strip().rstrip("/")
+    if key and not values.get(key) and not any(values.get(name) for name in addresses):
+        raise NotAvailableError(f"{model} needs a key", f"set {key} in <agent>/.env")
+    return address
+
+
+def _is_function(model: str) -> bool:
+    if not model.startswith(FUNCTION):
+        return False
+    if _FUNCTION_PATH.fullmatch(model.removeprefix(FUNCTION)):
+        return True
+    raise NotAvailableError(f"{model} does not name a function", "write python:package.module:function")
+
+
+def _function_source(question: Question, model: str, environment: JudgeEnvironment) -> Mapping[str, Any] | None:
+    """Return the question's data and a digest of the function's file. Modules that the file imports are ignored."""
+    path = model.removeprefix(FUNCTION)
+    file = function_file(path, Path(environment.root), Path(environment.folder))
+    try:
+        source = read_regular(file) if file is not None else None
+    except OSError:
+        source = None
+    if source is None:
+        return None
+    return {"kind": question.kind, "data": question.data, "source": hashlib.sha256(source).hexdigest()}
+
+
+PYTHON: Final = JudgeKind(
+    "python",
+    "`python:package.module:function` (your own)",
+    answers_for=_is_function,
+    identify=lambda model, environment: JudgeIdentity(model, "python", "a Python function", by="function"),
+    connect="workbench.judges.clients:connect_function",
+    determinants=_function_source,
+)
+GEMINI: Final = JudgeKind(
+    "gemini",
+    "`gemini-…` (Google)",
+    answers_for=lambda model: _GEMINI.match(model) is not None,
+    identify=_gemini,
+    connect="workbench.judges.gemini:connect",
+)
+LITELLM: Final = JudgeKind(
+    "litellm",
+    "`provider/model` (LiteLLM)",
+    answers_for=lambda model: _PROVIDER.fullmatch(model) is not None,
+    identify=_litellm,
+    connect="workbench.judges.clients:connect_litellm",
+    takes_the_rest=True,
+)

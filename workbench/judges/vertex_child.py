@@ -18,10 +18,10 @@ from typing import Any
 
 from workbench.judges.base import FaultKind, JudgeCallError
 from workbench.judges.child import run_child
+from workbench.judges.clients import SERVICE_NAME, vertex_access
 from workbench.judges.gemini import translated
 from workbench.judges.google_access import GoogleAccess, is_loopback
 from workbench.judges.secret_forms import Scrubber
-from workbench.judges.vertex import SERVICE_NAME, vertex_access
 
 _COHERENCE = "gs://vertex-ai-generative-ai-eval-sdk-resources/metrics/coherence/v1.yaml"
 """Metric behind ADK's `response_evaluation_score`. The client has no copy of it."""

@@ -14,7 +14,7 @@ from workbench.files.evalset import BrokenCaseError
 from workbench.files.frozen_path import frozen_path
 from workbench.files.own_file import OwnFileError
 from workbench.freshness.staleness import stale_cases
-from workbench.judges.vertex import SERVICE_NAME
+from workbench.judges.clients import SERVICE_NAME
 from workbench.run.plan.plan import Plan, PlanEntry, new_run_id
 from workbench.run.plan.preflight_cases import CallRange, criterion_calls, options_of
 from workbench.run.plan.run_plan import matrix_of, variants_of

@@ -9,10 +9,10 @@ from workbench.editing.freezing import Freezing, freezing_of, taken_from
 from workbench.editing.saving import ChangedOnDiskError, Saver
 from workbench.editing.thawing import ThawedFile, thawed_file
 from workbench.events.events import CaseRef, RunStarted
+from workbench.files.folders import state_dir
 from workbench.files.frozen_path import frozen_path
 from workbench.files.own_file import OwnFileError
 from workbench.files.run_options import UsageFaultError
-from workbench.files.state_folder import state_dir
 from workbench.project.past_runs import root_of_run
 from workbench.run.plan.selection import refuse_unknown_cases
 from workbench.run.recordings.drift import merged

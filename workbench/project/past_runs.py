@@ -22,8 +22,8 @@ from workbench.events.events import (
 )
 from workbench.files.criteria import parse_config
 from workbench.files.evalset import EvalCase, EvalsetDocument, case_or_none, open_evalset
+from workbench.files.folders import state_dir
 from workbench.files.run_options import PlaceChoice, RunOptions, UsageFaultError
-from workbench.files.state_folder import state_dir
 from workbench.freshness.staleness import stale_transcripts
 from workbench.run.forking import CannotForkError, Change, Fork, Original, read_original
 from workbench.run.plan.blocking import lost_agent, lost_in

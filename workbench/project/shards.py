@@ -28,10 +28,10 @@ from workbench.events.shards import Shard, ShardNumber
 from workbench.exporting.report import report_pieces
 from workbench.exporting.report_shape import Report, ReportCase, Summary
 from workbench.files.criteria import CriteriaConfig
+from workbench.files.folders import STATE_FOLDER, state_dir
 from workbench.files.frozen_path import FILE_SUFFIX, frozen_folder
 from workbench.files.git import commit_of, run_git
 from workbench.files.run_options import RESULT_OPTIONS, RunOptions, UsageFaultError, stored_options
-from workbench.files.state_folder import STATE_FOLDER, state_dir
 from workbench.files.walk import Walk, relative_to
 from workbench.freshness.current import other_files
 from workbench.run.input_recorder import is_source, versions

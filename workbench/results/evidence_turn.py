@@ -5,9 +5,8 @@ from typing import Any, TypeAlias
 
 from rich.text import Text
 
-from workbench.criteria.alignment import lcs_pairs
 from workbench.criteria.description import Shown
-from workbench.criteria.json_difference import ABSENT, describe
+from workbench.criteria.json_difference import ABSENT, describe, lcs_pairs
 from workbench.criteria.registry import descriptions
 from workbench.criteria.value_rules import compare, described
 from workbench.editing.accept_turn import Hunk

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from rich.text import Text
 
-from workbench.criteria.alignment import lcs_pairs
+from workbench.criteria.json_difference import lcs_pairs
 from workbench.results.lines import Line, View, fold, safe, shortened, wrap, wrap_indented
 from workbench.text.counting import counted
 from workbench.text.safe_text import DEFAULT_LIMIT, plain, visible

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from workbench.editing.triage.agreement import JudgeAgreement, left_out_text
+from workbench.editing.triage.entry import JudgeAgreement, left_out_text
 from workbench.results.cells import cut
 from workbench.results.document import Subject
 from workbench.results.faces import JUDGED, TRIAGED, TRIAGED_EARLIER

@@ -392,7 +392,7 @@ def _cause(record: CaseRecord) -> Cause | None:
     if record.state not in ("failed", "error") or record.planned.fault is not None:
         return None
     # Imported late, because it needs the descriptions of criteria, and many runs have no failure.
-    from workbench.criteria.first_cause import case_cause
+    from workbench.criteria.registry import case_cause
 
     scored = (
         (result, [turn.metrics[name] for turn in record.turns if name in turn.metrics])

@@ -4,6 +4,8 @@ Source: google/adk/evaluation/agent_evaluator.py of google-adk 2.13. `docs/pytes
 """
 
 import csv
+import importlib
+import inspect
 import json
 import re
 import sys
@@ -11,18 +13,65 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from workbench.editing.migrate import migrate
+from workbench.editing.migration import migrate
 from workbench.files.evalset import read_initial_session
 from workbench.files.file_access import replace_content
 from workbench.files.invocation import content_text, tool_calls
 from workbench.files.opening import name_of
 from workbench.files.run_options import RunOptions
 from workbench.project.targets import Targets
-from workbench.testing.adk_module import load_module
-from workbench.testing.evaluation import Request, evaluate_request
+from workbench.testing.evaluation import Request, evaluate_request, name_of_agent
 from workbench.testing.results import CaseOutcome, Evaluation
+from workbench.worker.driver import Loaded
+from workbench.worker.drivers import NoAgentError, recognised
+
+
+async def load_module(name: str, agent_name: str | None) -> tuple[Loaded, Path | None]:
+    """Return the agent of the module `name`, or its sub-agent `agent_name`, and the module's folder.
+
+    ADK's rules (`AgentEvaluator._get_agent_for_eval`): the module has a member `agent`, or its name ends in ".agent".
+    The agent is `root_agent` there, else the result of `get_agent_async()`. An App called `app` is used with it. Here,
+    an App or a callable alone is enough.
+
+    Raises:
+        ImportError: there is no such module. Any other error of the import is raised too.
+        ValueError: the module defines no agent, or no such sub-agent.
+    """
+    module = importlib.import_module(name)
+    if not (hasattr(module, "agent") or name.endswith(".agent")):
+        raise ValueError(f"module {name} has no member `agent`, and its name does not end in `.agent`")
+    holder = getattr(module, "agent", module)
+    app = getattr(holder, "app", None)
+    given = getattr(holder, "root_agent", None)
+    if given is None and callable(factory := getattr(holder, "get_agent_async", None)):
+        made = factory()
+        made = await made if inspect.isawaitable(made) else made
+        given = made[0] if isinstance(made, tuple) else made
+    try:
+        loaded = recognised(app if given is None and app is not None else given, "", f"{name}.root_agent")
+        if loaded.app is None and app is not None:
+            loaded = replace(loaded, app=recognised(app, "", f"{name}.app").app)
+    except NoAgentError as error:
+        raise ValueError(f"module {name}: {error}") from None
+    if agent_name:
+        loaded = replace(loaded, agent=_sub_agent(loaded.agent, agent_name))
+    return replace(loaded, name=name_of_agent(loaded.agent)), _folder(module)
+
+
+def _sub_agent(root: Any, name: str) -> Any:
+    found = root.find_agent(name) if hasattr(root, "find_agent") else None
+    if found is None:
+        raise ValueError(f"{name_of_agent(root)} has no sub-agent {name!r}")
+    return found
+
+
+def _folder(module: ModuleType) -> Path | None:
+    file = getattr(module, "__file__", None)
+    return None if file is None else Path(file).absolute().parent
+
 
 _RUNS = 2
 _CONCURRENCY = 4

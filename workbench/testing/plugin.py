@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from workbench.testing.collected import CollectedCase, CollectedFile
+    from workbench.testing.collected import CollectedCase, CollectedFile, Worker
     from workbench.testing.results import CaseOutcome
-    from workbench.testing.worker import Worker
 
 _WORKER: pytest.StashKey[Worker] = pytest.StashKey()
 _FROZEN = "frozen"
@@ -100,7 +99,7 @@ class EvalsetFile(pytest.File):
 
     def evaluate(self, case: CollectedCase) -> CaseOutcome:
         """Run the case and score it. Raises `workbench.testing.evaluation.RefusedError` if it cannot be planned."""
-        from workbench.testing.worker import Worker
+        from workbench.testing.collected import Worker
 
         stash = self.config.stash
         if _WORKER not in stash:

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from workbench.files import settings as config
-from workbench.files.home import settings_folder
+from workbench.files.folders import settings_folder
 from workbench.text.collecting import scan_everything
 from workbench.text.safe_text import one_line, plain
 from workbench.ui.terminal import terminal

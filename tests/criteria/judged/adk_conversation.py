@@ -11,7 +11,7 @@ import os
 import sys
 from typing import Any
 
-from workbench.judges.vertex import vertex_access
+from workbench.judges.clients import vertex_access
 from workbench.judges.vertex_child import Evaluation
 
 

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from tests.criteria.judged.scripts import Bench, request, rubric, samples, turn, verdicts
-from workbench.criteria.first_cause import criterion_cause
-from workbench.criteria.registry import score_with_bench
+from workbench.criteria.registry import criterion_cause, score_with_bench
 from workbench.store.reasons import Cause
 
 SCENARIO = {"starting_prompt": "I need a flight.", "conversation_plan": "Book one.", "user_persona": None}

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.criteria.judged.passages import Origin, Passage, passages
+from workbench.criteria.judged.claim_questions import Origin, Passage, passages
 from workbench.criteria.rouge_words import rouge_words
 
 TEXT = "It is late. You get 12.50 EUR back, by the way.\n\n1. Call us!\n"

@@ -10,9 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.criteria.judged.claim_questions import read_claims, read_sentences
-from workbench.criteria.judged.reply_text import MAX_LENGTH, UnreadableError, json_values, line_objects
 from workbench.criteria.judged.rubric_question import Rubric, read_votes
-from workbench.criteria.judged.voting import Verdict, read_verdict
+from workbench.criteria.judged.voting import (
+    MAX_LENGTH,
+    UnreadableError,
+    Verdict,
+    json_values,
+    line_objects,
+    read_verdict,
+)
 
 RUBRICS = (Rubric("r1", "It is short.", "config"), Rubric("r2", "It names the price.", "config"))
 JSON = st.recursive(

@@ -13,7 +13,7 @@ import pytest
 from tests.criteria.judged.scripts import Bench, call, event, request, result, said, turn, verdicts
 from tests.services.scripted_vertex import ScriptedVertex, rated
 from workbench.criteria.base import NotScorableError
-from workbench.criteria.judged.service_scores import conversation_sent
+from workbench.criteria.judged.agents_cli import conversation_sent
 from workbench.criteria.registry import descriptions, score_with_bench
 
 NAMES = [name for name in descriptions() if name.startswith("multi_turn_")]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from workbench.judges import retiring
+from workbench.judges import kinds as retiring
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from workbench.agents.declared_tools import ArgumentType, DeclaredTool, DeclaredTools
-from workbench.editing.check.case_rules import case_problems, history_problem
+from workbench.editing.check.criteria_rules import case_problems, history_problem
 from workbench.files.criteria import CriteriaConfig, Criterion
 from workbench.files.evalset import EvalCase, open_evalset
 

@@ -10,7 +10,7 @@ import pytest
 
 from workbench.agents.declared_tools import DeclaredTools
 from workbench.agents.workspace import open_workspace
-from workbench.editing.check.problem import Problem
+from workbench.editing.check.agent_rules import Problem
 from workbench.editing.check.project import check_project, recording_problems
 from workbench.run.recordings.recording import digest
 

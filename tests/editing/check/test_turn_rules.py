@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from workbench.editing.check.case_rules import turn_problems
-from workbench.editing.check.criteria_rules import rubric_problems
+from workbench.editing.check.criteria_rules import rubric_problems, turn_problems
 from workbench.files.evalset import EvalCase
 from workbench.files.faults import Location
 

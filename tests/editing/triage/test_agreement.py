@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from workbench.editing.triage.agreement import agreements, left_out
-from workbench.editing.triage.entry import CHOICES, About, Entry, Judged, offered, says
+from workbench.editing.triage.entry import CHOICES, About, Entry, Judged, agreements, left_out, offered, says
 
 
 def test_each_choice_has_a_meaning_for_the_judge() -> None:

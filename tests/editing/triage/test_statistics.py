@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.editing.triage.agreement import agreement
+from workbench.editing.triage.entry import agreement
 
 
 def test_kappa_is_correct_for_a_known_table() -> None:

@@ -15,7 +15,7 @@ from tests.cli.stores import case_events, feed, ref, started
 from workbench.criteria import registry
 from workbench.criteria.base import Scored, ScoreRequest
 from workbench.criteria.description import CriterionDescription
-from workbench.criteria.first_cause import case_cause, criterion_cause
+from workbench.criteria.registry import case_cause, criterion_cause
 from workbench.events.events import (
     CaseError,
     CaseFinished,
@@ -299,7 +299,7 @@ def test_criterion_of_another_package_names_its_causes(
         score="",
         cause="brevity_example:shortcoming",
     )
-    monkeypatch.setattr("workbench.criteria.first_cause.descriptions", lambda: {"brevity": named})
+    monkeypatch.setattr("workbench.criteria.registry.descriptions", lambda: {"brevity": named})
     found = criterion_cause(MetricResult("brevity", "failed", 0.0, 1.0, returned))
     assert found is not None
     assert (found.layer, found.text) == ("other", text)

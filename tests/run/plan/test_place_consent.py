@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from workbench.files.home import settings_folder
+from workbench.files.folders import settings_folder
 from workbench.results.machines import sending_lines
 from workbench.run.dask.files import Sending, UnconfirmedError, confirm, is_confirmed
 

@@ -15,7 +15,7 @@ import pytest
 
 from benchmarks import no_shared_memory
 from tests.stored import sql
-from workbench.files.state_folder import state_dir
+from workbench.files.folders import state_dir
 from workbench.store.database import opening
 from workbench.store.database.database import Connection, Database, close_databases, database
 from workbench.store.database.opening import DamagedError, is_on_network, open_to_read, open_to_write

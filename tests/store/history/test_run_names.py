@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.store.history.test_stored_runs import keep_run
+from workbench.files.folders import STATE_FOLDER, make_state_dir
 from workbench.files.run_options import UsageFaultError
-from workbench.files.state_folder import STATE_FOLDER, make_state_dir
 from workbench.store.database.database import state_of
 from workbench.store.history.run_names import find_run
 

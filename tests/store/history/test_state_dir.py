@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.files.state_folder import STATE_FOLDER, make_state_dir
+from workbench.files.folders import STATE_FOLDER, make_state_dir
 from workbench.store.history.run_names import nested_states, not_shown
 
 

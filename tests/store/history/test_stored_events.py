@@ -23,7 +23,7 @@ from workbench.events.events import (
     TurnFinished,
     TurnStarted,
 )
-from workbench.files.state_folder import state_dir
+from workbench.files.folders import state_dir
 from workbench.store.database.database import database, run_path
 from workbench.store.history.reading import load_summary
 from workbench.store.history.run_list import list_runs

@@ -10,8 +10,7 @@ import pytest
 from tests.hostile import HOSTILE, leaks
 from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen, case_json
 from workbench.agents.workspace import Workspace
-from workbench.editing.edit import Edit, change_of
-from workbench.editing.saving import UndoJournal
+from workbench.editing.saving import Edit, UndoJournal, change_of
 from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.editing.conflicts import ConflictScreen
 from workbench.ui.editing.editor import EditorScreen

@@ -7,7 +7,7 @@ import pytest
 from textual.pilot import Pilot
 
 from tests.ui.conftest import SHOP, MakeWorkspace, OpenScreen, Screen
-from workbench.files.state_folder import make_state_dir
+from workbench.files.folders import make_state_dir
 from workbench.store.database.database import database
 from workbench.store.database.values import set_value
 from workbench.ui.main.restoring import ViewState, read_view_state, save_view_state

@@ -18,7 +18,7 @@ from tests.stored import stored_runs
 from tests.ui.conftest import MakeWorkspace, Screen, case_json
 from workbench.agents.workspace import Workspace
 from workbench.files import settings as config
-from workbench.files.state_folder import make_state_dir
+from workbench.files.folders import make_state_dir
 from workbench.run.plan.selection import select_cases
 from workbench.store.database import opening
 from workbench.ui.main.workbench_app import WorkbenchApp

@@ -4,8 +4,7 @@ import pytest
 
 from tests.hostile import HOSTILE
 from tests.ui.judged import CLAIMS, judged_case
-from workbench.editing.triage.agreement import agreements
-from workbench.editing.triage.entry import About, Entry, Judged
+from workbench.editing.triage.entry import About, Entry, Judged, agreements
 from workbench.results.cells import cell_len
 from workbench.results.document import Subject
 from workbench.results.lines import Line, View

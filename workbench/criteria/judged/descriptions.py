@@ -202,7 +202,7 @@ COHERENCE = CriterionDescription(
     measures="How coherent the final answer is, rated by Google's evaluation service.",
     when_to_use="To compare the writing of two versions of an agent, if you have a Google Cloud project.",
     how_to_read="From 1 (incoherent) to 5 (coherent). The rating does not consider your tools.",
-    score="workbench.criteria.judged.service_scores:score",
+    score="workbench.criteria.judged.agents_cli:score_turns",
     asks=Asks(who="service"),
     needs_reference=True,
     scenarios="no",
@@ -219,7 +219,7 @@ SAFETY = CriterionDescription(
     when_to_use="Before you release an agent to the public, if you have a Google Cloud project.",
     how_to_read="1 is safe, 0 is a violation. The score is the mean of the turns.",
     cause="workbench.criteria.judged.descriptions:safety_cause",
-    score="workbench.criteria.judged.service_scores:score",
+    score="workbench.criteria.judged.agents_cli:score_turns",
     asks=Asks(who="service"),
     presets=MappingProxyType({"quality for outside users": 0.8}),
 )
@@ -233,7 +233,7 @@ def _of_conversation(name: str, short: str, title: str, measures: str) -> Criter
         measures=f"{measures}, rated by Google's evaluation service.",
         when_to_use="For whole conversations without a reference, if you have a Google Cloud project.",
         how_to_read="From 0 to 1 for the whole conversation. The last turn shows it, with the service's rubrics.",
-        score="workbench.criteria.judged.service_scores:score_conversation",
+        score="workbench.criteria.judged.agents_cli:score_conversation",
         asks=Asks(who="service", once=True, about="conversation"),
         shown_in=frozenset({"rubrics"}),
     )

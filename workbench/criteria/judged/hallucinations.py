@@ -27,14 +27,15 @@ from workbench.criteria.description import read_options
 from workbench.criteria.judged.claim_questions import (
     UNLABELLED,
     Claim,
+    Passage,
     claims_question,
+    passages,
     read_claims,
     read_sentences,
     sentences_question,
 )
 from workbench.criteria.judged.descriptions import HallucinationOptions
 from workbench.criteria.judged.evidence import agents, answer_text, data_text, speaker, user_text
-from workbench.criteria.judged.passages import Passage, passages
 from workbench.criteria.judged.voting import (
     MAX_TEXT,
     ask_once,

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from workbench.criteria.base import NotScorableError, ScoreRequest
 from workbench.criteria.judged.evidence import as_json, blocks
-from workbench.criteria.judged.reply_text import (
+from workbench.criteria.judged.voting import (
     UnreadableError,
     as_text,
     first_present,

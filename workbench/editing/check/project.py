@@ -11,18 +11,20 @@ from workbench.agents.discovery import AgentFolder
 from workbench.agents.environment import adk_version, agent_environment, choose_interpreter
 from workbench.agents.workspace import EvalsetEntry, Workspace, duplicate_set_ids
 from workbench.criteria.registry import check_criteria
-from workbench.editing.check.agent_rules import agent_problems, source_problems, unreadable_definitions
-from workbench.editing.check.case_rules import SimulatedCases, case_problems, history_problem, splits_a_path
+from workbench.editing.check.agent_rules import Problem, Rule, agent_problems, source_problems, unreadable_definitions
 from workbench.editing.check.criteria_rules import (
     CaseCounts,
+    SimulatedCases,
+    case_problems,
     count_case,
     criteria_problems,
     function_problems,
+    history_problem,
     judge_problems,
     retiring_models,
+    splits_a_path,
     use_problems,
 )
-from workbench.editing.check.problem import Problem, Rule
 from workbench.files.breaches import find
 from workbench.files.criteria import CriteriaConfig
 from workbench.files.evalset import BrokenCaseError

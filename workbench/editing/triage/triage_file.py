@@ -13,8 +13,15 @@ from typing import Any
 from workbench.editing.saving import ChangedOnDiskError, Saver
 from workbench.editing.triage.entry import Entry, entry_json, entry_of
 from workbench.files.file_access import read_regular
-from workbench.files.json_text.json_edit import EditError, apply_splices, rearrange, revised
-from workbench.files.json_text.json_layout import indent_of, layout_of, line_indent
+from workbench.files.json_text.json_edit import (
+    EditError,
+    apply_splices,
+    indent_of,
+    layout_of,
+    line_indent,
+    rearrange,
+    revised,
+)
 from workbench.files.json_text.scanner import scan
 from workbench.files.walk import TRIAGE_SUFFIX
 

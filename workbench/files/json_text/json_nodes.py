@@ -26,7 +26,7 @@ class Token(NamedTuple):
 Complain = Callable[..., None]
 """A function called as complain(offset, message, hint="", severity="error", certain=False, last=False).
 
-See `open_frames.Reading.complain`.
+See `scanner.Reading.complain`.
 """
 
 

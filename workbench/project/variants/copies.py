@@ -28,9 +28,9 @@ from workbench.files.file_access import (
     size_words,
     unreadable_text,
 )
+from workbench.files.folders import STATE_FOLDER
 from workbench.files.git import object_reader, run_git
 from workbench.files.run_options import UsageFaultError
-from workbench.files.state_folder import STATE_FOLDER
 from workbench.files.walk import ENVIRONMENT_MARKS, Folder, Walk
 
 _SECONDS = 60

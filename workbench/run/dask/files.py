@@ -19,8 +19,8 @@ from typing import Final, Literal
 
 from workbench.agents.environment import python_version
 from workbench.files.file_access import open_regular, read_regular, replace_content, size_words
+from workbench.files.folders import settings_folder
 from workbench.files.git import run_git
-from workbench.files.home import settings_folder
 from workbench.files.run_options import UsageFaultError
 from workbench.files.walk import up_to
 from workbench.freshness.agent_inputs import packages_bundle

@@ -23,7 +23,7 @@ from workbench.files.metrics_config import own_entry
 from workbench.files.run_options import RunOptions
 from workbench.judges.base import DEFAULT_MODEL, JudgeEnvironment, NotAvailableError
 from workbench.judges.google_access import gemini_access
-from workbench.judges.retiring import NAMES, retires, successor_hint
+from workbench.judges.kinds import NAMES, retires, successor_hint
 from workbench.judges.scenario import read_simulator
 from workbench.run.plan.blocking import defaults_apply, lacks_rubrics
 from workbench.run.plan.plan import AgentSetting, Plan, PlanEntry

@@ -24,15 +24,13 @@ from workbench.judges.base import (
     JudgeIdentity,
     JudgeOptions,
     NotAvailableError,
+    read_judge_options,
 )
+from workbench.judges.clients import SERVICE_NAME as SERVICE
+from workbench.judges.clients import vertex_access
 from workbench.judges.google_access import shown_address
-from workbench.judges.kinds import identify_judge
-from workbench.judges.model_options import read_judge_options
-from workbench.judges.own_kinds import FUNCTION
-from workbench.judges.retiring import retires, successor_hint
+from workbench.judges.kinds import FUNCTION, identify_judge, retires, successor_hint
 from workbench.judges.scenario import SimulatorConfig, read_simulator
-from workbench.judges.vertex import SERVICE_NAME as SERVICE
-from workbench.judges.vertex import vertex_access
 from workbench.run.plan.blocking import Obstacle, lacks_rubrics, obstacle, who_plays
 from workbench.text.counting import counted
 

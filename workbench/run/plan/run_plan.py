@@ -15,9 +15,9 @@ from workbench.files.criteria import default_config, stored_config
 from workbench.files.evalset import open_evalset
 from workbench.files.faults import Fault
 from workbench.files.file_access import real_path
+from workbench.files.folders import STATE_FOLDER, why_untrusted
 from workbench.files.run_options import RunOptions, UsageFaultError
 from workbench.files.settings import with_place, with_project_setting
-from workbench.files.state_folder import STATE_FOLDER, why_untrusted
 from workbench.files.walk import relative_to
 from workbench.run.fault_outcome import fault_question, faults_of
 from workbench.run.forking import Fork

@@ -268,7 +268,7 @@ class Scorer:
         since: float | None = None,
         on_notice: Callable[[str], None] = lambda text: None,
     ) -> None:
-        """Set the limits for judges (`workbench.judges.run_state.RunLimits`) and reset the count of calls.
+        """Set the limits for judges (`workbench.judges.cache.RunLimits`) and reset the count of calls.
 
         `timeout` is the time limit of a case in seconds. A calculation that takes longer is given up a little later.
         `on_notice` gets messages about the whole run, for example that answers cannot be stored.

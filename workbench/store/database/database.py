@@ -23,7 +23,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
-from workbench.files.state_folder import untrusted_root
+from workbench.files.folders import untrusted_root
 from workbench.store.database.opening import (
     FILE_NAME,
     SQLITE_ERRORS,

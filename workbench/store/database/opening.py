@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 from urllib.parse import quote
 
-from workbench.files.state_folder import make_state_dir, open_stored
+from workbench.files.folders import make_state_dir, open_stored
 
 APPLICATION_ID = 0x61775242
 """Marks a file as ours, in its header (`awRB`)."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from workbench.events.event_json import Line
 from workbench.events.events import CaseRef, Noticed, RepeatsDropped, RunFinished, RunResumed, RunStarted
-from workbench.files.state_folder import is_forgotten, make_state_dir, untrusted_root, untrusted_text
+from workbench.files.folders import is_forgotten, make_state_dir, untrusted_root, untrusted_text
 from workbench.store.database.database import Connection, database, run_path, state_of
 from workbench.store.database.runs import (
     EventRow,

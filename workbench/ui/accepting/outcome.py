@@ -175,7 +175,7 @@ def _of_words(
 
 
 def _turns(case: Mapping[str, Any]) -> tuple[dict[str, Any], ...] | None:
-    from workbench.files.validation import validate_case
+    from workbench.files.current_cases import validate_case
 
     turns_only = {"eval_id": "", "conversation": case.get("conversation")}
     value, _ = validate_case(json.dumps(turns_only).encode("ascii"))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from workbench.files.file_access import read_regular
-from workbench.files.home import expanded
+from workbench.files.folders import expanded
 from workbench.store.details import read_details
 from workbench.text.json_values import case_id
 from workbench.text.safe_text import one_line
@@ -111,7 +111,7 @@ class Keep(Controller):
 
     async def _keep_session(self) -> None:
         from workbench.editing.adk_session import NoSessionError
-        from workbench.editing.saved_conversations import agent_of_test, read_conversation
+        from workbench.editing.migration import agent_of_test, read_conversation
 
         workspace = self.session.workspace
         assert workspace is not None
@@ -142,7 +142,7 @@ class Keep(Controller):
         The list has the files `*.session.json` in these folders, where `adk run --save_session` writes them, and what
         is in their folders `tests`. The user can also type another path, relative to `base`.
         """
-        from workbench.editing.saved_conversations import SPEC
+        from workbench.editing.migration import SPEC
         from workbench.ui.dialogs.pick import PickScreen
 
         def fault(name: str) -> str:
@@ -325,7 +325,7 @@ def _write(saver: "Saver", case: dict[str, Any], recording: "Recording | None", 
 
 def _sessions(folders: Iterable[Path]) -> list[Path]:
     """Return the files and folders of saved conversations, the newest first."""
-    from workbench.editing.saved_conversations import TESTS, conversations_in
+    from workbench.editing.migration import TESTS, conversations_in
 
     found: list[tuple[float, Path]] = []
     for folder in dict.fromkeys(folders):

@@ -7,21 +7,25 @@ from typing import Any, NamedTuple
 from workbench.criteria.registry import descriptions
 from workbench.editing.case_edit import moved
 from workbench.editing.criteria_change import (
+    PRESETS,
     ConfigDraft,
     Content,
+    Preset,
     ValueRefusedError,
     changed_names,
+    guide,
     has_rubrics,
     is_default,
     next_choice,
+    proposed,
     stepped,
     with_criterion,
+    with_preset,
     with_rubric,
     with_value,
     without,
 )
 from workbench.editing.criteria_form import FormRow, field_of
-from workbench.editing.criteria_presets import PRESETS, Preset, guide, proposed, with_preset
 from workbench.files.faults import Location
 from workbench.text.safe_text import one_line
 from workbench.ui.dialogs.items import Item

@@ -12,9 +12,8 @@ from textual.content import Content as Text
 from textual.widgets import Static
 
 from workbench.criteria.registry import descriptions
-from workbench.editing.criteria_change import ConfigDraft, Content, faults_of_draft
+from workbench.editing.criteria_change import ConfigDraft, Content, cost, faults_of_draft, needs
 from workbench.editing.criteria_form import FormRow
-from workbench.editing.criteria_presets import cost, needs
 from workbench.editing.what_if import Flip, Outlook, WhatIf, is_free
 from workbench.files.criteria import parse_config
 from workbench.files.faults import Fault, Location, json_path

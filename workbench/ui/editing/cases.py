@@ -17,7 +17,7 @@ from workbench.ui.tree.outline import Row
 if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry
     from workbench.editing.evalset_file import EvalsetFile
-    from workbench.editing.migrate import Migration
+    from workbench.editing.migration import Migration
     from workbench.editing.saving import Contents
     from workbench.ui.screen.view import View
 
@@ -327,7 +327,7 @@ def _session_of(entry: "EvalsetEntry", number: int) -> tuple[str, str]:
 
 
 def _migration(entry: "EvalsetEntry", session: Path | None) -> "Migration":
-    from workbench.editing.migrate import migrate
+    from workbench.editing.migration import migrate
     from workbench.files.evalset import read_initial_session
     from workbench.files.opening import name_of
 

@@ -13,8 +13,8 @@ from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from workbench.editing.merge import FRAME, Difference, Side, differences, merged
 from workbench.editing.saving import ChangedOnDiskError, Contents, Saver
+from workbench.editing.whole_cases import FRAME, Difference, Side, differences, merged
 from workbench.files.json_text.json_edit import EditError
 from workbench.results.cells import fit
 from workbench.text.safe_text import one_line, plain

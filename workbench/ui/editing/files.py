@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.files.state_folder import untrusted_root
+from workbench.files.folders import untrusted_root
 from workbench.text.counting import few
 from workbench.text.safe_text import one_line
 from workbench.ui.dialogs.items import Item
@@ -17,9 +17,8 @@ from workbench.ui.screen.folder import Folder
 
 if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry
-    from workbench.editing.edit import Edit
     from workbench.editing.evalset_file import EvalsetFile
-    from workbench.editing.saving import Contents, Saver
+    from workbench.editing.saving import Contents, Edit, Saver
     from workbench.editing.whole_cases import CaseSelection, OpenedFiles
     from workbench.events.events import CaseRef
     from workbench.ui.editing.drafts import Draft

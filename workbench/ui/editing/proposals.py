@@ -17,7 +17,7 @@ from textual.widgets import Static
 
 from workbench.criteria.json_difference import ABSENT, shown
 from workbench.editing.accept_turn import Hunk
-from workbench.editing.edit import change_of
+from workbench.editing.saving import change_of
 from workbench.editing.whole_cases import Choice, Part, Proposal
 from workbench.results.cells import cut_sibling
 from workbench.results.document import Document

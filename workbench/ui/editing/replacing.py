@@ -14,7 +14,7 @@ from workbench.ui.editing.files import Files
 from workbench.ui.screen.controller import Controller
 
 if TYPE_CHECKING:
-    from workbench.editing.replacing import Replacement, Where
+    from workbench.editing.case_edit import Replacement, Where
     from workbench.editing.whole_cases import CaseSelection
     from workbench.ui.screen.view import View
 
@@ -55,7 +55,7 @@ class Replace(Controller):
             self.view.say("no cases here")
 
     async def _replace(self, pairs: Sequence[Pair]) -> None:
-        from workbench.editing.replacing import PARTS, replaced, replacements
+        from workbench.editing.case_edit import PARTS, replaced, replacements
         from workbench.editing.whole_cases import Proposal, written
         from workbench.ui.editing.proposals import SeveralScreen
 
@@ -91,7 +91,7 @@ class Replace(Controller):
 
     def _find(self, pairs: Sequence[Pair], old: str) -> tuple[list[_Found], str]:
         """Return the cases that have the text, and a note about files that cannot be edited. Runs in a thread."""
-        from workbench.editing.replacing import PARTS, replacements
+        from workbench.editing.case_edit import PARTS, replacements
 
         found: list[_Found] = []
         left_out: Counter[str] = Counter()

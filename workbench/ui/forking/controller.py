@@ -15,7 +15,7 @@ from workbench.ui.screen.controller import Controller
 
 if TYPE_CHECKING:
     from workbench.agents.discovery import AgentFolder
-    from workbench.editing.prompt_edit import Prompt
+    from workbench.editing.responsible import Prompt
     from workbench.events.events import CaseRef
     from workbench.run.forking import Choice, Original, Point
     from workbench.run.forking import Fork as ForkOfConversation
@@ -195,7 +195,7 @@ class Fork(Controller):
 
     async def _save(self, prompt: "Prompt", wanted: "Wanted", tries: "Tries") -> None:
         """Write the changed instruction into its file, as an edit that can be undone."""
-        from workbench.editing.prompt_edit import NoPromptError, replaced
+        from workbench.editing.responsible import NoPromptError, replaced
         from workbench.editing.saving import ChangedOnDiskError
         from workbench.ui.editing.conflicts import save_error_message
 
@@ -223,7 +223,7 @@ class Fork(Controller):
 
 def _offers(choices: "Sequence[Choice]", agent: "AgentFolder") -> "tuple[list[Offer], dict[str, Prompt]]":
     """Return what the dialog offers, and the prompts that were found, by agent. Reads files."""
-    from workbench.editing.prompt_edit import NoPromptError, find_prompt
+    from workbench.editing.responsible import NoPromptError, find_prompt
     from workbench.ui.forking.dialog import Offer
 
     offers: list[Offer] = []

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.files.home import expanded, shortened
+from workbench.files.folders import expanded, shortened
 from workbench.results.cells import fit
 from workbench.text.safe_text import one_line, plain
 from workbench.ui.actions import (

@@ -20,7 +20,7 @@ from workbench.ui.tree.outline import Row
 from workbench.ui.triage.controller import Triage, case_names, utc_now
 
 if TYPE_CHECKING:
-    from workbench.editing.edit import Edit as FileEdit
+    from workbench.editing.saving import Edit as FileEdit
     from workbench.editing.triage.entry import Entry
     from workbench.events.events import CaseName
     from workbench.results.document import Subject

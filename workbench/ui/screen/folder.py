@@ -81,7 +81,7 @@ class Folder(Controller):
         workspace = self.session.workspace
         if workspace is None or self.session.given_state_dir is not None:
             return
-        from workbench.files.state_folder import can_be_trusted, trust, untrusted_text
+        from workbench.files.folders import can_be_trusted, trust, untrusted_text
 
         root = workspace.root
         message, hint = await asyncio.to_thread(untrusted_text, root)
@@ -121,7 +121,7 @@ class Folder(Controller):
             self.view.work(self._try_samples(target), "edit")
 
     async def _try_samples(self, folder: "Path") -> None:
-        from workbench.files.home import copy_samples
+        from workbench.files.folders import copy_samples
 
         self.view.say("copying the sample agents")
         try:

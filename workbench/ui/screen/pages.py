@@ -9,7 +9,7 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from workbench.files.home import shortened
+from workbench.files.folders import shortened
 from workbench.text.counting import counted, few, threshold
 from workbench.text.safe_text import one_line
 from workbench.ui.actions import BY_ID, key_label

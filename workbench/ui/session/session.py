@@ -235,7 +235,7 @@ class Session:
             OSError, ValueError: the path does not exist.
         """
         from workbench.agents.workspace import open_workspace
-        from workbench.files.state_folder import state_dir
+        from workbench.files.folders import state_dir
         from workbench.store.owners import read_owners
 
         owners = None if self.given_state_dir is None else read_owners(state_dir(self.path, self.given_state_dir))
@@ -280,7 +280,7 @@ class Session:
     def state_dir(self) -> Path:
         """The folder for runs and saved choices."""
         assert self.workspace is not None
-        from workbench.files.state_folder import state_dir
+        from workbench.files.folders import state_dir
 
         return state_dir(self.workspace.root, self.given_state_dir)
 

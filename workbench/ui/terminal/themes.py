@@ -26,7 +26,7 @@ from textual.filter import LineFilter
 from textual.theme import Theme
 
 from workbench.files.file_access import read_regular_text
-from workbench.files.home import shipped
+from workbench.files.folders import shipped
 from workbench.files.settings import LARGEST_SETTINGS
 from workbench.text.ascii_signs import in_cells
 from workbench.text.safe_text import one_line

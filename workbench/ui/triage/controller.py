@@ -18,7 +18,7 @@ from workbench.ui.tree.outline import Row
 
 if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry
-    from workbench.editing.edit import Edit
+    from workbench.editing.saving import Edit
     from workbench.editing.triage.entry import Entry
     from workbench.editing.triage.triage_file import Change
     from workbench.editing.triage.triage_file import Triage as TriageFile
@@ -235,7 +235,7 @@ class Triage(Controller):
 
     def agreement(self) -> None:
         """Open a page that shows how often judges agree with the user's triage."""
-        from workbench.editing.triage.agreement import agreements, left_out
+        from workbench.editing.triage.entry import agreements, left_out
         from workbench.results.triage import agreement_lines
         from workbench.ui.dialogs.screens import PageScreen
 

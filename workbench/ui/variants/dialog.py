@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Label, Static
 
-from workbench.files.home import expanded
+from workbench.files.folders import expanded
 from workbench.project.variants.variant import Wanted
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line

@@ -1,6 +1,9 @@
-"""Conversations that ADK saved in files: sessions, sessions of `adk test`, and test cases of its conformance tests.
+"""Migration of ADK's two old formats, and of conversations that ADK saved, to evalsets.
 
-They become evalsets with frozen cases. The files of ADK stay, because `adk test` and `adk conformance` still read them.
+The old formats are converted as in ADK (`workbench.files.old_formats`). Saved conversations are sessions, sessions of
+`adk test`, and test cases of its conformance tests. They become evalsets with frozen cases. The files of ADK stay,
+because `adk test` and `adk conformance` still read them.
+
 The same files get the same IDs of turns each time, so that a dry run shows what will be written. Times are left out.
 """
 
@@ -11,18 +14,121 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from workbench.agents.discovery import agent_at
+from workbench.agents.discovery import absolute, agent_at, discover
 from workbench.editing.adk_session import NOT_IN_SESSIONS, NoSessionError, case_from_session, is_gated, responses_of
 from workbench.editing.capture import Captured, Choice, case_of, recording_of
 from workbench.editing.case_edit import free_name
 from workbench.editing.saving import Contents
 from workbench.editing.whole_cases import kept_contents
-from workbench.files import yaml_data
-from workbench.files.file_access import read_regular
+from workbench.files.evalset import BrokenFileError, EvalsetDocument, open_evalset
+from workbench.files.faults import Fault
+from workbench.files.file_access import read_regular, real_path
+from workbench.files.json_text.text_file import LARGEST_YAML, YamlError, yaml_data
+from workbench.files.opening import name_of
 from workbench.run.recordings.recording import Effects, ModelCall, Recording, ToolCall
 from workbench.text.counting import few
 from workbench.text.json_values import mapping, objects, string
 from workbench.worker.forms import encoded
+
+_MIGRATED_TURNS = uuid.UUID("0b6f3c1e-4f0e-5d6a-9a35-6b1d7a2f8c47")
+"""Namespace of the turn IDs."""
+_CURRENT = {
+    "current": "it already has the current schema",
+    "dataset": "it is a dataset of agents-cli, which opens, runs and is edited as it is",
+}
+
+
+class AlreadyCurrentError(ValueError):
+    """The file already has the current schema, or is a dataset of google-agents-cli."""
+
+
+@dataclass(frozen=True)
+class Migration:
+    """A converted file.
+
+    `text` is the new content. `left_behind` names parts without a place in the current schema. `cases` and `turns`
+    count the converted ones.
+    """
+
+    text: str
+    left_behind: tuple[Fault, ...]
+    cases: int
+    turns: int
+
+
+def migrate(old: Path, *, name: str, initial_session: dict[str, Any] | None = None) -> Migration:
+    """Convert `old` to the current schema, as an evalset with the ID `name`. Writes nothing.
+
+    Raises:
+        AlreadyCurrentError: there is nothing to convert.
+        BrokenFileError: the file cannot be read, or ADK would reject it. It lists every fault.
+    """
+    document = open_evalset(old, initial_session=initial_session)
+    faults = document.check()
+    if document.broken:
+        raise BrokenFileError(tuple(fault for fault in faults if fault.severity == "error"))
+    if document.format in ("current", "dataset"):
+        raise AlreadyCurrentError(_CURRENT[document.format])
+    cases = [_case(document, number) for number in range(len(document.cases))]
+    content = {"eval_set_id": name, "name": name, "eval_cases": cases}
+    left = tuple(fault for fault in faults if fault.severity == "warning" and fault.json_path)
+    turns = sum(len(case["conversation"]) for case in cases)
+    return Migration(json.dumps(content, indent=2, ensure_ascii=False) + "\n", left, len(cases), turns)
+
+
+@dataclass(frozen=True)
+class MigratedFile:
+    """A file and its conversion, or None with the reason in `why_not`."""
+
+    file: Path
+    migration: Migration | None
+    why_not: str = ""
+
+
+def migrate_each(paths: Iterable[Path], initial_session: dict[str, Any] | None) -> Iterator[MigratedFile]:
+    """Migrate old files one by one: those in `paths`, and all below folders in `paths`. Writes nothing.
+
+    Files of the current schema found in a folder are skipped. `initial_session` is used for lists of turns.
+    """
+    named = list(paths)
+    files = [file for path in named for file in (_evalsets_below(path) if path.is_dir() else [path])]
+    # A link and its target are converted once, at the target.
+    one_each = {real_path(file): file for file in sorted(files, key=Path.is_symlink, reverse=True)}
+    for file in sorted(one_each.values(), key=files.index):
+        try:
+            session = initial_session if open_evalset(file).format == "old_test" else None
+            yield MigratedFile(file, migrate(file, name=name_of(file), initial_session=session))
+        except AlreadyCurrentError as error:
+            if file in named:
+                yield MigratedFile(file, None, str(error))
+        except BrokenFileError as error:
+            yield MigratedFile(file, None, str(error))
+
+
+def _evalsets_below(folder: Path) -> list[Path]:
+    """Return the evalsets below a folder, including those with other names, as paths that begin with `folder`."""
+    base = absolute(folder)
+    found = discover(base)
+    files = {*found.evalsets, *(item.path for item in found.ignored if item.evalset)}
+    return sorted(folder / file.relative_to(base) for file in files)
+
+
+def _case(document: EvalsetDocument, number: int) -> dict[str, Any]:
+    read = document.case(number)
+    turns = [
+        {
+            "invocation_id": str(
+                uuid.uuid5(_MIGRATED_TURNS, json.dumps([document.eval_set_id, read.eval_id, position]))
+            ),
+            **turn,
+        }
+        for position, turn in enumerate(read.turns or ())
+    ]
+    case: dict[str, Any] = {"eval_id": read.eval_id, "conversation": turns}
+    if read.session_input is not None:
+        case["session_input"] = read.session_input
+    return case
+
 
 Json = dict[str, Any]
 
@@ -214,8 +320,8 @@ def _conformance(folder: Path) -> SavedConversation:
 
 def _yaml(file: Path) -> Any:
     try:
-        return yaml_data.yaml_data(read_regular(file, yaml_data.LARGEST).decode("utf-8-sig"))
-    except yaml_data.YamlError as error:
+        return yaml_data(read_regular(file, LARGEST_YAML).decode("utf-8-sig"))
+    except YamlError as error:
         raise NoSessionError(f"{file.name}: {error}") from None
     except UnicodeDecodeError:
         raise NoSessionError(f"{file.name}: this is not UTF-8") from None
