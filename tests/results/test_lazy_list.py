@@ -82,7 +82,7 @@ def test_item_includes_the_lines_it_heads() -> None:
 def test_lazy_list_behaves_like_a_list() -> None:
     made = LazyList([1, 2])
     made.extend([3])
-    made.append(4)
+    made.extend([4])
     assert (list(made), made[-1], made[1:], len(made), list(reversed(made))) == (
         [1, 2, 3, 4],
         4,
@@ -92,7 +92,7 @@ def test_lazy_list_behaves_like_a_list() -> None:
     )
     assert not LazyList()
     made.promise(3, lambda place: place * 100)
-    made.append(5)
+    made.extend([5])
     made.promise(2, lambda place: place * 1000)
     assert (made[-1], made[-3], made[4], made[-4:-2]) == (1000, 5, 0, [200, 5])
     assert list(made) == [1, 2, 3, 4, 0, 100, 200, 5, 0, 1000]

@@ -18,7 +18,6 @@ from workbench.results.case_table import (
     TIME,
     TOKENS,
     Cell,
-    Column,
     Rank,
     criterion_cell,
     criterion_columns,
@@ -252,19 +251,16 @@ def case_table(records: Sequence[Execution], anchors: Mapping[int, str]) -> Iter
         name = f'<a href="#{anchors[id(record)]}">{html_line(case_label(record))}</a>'
         yield f'<tr><td data-order="1 {face.rank}"><b class="{style}">{face.glyph}</b> {name}'
         for column in columns:
-            yield _cell(_cell_of(record, column))
+            match column.kind:
+                case "tokens":
+                    yield _cell(tokens_cell(record))
+                case "time":
+                    yield _cell(seconds_cell(record))
+                case _:
+                    # A case without any score ended before its criteria were judged.
+                    yield _cell(criterion_cell(record, column.name, configured=not record.scores))
         yield "</tr>\n"
     yield f"</tbody></table></div>\n<script>{SCRIPT}</script>\n"
-
-
-def _cell_of(record: Execution, column: Column) -> Cell:
-    match column.kind:
-        case "tokens":
-            return tokens_cell(record)
-        case "time":
-            return seconds_cell(record)
-    # A case without any score ended before its criteria were judged.
-    return criterion_cell(record, column.name, configured=not record.scores)
 
 
 def _cell(cell: Cell) -> str:

@@ -246,7 +246,10 @@ def _case(record: CaseRecord, context: RunContext, anchor: str, *, is_open: bool
     for line in case_lines(record, _WIDTH):
         yield _line(line) + "\n"
     yield "</pre>"
-    yield from _trace(record)
+    if trace := list(trace_lines(record, _WIDTH)):
+        yield "<details><summary>Trace: durations of each step</summary><pre>"
+        yield from (_line(line) + "\n" for line in trace)
+        yield "</pre></details>"
     yield "</details>\n"
 
 
@@ -276,15 +279,6 @@ def _passes(record: CaseRecord) -> Iterator[str]:
         if result.status == "passed" and result.score is not None:
             suffix = "".join(f" ({word})" for word in marks(record, result))
             yield f"{result.name} {score_text(result)}{suffix}"
-
-
-def _trace(record: CaseRecord) -> Iterator[str]:
-    """Yield the folded trace, if one was recorded."""
-    lines = list(trace_lines(record, _WIDTH))
-    if lines:
-        yield "<details><summary>Trace: durations of each step</summary><pre>"
-        yield from (_line(line) + "\n" for line in lines)
-        yield "</pre></details>"
 
 
 def _line(line: Line) -> str:

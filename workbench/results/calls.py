@@ -52,8 +52,18 @@ def aligned_rows(
 ) -> list[dict[str, Any]]:
     """Return the rows of `metrics.call_rows`: those of the trajectory criterion's result, else of a new alignment."""
     details = scored.details if scored else {}
-    rows = _known_rows(details.get("rows"))
-    return call_rows(expected, actual, used_rules(details)) if rows is None else rows
+    rows = details.get("rows")
+    if isinstance(rows, list) and all(map(_is_row, rows)):
+        return rows
+    return call_rows(expected, actual, used_rules(details))
+
+
+def _is_row(row: Any) -> bool:
+    """Return whether a row of the criterion's details has the documented form."""
+    if not isinstance(row, dict) or row.get("mark") not in GLYPHS:
+        return False
+    sides = [row.get("expected"), row.get("actual")]
+    return all(side is None or isinstance(side, dict) for side in sides) and any(sides)
 
 
 def call_text(name: object, args: Any, limit: int = 1_000_000) -> str:
@@ -172,19 +182,6 @@ def _key(key: str) -> str:
 
 def _argument_marked(key: str, marked: frozenset[str]) -> bool:
     return "args" in marked or is_marked(f"args{step(key)}", marked)
-
-
-def _known_rows(rows: Any) -> list[dict[str, Any]] | None:
-    """Return the rows of the criterion's details, or None if they do not have the documented form."""
-    if not isinstance(rows, list):
-        return None
-    for row in rows:
-        if not isinstance(row, dict) or row.get("mark") not in GLYPHS:
-            return None
-        sides = [row.get("expected"), row.get("actual")]
-        if not all(side is None or isinstance(side, dict) for side in sides) or not any(sides):
-            return None
-    return rows
 
 
 def accepted_lines(row: Mapping[str, Any], width: int) -> Iterator[Line]:

@@ -81,7 +81,12 @@ def add_texts(document: Document, subject: Subject, index: int, result: MetricRe
         # Each text takes one question about its sentences, and a second one about their support if there are any.
         sentences = objects(text.get("sentences"))
         question += 2 if sentences else 1
-        event = _event_of(subject, index, text)
+        event: tuple[Target, ...] = ()
+        if subject.record is not None and index < len(subject.record.turns):
+            # The trace row of the event that has the text.
+            step, last = text.get("step"), len(subject.record.turns[index].events) - 1
+            number_of_event = step if type(step) is int else last
+            event = (Target("Trace", (f"event/{index}/{number_of_event}",)),) if number_of_event >= 0 else ()
         for number_, item in enumerate(sentences):
             key, holds = f"claim/{index}/{place}/{number_}", string(item.get("label")) in HOLDS
             mine = overridden(subject, result.name, index + 1, "sentence", string(item.get("text")))
@@ -176,15 +181,6 @@ def _targets(item: dict[str, Any], criterion: str, turn: int, number: int) -> tu
         places.append(f"user/{turn}")
     question = Target("Judges", (question_key(criterion, turn, number), question_key(criterion, turn, 0)))
     return (Target("Trace", tuple(places)), question) if places else (question,)
-
-
-def _event_of(subject: Subject, turn: int, text: dict[str, Any]) -> tuple[Target, ...]:
-    """Return the trace row of the event that has the text."""
-    record, step = subject.record, text.get("step")
-    if record is None or turn >= len(record.turns):
-        return ()
-    event = step if type(step) is int else len(record.turns[turn].events) - 1
-    return (Target("Trace", (f"event/{turn}/{event}",)),) if event >= 0 else ()
 
 
 def _reason(item: dict[str, Any], turn: int, has_event: bool, width: int) -> Iterator[Line]:

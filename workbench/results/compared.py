@@ -117,7 +117,10 @@ def add_turns(
         one, other = (side[number] if number < len(side) else None for side in (then, now))
         if number < start or (one is not None and other is not None and is_same(one, other)):
             document.begin_turn(spaced=False)
-            document.add([_line(number, other or one, view)])
+            turn = other or one
+            said = "" if turn is None else one_line(content_text(turn.user), limit=200)
+            line = cut_line(Text.styled(said, "muted"), room(view))
+            document.add(labelled(numbered("turn", number + 1), "same", [line], view))
             continue
         document.begin_turn(spaced=view.width >= WIDE)
         # Another execution is no reference, so verdicts of its turns would not explain what differs.
@@ -167,12 +170,6 @@ def _done(turn: Turn) -> tuple[Any, ...]:
     results = [result and result.get("response") for result in tool_results(did)]
     ended = turn.actual is not None
     return content_text(turn.user), calls, results, intermediate_texts(did), did.get("final_response"), ended
-
-
-def _line(number: int, turn: Turn | None, view: View) -> Line:
-    said = "" if turn is None else one_line(content_text(turn.user), limit=200)
-    (line,) = labelled(numbered("turn", number + 1), "same", [cut_line(Text.styled(said, "muted"), room(view))], view)
-    return line
 
 
 def _verdicts(before: CaseRecord, after: CaseRecord, view: View) -> Iterator[Line]:

@@ -43,10 +43,6 @@ class LazyList(Sequence[T]):
         self._promised: list[int] = []
         self._makers: list[Callable[[int], T]] = []
 
-    def append(self, value: T) -> None:
-        """Append a value."""
-        self._values.append(value)
-
     def extend(self, values: Iterable[T]) -> None:
         """Append several values."""
         self._values.extend(values)
@@ -248,7 +244,7 @@ class Document:
         """Add lines that the cursor selects as one. Other panes can point at them too."""
         start = len(self.lines)
         self.lines.extend(lines)
-        self.items.append(Item(key, start, len(self.lines), opens, targets, aside, heads))
+        self.items.extend([Item(key, start, len(self.lines), opens, targets, aside, heads)])
         self._keys.append(key)
         self._starts.append(start)
         self._places[key] = range(start, len(self.lines))
@@ -316,7 +312,7 @@ class Document:
     def gap(self) -> None:
         """Add a blank line, unless there is one or nothing above."""
         if self.lines and self.lines[-1]:
-            self.lines.append(Text())
+            self.lines.extend([Text()])
 
     @property
     def folded(self) -> bool:

@@ -94,14 +94,10 @@ def error_lines(error: CaseError, view: View, *, traceback: bool | None = None, 
         return
     if frames and frames[-1].source:
         yield from hang(Text(), [cut_line(Text(one_line(frames[-1].source, limit=400)), width - 5)], 5)
+    whole = error.traceback.strip("\n").split("\n")
+    last, rest = whole[-1], f"traceback, {counted(len(whole), 'line')}"
+    if not (last.strip() in error.message or last.partition(": ")[2][:60] in error.message):
+        rest += f", ending in {one_line(last.strip(), limit=300)}"
     for frame in reversed(frames[-_FRAMES:-1]):
         yield from hang_text(Text(), Text.styled(f"called from {frame.text(root)}", "muted"), width, 3)
-    yield from hang_text(Text.styled(" ▸ ", "fold"), Text.styled(_rest(error), "muted"), width, 3)
-
-
-def _rest(error: CaseError) -> str:
-    text = error.traceback.strip("\n")
-    last = text.rsplit("\n", 1)[-1]
-    in_message = last.strip() in error.message or last.partition(": ")[2][:60] in error.message
-    words = f"traceback, {counted(text.count(chr(10)) + 1, 'line')}"
-    return words if in_message else f"{words}, ending in {one_line(last.strip(), limit=300)}"
+    yield from hang_text(Text.styled(" ▸ ", "fold"), Text.styled(rest, "muted"), width, 3)

@@ -12,7 +12,7 @@ from workbench.results.cells import cell_len, cut_name
 from workbench.results.compared import add_causes
 from workbench.results.definition import case_faults, case_setting, criteria_part, fault_lines, file_document
 from workbench.results.document import Document, Subject
-from workbench.results.evidence_frame import WIDE, add_pieces, has_anchors, indent, labelled
+from workbench.results.evidence_frame import WIDE, add_pieces, indent, labelled
 from workbench.results.evidence_frame import room as room_of
 from workbench.results.evidence_reasons import case_error_lines, thawed_lines
 from workbench.results.evidence_turn import SCORES, turn_line, turn_pieces, turn_status
@@ -146,7 +146,7 @@ def _add_turns(document: Document, subject: Subject, record: CaseRecord | None, 
         key = f"turn/{index}"
         opened = view.is_open(key) and not view.full
         foldable = (failing and index not in failing) or (record is not None and turn is None)
-        selectable = turn is not None and has_anchors(turn)
+        selectable = turn is not None and turn.spans is not None and turn.actual is not None
         if foldable and not view.full and (selectable or not opened):
             document.begin_turn(spaced=not folded)
             line = turn_line(index, turn, reference, view, opened=opened)

@@ -53,14 +53,9 @@ class Anchors:
         return self.calls[made] if made is not None and made < len(self.calls) else None
 
 
-def has_anchors(turn: Turn) -> bool:
-    """Return whether the turn has a recorded trace to which its parts lead."""
-    return turn.spans is not None and turn.actual is not None
-
-
 def anchors(index: int, turn: Turn | None) -> Anchors:
     """Return the anchors of turn `index`."""
-    if turn is None or turn.actual is None or not has_anchors(turn):
+    if turn is None or turn.actual is None or turn.spans is None:
         return Anchors()
     events = recorded_events(turn.actual) or ()
     calls: list[Anchor] = []

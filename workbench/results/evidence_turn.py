@@ -29,7 +29,7 @@ from workbench.results.evidence_frame import (
     side_room,
 )
 from workbench.results.evidence_reasons import claim_lines, final_claims, reason_lines
-from workbench.results.faces import FACES, worst
+from workbench.results.faces import FACES
 from workbench.results.judged import shown_in
 from workbench.results.lines import GLYPHS, Line, View, cut_line, flow, safe, shortened, wrap
 from workbench.results.questions import message_words
@@ -59,7 +59,9 @@ _MARKS: dict[MetricStatus, Text] = {
 
 def turn_status(turn: Turn | None) -> MetricStatus | None:
     """Return the worst verdict of a turn, or None without any."""
-    return worst(result.status for result in turn.metrics.values()) if turn is not None else None
+    statuses = [result.status for result in turn.metrics.values()] if turn is not None else []
+    verdicts = [status for status in statuses if status not in ("informational", "not_applicable")]
+    return min(verdicts, key=lambda status: FACES[status].rank, default=None)
 
 
 def turn_pieces(
@@ -120,8 +122,10 @@ def _pieces(
             list(_texts(turn, expected, places, view)),
             [Piece([*_answer(turn, expected, index, seen(places.answer, view))], places.answer)],
         ]
-        # What the calls and the answer do not show comes first if they do not differ.
-        parts += [*acted, why] if _differs(turn) else [why, *acted]
+        # What the calls and the answer do not show comes first, unless a criterion failed that these do show.
+        shown = (turn.metrics.get(shown_in(turn.metrics, where)) for where in _IN_TURN)
+        failed = any(result is not None and result.status == "failed" for result in shown)
+        parts += [*acted, why] if failed else [why, *acted]
     above = False
     for part in parts:
         filled = [piece for piece in part if piece.lines]
@@ -129,12 +133,6 @@ def _pieces(
             yield Piece([Text()])
         yield from filled
         above = above or bool(filled)
-
-
-def _differs(turn: Turn) -> bool:
-    """Return whether a criterion failed that the calls or the answer show."""
-    shown = (turn.metrics.get(shown_in(turn.metrics, where)) for where in _IN_TURN)
-    return any(result is not None and result.status == "failed" for result in shown)
 
 
 # The message

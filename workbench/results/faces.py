@@ -115,12 +115,6 @@ def glyph(status: Status) -> Text:
     return Text.styled(FACES[status].glyph, FACES[status].variable)
 
 
-def worst(statuses: Iterable[MetricStatus]) -> MetricStatus | None:
-    """Return the most important verdict, or None if there is none."""
-    verdicts = [status for status in statuses if status not in ("informational", "not_applicable")]
-    return min(verdicts, key=lambda status: FACES[status].rank, default=None)
-
-
 def score_text(result: MetricResult) -> str:
     """Return `0.50 < 1.00`, `0.93 ≥ 0.80`, `3`, or nothing without a score."""
     score, threshold = result.score, result.threshold

@@ -194,11 +194,12 @@ def unclear_text(found: PairedChange) -> str:
     else:
         text += f" They would show one of {_whole(found.would_show)} points or more in 8 of 10 tries"
         needed = found.cases_needed(_SMALL) if found.would_show > _SMALL else None
-        text += (
-            "."
-            if needed is None
-            else f"; for {_whole(_SMALL)} points you need about {counted(_about(needed), 'case')}."
-        )
+        if needed is not None:
+            # Two digits, rounded up: more would promise too much.
+            step = int(10 ** max(0, len(str(needed)) - 2))
+            about = counted(math.ceil(needed / step) * step, "case")
+            text += f"; for {_whole(_SMALL)} points you need about {about}"
+        text += "."
     if found.cases == 1:
         text = text.replace(" show ", " shows ", 1).replace("They are", "It is").replace("They ", "It ")
     return text
@@ -267,9 +268,3 @@ def _signed(value: float) -> str:
 def _whole(share: float) -> str:
     """Return points rounded up: a smaller difference may not show."""
     return f"{math.ceil(share * 100 - 1e-9)}"
-
-
-def _about(number: int) -> int:
-    """Return a number rounded up to two digits: more would promise too much."""
-    step = int(10 ** max(0, len(str(number)) - 2))
-    return math.ceil(number / step) * step

@@ -97,7 +97,7 @@ def add_rubrics(document: Document, subject: Subject, index: int, result: Metric
         ]
         opened = view.is_open(key)
         mine = overridden(subject, result.name, index + 1, "rubric", name)
-        lines = [*_rubric(rubric, opened, view, mine), *(_each_vote(given, view) if opened else ())]
+        lines = [*_rubric(rubric, opened, view, mine), *(line for one in given if opened for line in _vote(*one, view))]
         asked = Target("Judges", (question_key(result.name, index, 0),))
         document.add_item(key, lines, opens=bool(given), targets=(asked,))
         if string(rubric.get("verdict")) != "yes":
@@ -124,12 +124,11 @@ def _rubric(rubric: dict[str, Any], opened: bool, view: View, mine: Line) -> Ite
     yield from hang(Text(), lines if opened else shortened(lines, BRIEF_REASON, room), _GUTTER)
 
 
-def _each_vote(given: list[tuple[int, dict[str, Any]]], view: View) -> Iterator[Line]:
-    for sample, vote in given:
-        word = string(vote.get("verdict")) or "missing"
-        why = plain(string(vote.get("rationale")).strip())
-        text = Text.assemble((f"vote {sample}  ", "label"), verdict_mark(word), f"  {why}")
-        yield from hang_text(Text(), text, view.width, _GUTTER)
+def _vote(sample: int, vote: dict[str, Any], view: View) -> Iterator[Line]:
+    word = string(vote.get("verdict")) or "missing"
+    why = plain(string(vote.get("rationale")).strip())
+    text = Text.assemble((f"vote {sample}  ", "label"), verdict_mark(word), f"  {why}")
+    return hang_text(Text(), text, view.width, _GUTTER)
 
 
 WORDS_SHOWN = 12
@@ -303,7 +302,10 @@ def _details(result: MetricResult, view: View) -> Iterator[Line]:
         words = details.get(key)
         untold = not result.reason or "…" in result.reason  # The reason names the words if they are few.
         if isinstance(words, list) and words and (view.full or (key != "matched" and untold)):
-            yield from wrap(_words(key, words, style, view), view.width)
+            kept = words if view.full else words[:WORDS_SHOWN]
+            shown = "  ".join(one_line(str(word), limit=60) for word in kept)
+            more = f"  … {len(words) - len(kept):,} more" if len(kept) < len(words) else ""
+            yield from wrap(Text.assemble((f"{key}: ", "muted"), (shown, style), (more, "fold")), view.width)
     yield from _checks(details, view)
     yield from value_lines(details, view.width, view)
     rest = {key: value for key, value in details.items() if key not in _SHOWN_ELSEWHERE and value not in ([], {})}
@@ -326,12 +328,6 @@ def _checks(details: Mapping[str, Any], view: View) -> Iterator[Line]:
 
 def _sign(met: object) -> Text:
     return glyph("passed" if met is True else "failed" if met is False else "not_evaluated")
-
-
-def _words(key: str, words: list[Any], style: str, view: View) -> Line:
-    kept = words if view.full else words[:WORDS_SHOWN]
-    line = Text.assemble((f"{key}: ", "muted"), ("  ".join(one_line(str(word), limit=60) for word in kept), style))
-    return line.append(f"  … {len(words) - len(kept):,} more", "fold") if len(kept) < len(words) else line
 
 
 def _rest(rest: dict[str, Any], view: View) -> Iterator[Line]:

@@ -1,7 +1,7 @@
 """The lines of an overview, with its cursor's items: causes, criteria and changed cases."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from rich.text import Text
@@ -201,7 +201,10 @@ def _criteria(found: Tally, width: int) -> list[Row]:
     scored += [(one, f" {FROZEN.glyph}") for one in found.frozen_scores if one.cases]
     if not scored:
         return []
-    names = _short_names(dict.fromkeys(one.name for one, _ in scored))
+    # Without their usual endings, unless two names would look alike then.
+    short = {one.name: short_name(one.name) for one, _ in scored}
+    times = Counter(short.values())
+    names = {name: text if times[text] == 1 else one_line(name, limit=200) for name, text in short.items()}
     signs = [(f" {BY_FUNCTION.glyph}" if one.by_function else "") + frozen for one, frozen in scored]
     counts = [f"{cut_to_tenths(one.passed)}/{one.cases:,}" for one, _ in scored]
     limits = ["" if one.threshold is None else f"≥{threshold_text(one.threshold)}" for one, _ in scored]
@@ -334,13 +337,6 @@ def criterion_of(key: str) -> tuple[str, bool] | None:
         if key.startswith(beginning):
             return key.removeprefix(beginning), beginning == FROZEN_CRITERION
     return None
-
-
-def _short_names(criteria: Collection[str]) -> dict[str, str]:
-    """Return the safe names of criteria, without their usual endings if they still differ then."""
-    short = {name: short_name(name) for name in criteria}
-    counts = Counter(short.values())
-    return {name: text if counts[text] == 1 else one_line(name, limit=200) for name, text in short.items()}
 
 
 def _headed(words: str, right: str, width: int) -> Line:

@@ -37,7 +37,10 @@ def case_line(record: CaseRecord) -> str:
     if record.thawed is not None:
         parts.append(thawed_mark(record.thawed))
     if record.state == "error":
-        parts.append(_cause(record))
+        # Without an error of its own, those of its criteria.
+        broken = [one for one in record.metrics.values() if one.status == "error"] if record.error is None else []
+        of_criteria = (f"{one_line(one.name, limit=100)}: {one_line(one.reason)}" for one in broken)
+        parts.append("; ".join(of_criteria) if record.error is None else error_text(record.error))
     return " ".join(parts)
 
 
@@ -99,14 +102,6 @@ def marks(record: CaseRecord, result: MetricResult) -> list[str]:
         "cached": is_cached(asked.question for asked in judge_questions(record, result.name)),
     }
     return [word for word, holds in found.items() if holds]
-
-
-def _cause(record: CaseRecord) -> str:
-    """Return why a case has no verdict: its own error, or else the errors of its criteria."""
-    if record.error is not None:
-        return error_text(record.error)
-    faults = (result for result in record.metrics.values() if result.status == "error")
-    return "; ".join(f"{one_line(result.name, limit=100)}: {one_line(result.reason)}" for result in faults)
 
 
 def error_text(error: CaseError) -> str:

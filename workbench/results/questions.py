@@ -186,7 +186,11 @@ def add_simulated_user(document: Document, subject: Subject, view: View, asked: 
 
     `asked` is the view of the questions.
     """
-    record, scenario = subject.record, scenario_of(subject)
+    record = subject.record
+    # The scenario of the run, or else that of the file.
+    scenario = mapping(record.scenario) if record is not None else {}
+    if not scenario and subject.case is not None:
+        scenario = mapping(subject.case.scenario)
     if not scenario and (record is None or not record.simulated):
         return
     document.gap()
@@ -208,13 +212,6 @@ def add_simulated_user(document: Document, subject: Subject, view: View, asked: 
 def end_words(record: CaseRecord) -> str:
     """Return `■ ended by the user's stop signal`, or "" if the simulated user did not end the conversation."""
     return next((_ENDS[event.ended] for event in record.simulated if event.ended), "")
-
-
-def scenario_of(subject: Subject) -> dict[str, Any]:
-    """Return the scenario of the run, or else that of the file."""
-    if subject.record is not None and subject.record.scenario:
-        return mapping(subject.record.scenario)
-    return mapping(subject.case.scenario) if subject.case is not None else {}
 
 
 def _add_setting(document: Document, scenario: dict[str, Any], view: View) -> None:

@@ -150,16 +150,11 @@ def merged(parts: Sequence[Scores]) -> Scores:
 
 
 def _vote(results: Collection[MetricResult]) -> Vote:
-    scored = [(score, result) for result in results if (score := _score(result)) is not None]
+    counted = [result for result in results if result.status in _COUNTED]
+    scored = [(one.score, one) for one in counted if one.score is not None and not math.isnan(one.score)]
     passed = sum(result.status == "passed" for _, result in scored)
     thresholds = tuple(dict.fromkeys(result.threshold for _, result in scored))
     return Vote(tuple(score for score, _ in scored), passed, thresholds, any(map(is_function, results)))
-
-
-def _score(result: MetricResult) -> float | None:
-    """Return the score of a verdict that counts. Return None for other verdicts and for NaN."""
-    counts = result.status in _COUNTED and result.score is not None and not math.isnan(result.score)
-    return result.score if counts else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -176,7 +176,10 @@ def row_line(
         cost = money(total.cost, currency) if total.calls and total.cost is not None else ""
         line.append(f"{cost:>{columns.cost - 1}} ", "muted")
     if columns.time:
-        line.append(f"{_seconds(node):>{columns.time - 1}} ", "status-error" if node.error else "")
+        time = "no end" if node.seconds is None else in_column(node.seconds)
+        if node.recalled or node.frozen:
+            time = "earlier" if node.recalled else "frozen"
+        line.append(f"{time:>{columns.time - 1}} ", "status-error" if node.error else "")
     if columns.bar:
         line.append_text(_bar(node, scale, columns.bar))
     return line
@@ -213,13 +216,6 @@ def _name(node: Node, branches: str, width: int, *, opened: bool) -> Text:
         name = cut(name, room)
     fill = width - len(branches) - 2 - (len(name) if name.isascii() else cell_len(name))
     return Text.assemble((branches, "rule"), (f"{glyph} ", style), (name, style), " " * max(fill, 1))
-
-
-def _seconds(node: Node) -> str:
-    if node.recalled or node.frozen:
-        return "earlier" if node.recalled else "frozen"
-    seconds = node.seconds
-    return "no end" if seconds is None else in_column(seconds)
 
 
 def in_column(seconds: float) -> str:
