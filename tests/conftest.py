@@ -5,12 +5,14 @@ import os
 import re
 import resource
 import signal
+import sqlite3
 import sys
 import tempfile
 from collections.abc import Iterator
+from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
@@ -28,6 +30,23 @@ gc.set_threshold(100_000, 20, 50)
 
 # Under `nohup` each program that a test starts would ignore that its terminal is gone.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+# What a killed process has written stays, synced or not. Only a machine that stops loses it, and no test stops one.
+os.fsync = lambda descriptor: None  # type: ignore[assignment]
+
+
+class _Unsynced(sqlite3.Connection):
+    """A connection that does not wait for the disk. The files of `tests/store` would wait thousands of times."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        super().execute("PRAGMA synchronous=OFF")
+
+    def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
+        return super().execute("PRAGMA synchronous=OFF" if sql.startswith("PRAGMA synchronous") else sql, parameters)
+
+
+sqlite3.connect = partial(sqlite3.connect, factory=_Unsynced)  # type: ignore[assignment]
 
 # Each worker would compile all modules of the tests again.
 sys.dont_write_bytecode = False

@@ -23,17 +23,18 @@ if __name__ == "__main__":
 """
 
 
-@pytest.fixture
-def address(project: Project) -> Iterator[str]:
-    script = project.root.parent / f"cluster_{os.getpid()}.py"
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """One cluster for all tests, because its processes take seconds to start."""
+    folder = tmp_path_factory.mktemp("cluster")
+    script = folder / "cluster.py"
     script.write_text(CLUSTER)
-    folder = project.root.parent / f"dask_{os.getpid()}"
     process = subprocess.Popen(
         [sys.executable, str(script)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": python_path(), "DASK_TEMPORARY_DIRECTORY": str(folder)},
+        env={**os.environ, "PYTHONPATH": python_path(), "DASK_TEMPORARY_DIRECTORY": str(folder / "dask")},
         text=True,
         start_new_session=True,
     )

@@ -7,18 +7,19 @@ import sys
 from pathlib import Path
 from xml.etree import ElementTree as Tree
 
-import jsonschema
 import pytest
 
 from tests.cli.conftest import Here
 from tests.cli.projects import BAD, ECHO, GOOD, RAISES, REPOSITORY, Project, case, lines_with, statuses
 from tests.hostile import leaks
+from tests.schemas import validate_report
 from tests.stored import only_run
-from workbench.exporting.report import json_schema
 
 CRITERIA = {"criteria": {"response_match_score": 0.8}}
 NEEDS_A_SERVICE = {"criteria": {"response_match_score": 0.8, "safety_v1": 0.8}}
 TORN = '{"eval_set_id": "torn",\n "eval_cases": [}'
+
+pytestmark = pytest.mark.usefixtures("warm_programs")
 
 
 def test_passed_run_exits_with_0(project: Project) -> None:
@@ -50,7 +51,7 @@ def test_error_exits_with_3_and_writes_both_reports(project: Project) -> None:
     done = project.run("run", "echo/talk.evalset.json", "--json", "report.json", "--junit", "junit.xml")
     assert done.returncode == 3
     report = json.loads((project.root / "report.json").read_text("utf-8"))
-    jsonschema.validate(report, json_schema())
+    validate_report(report)
     wanted = {"good": "passed", "bad": "failed", "raises": "error", "dies": "error", "logs": "passed"}
     assert statuses(report) == wanted
     errors = {item["eval_id"]: item["error"] for item in report["cases"] if item["error"]}
@@ -82,7 +83,7 @@ def test_nothing_to_run_exits_with_3(words: list[str], project: Project, here: H
     assert done.returncode == 3
     report = json.loads(done.stdout)
     assert report["cases"] == []
-    jsonschema.validate(report, json_schema())
+    validate_report(report)
     assert done.stderr.startswith("Nothing ran: ")
 
 
@@ -118,7 +119,7 @@ def test_wrong_command_line_exits_with_2_and_runs_nothing(
     assert said in done.stderr
     refusal = json.loads(done.stdout)
     assert list(refusal) == ["schema", "error"]
-    jsonschema.validate(refusal, json_schema())
+    validate_report(refusal)
     assert not (project.root / ".workbench").exists()
 
 

@@ -9,12 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 from tests.cli.projects import GOOD, REPOSITORY, WAITS, Project, case, heard, statuses
+from tests.schemas import validate_report
 from tests.stored import only_run, sql
-from workbench.exporting.report import json_schema
 
 pytestmark = pytest.mark.usefixtures("warm_programs")
 
@@ -48,7 +47,7 @@ class Waiting:
 
     def report(self) -> dict[str, Any]:
         report: dict[str, Any] = json.loads((self.project.root / "report.json").read_text("utf-8"))
-        jsonschema.validate(report, json_schema())
+        validate_report(report)
         return report
 
 

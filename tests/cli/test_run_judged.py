@@ -10,11 +10,11 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import jsonschema
 import pytest
 
 from tests.cli.projects import Project, case, lines_with, statuses
 from tests.function_judge import JUDGE, write_judge
+from tests.schemas import validate_report
 from tests.services.scripted_gemini import (
     FAULTS,
     Asked,
@@ -30,7 +30,6 @@ from tests.services.scripted_gemini import (
 )
 from tests.services.scripted_vertex import ScriptedVertex
 from tests.stored import sql
-from workbench.exporting.report import json_schema
 
 KEY = "dummy-key-of-the-judge-4711"
 MATCH = "final_response_match_v2"
@@ -93,7 +92,7 @@ def run(
     )
     written = json.loads(report.read_text())
     if done.returncode != 2:
-        jsonschema.validate(written, json_schema())
+        validate_report(written)
     assert_nowhere(KEY, project, done)
     return done, written
 

@@ -23,12 +23,12 @@ LATER = case("later")
 
 def report_of(project: Project, *words: str) -> tuple[int, dict[str, str], str]:
     """Return exit code, status of each case and standard error of `run . words --json -`."""
-    done = project.program("run", ".", *words, "--json", "-")
+    done = project.run("run", ".", *words, "--json", "-")
     return done.returncode, statuses(json.loads(done.stdout)), done.stderr
 
 
 def last_verdicts(project: Project) -> dict[str, Any]:
-    done = project.program("status", "--json")
+    done = project.run("status", "--json")
     return {one["eval_id"]: one["status"] for one in json.loads(done.stdout)["cases"]}
 
 
@@ -37,7 +37,7 @@ def last_verdicts(project: Project) -> dict[str, Any]:
 
 def test_no_case_starts_after_the_first_that_did_not_pass(project: Project) -> None:
     project.evalset(GOOD, BAD, RAISES, LATER)
-    done = project.program("run", ".", "-x", "--concurrency", "1", "--json", "report.json", "--junit", "junit.xml")
+    done = project.run("run", ".", "-x", "--concurrency", "1", "--json", "report.json", "--junit", "junit.xml")
     assert done.returncode == 1
     assert [line.split()[0] for line in done.stdout.splitlines()[:2]] == ["PASS", "FAIL"]
     assert "CANCELLED" not in done.stdout
@@ -47,22 +47,22 @@ def test_no_case_starts_after_the_first_that_did_not_pass(project: Project) -> N
     assert statuses(report) == {"good": "passed", "bad": "failed"}
     assert report["summary"]["total"] == 2
     assert (project.root / "junit.xml").read_text("utf-8").count("<testcase") == 2
-    stored = json.loads(project.program("export", "last", "--format", "json", "-o", "-").stdout)
+    stored = json.loads(project.run("export", "last", "--format", "json", "-o", "-").stdout)
     assert statuses(stored) == {"good": "passed", "bad": "failed"}
     assert last_verdicts(project) == {"good": "passed", "bad": "failed", "raises": None, "later": None}
 
 
 def test_case_that_is_left_out_keeps_its_earlier_verdict(project: Project) -> None:
     project.evalset(GOOD, LATER)
-    assert project.program("run", ".").returncode == 0
+    assert project.run("run", ".").returncode == 0
     project.evalset(BAD, LATER)
-    assert project.program("run", ".", "-x", "--concurrency", "1").returncode == 1
+    assert project.run("run", ".", "-x", "--concurrency", "1").returncode == 1
     assert last_verdicts(project) == {"bad": "failed", "later": "passed"}
 
 
 def test_run_without_a_problem_runs_all_cases(project: Project) -> None:
     project.evalset(GOOD, LATER)
-    done = project.program("run", ".", "-x")
+    done = project.run("run", ".", "-x")
     assert (done.returncode, "-x:" in done.stdout) == (0, False)
     assert done.stdout.splitlines()[-1].startswith("2 cases in ")
 
@@ -83,14 +83,14 @@ def test_broken_file_is_a_case_that_did_not_pass(project: Project) -> None:
 
 def test_repeat_counts_like_a_case(project: Project) -> None:
     project.evalset(GOOD, BAD, LATER)
-    done = project.program("run", ".", "-x", "--concurrency", "1", "--runs", "2", "--json", "-")
+    done = project.run("run", ".", "-x", "--concurrency", "1", "--runs", "2", "--json", "-")
     repeats = [(item["eval_id"], item["repeat"]) for item in json.loads(done.stdout)["cases"]]
     assert repeats == [("good", 1), ("good", 2), ("bad", 1)]
 
 
 def test_with_until_sure_the_rate_of_a_case_ends_the_run(project: Project) -> None:
     project.evalset(GOOD, BAD)
-    done = project.program("run", ".", "-x", "--concurrency", "1", "--until-sure", "0.9", "--json", "-")
+    done = project.run("run", ".", "-x", "--concurrency", "1", "--until-sure", "0.9", "--json", "-")
     repeats = [(item["eval_id"], item["repeat"]) for item in json.loads(done.stdout)["cases"]]
     assert sorted(repeats) == [("bad", 1), ("bad", 2), ("bad", 3), ("good", 1), ("good", 2), ("good", 3)]
     assert done.returncode == 3, "good is undecided"
@@ -178,7 +178,7 @@ def test_run_that_was_killed_before_a_problem_is_resumed(project: Project) -> No
     assert b"1 of 4 cases have results" in err
     assert process.returncode == 1
     assert report_in(project) == {"good": "passed", "waits": "passed", "bad": "failed"}
-    stored = json.loads(project.program("export", "last", "--format", "json", "-o", "-").stdout)
+    stored = json.loads(project.run("export", "last", "--format", "json", "-o", "-").stdout)
     assert statuses(stored) == report_in(project)
 
 
@@ -195,13 +195,13 @@ def test_k_restricts_the_cases_that_are_named(project: Project) -> None:
     project.evalset(GOOD, BAD, LATER)
     code, found, _ = report_of(project, "--case", "good", "--case", "bad", "-k", "OO")
     assert (code, found) == (0, {"good": "passed"})
-    done = project.program("run", "echo/talk.evalset.json:good,bad", "-k", "later", "--json", "-")
+    done = project.run("run", "echo/talk.evalset.json:good,bad", "-k", "later", "--json", "-")
     assert (done.returncode, statuses(json.loads(done.stdout))) == (3, {})
 
 
 def test_k_that_no_case_contains_runs_nothing(project: Project) -> None:
     project.evalset(GOOD, BAD)
-    done = project.program("run", ".", "-k", "goood", "--json", "-")
+    done = project.run("run", ".", "-k", "goood", "--json", "-")
     assert (done.returncode, json.loads(done.stdout)["cases"]) == (3, [])
     assert done.stderr.splitlines()[:2] == ["Nothing ran: no case has goood in its name", "Did you mean good?"]
 
@@ -217,7 +217,7 @@ def test_empty_k_is_refused(here: Here, project: Project) -> None:
 
 def test_only_cases_whose_last_verdict_is_failed_or_error_run(project: Project) -> None:
     project.evalset(GOOD, BAD, RAISES)
-    assert project.program("run", ".").returncode == 3
+    assert project.run("run", ".").returncode == 3
     code, found, _ = report_of(project, "--last-failed")
     assert (code, found) == (3, {"bad": "failed", "raises": "error"})
     project.evalset(GOOD, case("bad"), RAISES)
@@ -229,7 +229,7 @@ def test_only_cases_whose_last_verdict_is_failed_or_error_run(project: Project) 
 def test_without_a_failed_verdict_all_cases_run_and_a_line_says_so(project: Project, ran_before: bool) -> None:
     project.evalset(GOOD, LATER)
     if ran_before:
-        project.program("run", ".")
+        project.run("run", ".")
     code, found, err = report_of(project, "--last-failed")
     assert (code, found) == (0, {"good": "passed", "later": "passed"})
     assert "no last verdict is failed or error, so all cases run, as in pytest" in err.splitlines()
@@ -237,7 +237,7 @@ def test_without_a_failed_verdict_all_cases_run_and_a_line_says_so(project: Proj
 
 def test_last_failed_reads_the_state_folder_that_is_named(project: Project) -> None:
     project.evalset(GOOD, BAD)
-    project.program("run", ".", "--state-dir", "kept")
+    project.run("run", ".", "--state-dir", "kept")
     assert len(report_of(project, "--last-failed")[1]) == 2
     assert report_of(project, "--last-failed", "--state-dir", "kept")[1] == {"bad": "failed"}
 
@@ -258,7 +258,7 @@ def test_case_that_was_cancelled_since_still_counts_as_failed(project: Project) 
 
 def test_q_prints_only_the_summary(project: Project) -> None:
     project.evalset(GOOD, BAD)
-    done = project.program("run", ".", "-q")
+    done = project.run("run", ".", "-q")
     assert (done.returncode, done.stderr) == (1, "")
     lines = done.stdout.splitlines()
     assert lines[:3] == ["", "Failures:", "  echo/talk/bad"]
@@ -268,7 +268,7 @@ def test_q_prints_only_the_summary(project: Project) -> None:
 
 def test_q_leaves_standard_output_to_the_report(project: Project) -> None:
     project.evalset(GOOD)
-    done = project.program("run", ".", "-q", "--json", "-")
+    done = project.run("run", ".", "-q", "--json", "-")
     assert statuses(json.loads(done.stdout)) == {"good": "passed"}
     (summary,) = filter(None, done.stderr.splitlines())
     assert summary.startswith("1 case in ")

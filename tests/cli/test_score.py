@@ -5,16 +5,15 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 from tests.cli.conftest import Here
 from tests.cli.projects import BAD, GOOD, RAISES, Project, PutBack, case, lines_with, statuses
 from tests.function_judge import OPTIONS, write_judge
 from tests.hostile import leaks
+from tests.schemas import validate_report
 from tests.stored import change_event, drop_events, event_texts, only_run, stored_runs
 from workbench.events.event_json import as_line, from_json
-from workbench.exporting.report import json_schema
 from workbench.store.history.run_list import delete_runs
 from workbench.store.history.run_writer import RunWriter
 from workbench.store.history.stored_events import UNREADABLE_CASES
@@ -28,7 +27,7 @@ def score(project: Project, *words: str) -> tuple[int, dict[str, Any]]:
     """Return exit code and report of `score words --json -`."""
     done = project.run("score", *words, "--json", "-")
     report = json.loads(done.stdout)
-    jsonschema.validate(report, json_schema())
+    validate_report(report)
     return done.returncode, report
 
 
@@ -228,7 +227,7 @@ def test_wrong_command_line_exits_with_2(words: list[str], said: str, ran: Proje
     assert said in done.stderr
     assert len(stored_runs(ran.root / ".workbench")) == 1
     if "--json" not in words:
-        jsonschema.validate(json.loads(done.stdout), json_schema())
+        validate_report(json.loads(done.stdout))
 
 
 def test_missing_run_is_refused_with_a_hint(project: Project) -> None:

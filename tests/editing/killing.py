@@ -6,6 +6,7 @@
 
 import os
 import resource
+import shutil
 import signal
 import sys
 from collections.abc import Callable
@@ -14,24 +15,26 @@ from types import FrameType
 from typing import Any
 
 from workbench.editing import saving
+from workbench.store.database.database import close_databases
 
 OLD = b"x" * 30_000 + b"old" + b"y" * 30_000
 NEW = OLD.replace(b"old", b"newer")
 LIMITS = (0, 100, 1_000, 30_000, 60_002)
 """Sizes in bytes at which the process is killed while it writes a file."""
-_TRACED = ("workbench/files/file_access.py", "editing/saving.py", "editing/undo.py", "workbench/files/folders.py")
+_TRACED = ("workbench/files/file_access.py", "editing/saving.py", "workbench/files/folders.py")
 
 
-def prepared(folder: Path, action: str) -> saving.Saver:
-    """Prepare the file and its journal for the action."""
+def prepare(folder: Path, action: str) -> None:
+    """Write the file and its journal for the action."""
+    folder.mkdir()
     file = folder / "a.json"
     file.write_bytes(OLD)
+    saver = saving.Saver(folder / "state", folder)
     if action in ("undo", "redo"):
-        saver = saving.Saver(folder / "state", folder)
         saver.save("one", {file: (OLD, NEW)})
         if action == "redo":
             saver.undo()
-    return saving.Saver(folder / "state", folder)
+    close_databases()
 
 
 def act(saver: saving.Saver, action: str, file: Path) -> None:
@@ -74,12 +77,12 @@ def at_size(limit: int) -> Callable[[], None]:
     return begin
 
 
-def killed(folder: Path, action: str, begin: Callable[[], None]) -> bool:
-    """Return whether the action was killed before its end."""
-    folder.mkdir()
-    saver = prepared(folder, action)
+def killed(prepared: Path, folder: Path, action: str, begin: Callable[[], None]) -> bool:
+    """Return whether the action was killed before its end, in a copy of the prepared folder."""
+    shutil.copytree(prepared, folder)
     child = os.fork()
     if child == 0:
+        saver = saving.Saver(folder / "state", folder)
         begin()
         act(saver, action, folder / "a.json")
         os._exit(0)
@@ -91,16 +94,19 @@ def killed(folder: Path, action: str, begin: Callable[[], None]) -> bool:
 
 
 def main(top: Path, action: str, *, in_place: bool) -> None:
-    """Kill the action at every line and at every size."""
-    if in_place:
-        vars(saving)["replace_content"] = lambda file, content, **_: file.write_bytes(content)
+    """Kill the action at every line and at every size, or only at the sizes if it writes in place."""
     # What is written outlives a process without it, and it costs most of the time.
     vars(os)["fsync"] = lambda descriptor: None
+    prepared = top / "prepared"
+    prepare(prepared, action)
+    if in_place:
+        vars(saving)["replace_content"] = lambda file, content, **_: file.write_bytes(content)
     for limit in LIMITS:
-        killed(top / f"size{limit}", action, at_size(limit))
+        killed(prepared, top / f"size{limit}", action, at_size(limit))
     number = 0
-    while killed(top / f"line{number}", action, at_line(number)):
+    while not in_place and killed(prepared, top / f"line{number}", action, at_line(number)):
         number += 1
+    shutil.rmtree(prepared)
 
 
 if __name__ == "__main__":

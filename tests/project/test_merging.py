@@ -5,13 +5,14 @@ import re
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 from tests.cli.stores import all_statuses, case_events, feed
+from tests.schemas import validate_report
 from tests.stored import change_event, drop_events, event_texts, forget_rows, number_of, sql
 from workbench.cli.exit_codes import exit_code
 from workbench.events.event_json import as_line
@@ -87,18 +88,28 @@ def _events_of(store: Store, ref: CaseRef) -> list[Event]:
 
 def written(store: Store, file: Path) -> Path:
     file.write_bytes(b"".join(report_pieces(store)))
-    jsonschema.validate(json.loads(file.read_text("ascii")), json_schema())
     return file
+
+
+@cache
+def report_of(index: int, count: int) -> bytes:
+    return b"".join(report_pieces(run_of(all_statuses(), index, count)))
 
 
 def reports(folder: Path, count: int = 3, **state: Any) -> list[Path]:
     """Write the reports of all shards of a run. The last shard ran in another state if there is one."""
-    whole = all_statuses()
-    last = range(1, count + 1)[-1]
-    return [
-        written(run_of(whole, index, count, **(state if index == last else {})), folder / f"{index}.json")
-        for index in range(1, count + 1)
-    ]
+    files = [folder / f"{index}.json" for index in range(1, count + 1)]
+    for index, file in enumerate(files, 1):
+        file.write_bytes(report_of(index, count))
+    if state:
+        written(run_of(all_statuses(), count, count, **state), files[-1])
+    return files
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_report_of_a_shard_has_the_schema_of_reports(count: int) -> None:
+    for index in range(1, count + 1):
+        validate_report(json.loads(report_of(index, count)))
 
 
 def changed(file: Path, change: Change) -> None:

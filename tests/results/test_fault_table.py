@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-import jsonschema
 import pytest
 
 from tests.cli.stores import case_events, feed, ref
 from tests.hostile import FORBIDDEN, HOSTILE
+from tests.schemas import validate_report
 from workbench.cli.exit_codes import exit_code
 from workbench.events.events import (
     CaseError,
@@ -28,7 +28,7 @@ from workbench.events.events import (
 )
 from workbench.exporting.html import build_html
 from workbench.exporting.junit import junit_pieces
-from workbench.exporting.report import json_schema, report_pieces
+from workbench.exporting.report import report_pieces
 from workbench.exporting.tables import build_csv, build_markdown
 from workbench.results.faults import table_lines
 from workbench.results.plain_lines import case_line
@@ -144,7 +144,7 @@ def test_exit_code_is_that_of_the_statuses(outcomes: list[FaultOutcome | None], 
 
 def test_report_has_each_execution_and_the_table(store: Store) -> None:
     report = json.loads(b"".join(report_pieces(store)))
-    jsonschema.validate(report, json_schema())
+    validate_report(report)
     assert report["cases"][2]["fault"] == {
         "tool": "search",
         "way": "no_answer",
@@ -184,4 +184,4 @@ def test_text_of_agents_is_safe() -> None:
     lines = [*(text for text, _ in table_lines(store.current_records())), *map(str, summary_lines(store))]
     assert not FORBIDDEN & set("".join(lines))
     build_html(store), build_markdown(store), build_csv(store)
-    jsonschema.validate(json.loads(b"".join(report_pieces(store))), json_schema())
+    validate_report(json.loads(b"".join(report_pieces(store))))

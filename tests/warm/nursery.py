@@ -1,4 +1,4 @@
-"""The client of `tests.warm.server`, which forks scorers and programs."""
+"""The clients of the servers that fork scorers, programs and workers."""
 
 import contextlib
 import ctypes
@@ -15,52 +15,39 @@ from typing import Any
 from workbench.agents import child_process
 from workbench.agents.child_process import own_python
 from workbench.run.scoring.client import MODULE
+from workbench.worker import WORKER_DIR
 
 SERVER = Path(__file__).with_name("server.py")
+WORKER_SERVER = Path(__file__).with_name("worker_server.py")
 _SCORERS = (MODULE, "tests.run.scripted_scorer")
 _PROGRAMS = ("workbench", "pytest")
+_WORKER = ("-X", "utf8", "-u", WORKER_DIR)
 _SET_CHILD_SUBREAPER = 36
 
 
-class Nursery:
-    """The server that forks scorers and programs, started on first use.
+class Server:
+    """A server that is forked for each task (`tests.warm.forks`).
 
-    A forked program has a server of its own, and `sock` is the socket to it.
+    It is started with these words and variables, unless `sock` leads to one that runs already.
     """
 
-    def __init__(self, sock: socket.socket | None = None) -> None:
-        self._sock = sock
-        self._server: subprocess.Popen[bytes] | None = None
-        self._variables = {} if sock is None else _of_python(own_python(MODULE, os.environ).environment)
+    def __init__(self, words: Sequence[str], environment: Mapping[str, str], sock: socket.socket | None = None) -> None:
+        self.variables = _of_python(environment)
         self._libc = ctypes.CDLL(None)
-
-    def popen(self, arguments: Sequence[str], **how: Any) -> "subprocess.Popen[bytes] | ForkedScorer":
-        """Start a child as `ChildProcess` does: a scorer as a fork, and everything else as a program."""
-        environment = how["env"]
-        *start, module = arguments[:6]
-        if start != [sys.executable, "-P", "-X", "utf8", "-m"] or module not in _SCORERS:
-            return subprocess.Popen(arguments, **how)
-        self._start(environment)
-        if _of_python(environment) != self._variables:
-            return subprocess.Popen(arguments, **how)
-        task = {"module": module, "words": arguments[6:], "environment": dict(environment), "folder": str(how["cwd"])}
-        with Path(os.devnull).open("rb") as nothing:
-            streams = (nothing.fileno(), how["stdout"], how["stderr"])
-            return ForkedScorer(self.fork(task, streams, how["pass_fds"]))
-
-    def program(self, arguments: Sequence[str], **how: Any) -> "subprocess.Popen[bytes]":
-        """Start `python -m MODULE …` with `env` and `cwd` in a session of its own.
-
-        It is a fork if its interpreter would be like the server's. Folders on the path may be added.
-        """
-        self._start(how["env"])
-        if arguments[:2] != [sys.executable, "-m"] or arguments[2] not in _PROGRAMS or not self._could_be(how["env"]):
-            return subprocess.Popen(arguments, **how)
-        return _ForkedProgram(self, arguments, **how)
+        self._process: subprocess.Popen[bytes] | None = None
+        if sock is not None:
+            self._sock = sock
+            return
+        self._sock, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            command = [word.format(fd=theirs.fileno()) for word in (sys.executable, *words)]
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, env=environment, pass_fds=[theirs.fileno()]
+            )
+        self._sock.recv(1)
 
     def fork(self, task: dict[str, Any], streams: Sequence[int], others: Sequence[int] = ()) -> int:
         """Return the process ID of a new child that has these descriptors."""
-        assert self._sock is not None
         message = json.dumps({"program": False, **task, "descriptors": others}).encode()
         # The server forks twice, so that its grandchild becomes the child of this process.
         with self._adopting():
@@ -69,32 +56,9 @@ class Nursery:
 
     def close(self) -> None:
         """End the server."""
-        if self._sock is not None and self._server is not None:
+        if self._process is not None:
             self._sock.close()
-            self._server.wait()
-
-    def _start(self, environment: Mapping[str, str]) -> None:
-        if self._sock is not None:
-            return
-        usual = {name: value for name, value in environment.items() if name != "PYTHONPATH"}
-        environment = own_python(MODULE, usual).environment
-        self._variables = _of_python(environment)
-        self._sock, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            self._server = subprocess.Popen(
-                [sys.executable, "-P", "-X", "utf8", SERVER, str(theirs.fileno())],
-                stdin=subprocess.DEVNULL,
-                env=environment,
-                pass_fds=[theirs.fileno()],
-            )
-        self._sock.recv(1)
-
-    def _could_be(self, environment: Mapping[str, str]) -> bool:
-        """Return whether the server could become an interpreter with these variables."""
-        if any(environment.get(name) != os.environ.get(name) for name in ("LANG", "LC_ALL", "LC_CTYPE", "TZ")):
-            return False
-        own, wanted = self._variables, _of_python(environment)
-        return {**own, "PYTHONPATH": ""} == {**wanted, "PYTHONPATH": ""}
+            self._process.wait()
 
     @contextlib.contextmanager
     def _adopting(self) -> Iterator[None]:
@@ -105,7 +69,77 @@ class Nursery:
             self._libc.prctl(_SET_CHILD_SUBREAPER, ctypes.c_ulong(0), 0, 0, 0)
 
 
-class ForkedScorer:
+class Nursery:
+    """The servers that fork scorers, programs and workers, each started on first use.
+
+    A forked program has a server of scorers of its own, and `sock` is the socket to it.
+    """
+
+    def __init__(self, sock: socket.socket | None = None) -> None:
+        self._in_program = sock is not None
+        self._servers: dict[str, Server] = {}
+        if sock is not None:
+            self._servers["scorers"] = Server((), own_python(MODULE, os.environ).environment, sock)
+
+    def popen(self, arguments: Sequence[str], **how: Any) -> "subprocess.Popen[bytes] | Fork":
+        """Start a child as `ChildProcess` does: scorers and workers as forks, and everything else as a program."""
+        environment = how["env"]
+        task = {"environment": dict(environment), "folder": str(how["cwd"])}
+        if arguments[:5] == [sys.executable, "-P", "-X", "utf8", "-m"] and arguments[5] in _SCORERS:
+            server = self._scorers(environment)
+            task |= {"module": arguments[5], "words": arguments[6:]}
+            fits = _of_python(environment) == server.variables
+        elif arguments[:5] == [sys.executable, *_WORKER] and not self._in_program:
+            server = self._workers(environment, adk="adk" in arguments)
+            task["words"] = arguments[5:]
+            fits = {**_of_python(environment), "PYTHONPATH": ""} == server.variables
+        else:
+            fits = False
+        if not fits:
+            return subprocess.Popen(arguments, **how)
+        with Path(os.devnull).open("rb") as nothing:
+            streams = (nothing.fileno(), how["stdout"], how["stderr"])
+            return Fork(server.fork(task, streams, how["pass_fds"]))
+
+    def program(self, arguments: Sequence[str], **how: Any) -> "subprocess.Popen[bytes]":
+        """Start `python -m MODULE …` with `env` and `cwd` in a session of its own.
+
+        It is a fork if its interpreter would be like the server's. Folders on the path may be added.
+        """
+        if arguments[:2] != [sys.executable, "-m"] or arguments[2] not in _PROGRAMS:
+            return subprocess.Popen(arguments, **how)
+        server = self._scorers(how["env"])
+        if not _could_be(server, how["env"]):
+            return subprocess.Popen(arguments, **how)
+        return _ForkedProgram(server, arguments, **how)
+
+    def close(self) -> None:
+        """End the servers."""
+        for server in self._servers.values():
+            server.close()
+
+    def _scorers(self, environment: Mapping[str, str]) -> Server:
+        if "scorers" not in self._servers:
+            environment = own_python(MODULE, _without_path(environment)).environment
+            self._servers["scorers"] = Server(["-P", "-X", "utf8", str(SERVER), "{fd}"], environment)
+        return self._servers["scorers"]
+
+    def _workers(self, environment: Mapping[str, str], *, adk: bool) -> Server:
+        name = "adk" if adk else "workers"
+        if name not in self._servers:
+            words = ["-X", "utf8", "-u", str(WORKER_SERVER), "{fd}", WORKER_DIR, *(["adk"] if adk else [])]
+            self._servers[name] = Server(words, _without_path(environment))
+        return self._servers[name]
+
+
+def _could_be(server: Server, environment: Mapping[str, str]) -> bool:
+    """Return whether the server could become an interpreter with these variables."""
+    if any(environment.get(name) != os.environ.get(name) for name in ("LANG", "LC_ALL", "LC_CTYPE", "TZ")):
+        return False
+    return {**server.variables, "PYTHONPATH": ""} == {**_of_python(environment), "PYTHONPATH": ""}
+
+
+class Fork:
     """What `ChildProcess` uses of a `subprocess.Popen`."""
 
     def __init__(self, pid: int) -> None:
@@ -125,8 +159,8 @@ class _ForkedProgram(subprocess.Popen[bytes]):
     servers = 1
     """Number of its children that only serve it as a new interpreter would serve itself."""
 
-    def __init__(self, nursery: Nursery, arguments: Sequence[str], **how: Any) -> None:
-        self._nursery = nursery
+    def __init__(self, server: Server, arguments: Sequence[str], **how: Any) -> None:
+        self._server = server
         super().__init__(arguments, **how)
 
     def _execute_child(
@@ -157,7 +191,7 @@ class _ForkedProgram(subprocess.Popen[bytes]):
             "folder": str(cwd),
         }
         streams = (own if own != -1 else number for number, own in enumerate((p2cread, c2pwrite, errwrite)))
-        self.pid = self._nursery.fork(task, tuple(streams))
+        self.pid = self._server.fork(task, tuple(streams))
         self._child_created = True
         self._close_pipe_fds(  # type: ignore[attr-defined]
             p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite
@@ -172,6 +206,10 @@ def use(nursery: Nursery) -> SimpleNamespace:
 def use_in_program(sock: socket.socket) -> None:
     """Let the scorers of this process be forks of the server at the other end."""
     vars(child_process)["subprocess"] = use(Nursery(sock))
+
+
+def _without_path(environment: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in environment.items() if name != "PYTHONPATH"}
 
 
 def _of_python(environment: Mapping[str, str]) -> dict[str, str]:

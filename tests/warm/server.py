@@ -1,16 +1,12 @@
-"""The server of `tests.warm.scorers`: it has imported what scorers and programs need, and is forked for each.
+"""The server of scorers and programs (`tests.warm.forks`): it has imported what they need.
 
-It is started as `python server.py FD`. A message has the module to run, whether it is the whole program, the words of
-its command line, its environment, its folder, and the numbers that these words use for descriptors. The descriptors
-follow: those for standard input, output and error, and then these. The answer is the process ID.
+It is started as `python server.py FD`. A task also has the module to run, and whether it is the whole program.
 """
 
 import asyncio
-import atexit
 import gc
 import importlib
 import io
-import json
 import os
 import runpy
 import socket
@@ -19,6 +15,7 @@ import threading
 from contextlib import suppress
 from typing import Any
 
+from tests.warm.forks import extend_path, run_to_the_end, serve
 from tests.warm.nursery import use_in_program
 from workbench.judges.gemini import make_client
 from workbench.judges.google_access import GoogleAccess
@@ -52,53 +49,11 @@ async def _make_client() -> None:
     await client.close()
 
 
-def serve(sock: socket.socket) -> dict[str, Any]:
-    """Fork for each message, and return the task in the forks. End with the socket."""
-    while True:
-        message, descriptors, _, _ = socket.recv_fds(sock, 1 << 20, 8)
-        if not message:
-            os._exit(0)
-        ours, theirs = os.pipe()
-        # A child whose parent has ended belongs to the process that asked from then on.
-        if not (between := os.fork()):
-            if os.fork():
-                os._exit(0)
-            # Who gets the number may look at the session, or signal its group, at once.
-            os.setsid()
-            os.write(theirs, str(os.getpid()).encode())
-            for own in (ours, theirs, sock.detach()):
-                os.close(own)
-            task: dict[str, Any] = json.loads(message)
-            become(task, *descriptors)
-            return task
-        os.waitpid(between, 0)
-        sock.send(os.read(ours, 100))
-        for descriptor in (ours, theirs, *descriptors):
-            os.close(descriptor)
-
-
-def become(task: dict[str, Any], *descriptors: int) -> None:
-    """Make this process, which has a session of its own, what a new one would be."""
-    streams, others = descriptors[:3], descriptors[3:]
-    for number, descriptor in enumerate(streams):
-        os.dup2(descriptor, number)
-        os.close(descriptor)
-    os.chdir(task["folder"])
-    os.environ.clear()
-    os.environ.update(task["environment"])
-    numbers = {str(old): str(new) for old, new in zip(task["descriptors"], others, strict=True)}
-    sys.argv = ["", *(numbers.get(word, word) for word in task["words"])]
-    for descriptor in others:
-        os.set_inheritable(descriptor, True)
-
-
 def become_program() -> None:
     """Give this process the streams and the path of a new program, and its scorers a server of their own."""
     sys.stdin = io.TextIOWrapper(open(0, "rb", closefd=False), encoding="utf-8", errors="surrogateescape")  # noqa: SIM115
     sys.stdout, sys.stderr = _written(1, "surrogateescape"), _written(2, "backslashreplace")
-    path = dict.fromkeys(filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)))
-    sys.path[:] = [*path, *(folder for folder in sys.path if folder not in path)]
-    importlib.invalidate_caches()
+    extend_path()
 
 
 def _written(number: int, errors: str) -> io.TextIOWrapper:
@@ -131,25 +86,10 @@ def run(task: dict[str, Any]) -> None:
         sys.path.insert(0, os.getcwd())  # noqa: PTH109
         for name in scorer._NOT_NEEDED:
             sys.modules.pop(name, None)
-    module, code = task["module"], 0
+    module = task["module"]
     for name in (module, f"{module}.__main__"):
         sys.modules.pop(name, None)
-    try:
-        runpy.run_module(module, run_name="__main__", alter_sys=True)
-    except SystemExit as ended:
-        code = ended.code if isinstance(ended.code, int) else bool(ended.code)
-    except BaseException:
-        sys.excepthook(*sys.exc_info())
-        code = 1
-    # What an interpreter does at its end, but for taking thousands of modules apart.
-    threading._shutdown()  # type: ignore[attr-defined]
-    atexit._run_exitfuncs()
-    try:
-        sys.stdout.flush()
-    except OSError:
-        sys.excepthook(*sys.exc_info())
-        code = 120
-    os._exit(code)
+    run_to_the_end(lambda: runpy.run_module(module, run_name="__main__", alter_sys=True))
 
 
 if __name__ == "__main__":
