@@ -1,9 +1,7 @@
-import json
-
 import pytest
 
 from tests.run.forking.recorded import REF, original
-from workbench.events.events import CaseError, PlannedCase
+from workbench.events.events import PlannedCase
 from workbench.files.prices import Price, Prices
 from workbench.results.compared import Cost, compared, conversation, cost_after, cost_words, first_difference
 from workbench.results.lines import View
@@ -26,32 +24,6 @@ def lines_of(record: CaseRecord | None, point: Point, width: int = 79) -> list[s
     return [
         line.plain.rstrip() for line in compared(original(), record, 1, point, View(width, full=True, signs=True)).lines
     ]
-
-
-def test_try_has_the_form_of_the_evidence_with_both_sides_of_what_differs() -> None:
-    lines = lines_of(tried("answer 1", "another answer"), Point(1))
-    assert lines == [
-        "  turn 1 =  A kettle",
-        "",
-        "  turn 2    Thanks",
-        "",
-        '  call 1 =  find()  → {"item": "kettle"}',
-        "",
-        "  answer ≠  − original  answer −{2}",
-        "            + try 1     +{another} answer",
-    ]
-
-
-def test_other_message_and_other_result_have_both_sides() -> None:
-    record = tried("answer 1")
-    record.turns[0].user = {"role": "user", "parts": [{"text": "A pot"}]}
-    actual = json.dumps(record.turns[0].actual).replace("kettle", "pot")
-    record.turns[0].actual = json.loads(actual)
-    lines = lines_of(record, Point(0))
-    assert lines[0] == "  turn 1 ≠  − original  A −{kettle}"
-    start = lines.index("  call 1 =  find()")
-    assert lines[start + 1] == '            − original  → {"item": "−{kettle}"}'
-    assert lines[start + 2] == '            + try 1     → {"item": "+{pot}"}'
 
 
 @pytest.mark.parametrize("width", [24, 44, 60, 100])
@@ -79,13 +51,6 @@ def test_running_try_differs_only_if_its_steps_do() -> None:
     going.turns[0].actual = None
     assert first_difference(then, going, Point(0)) is None
     assert lines_of(None, Point(1)) == ["  turn 1 =  A kettle", "", " try 1 waits"]
-
-
-def test_error_of_a_try_is_above_its_turns() -> None:
-    record = tried("answer 1")
-    record.state, record.error = "error", CaseError("fork_diverged", "not as recorded")
-    assert first_difference(conversation(original()), record, Point(0)) == 1
-    assert lines_of(record, Point(0))[0].startswith(" ! not as recorded")
 
 
 def test_cost_counts_the_calls_after_the_point() -> None:

@@ -7,11 +7,11 @@ import pytest
 
 from tests.ui.transcripts import execute, turn
 from workbench.events.events import SpansRecorded
-from workbench.files.prices import Price, Prices
+from workbench.files.prices import Prices
 from workbench.results import evidence, trace, trace_reading
 from workbench.results.document import Document, Subject
 from workbench.results.lines import View
-from workbench.results.trace import AGENT, build, trace_lines
+from workbench.results.trace import build, trace_lines
 from workbench.results.trace_drawing import duration, in_column, row_line
 from workbench.results.trace_reading import conversation_lines, messages, own_events, read_again, read_trace
 from workbench.results.trace_sections import BRIEF, data_lines
@@ -81,58 +81,6 @@ def shown(*opened: str, width: int = 76, prices: Prices | None = None) -> Docume
 
 def lines(document: Document) -> list[str]:
     return [line.plain.rstrip() for line in document.lines]
-
-
-def test_row_has_name_cost_time_and_bar() -> None:
-    assert lines(shown())[:-3] == [
-        "─ turn 1  荷物はどこですか ──────────────────────── 2 model calls · 1.00 s ─",
-        "  ◆ desk                                   1.2k→34  1.00 s ────────────────",
-        " •├ ◇ m                                    1.2k→34  250 ms ━━━━",
-        " •├ ƒ find_order                                    500 ms     ━━━━━━━━",
-        "  │ └ ! inner                                       400 ms     ────────",
-        " •└ ◇ m                                             250 ms             ━━━━",
-    ]
-    assert all(line.cell_len <= 76 for line in shown().lines)
-    priced = lines(shown(width=120, prices=Prices({"m": Price(1.0, 1.0)}, "EUR")))
-    assert "0.0012 EUR" in priced[2]
-    assert "EUR" not in priced[1], "half a bill is no bill"
-
-
-def test_replayed_call_has_no_time() -> None:
-    made = record()
-    told = json.dumps([{**span, "recalled": True} if span["id"] == 6 else span for span in SPANS])
-    made.turns[0].spans = SpansRecorded(made.ref, 0, told, {})
-    found = lines(build(Subject(made), View(76)))
-    assert found[2].startswith(" •├ ◇ m                                    1.2k→34  250 ms")
-    assert found[5].startswith(" •└ ◇ m                                            earlier ")
-    assert all(line.cell_len <= 76 for line in build(Subject(made), View(76)).lines)
-
-
-def test_narrow_row_keeps_name_and_time() -> None:
-    narrow = lines(shown(width=30))
-    assert all(line.cell_len <= 30 for line in shown(width=30).lines)
-    assert any("find_ord" in line and "500 ms" in line for line in narrow)
-
-
-def test_trace_opens_at_the_innermost_error() -> None:
-    document = shown()
-    assert document.items[document.opening_item].key == "span/0/5"
-
-
-def test_open_row_has_event_request_response_and_graph() -> None:
-    text = "\n".join(lines(shown("span/0/3")))
-    assert "▸ Event  1 of 3 in the conversation" in text
-    assert "▸ Request  1 content, instruction, tools" in text
-    assert "▸ Response  A kettle." in text
-    assert "▸ Graph  user → desk → find_order → inner" in text
-    everything = ("span/0/3", *(f"span/0/3/{part}" for part in ("event", "request", "response", "graph")))
-    text = "\n".join(lines(shown(*everything, "span/0/3/request/tools", "span/0/3/request/0")))
-    for piece in ('"author": "desk"', "Be kind.", "1 user  荷物はどこですか", "find_order, refund", '"name": "refund"'):
-        assert piece in text
-    assert "○ refund  not called" in text
-    inside = "\n".join(lines(shown("span/0/5")))
-    assert "which criteria do not see" in " ".join(inside.split())
-    assert "ValueError: no" in inside
 
 
 def test_messages_of_a_row_are_highlighted() -> None:
@@ -231,14 +179,6 @@ def test_row_and_call_in_the_diff_link_to_each_other() -> None:
     assert tool.targets[0].pane == "Evidence"
     place = next(place for place in tool.targets[0].places if place in there.places)
     assert "find_order" in there.lines[there.places[place].start].plain
-
-
-def test_row_of_an_agent_names_the_agent_before_the_calls_in_it() -> None:
-    items = build(Subject(record()), View(76)).items
-    rows = [item for item in items if item.targets and item.targets[0].places[0].startswith(AGENT)]
-    assert [item.targets[0].places[0] for item in rows] == ["agent/0/desk", "agent/0/inner"]
-    others = [item for item in items if item not in rows]
-    assert not any(place.startswith(AGENT) for item in others for one in item.targets for place in one.places)
 
 
 def test_case_without_spans_has_a_tree_without_times_and_a_diff_without_cursor() -> None:
