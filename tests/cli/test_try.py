@@ -19,12 +19,22 @@ _DOCS = Path(__file__).parents[2] / "docs"
 
 
 @pytest.fixture
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TriedProject:
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    monkeypatch.setenv("TMPDIR", str(scratch))
+def _scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let copies of variants be below the folder `scratch`."""
+    (tmp_path / "scratch").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "scratch"))
     monkeypatch.setattr("tempfile.tempdir", None)
+
+
+@pytest.fixture
+def desk(tmp_path: Path, _scratch: None) -> TriedProject:
     return TriedProject(tmp_path / "project", tmp_path / "counts")
+
+
+@pytest.fixture
+def few(tmp_path: Path, _scratch: None) -> TriedProject:
+    """A project with four cases, for tests that need no proof."""
+    return TriedProject(tmp_path / "project", tmp_path / "counts", cases=4)
 
 
 def scratch(desk: TriedProject) -> list[str]:
@@ -36,36 +46,15 @@ def state_of(root: Path) -> dict[str, tuple[int, bytes]]:
     return {str(path): (path.stat().st_mtime_ns, path.read_bytes()) for path in files}
 
 
-def test_better_prompt_is_called_better_and_a_worse_one_worse(desk: TriedProject) -> None:
+def test_better_prompt_is_called_better_in_the_words_of_the_screen(desk: TriedProject, tmp_path: Path) -> None:
     desk.prompt("name the day")
-    code, found = desk.tried()
-    assert code == 0
+    report = tmp_path / "report.json"
+    code, out, err = desk.said("-q", "--json", str(report))
+    found = json.loads(report.read_text())
     names = [(one["name"], one["pass_rate"], one.get("result")) for one in found["variants"]]
     assert names == [("HEAD", pytest.approx(2 / 3), None), ("working tree", 1.0, "better")]
-    desk.prompt("be brief")
-    code, found = desk.tried("--gate")
-    assert (code, found["variants"][1]["result"]) == (1, "worse")
-    assert found["variants"][1]["change"] == pytest.approx(-1 / 3)
-    assert found["variants"][1]["cases"][0]["before"] == [2, 3]
-    assert found["variants"][1]["cases"][0]["after"] == [1, 3]
-
-
-def test_edit_without_effect_is_unclear_with_the_size_that_would_show(desk: TriedProject) -> None:
-    desk.prompt("You are very kind.")
-    code, found = desk.tried("--gate")
-    changed = found["variants"][1]
-    assert (code, changed["result"], changed["change"]) == (0, "unclear", 0)
-    assert 0 < changed["would_show"] < 0.5
-    _, out, _ = desk.said("-q")
-    assert "unclear: these 12 cases show no difference. They would show one of" in out
-    assert "in 8 of 10 tries; for 5 points you need about" in out
-
-
-def test_table_and_changed_cases_are_in_the_words_of_the_screen(desk: TriedProject) -> None:
-    desk.prompt("name the day")
-    code, out, err = desk.said("-q")
     lines = out.splitlines()
-    assert code == 0
+    assert (code, err) == (0, "")
     assert lines[1].split() == ["passed", "change", "from", "HEAD", "latency"]
     assert lines[2].startswith("HEAD           66.6%")
     assert lines[3].startswith("working tree  100.0%  +33.3 points [")
@@ -74,45 +63,44 @@ def test_table_and_changed_cases_are_in_the_words_of_the_screen(desk: TriedProje
     assert "✗→✓ case_0   2/3 → 3/3   answer shares few words with the expected one" in lines
     assert "… 2 more" in lines
     assert lines[-1].startswith("better: these 12 cases show it (p < 0.001), probably by ")
-    assert err == ""
 
 
-def test_what_will_run_and_where_things_come_from_is_said_first(desk: TriedProject) -> None:
-    desk.prompt("name the day")
-    _, _, err = desk.said("--runs", "1")
+def test_worse_prompt_fails_the_gate(desk: TriedProject) -> None:
+    desk.prompt("be brief")
+    code, found = desk.tried("--gate")
+    assert (code, found["variants"][1]["result"]) == (1, "worse")
+    assert found["variants"][1]["change"] == pytest.approx(-1 / 3)
+    assert found["variants"][1]["cases"][0]["before"] == [2, 3]
+    assert found["variants"][1]["cases"][0]["after"] == [1, 3]
+
+
+def test_edit_without_effect_is_unclear_with_the_size_that_would_show(desk: TriedProject, tmp_path: Path) -> None:
+    desk.prompt("You are very kind.")
+    report = tmp_path / "report.json"
+    code, out, _ = desk.said("-q", "--gate", "--json", str(report))
+    changed = json.loads(report.read_text())["variants"][1]
+    assert (code, changed["result"], changed["change"]) == (0, "unclear", 0)
+    assert 0 < changed["would_show"] < 0.5
+    assert "unclear: these 12 cases show no difference. They would show one of" in out
+    assert "in 8 of 10 tries; for 5 points you need about" in out
+
+
+def test_plan_is_said_first_nothing_is_touched_and_the_report_has_its_schema(few: TriedProject) -> None:
+    committed = json.loads((_DOCS / "try.schema.json").read_text("utf-8"))
+    assert committed == json_schema(), "python -m workbench.project.variants.export > docs/try.schema.json"
+    few.prompt("name the day")
+    before = state_of(few.root)
+    code, out, err = few.said("--runs", "1", "--json", "-")
+    assert code == 0
     first = err.splitlines()
-    assert first[0].startswith("2 variants × 12 cases × 1 run (24 in all), cost unknown until they have run")
+    assert first[0].startswith("2 variants × 4 cases × 1 run (8 in all), cost unknown until they have run")
     assert first[1].startswith("  HEAD          commit ")
     assert first[2] == "  working tree  1 file differs: desk/prompt.md"
     assert first[3] == "  In all of them: cases, criteria, .env and interpreter of the working tree"
-
-
-def test_nothing_of_the_project_or_its_repository_is_touched(desk: TriedProject) -> None:
-    desk.prompt("name the day")
-    before = state_of(desk.root)
-    assert desk.tried("--runs", "1")[0] == 0
-    assert state_of(desk.root) == before
-    assert not (desk.root / ".workbench").exists()
-    assert scratch(desk) == []
-
-
-def test_verdicts_of_variants_replace_no_verdict_of_the_working_tree(desk: TriedProject) -> None:
-    assert desk.run("run", ".", environment=desk.environment(1)).returncode == 0
-    database = desk.root / ".workbench/runs.db"
-    before = desk.run("status", "--json").stdout
-    desk.prompt("name the day")
-    stale = desk.run("status", "--json").stdout
-    desk.tried("--runs", "1")
-    assert desk.run("status", "--json").stdout == stale != before
-    with sqlite3.connect(database) as connection:
-        assert connection.execute("SELECT count(*) FROM run").fetchone() == (1,)
-
-
-def test_report_has_the_schema_of_the_docs(desk: TriedProject) -> None:
-    committed = json.loads((_DOCS / "try.schema.json").read_text("utf-8"))
-    assert committed == json_schema(), "python -m workbench.project.variants.export > docs/try.schema.json"
-    desk.prompt("name the day")
-    _, found = desk.tried("--runs", "1")
+    assert state_of(few.root) == before
+    assert not (few.root / ".workbench").exists()
+    assert scratch(few) == []
+    found = json.loads(out)
     jsonschema.validate(found, committed)
     assert set(found) == {"schema", "against", "cases", "runs", "variants"}
     first, second = found["variants"]
@@ -122,6 +110,18 @@ def test_report_has_the_schema_of_the_docs(desk: TriedProject) -> None:
     assert set(second["cases"][0]) == {"agent", "evalset_file", "eval_id", "before", "after"}
     assert second["cases"][0]["agent"] == "desk"
     assert second["criteria"][0]["name"] == "response_match_score"
+
+
+def test_verdicts_of_variants_replace_no_verdict_of_the_working_tree(few: TriedProject) -> None:
+    assert few.run("run", ".", environment=few.environment(1)).returncode == 0
+    database = few.root / ".workbench/runs.db"
+    before = few.run("status", "--json").stdout
+    few.prompt("name the day")
+    stale = few.run("status", "--json").stdout
+    few.tried("--runs", "1")
+    assert few.run("status", "--json").stdout == stale != before
+    with sqlite3.connect(database) as connection:
+        assert connection.execute("SELECT count(*) FROM run").fetchone() == (1,)
 
 
 def test_swap_set_and_folder_are_variants_of_the_working_tree(desk: TriedProject, tmp_path: Path) -> None:
@@ -154,11 +154,11 @@ def test_several_revisions_are_compared_with_the_first(desk: TriedProject) -> No
     assert (code, names) == (0, [("HEAD~2", None), ("HEAD~1", "better"), ("HEAD", "worse")])
 
 
-def test_grid_tries_every_combination(desk: TriedProject) -> None:
-    desk.write("drafts/clear.md", "name the day")
-    desk.commit()
+def test_grid_tries_every_combination(few: TriedProject) -> None:
+    few.write("drafts/clear.md", "name the day")
+    few.commit()
     words = ("--grid", "--runs", "1", "--swap", "desk/prompt.md=drafts/clear.md", "--set", "A=1", "--set", "A=2")
-    _, found = desk.tried(*words, variants=6)
+    _, found = few.tried(*words, variants=6)
     clear = "desk/prompt.md=drafts/clear.md"
     names = [one["name"] for one in found["variants"]]
     assert names == ["HEAD", "A=1", "A=2", clear, f"{clear}, A=1", f"{clear}, A=2"]
@@ -167,16 +167,16 @@ def test_grid_tries_every_combination(desk: TriedProject) -> None:
 @pytest.mark.parametrize(
     "word", ["API_TOKEN=abc", "API_TOKEN=a-very-long-secret-value", "DB_URL=pg://u:long-secret-pw@h"]
 )
-def test_secret_in_a_variable_is_neither_shown_nor_stored(desk: TriedProject, word: str, tmp_path: Path) -> None:
+def test_secret_in_a_variable_is_neither_shown_nor_stored(few: TriedProject, word: str, tmp_path: Path) -> None:
     name, _, value = word.partition("=")
     secret = value if name == "API_TOKEN" else "long-secret-pw"
-    agent = desk.root / "desk/agent.py"
+    agent = few.root / "desk/agent.py"
     agent.write_text(
         agent.read_text().replace('f"You said {message}" if', f'f"You said {{os.environ.get({name!r})}}" if')
     )
     files = {option: tmp_path / option.strip("-") for option in ("--json", "--markdown", "--junit")}
     outputs = [text for option, file in files.items() for text in (option, str(file))]
-    code, out, err = desk.said("--runs", "1", "--set", word, *outputs, "--print-detailed-results", variants=3)
+    code, out, err = few.said("--runs", "1", "--set", word, *outputs, "--print-detailed-results", variants=3)
     assert code == 0
     texts = [out, err, *(file.read_text() for file in files.values())]
     assert f"{name}=" in texts[0]
@@ -206,45 +206,45 @@ def test_secret_in_a_variable_is_neither_shown_nor_stored(desk: TriedProject, wo
         (("--shard", "1/2"), "No such option '--shard'"),
     ],
 )
-def test_refusal_says_what_is_wrong_before_anything_runs(desk: TriedProject, words: tuple[str, ...], why: str) -> None:
-    code, out, err = desk.said(*words)
+def test_refusal_says_what_is_wrong_before_anything_runs(few: TriedProject, words: tuple[str, ...], why: str) -> None:
+    code, out, err = few.said(*words)
     assert (code, out) == (2, "")
     assert why in err
     assert "secret-without-name" not in err
-    assert scratch(desk) == []
+    assert scratch(few) == []
 
 
-def test_only_an_evalset_changed_is_no_difference(desk: TriedProject) -> None:
-    desk.evalset(case("other", "other"), path="desk/orders.evalset.json")
-    desk.write("desk/test_config.json", {"criteria": {"response_match_score": 0.5}})
-    code, _, err = desk.said()
+def test_only_an_evalset_changed_is_no_difference(few: TriedProject) -> None:
+    few.evalset(case("other", "other"), path="desk/orders.evalset.json")
+    few.write("desk/test_config.json", {"criteria": {"response_match_score": 0.5}})
+    code, _, err = few.said()
     assert (code, "apart from evalsets and criteria" in err) == (2, True)
 
 
-def test_cases_are_those_of_the_working_tree_even_if_the_revision_lacks_them(desk: TriedProject) -> None:
-    desk.evalset(case("new", "new"), path="desk/more.evalset.json")
-    (desk.root / "desk/orders.evalset.json").unlink()
-    desk.prompt("name the day")
-    _, found = desk.tried()
+def test_cases_are_those_of_the_working_tree_even_if_the_revision_lacks_them(few: TriedProject) -> None:
+    few.evalset(case("new", "new"), path="desk/more.evalset.json")
+    (few.root / "desk/orders.evalset.json").unlink()
+    few.prompt("name the day")
+    _, found = few.tried()
     assert [one["eval_id"] for one in found["variants"][1]["cases"]] == ["new"]
     assert found["variants"][1]["cases"][0]["before"] == [2, 3]
 
 
-def test_renamed_agent_is_named(desk: TriedProject) -> None:
-    git(desk.root, "mv", "desk", "front")
-    code, _, err = desk.said()
+def test_renamed_agent_is_named(few: TriedProject) -> None:
+    git(few.root, "mv", "desk", "front")
+    code, _, err = few.said()
     assert code == 2
     assert "HEAD has no agent in front" in err
     assert "renamed or moved" in err
 
 
-def test_revision_whose_agent_cannot_be_read_is_refused_with_the_line(desk: TriedProject) -> None:
-    agent = desk.root / "desk/agent.py"
+def test_revision_whose_agent_cannot_be_read_is_refused_with_the_line(few: TriedProject) -> None:
+    agent = few.root / "desk/agent.py"
     good = agent.read_text()
     agent.write_text("def (")
-    desk.commit()
+    few.commit()
     agent.write_text(good)
-    code, _, err = desk.said()
+    code, _, err = few.said()
     assert code == 2
     assert "HEAD has no agent in desk. desk/agent.py: not valid Python (line 1: invalid syntax)" in err
     assert "renamed" not in err
@@ -266,37 +266,37 @@ def test_without_git_or_a_commit_variants_of_the_working_tree_can_be_tried(tmp_p
     assert [one["name"] for one in json.loads(done.stdout)["variants"]] == ["working tree", "A=1"]
 
 
-def test_environment_file_and_files_that_git_ignores_come_from_the_working_tree(desk: TriedProject) -> None:
-    desk.write(".gitignore", ".workbench\n.env\ndata/\n")
-    agent = desk.root / "desk/agent.py"
+def test_environment_file_and_files_that_git_ignores_come_from_the_working_tree(few: TriedProject) -> None:
+    few.write(".gitignore", ".workbench\n.env\ndata/\n")
+    agent = few.root / "desk/agent.py"
     read = 'Path(HERE / "data/words.txt").read_text()\n    assert os.environ["FROM_ENV"] == "yes"\n'
     assert_env = f'    prompt = {read}    assert (HERE / ".env").read_text()\n    prompt ='
     agent.write_text(agent.read_text().replace("    prompt =", assert_env, 1))
-    desk.commit()
-    desk.write("desk/.env", "FROM_ENV=yes\n")
-    desk.write("desk/data/words.txt", "ignored")
-    assert desk.run("run", ".", environment=desk.environment(1)).returncode == 0
-    desk.prompt("name the day")
-    _, found = desk.tried()
+    few.commit()
+    few.write("desk/.env", "FROM_ENV=yes\n")
+    few.write("desk/data/words.txt", "ignored")
+    assert few.run("run", ".", environment=few.environment(1)).returncode == 0
+    few.prompt("name the day")
+    _, found = few.tried()
     assert [one["left_out"] for one in found["variants"]] == [0, 0]
 
 
-def test_variant_without_a_judged_case_ends_with_3(desk: TriedProject) -> None:
-    desk.write("desk/prompt.md", "name the day")
-    agent = desk.root / "desk/agent.py"
+def test_variant_without_a_judged_case_ends_with_3(few: TriedProject) -> None:
+    few.write("desk/prompt.md", "name the day")
+    agent = few.root / "desk/agent.py"
     agent.write_text("import none\n\n" + agent.read_text())
-    code, found = desk.tried("--gate", "--runs", "1")
+    code, found = few.tried("--gate", "--runs", "1")
     changed = found["variants"][1]
-    assert (code, changed["pass_rate"], changed["left_out"], changed["result"]) == (3, None, 12, "unclear")
-    code, out, _ = desk.said("--runs", "1")
+    assert (code, changed["pass_rate"], changed["left_out"], changed["result"]) == (3, None, 4, "unclear")
+    code, out, _ = few.said("--runs", "1")
     assert code == 3
-    assert "Left out in working tree: 12 errors" in out
+    assert "Left out in working tree: 4 errors" in out
     assert "unclear: no case was judged both in HEAD and in working tree." in out
 
 
-def test_frozen_tools_are_replayed_in_all_variants(desk: TriedProject) -> None:
-    desk.prompt("name the day")
-    code, found = desk.tried("--frozen", "--on-miss", "live", "--runs", "1")
+def test_frozen_tools_are_replayed_in_all_variants(few: TriedProject) -> None:
+    few.prompt("name the day")
+    code, found = few.tried("--frozen", "--on-miss", "live", "--runs", "1")
     assert (code, found["variants"][1]["left_out"]) == (0, 0)
 
 

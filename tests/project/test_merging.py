@@ -31,7 +31,7 @@ from workbench.events.events import (
 )
 from workbench.events.shards import Shard
 from workbench.exporting.junit import junit_pieces
-from workbench.exporting.report import json_schema, report_pieces
+from workbench.exporting.report import report_pieces
 from workbench.files.folders import why_untrusted
 from workbench.files.run_options import UsageFaultError
 from workbench.project.shards import merge_shards, plan_digest

@@ -50,9 +50,10 @@ from workbench.store.execution import CaseRecord
 
 GOLDEN = Path(__file__).parent / "golden"
 CALLS = "tool_trajectory_avg_score"
-FIND = ("find_order", {"id": "A-7"})
-TRACK = ("track_parcel", {"id": "A-7"})
-REFUND, TEXT_REFUND = ("refund", {"id": "A-7", "amount": 12.5}), ("refund", {"id": "A-7", "amount": "12.50"})
+FIND: Call = ("find_order", {"id": "A-7"})
+TRACK: Call = ("track_parcel", {"id": "A-7"})
+REFUND: Call = ("refund", {"id": "A-7", "amount": 12.5})
+TEXT_REFUND: Call = ("refund", {"id": "A-7", "amount": "12.50"})
 PAID = "Your refund of 12.50 € for order A-7 is on its way."
 Build = Callable[[Subject, View], Document]
 
@@ -126,7 +127,7 @@ def without_verdicts() -> str:
     parts = []
     for status in ("not_evaluated", "not_applicable", "error"):
         record = judged_case()
-        record.scores = {CLAIMS: MetricResult(CLAIMS, status, None, 0.8, why)}  # type: ignore[arg-type]
+        record.scores = {CLAIMS: MetricResult(CLAIMS, status, None, 0.8, why)}
         for made in record.turns:
             made.metrics.clear()
         parts.append(of_judges(record))
