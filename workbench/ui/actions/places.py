@@ -176,12 +176,6 @@ def labelled(action: Action, situation: Situation) -> Action:
     return replace(action, label=shown, long=action.long and shown.replace(action.label, action.long, 1))
 
 
-def _run_label(situation: Situation) -> str:
-    if situation.folder == "reading":
-        return "run when read"
-    return _with_count("run", situation)
-
-
 def _cancel_label(situation: Situation) -> str:
     label = _with_count("cancel", situation)
     return label.replace(BY_ID["cancel"].label, "kill") if label and situation.kills() else label
@@ -228,7 +222,7 @@ _LABELS: Mapping[str, Callable[[Situation], str]] = {
     **{name: partial(_marked_label, name) for name in _COUNTED_IF_MARKED},
     # After a thaw, it may accept how the recordings drifted instead.
     "accept": lambda at: "" if at.drifted and not at.on_case else _with_count("accept", at),
-    "run": _run_label,
+    "run": lambda at: "run when read" if at.folder == "reading" else _with_count("run", at),
     "cancel": _cancel_label,
     "back": _back_label,
     "enter": _enter_label,
