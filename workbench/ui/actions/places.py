@@ -112,15 +112,9 @@ PLACES: tuple[Place, ...] = (
         ("run", "options", "next_problem", "criteria", "edit"),
     ),
     Place(
-        "on a case that has not run",
-        lambda at: at.on_case,
-        ("run", "edit", "talk", "repeat", "duplicate", "options"),
+        "on a case that has not run", lambda at: at.on_case, ("run", "edit", "talk", "repeat", "duplicate", "options")
     ),
-    Place(
-        "during a run",
-        lambda at: at.running,
-        ("cancel", "next_problem", "filter", "watch", "cancel_all"),
-    ),
+    Place("during a run", lambda at: at.running, ("cancel", "next_problem", "filter", "watch", "cancel_all")),
     Place(
         "with a filter",
         lambda at: at.filtered,

@@ -118,7 +118,7 @@ class Overview(Controller):
         moved, self._place_at_start = self._place_at_start != self._place(), None
         if not self.view.right.shows_overview:
             return
-        self.view.overviews.contents.forget_runs()
+        self.view.overviews.contents.trends.clear()
         self.view.show_row()
         if moved or self.view.covered or not self.view.right.overview.overview.groups:
             return
@@ -150,10 +150,10 @@ class Overview(Controller):
         contents = self.view.overviews.contents
         run_id, state = self.session.store.run.run_id, self.session.state_dir
         if self._read_run != run_id:
-            contents.forget_runs()
+            contents.trends.clear()
             self._read_run = run_id
         if contents.trend(scope) is None:
-            contents.add_trend(scope, await asyncio.to_thread(self._trend, scope, state))
+            contents.trends.append((scope, await asyncio.to_thread(self._trend, scope, state)))
             self._show(scope)
         while pieces := contents.spending.unread(contents.records(scope)):
             await asyncio.to_thread(contents.spending.read, pieces)

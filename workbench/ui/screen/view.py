@@ -88,11 +88,6 @@ class View(Screen[None]):
         self._way_back: WayBack | None = None
         self._time_updates = relative_times.UpdateTimer(self, self.show_facts)
 
-    def use_keys(self, keys: "Mapping[str, tuple[str, ...]]") -> None:
-        """Replace the keys."""
-        self.keys = keys
-        self.show_keys_here()
-
     def compose(self) -> ComposeResult:
         """Lay out the bar, the two sides and the footer."""
         yield self.bar
@@ -118,7 +113,7 @@ class View(Screen[None]):
             side = "filter"
         elif self.in_right:
             side = "panes" if self.right.shows_case else "page"
-        back_to = self._way_back.name if self._way_back is not None else ""
+        row = self.rows.cursor
         return situation_of(
             self.session,
             self.rows,
@@ -126,18 +121,18 @@ class View(Screen[None]):
             case_shown=self.right.shows_case,
             folded=side != "panes" or self.right.detail.can_unfold,
             selected=self.selected,
-            back_to=back_to,
+            back_to=self._way_back.name if self._way_back is not None else "",
             opens=self._opens,
-            as_expected=self._as_expected,
+            as_expected=lambda: (
+                row is not None
+                and (record := self.session.record(row)) is not None
+                and self.right.is_as_expected(record.ref)
+            ),
         )
 
     def responsible(self) -> "Place | None":
         """Return the place that `E` opens, or None."""
         return responsible(self.session, self.rows, self.right)
-
-    def _as_expected(self) -> bool:
-        record = None if self.rows.cursor is None else self.session.record(self.rows.cursor)
-        return record is not None and self.right.is_as_expected(record.ref)
 
     def _opens(self) -> str:
         """Return the name of that place for the footer, such as `agent.py:38` or `refunds`, or ""."""
@@ -505,7 +500,7 @@ class View(Screen[None]):
         if row is None or row.kind in ("all", "agent"):
             return 0
         record = self.session.record(row)
-        if record is not self._shown_record or self.repeats_of(row) is not self.right.detail.repeats:
+        if record is not self._shown_record or self.repeats_of(row) is not self.right.detail.reading.subject.repeats:
             self.show_row()
         elif record is not None and record.ref in touched:
             self.right.detail.refresh_record()

@@ -204,7 +204,7 @@ class CaseTable(Controller):
         state, running = self.session.state_dir, self.session.store.activity.running
         active = self.session.store.run.run_id if running else ""
         with collector_paused():
-            reading = await asyncio.to_thread(runs.reading, state, active)
+            reading = runs.reading(state, active)
             while (found := await asyncio.to_thread(next, reading, None)) is not None:
                 if self._runs is not runs:
                     return

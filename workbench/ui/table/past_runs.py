@@ -57,17 +57,10 @@ class PastRuns:
     def reading(self, state: Path, active: str) -> Iterator[RunOutcomes]:
         """Yield the newest runs with a verdict of these cases, except those that were read already.
 
-        `active` is the ID of a run that has not ended. Reads summaries, so call it and `next` in a thread.
+        `active` is the ID of a run that has not ended. Reads summaries, so call `next` in a thread.
         """
         known = {run.run_id for run in self.runs} | {active}
         files = {file for file, _ in self._wanted}
-        return self._read(state, known, files)
-
-    def add(self, run: RunOutcomes) -> None:
-        """Add a run that was read."""
-        self.runs = sorted([*self.runs, run], key=lambda one: (one.started, one.run_id), reverse=True)[:MOST_RUNS]
-
-    def _read(self, state: Path, known: Collection[str], files: set[str]) -> Iterator[RunOutcomes]:
         found = len(known) - 1
         executions = 0
         for entry in list_runs(state).runs:
@@ -84,6 +77,10 @@ class PastRuns:
             if run.cases:
                 found += 1
                 yield run
+
+    def add(self, run: RunOutcomes) -> None:
+        """Add a run that was read."""
+        self.runs = sorted([*self.runs, run], key=lambda one: (one.started, one.run_id), reverse=True)[:MOST_RUNS]
 
     def _outcomes(self, summary: Summary) -> RunOutcomes:
         cases: dict[Name, list[Execution]] = {}

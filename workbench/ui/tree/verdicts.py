@@ -249,13 +249,6 @@ class Verdicts:
             return None
         return self.store.records[verdict.worst].cause or UNKNOWN
 
-    def total(self, evalsets: Iterable[int]) -> Counter[Status]:
-        """Count the cases of these evalsets by status, without those that never ran."""
-        total: Counter[Status] = Counter()
-        for evalset in evalsets:
-            total.update(self.counts[evalset])
-        return total
-
     @property
     def differ_from_run(self) -> bool:
         """Whether all cases together have other counts than the last run."""
