@@ -22,9 +22,8 @@ from workbench.ui.main.screen import MainScreen
 from workbench.ui.screen.key_order import KeyOrder
 from workbench.ui.session.session import Session
 from workbench.ui.terminal.host import Host
-from workbench.ui.terminal.terminal import Display, stop_until_continued
+from workbench.ui.terminal.terminal import Display, Watchdog, stop_until_continued
 from workbench.ui.terminal.themes import ThemeError, Themes, variable_defaults
-from workbench.ui.terminal.watchdog import Watchdog
 from workbench.ui.widgets.footer import KeyLine, textual_keymap
 from workbench.ui.widgets.textual_private import SparseApp
 
