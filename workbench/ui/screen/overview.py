@@ -70,7 +70,10 @@ class Overview(Controller):
         if scope is None or cases is None:
             return
         if (case := case_of(key)) is not None:
-            self._go_to(case)
+            if not self.view.go_to(*case):
+                self.view.clear_filter()
+                self.view.go_to(*case)
+            self.view.go_left()
         elif text := filter_for(scope, tree, conditions_of(key, pane.overview, tree, cases), cases):
             self._filter(scope, text)
         else:
@@ -96,12 +99,6 @@ class Overview(Controller):
         self.view.set_filter(text)
         self.view.go_left()
         self.view.show_state()
-
-    def _go_to(self, case: Pair) -> None:
-        if not self.view.go_to(*case):
-            self.view.clear_filter()
-            self.view.go_to(*case)
-        self.view.go_left()
 
     # Runs
 

@@ -390,7 +390,12 @@ class View(Screen[None]):
             self._shown_record = None
             self.right.show_page("nothing to run", no_evalsets_page(workspace, self.keys))
         elif row is None:
-            self._show_no_match()
+            if not self.rows.query.empty and not self.session.is_loading:
+                # How to filter, instead of the row before.
+                self._shown_record = None
+                ran = self.session.verdicts.by_case.values()
+                unrepeated = FLAKY in self.rows.query.flags and all(len(verdict.refs) < 2 for verdict in ran)
+                self.right.show_page("no case matches", no_match_page(self.keys, unrepeated=unrepeated))
         elif self._has_overview(row):
             self._shown_record = None
             self.overviews.show()
@@ -411,14 +416,6 @@ class View(Screen[None]):
         await self.read(row)
         if self.tree_view.row == row:
             self.show_row()
-
-    def _show_no_match(self) -> None:
-        """Show how to filter if no case matches, instead of the row before."""
-        if not self.rows.query.empty and not self.session.is_loading:
-            self._shown_record = None
-            ran = self.session.verdicts.by_case.values()
-            unrepeated = FLAKY in self.rows.query.flags and all(len(verdict.refs) < 2 for verdict in ran)
-            self.right.show_page("no case matches", no_match_page(self.keys, unrepeated=unrepeated))
 
     @property
     def overviews(self) -> "Showing":
@@ -524,13 +521,13 @@ class View(Screen[None]):
         numbers = self.tree_view.model.outline.evalsets[row.agent]
         agent = next((agent for agent in workspace.agents if agent.name == name), None)
         if agent is None:
-            lines = [(one.file.name, one.agent_reason) for one in map(self.session.entry, numbers)]
-            self.right.show_page(name, _safe(lines))
+            loose = map(self.session.entry, numbers)
+            lines = [(one_line(one.file.name, limit=80), one_line(one.agent_reason)) for one in loose]
+            self.right.show_page(name, lines)
         else:
             entries = [self.session.entry(number) for number in numbers]
-            self.right.show_page(
-                _safe([(name, "")])[0][0], agent_page(workspace, agent, entries, self.session.verdicts.imports)
-            )
+            page = agent_page(workspace, agent, entries, self.session.verdicts.imports)
+            self.right.show_page(one_line(name, limit=80), page)
 
     # Which side
 
@@ -568,7 +565,3 @@ class View(Screen[None]):
         """Record which side has the focus, and show its actions."""
         self.set_class(self.in_right, "-in-right")
         self.show_keys_here()
-
-
-def _safe(lines: "list[tuple[str, str]]") -> "list[tuple[str, str]]":
-    return [(one_line(label, limit=80), one_line(text)) for label, text in lines]
