@@ -176,11 +176,12 @@ def known_runs(words: Sequence[str], explicit: Path | None) -> Path:
         UsageFaultError: one of `words` names no run.
     """
     from workbench.agents.discovery import find_root
-    from workbench.store.history.run_names import refuse_unknown_runs
+    from workbench.store.history.run_names import find_run
 
     here = Path.cwd()
     state = project_state(find_root(here), explicit)
-    refuse_unknown_runs(words, state, here)
+    for word in words:
+        find_run(word, state, here)
     return state
 
 

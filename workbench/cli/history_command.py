@@ -160,12 +160,10 @@ def _list(words: tuple[str, ...], as_json: bool, limit: int | None, state_dir: P
 
 def _of_adk(root: Path, kept: set[str]) -> "tuple[list[ListedRun], list[str]]":
     from workbench.agents.discovery import discover_for
-    from workbench.store.history.other_programs import adk_entries, agents_cli_entries
+    from workbench.store.history.other_programs import foreign_runs
 
     found, _ = discover_for([root], root)
-    folders = [agent.folder for agent in found.agents]
-    parts = adk_entries(folders, kept), agents_cli_entries(folders, root)
-    return [entry for part in parts for entry in part[0]], [line for part in parts for line in part[1]]
+    return foreign_runs([agent.folder for agent in found.agents], root, kept)
 
 
 def _kept_in(state: Path, own: Path) -> str:

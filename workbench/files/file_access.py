@@ -9,6 +9,7 @@ import contextlib
 import errno
 import hashlib
 import os
+import re
 import secrets
 import stat
 from collections.abc import Iterable
@@ -249,3 +250,32 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+MOUNTS = Path("/proc/self/mountinfo")
+_ESCAPED = re.compile(r"\\([0-7]{3})")
+
+
+def mounted(mounts: Path = MOUNTS) -> dict[str, str]:
+    """Return mount point → kind of file system. The last one at a mount point hides the others."""
+    try:
+        lines = mounts.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    except OSError:
+        return {}
+    found = {}
+    for line in lines:
+        left, _, right = line.partition(" - ")
+        words = left.split()
+        if len(words) >= 5 and right.split():
+            found[_ESCAPED.sub(lambda match: chr(int(match[1], 8)), words[4])] = right.split()[0]
+    return found
+
+
+def file_system_of(folder: str, kinds: dict[str, str]) -> str:
+    """Return the kind of the file system (`mounted`) at a folder, or at the nearest mount point above it."""
+    while folder not in kinds:
+        above = os.path.dirname(folder)  # noqa: PTH120 (a string, for each of many folders)
+        if above == folder:
+            return ""
+        folder = above
+    return kinds[folder]

@@ -122,7 +122,8 @@ def _kind(
     try:
         if _without_models(before) == _without_models(after):
             return "model"
-        return "prompt" if _without_texts(before) == _without_texts(after) else "code"
+        without_texts = (ast.dump(_blank(_parsed(source))) for source in (before, after))
+        return "prompt" if len(set(without_texts)) == 1 else "code"
     except (SyntaxError, ValueError, RecursionError):
         return "code"
 
@@ -131,10 +132,6 @@ def _without(text: str, names: set[str]) -> str:
     for name in sorted(names, key=len, reverse=True):
         text = text.replace(name, "\0")
     return text
-
-
-def _without_texts(source: str) -> str:
-    return ast.dump(_blank(_parsed(source)))
 
 
 def _without_models(source: str) -> str:

@@ -9,7 +9,6 @@ import asyncio
 import contextlib
 import errno
 import os
-import re
 import time
 from collections.abc import AsyncIterator, Callable, Collection
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TypeAlias
 
+from workbench.files.file_access import MOUNTS, file_system_of, mounted
 from workbench.files.folders import STATE_FOLDER
 from workbench.freshness.rereading import looks_unfinished
 
@@ -148,7 +148,6 @@ async def poll(
             continue
 
 
-_MOUNTS = Path("/proc/self/mountinfo")
 _SERVERS = (
     "nfs",
     "nfs4",
@@ -171,16 +170,15 @@ _LOCAL_FUSE = frozenset(
     ("fuseblk", "fuse.fuse-overlayfs", "fuse.mergerfs", "fuse.gocryptfs", "fuse.encfs", "fuse.cryfs")
 )
 """FUSE file systems on a local disk. All writes go through them, so that the kernel reports the changes."""
-_ESCAPED = re.compile(r"\\([0-7]{3})")
 
 
-def remote_kind(folders: Collection[Path], mounts: Path = _MOUNTS) -> str:
+def remote_kind(folders: Collection[Path], mounts: Path = MOUNTS) -> str:
     """Return the kind (such as `nfs4`) of the first folder's file system that may not report changes, or ""."""
-    found = _mounted(mounts)
+    found = mounted(mounts)
     if not any(_is_remote(kind) for kind in found.values()):
         return ""
     for folder in folders:
-        kind = _kind_of(os.path.realpath(folder), found)
+        kind = file_system_of(os.path.realpath(folder), found)
         if _is_remote(kind):
             return kind
     return ""
@@ -189,31 +187,6 @@ def remote_kind(folders: Collection[Path], mounts: Path = _MOUNTS) -> str:
 def _is_remote(kind: str) -> bool:
     # The name of a FUSE file system usually does not tell whether other machines write to it.
     return kind in _REMOTE or (kind.startswith("fuse") and kind not in _LOCAL_FUSE)
-
-
-def _mounted(mounts: Path) -> dict[str, str]:
-    """Return mount point → kind of file system. The last one at a mount point hides the others."""
-    try:
-        lines = mounts.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
-    except OSError:
-        return {}
-    found = {}
-    for line in lines:
-        left, _, right = line.partition(" - ")
-        words = left.split()
-        if len(words) >= 5 and right.split():
-            found[_ESCAPED.sub(lambda match: chr(int(match[1], 8)), words[4])] = right.split()[0]
-    return found
-
-
-def _kind_of(folder: str, mounted: dict[str, str]) -> str:
-    """Return the kind of the file system at the folder, or at the nearest mount point above it."""
-    while folder not in mounted:
-        above = os.path.dirname(folder)  # noqa: PTH120 (a string, for each of many folders)
-        if above == folder:
-            return ""
-        folder = above
-    return mounted[folder]
 
 
 _UNFINISHED = 0.15

@@ -196,7 +196,7 @@ def _opening_item(document: Document, start: int) -> int:
 def _whole_case(record: CaseRecord, view: View, *, unjudged: bool) -> Iterator[Line]:
     """Yield the reasons of criteria over the whole case: of those that were not evaluated, or of those that were."""
     for name, result in record.metrics.items():
-        in_turns = {turn.metrics[name].status for turn in record.turns if name in turn.metrics}
+        in_turns = {one.status for one in record.in_turns(name)}
         if result.status not in _PROBLEMS or result.status in in_turns or not result.reason:
             continue
         if (result.status == "not_evaluated") is not unjudged:

@@ -92,9 +92,7 @@ def hangs_on_one(votes: tuple[int, int]) -> bool:
 def _results(record: CaseRecord, criterion: str) -> Iterator[MetricResult]:
     if criterion in record.metrics:
         yield record.metrics[criterion]
-    for turn in record.turns:
-        if criterion in turn.metrics:
-            yield turn.metrics[criterion]
+    yield from record.in_turns(criterion)
 
 
 def _votes(details: Mapping[str, Any]) -> Iterator[tuple[int, int]]:

@@ -23,8 +23,6 @@ from workbench.store.database.values import (
     stored_name,
 )
 
-# A cache of file digests in the database of the project, so that unchanged files are not read again
-
 _GRANULARITY = 2_000_000_000
 """Nanoseconds by which a file must be older than its digest.
 
@@ -40,13 +38,13 @@ _Status: TypeAlias = tuple[int, int, int, int]
 class DigestCache:
     """Digests of files, stored in the state folder `state` (None: only in memory).
 
-    `kind` tells with what salt, or for what purpose, the digests are taken. At most `most` digests are stored (None:
-    20,000), those of the most recently used files.
+    `kind` tells with what salt, or for what purpose, the digests are taken. The digests of the most recently used files
+    are stored.
     """
 
-    def __init__(self, state: Path | None, kind: str, *, most: int | None = None) -> None:
+    def __init__(self, state: Path | None, kind: str) -> None:
         self._stored: Database | None = None if state is None else database(state)
-        self._kind, self._most = kind, _MOST if most is None else most
+        self._kind = kind
         self._entries: dict[str, tuple[_Status, str]] | None = None
         self._used: set[str] = set()
         """Files whose digests are to be stored, or marked as used."""
@@ -88,7 +86,7 @@ class DigestCache:
             names, self._used = self._used, set()
             rows = [DigestRow(stored_name(name), self._kind, *entries[name][0], entries[name][1]) for name in names]
             with contextlib.suppress(OSError):
-                self._stored.write(lambda connection: put_file_digests(connection, rows, time.time(), self._most))
+                self._stored.write(lambda connection: put_file_digests(connection, rows, time.time(), _MOST))
 
     def _loaded(self) -> dict[str, tuple[_Status, str]]:
         if self._entries is None:
@@ -129,10 +127,6 @@ def project_digests(state: Path) -> "Digests":
     return Digests(_salt(state), state if state.is_dir() else None)
 
 
-def _key_of(salt: str) -> bytes:
-    return hashlib.blake2b(salt.encode("utf-8", "replace"), digest_size=16).digest()
-
-
 def _salt(state: Path) -> str:
     """Return the salt of a project, which is stored in `state` for its owner only.
 
@@ -166,7 +160,7 @@ class Digests:
 
     def __init__(self, salt: str, state: Path | None = None) -> None:
         self.state = state
-        self._key = _key_of(salt)
+        self._key = hashlib.blake2b(salt.encode("utf-8", "replace"), digest_size=16).digest()
         self._files: dict[Path, str] = {}
         self._cache: DigestCache = digest_cache(state, self.salt_id)
 

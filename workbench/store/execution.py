@@ -232,6 +232,10 @@ class CaseRecord(Execution):
         """The verdicts of the criteria, with their reasons and details."""
         return self.scores
 
+    def in_turns(self, criterion: str) -> list[MetricResult]:
+        """Return the verdicts of a criterion on single turns."""
+        return [turn.metrics[criterion] for turn in self.turns if criterion in turn.metrics]
+
     def without_details(self, file: Path | None, size: int, *, reasons: bool = False) -> Execution:
         """Return the part that stays in memory when the details are stored in `file`.
 
@@ -253,6 +257,9 @@ _LISTED = tuple(
     item.name for item in fields(Execution) if item.name not in ("scores", "error", "file", "size", "read_error")
 )
 _listed = attrgetter(*_LISTED)
+OF_START = tuple(item.name for item in fields(CaseStarted) if item.name not in ("case", "at"))
+"""The fields that a record takes from the start of its last attempt."""
+_OF_END = ("error", "duration_seconds", "usage", "frozen", "handling", "thawed", "machine", "unseen")
 
 
 def answer_digest(turns: Iterable[object], broken_by: str | None) -> str:
@@ -330,13 +337,8 @@ def _end(record: CaseRecord, event: CaseFinished, inputs: RunInputs) -> None:
     # Set the inputs first: a comparison in another thread expects them in each case with a verdict.
     record.inputs = inputs.bundles_of(event.inputs)
     record.state = event.status
-    record.error = event.error
-    record.duration_seconds = event.duration_seconds
-    record.usage = event.usage
-    record.frozen = event.frozen
-    record.handling = event.handling
-    record.thawed = event.thawed
-    record.machine, record.unseen = event.machine, event.unseen
+    for name in _OF_END:
+        setattr(record, name, getattr(event, name))
     record.drifted = None if event.thawed is None else drift_count(event.thawed.changes)
     record.cause = _cause(record)
     if record.has_verdict:
@@ -355,19 +357,9 @@ def _begin(record: CaseRecord, event: CaseStarted) -> None:
     record.thawed = record.drifted = None
     record.answer, record.split, record.unseen = "", False, ()
     record.state = "running"
-    record.started_at = event.at
-    record.expected = event.expected
-    record.criteria = event.criteria
-    record.scenario = event.scenario
-    record.rubrics = event.rubrics
-    record.custom_metrics = event.custom_metrics
-    record.simulator = event.simulator
-    record.session = event.session
-    record.final_session_state = event.final_session_state
-    record.dataset_case = event.dataset_case
-    record.attempt = event.attempt
-    record.lost = event.lost
-    record.machine = ""
+    record.started_at, record.machine = event.at, ""
+    for name in OF_START:
+        setattr(record, name, getattr(event, name))
 
 
 def _fill_turns(record: CaseRecord, number: int) -> None:
@@ -394,10 +386,7 @@ def _cause(record: CaseRecord) -> Cause | None:
     # Imported late, because it needs the descriptions of criteria, and many runs have no failure.
     from workbench.criteria.registry import case_cause
 
-    scored = (
-        (result, [turn.metrics[name] for turn in record.turns if name in turn.metrics])
-        for name, result in record.metrics.items()
-    )
+    scored = ((result, record.in_turns(name)) for name, result in record.metrics.items())
     return case_cause(record.state, None if record.error is None else record.error.message, scored)
 
 

@@ -183,15 +183,6 @@ class Bundle:
         inputs = {kind: dict(values) for kind, values in data[1].items() if kind in KINDS}
         return cls(inputs, data[0] if isinstance(data[0], str) else None)
 
-    @classmethod
-    def from_text(cls, text: str) -> "Bundle":
-        """Read the JSON text.
-
-        Raises:
-            ValueError: The text is not a bundle.
-        """
-        return cls.from_json(json.loads(text))
-
 
 @dataclass(frozen=True)
 class Record:

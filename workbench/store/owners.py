@@ -3,9 +3,10 @@
 All paths are relative to the root with "/". An agent outside the root is stored with its whole path.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from workbench.files.walk import relative_to
 from workbench.store.database.database import Connection, database
@@ -78,13 +79,7 @@ def save_owner(state_dir: Path, evalset: str, agent_folder: Path, root: Path) ->
     Raises:
         OwnersFileError: the answer cannot be stored.
     """
-    chosen = stored_name(relative_to(agent_folder, root))
-
-    def change(known: dict[str, OwnerRow]) -> list[OwnerRow]:
-        name = stored_name(evalset)
-        return [known.get(name, OwnerRow(name, None, None, None))._replace(chosen=chosen)]
-
-    _write(state_dir, change)
+    _update(state_dir, {evalset: {"chosen": stored_name(relative_to(agent_folder, root))}})
 
 
 def save_last_owners(state_dir: Path, current: Mapping[str, LastOwner]) -> None:
@@ -94,26 +89,25 @@ def save_last_owners(state_dir: Path, current: Mapping[str, LastOwner]) -> None:
         OwnersFileError: they cannot be stored.
     """
     before = read_owners(state_dir).last
-    changed = {evalset: owner for evalset, owner in current.items() if before.get(evalset) != owner}
-
-    def change(known: dict[str, OwnerRow]) -> list[OwnerRow]:
-        rows = []
-        for evalset, owner in changed.items():
-            row = known.get(stored_name(evalset), OwnerRow(stored_name(evalset), None, None, None))
-            name = None if owner.app_name is None else plain(owner.app_name)
-            rows.append(row._replace(agent=stored_name(owner.folder), app_name=name))
-        return rows
-
+    changed = {
+        evalset: {
+            "agent": stored_name(owner.folder),
+            "app_name": None if owner.app_name is None else plain(owner.app_name),
+        }
+        for evalset, owner in current.items()
+        if before.get(evalset) != owner
+    }
     if changed:
-        _write(state_dir, change)
+        _update(state_dir, changed)
 
 
-def _write(state_dir: Path, change: Callable[[dict[str, OwnerRow]], list[OwnerRow]]) -> None:
-    """Store the rows that `change` makes of the stored ones."""
+def _update(state_dir: Path, changed: Mapping[str, Mapping[str, Any]]) -> None:
+    """Change fields of the rows of evalsets, which may not be stored yet."""
 
     def store(connection: Connection) -> None:
-        known, _ = owners(connection)
-        put_owners(connection, change({row.evalset: row for row in known}))
+        known = {row.evalset: row for row in owners(connection)[0]}
+        rows = {name: known.get(name, OwnerRow(name, None, None, None)) for name in map(stored_name, changed)}
+        put_owners(connection, [row._replace(**changed[read_name(name)]) for name, row in rows.items()])
 
     try:
         database(state_dir).write(store, sync=True)

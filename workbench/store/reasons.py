@@ -100,9 +100,13 @@ class Cause:
 
 @lru_cache(4096)
 def make_cause(layer: Layer, text: str, *, by_function: bool = False) -> Cause:
-    """Return the cause with this text, which may be foreign. Equal causes share one object."""
+    """Return the cause with this text, which may be foreign. Equal causes share one object.
+
+    The slug of `refund: amount is text, expected number` is `refund-amount-is-text-expected-number`.
+    """
     safe = one_line(text, limit=TEXT_LIMIT)
-    return Cause(layer, safe, slug_of(safe) + (_BY_FUNCTION if by_function else ""), by_function)
+    slug = _SEPARATORS.sub("-", safe.lower()).strip("-") or "unnamed"
+    return Cause(layer, safe, slug + (_BY_FUNCTION if by_function else ""), by_function)
 
 
 def cause_from_json(data: Any) -> Cause:
@@ -115,11 +119,6 @@ def cause_from_json(data: Any) -> Cause:
         case [str(layer), str(text), bool(by_function)] if layer in LAYERS:
             return make_cause(LAYERS[LAYERS.index(layer)], text, by_function=by_function)
     raise ValueError(f"not a cause: {data!r}")
-
-
-def slug_of(text: str) -> str:
-    """Return `refund-amount-is-text-expected-number` for `refund: amount is text, expected number`."""
-    return _SEPARATORS.sub("-", text.lower()).strip("-") or "unnamed"
 
 
 UNKNOWN = make_cause("other", "cause not recorded")

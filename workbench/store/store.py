@@ -7,8 +7,7 @@ read the same store, so they cannot disagree.
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from workbench.events.events import (
     CaseFinished,
@@ -27,6 +26,9 @@ from workbench.events.shards import Shard
 from workbench.store.details import keep_details, read_details
 from workbench.store.execution import CaseRecord, CaseState, Execution, apply_to_case
 from workbench.store.inputs import RunInputs
+
+if TYPE_CHECKING:
+    from workbench.store.history.run_writer import RunWriter
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,19 +96,6 @@ class _Request:
     number: int | None = None
 
 
-class OpenRun(Protocol):
-    """The writer of a run (`workbench.store.history.run_writer.RunWriter`)."""
-
-    @property
-    def path(self) -> Path:
-        """The path that names the run."""
-        ...
-
-    def size(self, ref: CaseRef) -> int:
-        """Return the bytes of a case's events, or 0 if they are not stored."""
-        ...
-
-
 Listener: TypeAlias = Callable[[Event], None]
 
 
@@ -132,7 +121,7 @@ class Store:
         """Number of executions of `current` that differ from their recordings."""
         self._counts: Counter[CaseState] = Counter()
         """Number of executions of `current` in each state. Updated with each event, because every frame reads it."""
-        self.writers: dict[str, OpenRun] = {}
+        self.writers: dict[str, RunWriter] = {}
         """Run id → its writer. Executions of other runs keep their details in memory."""
         self._executions: dict[CaseName, list[CaseRef]] = {}
         """The executions of each case of the newest run."""

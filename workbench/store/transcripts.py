@@ -26,7 +26,7 @@ from workbench.events.events import (
     Usage,
     UserSimulated,
 )
-from workbench.store.execution import CaseRecord, Turn
+from workbench.store.execution import OF_START, CaseRecord, Turn
 from workbench.store.inputs import Bundle, RunInputs
 
 _OF_SCORING = frozenset({"judge", "metric_crashed", "quota", "cancelled"})
@@ -104,10 +104,6 @@ class StoredCase:
             return ends == [len(numbers)]
         return self.finished is not None and (ended is None or ended.kind in ("judge", "metric_crashed"))
 
-    def lose(self) -> None:
-        """Record that a line is lost here, which may be about this case."""
-        self.lost = self.lost or (self.started is not None and self.finished is None)
-
     def take(self, event: Event) -> None:
         """Add the next event of this case."""
         self.continues_after_end = self.continues_after_end or (
@@ -163,7 +159,8 @@ def collect(events: Iterable[Event | None]) -> StoredRun:
     for event in events:
         if event is None:
             for case in run.cases.values():
-                case.lose()
+                # The lost lines may be about any case that had begun.
+                case.lost = case.lost or (case.started is not None and case.finished is None)
             continue
         if isinstance(event, RunStarted):
             run.run_id, run.root, run.scored_from = event.run_id, event.root, event.scored_from
@@ -172,8 +169,12 @@ def collect(events: Iterable[Event | None]) -> StoredRun:
             inputs = RunInputs(event.inputs)
             run.injected = inputs.injects_faults
             continue
-        if isinstance(event, FilesRead | RepeatsDropped):
-            _take_of_run(run, inputs, event)
+        if isinstance(event, FilesRead):
+            inputs.extend(event.bundles)
+            continue
+        if isinstance(event, RepeatsDropped):
+            for dropped in event.cases:
+                run.cases.pop(dropped, None)
             continue
         ref = None if isinstance(event, MetricScored) else getattr(event, "case", None)
         if ref in run.cases:
@@ -181,15 +182,6 @@ def collect(events: Iterable[Event | None]) -> StoredRun:
             if isinstance(event, CaseFinished):
                 run.cases[ref].inputs = inputs.bundles_of(event.inputs)
     return run
-
-
-def _take_of_run(run: StoredRun, inputs: RunInputs, event: FilesRead | RepeatsDropped) -> None:
-    match event:
-        case FilesRead():
-            inputs.extend(event.bundles)
-        case RepeatsDropped():
-            for dropped in event.cases:
-                run.cases.pop(dropped, None)
 
 
 _STREAMS: tuple[Literal["stdout", "stderr"], ...] = ("stdout", "stderr")
@@ -218,21 +210,7 @@ def turn_events(ref: CaseRef, number: int, turn: Turn, usage: Usage) -> Iterator
 def _events(record: CaseRecord) -> Iterator[Event]:
     ref = record.ref
     if record.started_at is not None:
-        yield CaseStarted(
-            ref,
-            record.started_at,
-            record.expected,
-            record.criteria,
-            record.scenario,
-            record.rubrics,
-            record.custom_metrics,
-            record.simulator,
-            record.attempt,
-            record.session,
-            record.final_session_state,
-            record.dataset_case,
-            record.lost,
-        )
+        yield CaseStarted(ref, record.started_at, **{name: getattr(record, name) for name in OF_START})
     for stream in _STREAMS:
         if record.output.get(stream):
             yield OutputCaptured(ref, stream, record.output[stream])

@@ -284,7 +284,7 @@ def test_network_file_systems_are_known_by_their_mount(
         "31 22 0:31 / /mnt/share rw,relatime shared:1 - nfs4 server:/x rw\n"
         "32 22 0:32 / /mnt/my\\040disk rw - ext4 x rw\n"
     )
-    monkeypatch.setattr(Path, "read_text", lambda *_: mounts)
+    monkeypatch.setattr(Path, "read_text", lambda *_, **__: mounts)
     assert is_on_network(Path(path)) is wanted
 
 

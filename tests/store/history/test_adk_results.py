@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from workbench.events.events import CaseRef, MetricResult
-from workbench.store.history.other_programs import adk_entries, adk_summary, read_adk_result
+from workbench.store.history.other_programs import adk_summary, foreign_runs, read_adk_result
 
 INVOCATION = {"invocation_id": "i", "user_content": {"parts": [{"text": "hi"}]}}
 METRIC = {"metric_name": "response_match_score", "threshold": 0.8, "score": 0.5, "eval_status": 2}
@@ -66,7 +66,7 @@ def test_file_of_another_kind_is_refused_by_name(tmp_path: Path, content: str) -
     path.write_text(content, encoding="utf-8")
     with pytest.raises(ValueError, match="is not an ADK result file"):
         read_adk_result(path)
-    entries, trouble = adk_entries([tmp_path / "desk"])
+    entries, trouble = foreign_runs([tmp_path / "desk"], tmp_path)
     assert not entries
     assert str(path) in trouble[0]
 
@@ -75,10 +75,10 @@ def test_file_that_cannot_be_read_is_told_in_words(tmp_path: Path) -> None:
     path = _write(tmp_path, {})
     path.unlink()
     path.symlink_to("nothing")
-    assert adk_entries([tmp_path / "desk"]) == ([], [f"{path}: No such file or directory"])
+    assert foreign_runs([tmp_path / "desk"], tmp_path) == ([], [f"{path}: No such file or directory"])
 
 
 def test_unexpected_values_do_not_stop_reading(tmp_path: Path) -> None:
     odd = {**RESULT, "creation_timestamp": "soon", "eval_case_results": [7, {"final_eval_status": [1]}, {}]}
-    entries, _ = adk_entries([_write(tmp_path, odd).parents[2]])
+    entries, _ = foreign_runs([_write(tmp_path, odd).parents[2]], tmp_path)
     assert entries[0].started == ""

@@ -22,7 +22,7 @@ from workbench.events.events import (
 from workbench.files.run_options import UsageFaultError
 from workbench.results.compare import NO_VERDICTS, Comparison, compare
 from workbench.store.execution import Execution
-from workbench.store.history.other_programs import agents_cli_entries, agents_cli_summary
+from workbench.store.history.other_programs import agents_cli_summary, foreign_runs
 from workbench.store.history.reading import open_summary, read_run_events
 from workbench.store.history.summary import Summary
 
@@ -113,7 +113,7 @@ def test_files_of_a_project_are_listed_and_broken_ones_named(tmp_path: Path) -> 
     folder.mkdir(parents=True)
     shutil.copy(FILE, folder)
     (folder / "results_broken.json").write_text("{")
-    entries, trouble = agents_cli_entries([tmp_path / "app"], tmp_path)
+    entries, trouble = foreign_runs([tmp_path / "app"], tmp_path)
     assert [(entry.run_id, entry.made_by, entry.file.relative_to(tmp_path).as_posix()) for entry in entries] == [
         (FILE.stem, "agents-cli", f"artifacts/grade_results/{FILE.name}")
     ]

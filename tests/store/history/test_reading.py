@@ -16,7 +16,7 @@ from workbench.project.compare_report import compare_report
 from workbench.results.compare import compare
 from workbench.results.gate import gate
 from workbench.store.history.reading import open_run, open_summary, read_run_events
-from workbench.store.history.run_names import refuse_unknown_runs
+from workbench.store.history.run_names import find_run
 from workbench.store.store import Store
 
 _NAMES = (
@@ -124,7 +124,7 @@ def test_early_and_late_refusal_have_the_same_text(tmp_path: Path, monkeypatch: 
     monkeypatch.chdir(tmp_path)
     refusals = []
     for refuse in (
-        lambda: refuse_unknown_runs([word], tmp_path, tmp_path),
+        lambda: find_run(word, tmp_path, tmp_path),
         lambda: open_summary(word, tmp_path, tmp_path),
         lambda: read_run_events(word, tmp_path, tmp_path),
         lambda: open_run(word, tmp_path, tmp_path),

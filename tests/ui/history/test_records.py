@@ -74,10 +74,10 @@ def test_unchanged_cases_are_compared_without_reading_what_is_stored_of_them(
     workspace = make_workspace({"order_desk": {"refunds": json.dumps(data)}})
     digest = blake2b((workspace.root / "order_desk/agent.py").read_bytes(), digest_size=16).hexdigest()
     keep(workspace, "2026-01-01T10-00-00-aaaa", dict.fromkeys(names, "passed"), digest)
-    read = Mock(side_effect=Bundle.from_text)
-    monkeypatch.setattr(Bundle, "from_text", read)
+    read = Mock(side_effect=Bundle.from_json)
+    monkeypatch.setattr(Bundle, "from_json", read)
     assert not stale(workspace)
-    of_cases = [call for call in read.call_args_list if '"expected"' in call.args[0]]
+    of_cases = [call for call in read.call_args_list if "expected" in call.args[0][1]]
     assert len(of_cases) == 1, "only of the first case, with what the others share"
     (entry,) = workspace.evalsets
     data["eval_cases"][-1]["session_input"]["state"] = {"mood": "calm"}

@@ -32,7 +32,6 @@ from workbench.store.database.opening import (
     Opened,
     as_os_error,
     identity_of,
-    is_undecodable,
     open_in_memory,
     open_to_read,
     open_to_write,
@@ -225,9 +224,10 @@ class Database:
             try:
                 found = ask(connection)
             except sqlite3.OperationalError as error:
-                if not is_undecodable(error):
+                if "decode to UTF-8" not in str(error):
                     raise
-                connection.text_factory = _decoded
+                # A text is not UTF-8, as after a flipped bit.
+                connection.text_factory = lambda data: data.decode("utf-8", "replace")
                 found = ask(connection)
                 connection.text_factory = str
             connection.execute("ROLLBACK")
@@ -304,10 +304,6 @@ class Database:
         if self._writer is not None:
             self._writer.close()
             self._writer = None
-
-
-def _decoded(data: bytes) -> str:
-    return data.decode("utf-8", "replace")
 
 
 _databases: "OrderedDict[Path, Database]" = OrderedDict()

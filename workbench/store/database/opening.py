@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 from urllib.parse import quote
 
+from workbench.files.file_access import file_system_of, mounted
 from workbench.files.folders import make_state_dir, open_stored
 
 APPLICATION_ID = 0x61775242
@@ -191,11 +192,6 @@ def as_os_error(error: sqlite3.Error | UnicodeDecodeError, path: Path) -> OSErro
     return OSError(number, _WORDS.get(number, text), str(path))
 
 
-def is_undecodable(error: sqlite3.Error) -> bool:
-    """Return whether a text in the database is not UTF-8, as after a flipped bit."""
-    return isinstance(error, sqlite3.OperationalError) and "decode to UTF-8" in str(error)
-
-
 FILE_NAME = "runs.db"
 BESIDE = ("-wal", "-shm", "-journal")
 """Endings of the files that SQLite makes beside a database."""
@@ -273,7 +269,11 @@ def open_to_write(path: Path) -> Opened:
     Raises:
         DamagedError, NewerError, OSError: it cannot be used.
     """
-    _create(path)
+    if not os.path.lexists(path):
+        # Only its owner can read it. SQLite would let others read it.
+        make_state_dir(path.parent)
+        with suppress(FileExistsError):
+            os.close(open_stored(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
     identity = identity_of(path)
     with _translated(path):
         with_log = has_log(path)
@@ -300,15 +300,6 @@ def open_in_memory(path: Path, source: Opened | None = None) -> Opened:
             source.connection.backup(connection)
         _make_schema(connection)
     return Opened(connection, (0, 0))
-
-
-def _create(path: Path) -> None:
-    """Create an empty file that only its owner can read, because SQLite would let others read it."""
-    if os.path.lexists(path):
-        return
-    make_state_dir(path.parent)
-    with suppress(FileExistsError):
-        os.close(open_stored(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
 
 
 def _connect(path: Path, options: str, *, check: bool = True) -> sqlite3.Connection:
@@ -397,19 +388,7 @@ def _is_log_left(path: Path) -> bool:
 
 def is_on_network(path: Path) -> bool:
     """Return whether a file is on a network file system, as far as the system says."""
-    try:
-        lines = Path("/proc/self/mountinfo").read_text("utf-8", "replace").splitlines()
-    except OSError:
-        return False
-    best, kind = "", ""
-    for line in lines:
-        before, _, after = line.partition(" - ")
-        fields = before.split(" ")
-        if len(fields) > 4 and after:
-            place = fields[4].encode().decode("unicode_escape", "replace") if "\\" in fields[4] else fields[4]
-            if len(place) >= len(best) and path.is_relative_to(place):
-                best, kind = place, after.split(" ", 1)[0]
-    return kind in _NETWORK
+    return file_system_of(str(path), mounted()) in _NETWORK
 
 
 @contextmanager

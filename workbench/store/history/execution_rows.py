@@ -27,7 +27,7 @@ from workbench.events.events import (
 )
 from workbench.store.database.runs import ExecutionRow, execution_id, plain
 from workbench.store.execution import CaseState, Execution, brief_error, short_score
-from workbench.store.history.stored_events import EventRead, stored_events
+from workbench.store.history.stored_events import stored_events
 from workbench.store.history.summary import Inputs, Summary, SummaryBuilder
 from workbench.store.reasons import cause_from_json, judge_in, judge_name, judged_by
 from workbench.text.collecting import collector_paused
@@ -105,7 +105,10 @@ class RunRows:
             if read.problem:
                 damage.append(read.problem)
             if read.is_whole:
-                self.take(_event(read), read.number, read.size, read.execution)
+                event = None
+                with suppress(ValueError, RecursionError):  # An unknown form counts as an event without data.
+                    event = None if read.data is None else from_json(read.data)
+                self.take(event, read.number, read.size, read.execution)
         return damage, last
 
     def rows(self, places: Iterable[Place], first_bundle: int = 0) -> list[ExecutionRow]:
@@ -123,13 +126,6 @@ class RunRows:
             found = self.places[ref] = Place(ref, execution or execution_id(self._run, len(self.places)))
             self._by_id[found.id] = found
         return found
-
-
-def _event(read: EventRead) -> Event | None:
-    """Return a stored event, or None if it has no data or an unknown form."""
-    with suppress(ValueError, RecursionError):
-        return None if read.data is None else from_json(read.data)
-    return None
 
 
 def execution_row(execution: Execution, place: Place, run: int, first_bundle: int = 0) -> ExecutionRow:

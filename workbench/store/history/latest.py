@@ -154,7 +154,12 @@ def _candidates(state: Path, files: Collection[str], cases: Collection[tuple[str
     if before:
         place = next((place for place, run in enumerate(newest) if run.run_id == before), len(newest))
         newest = newest[place + 1 :]
-    having = _with_few(state, cases)
+    having: Collection[int] | None = None
+    if len(cases) <= _FEW:
+        try:
+            having = database(state).read(lambda connection: runs_with_cases(connection, cases)) or set()
+        except OSError:
+            having = ()
     return [
         run.run_id
         for run in newest
@@ -180,16 +185,6 @@ def _has_file(run: RunRow, files: Collection[str]) -> bool:
         return not set(json.loads(run.listed)["files"]).isdisjoint(files)
     except (ValueError, KeyError, TypeError):
         return True
-
-
-def _with_few(state: Path, missing: Collection[tuple[str, str]]) -> frozenset[int] | None:
-    """Return the numbers of runs that have one of these cases, or None if there are too many cases to ask."""
-    if len(missing) > _FEW:
-        return None
-    try:
-        return frozenset(database(state).read(lambda connection: runs_with_cases(connection, missing)) or ())
-    except OSError:
-        return frozenset()
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,19 @@
-"""Result files of `adk eval` and `adk web` as runs in the list: `AGENT/.adk/eval_history/*.evalset_result.json`.
+"""Result files of other programs as runs in the list.
 
-ADK writes one file per evalset and run. Old versions encoded it twice: a JSON string that contains the JSON.
+`adk eval` and `adk web` write `AGENT/.adk/eval_history/*.evalset_result.json`, one file per evalset and run. Old
+versions encoded it twice: a JSON string that contains the JSON.
+
+`agents-cli eval grade` writes `artifacts/grade_results/results_TIME.json`. A file names neither the agent nor the
+dataset, and has no thresholds. So its cases have scores and no verdicts. A case has the ID of its dataset; without one,
+the message that was sent names it, because `eval generate` leaves out cases that failed, which moves the positions of
+the others.
 """
 
 import contextlib
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Container, Iterable, Iterator
+from collections.abc import Collection, Container, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -47,9 +53,28 @@ _OF_CASE: dict[MetricStatus, CaseStatus] = {"passed": "passed", "failed": "faile
 _SOURCE = "as in ADK's result file"
 
 
-def adk_result_files(agents: Iterable[Path]) -> list[Path]:
-    """Return the result files in the folders of agents."""
-    return sorted(path for folder in agents for path in (folder / HISTORY).glob(f"*{ENDING}"))
+def foreign_runs(
+    agents: Collection[Path], root: Path, stored_ids: Container[str] = frozenset()
+) -> tuple[list[ListedRun], list[str]]:
+    """Return list entries for the result files of other programs, and errors for those that cannot be read.
+
+    ADK's are in the folders of agents, those of agents-cli beside and above agents. Exports of our own runs are left
+    out if `stored_ids` has the run: it is in the list anyway.
+    """
+    entries, trouble = [], []
+    for path in sorted(path for folder in agents for path in (folder / HISTORY).glob(f"*{ENDING}")):
+        try:
+            if exported_from(read_adk_result(path)) not in stored_ids:
+                entries.append(listed_run(adk_summary(path), path.name.removesuffix(ENDING), str(path), "adk"))
+        except (OSError, ValueError) as error:
+            trouble.append(unreadable_text(error))
+    folders = {step / RESULTS for agent in agents for step in up_to(agent, root)} | {root / RESULTS}
+    for path in sorted(path for folder in folders for path in folder.glob("results_*.json")):
+        try:
+            entries.append(listed_run(agents_cli_summary(path), path.stem, str(path), AGENTS_CLI))
+        except (OSError, ValueError) as error:
+            trouble.append(unreadable_text(error))
+    return entries, trouble
 
 
 def read_adk_result(path: Path) -> dict[str, Any]:
@@ -131,23 +156,6 @@ def _results(path: Path, data: dict[str, Any]) -> dict[CaseRef, dict[str, Any]]:
             repeats[name, eval_id] += 1
             found[CaseRef(path.parents[2].name, "", name, eval_id, repeats[name, eval_id])] = result
     return found
-
-
-def adk_entries(agents: Iterable[Path], stored_ids: Container[str] = frozenset()) -> tuple[list[ListedRun], list[str]]:
-    """Return list entries for ADK's result files, and errors for those that cannot be read.
-
-    Exports of our own runs are left out if `stored_ids` has the run: it is in the list
-    anyway.
-    """
-    entries, trouble = [], []
-    for path in adk_result_files(agents):
-        try:
-            if exported_from(read_adk_result(path)) in stored_ids:
-                continue
-            entries.append(listed_run(adk_summary(path), path.name.removesuffix(ENDING), str(path), "adk"))
-        except (OSError, ValueError) as error:
-            trouble.append(unreadable_text(error))
-    return entries, trouble
 
 
 def _case(ref: CaseRef, result: dict[str, Any]) -> Iterator[Event]:
@@ -278,18 +286,6 @@ def agents_cli_summary(path: Path) -> Summary:
     for execution in summary.executions.values():
         execution.given = ()  # Neither dataset nor criteria are known.
     return summary
-
-
-def agents_cli_entries(agents: Iterable[Path], root: Path) -> tuple[list[ListedRun], list[str]]:
-    """Return list entries for the result files beside and above agents, and errors for those that cannot be read."""
-    folders = {step / RESULTS for agent in agents for step in up_to(agent, root)} | {root / RESULTS}
-    entries, trouble = [], []
-    for path in sorted(path for folder in folders for path in folder.glob("results_*.json")):
-        try:
-            entries.append(listed_run(agents_cli_summary(path), path.stem, str(path), AGENTS_CLI))
-        except (OSError, ValueError) as error:
-            trouble.append(unreadable_text(error))
-    return entries, trouble
 
 
 def _read_graded(path: Path) -> dict[str, Any]:

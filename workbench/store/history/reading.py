@@ -6,7 +6,7 @@ Each can be read as its summary, as all of its events, or as transcripts to scor
 import contextlib
 import itertools
 import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from operator import attrgetter
 from pathlib import Path
 
@@ -28,7 +28,6 @@ from workbench.files.file_access import unreadable_text
 from workbench.files.run_options import UsageFaultError
 from workbench.store.database.database import Connection, Database, database, is_stored, run_path, state_of
 from workbench.store.database.runs import (
-    EventRow,
     ExecutionRow,
     RunRow,
     events_of_execution,
@@ -78,18 +77,14 @@ def open_summary(word: str, state: Path, folder: Path) -> tuple[Summary, list[st
 
 
 def _file_summary(path: Path) -> tuple[Summary, list[str]]:
+    """Return the summary of a file.
+
+    A report holds less than the database: of the criteria only thresholds, and nothing about the agents' files.
+    """
     if path.name.endswith(ENDING):
         return adk_summary(path), []
     if is_agents_cli_result(path):
         return agents_cli_summary(path), []
-    return _report_summary(path)
-
-
-def _report_summary(path: Path) -> tuple[Summary, list[str]]:
-    """Return the summary of a report.
-
-    A report holds less than the database: of the criteria only thresholds, and nothing about the agents' files.
-    """
     events = list(report_events(path))
     summary = summarize_events(events, path)
     for execution in summary.executions.values():
@@ -240,15 +235,11 @@ def _stored_cases(path: Path, refs: Collection[CaseRef]) -> Iterator[Event]:
         events = stored.read(lambda connection: events_of_execution(connection, row.id, row.first)) or []  # noqa: B023
         if len(events) != row.events or not row.is_whole or not all(event.is_whole for event in events):
             raise ValueError(f"{path}: a part of {row.eval_id} is lost")
-        yield from _parsed(path, events)
-
-
-def _parsed(path: Path, events: Iterable[EventRow]) -> Iterator[Event]:
-    for event in events:
-        try:
-            yield from_json(json.loads(event.data))
-        except (ValueError, RecursionError) as error:
-            raise ValueError(f"{path}:{event.number}: {error}") from None
+        for event in events:
+            try:
+                yield from_json(json.loads(event.data))
+            except (ValueError, RecursionError) as error:
+                raise ValueError(f"{path}:{event.number}: {error}") from None
 
 
 _TEXTS_AT_ONCE = 200

@@ -8,8 +8,7 @@ a remaining run was scored from are never removed by limits.
 import contextlib
 import json
 import time
-from bisect import insort
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -29,9 +28,9 @@ from workbench.store.database.runs import delete_runs as delete_stored_runs
 from workbench.store.database.runs import find_run as run_by_id
 from workbench.store.database.salvage import damaged_files
 from workbench.store.database.values import drop_contents, get_value, set_value
-from workbench.store.history.other_programs import adk_entries, agents_cli_entries
+from workbench.store.history.other_programs import foreign_runs
 from workbench.store.history.reading import load_summary, open_summary
-from workbench.store.history.run_names import BASELINE, ages, not_shown
+from workbench.store.history.run_names import BASELINE, ages, not_shown, started_at
 from workbench.store.history.summary import ListedRun, listed_run
 from workbench.store.rates import Case, are_enough, case_votes
 from workbench.text.counting import counted
@@ -89,14 +88,10 @@ def _entry(state: Path, row: RunRow, found: RunList) -> ListedRun | None:
         return None
     if not summary.executions and not trouble:
         return None  # Another program is about to begin it, or was killed before it did.
-    found.trouble += _first(trouble)
-    return listed_run(summary, row.run_id, str(run_path(state, row.run_id)))
-
-
-def _first(trouble: list[str]) -> Iterator[str]:
-    yield from trouble[:1]
+    found.trouble += trouble[:1]
     if len(trouble) > 1:
-        yield f"and {counted(len(trouble) - 1, 'more event')} of this run"
+        found.trouble.append(f"and {counted(len(trouble) - 1, 'more event')} of this run")
+    return listed_run(summary, row.run_id, str(run_path(state, row.run_id)))
 
 
 def newest_runs(state: Path) -> list[ListedRun]:
@@ -110,30 +105,16 @@ def list_all_runs(state: Path, root: Path, agents: Iterable[Path]) -> tuple[list
     Reads what `list_runs` reads, and every result file of ADK.
     """
     found = list_runs(state)
-    folders = list(agents)
-    entries, trouble = adk_entries(folders, {run.run_id for run in found.runs})
-    others, more = agents_cli_entries(folders, root)
-    entries, trouble = [*entries, *others], [*trouble, *more]
+    entries, trouble = foreign_runs(list(agents), root, {run.run_id for run in found.runs})
     listed = [*found.runs, *entries]
-    if entries:
-        age = ages()
-        listed.sort(key=lambda run: age(run.run_id, run.started), reverse=True)
+    age = ages()
+    listed.sort(key=lambda run: age(run.run_id, run.started), reverse=True)
     runs = _compared(listed)
     for run_id, why in found.unreadable.items():
-        broken = ListedRun(run_id, str(run_path(state, run_id)), _start_time(run_id), trouble=why)
-        insort(runs, broken, key=lambda run: _reversed(run.started))
+        runs.append(ListedRun(run_id, str(run_path(state, run_id)), started_at(run_id), trouble=why))
+    runs.sort(key=lambda run: age(run.run_id, run.started), reverse=True)
     partly = [line for line in found.trouble if line not in found.unreadable.values()]
     return runs, [*partly, *trouble, *not_shown(state)]
-
-
-def _start_time(run_id: str) -> str:
-    """Return when a run began, from its ID, such as `2026-11-21T10-30-00-3f2a`."""
-    return f"{run_id[:13]}:{run_id[14:16]}:{run_id[17:19]}Z"
-
-
-def _reversed(text: str) -> tuple[int, ...]:
-    """Return a key that sorts texts in descending order."""
-    return tuple(-ord(letter) for letter in text)
 
 
 def _compared(listed: Sequence[ListedRun]) -> list[ListedRun]:
@@ -209,14 +190,14 @@ def pass_rates(
     Start at the newest run and skip each one that leaves fewer than half of the wanted cases in common: a rerun of 3
     cases says nothing about 60. Also skip interrupted and unreadable runs. Reads summaries, so call it in a thread.
     """
-    shared = set(wanted)
+    shared, files = set(wanted), {case[0] for case in wanted}
     found: list[tuple[ListedRun, dict[Case, float]]] = []
     left_out = executions = 0
     for entry in list_runs(state).runs:
         if len(found) == most or executions > _MAX_EXECUTIONS:
             break
         whole = entry.seconds is not None and not entry.interrupted
-        if not whole or (until and entry.started > until) or not _may_share(entry, wanted):
+        if not whole or (until and entry.started > until) or files.isdisjoint(entry.files):
             continue
         executions += entry.total
         votes = read(state, entry)
@@ -226,17 +207,11 @@ def pass_rates(
             found.append((entry, votes))
         else:
             left_out += bool(votes.keys() & set(wanted))
-    rates = tuple(_rate(entry, votes, shared) for entry, votes in reversed(found))
-    return Trend(rates, len(wanted), left_out)
-
-
-def _may_share(entry: ListedRun, wanted: Collection[Case]) -> bool:
-    return not {case[0] for case in wanted}.isdisjoint(entry.files)
-
-
-def _rate(entry: ListedRun, votes: dict[Case, float], shared: set[Case]) -> RunRate:
-    passed = sum(votes[case] for case in shared)
-    return RunRate(entry.run_id, entry.started, passed, len(shared))
+    rates = (
+        RunRate(entry.run_id, entry.started, sum(votes[case] for case in shared), len(shared))
+        for entry, votes in reversed(found)
+    )
+    return Trend(tuple(rates), len(wanted), left_out)
 
 
 def runs_by_question(

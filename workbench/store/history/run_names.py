@@ -134,26 +134,12 @@ def find_run(word: str, state: Path, folder: Path) -> Path:
     path = folder / word
     if word and path.is_file():
         found = real_path(path)
-        _refuse_untrusted(found, state)
+        own = next((parent for parent in found.parents if parent.name == STATE_FOLDER), state)
+        message, hint = untrusted_text(own.parent) if own != state else ("", "")
+        if message:
+            raise UsageFaultError(message, hint)
         return found
     raise _unknown(word, state, folder)
-
-
-def _refuse_untrusted(path: Path, state: Path) -> None:
-    own = next((parent for parent in path.parents if parent.name == STATE_FOLDER), state)
-    message, hint = untrusted_text(own.parent) if own != state else ("", "")
-    if message:
-        raise UsageFaultError(message, hint)
-
-
-def refuse_unknown_runs(words: Iterable[str], state: Path, folder: Path) -> None:
-    """Check that all runs exist.
-
-    Raises:
-        UsageFaultError: one of `words` names no run.
-    """
-    for word in words:
-        find_run(word, state, folder)
 
 
 def find_stored_run(word: str, state: Path) -> Path:

@@ -155,7 +155,7 @@ class RunBundles:
         found = self._parsed.get(number)
         if found is None:
             try:
-                found = Bundle.from_text(self.texts[number])
+                found = Bundle.from_json(json.loads(self.texts[number]))
             except (LookupError, ValueError, TypeError):
                 found = Bundle({})
             self._parsed[number] = found

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from textual.content import Content
 from textual.events import Resize
@@ -14,11 +14,14 @@ from workbench.results.faults import Cell, GridRow, columns_for, grid_rows, is_p
 from workbench.run.fault_outcome import WAYS
 from workbench.store.execution import Execution
 from workbench.store.history.summary import Summary
-from workbench.store.store import OpenRun, RunSummary, Store
+from workbench.store.store import RunSummary, Store
 from workbench.ui.running.run_thread import Refused, SideRun
 from workbench.ui.session.run_labels import ended_in
 from workbench.ui.tree.labels import style_of
 from workbench.ui.widgets.rows import Piece, RowsOf
+
+if TYPE_CHECKING:
+    from workbench.store.history.run_writer import RunWriter
 
 
 @dataclass(slots=True)
@@ -30,7 +33,7 @@ class Matrix:
 
     store: Store = field(default_factory=Store)
     link: SideRun | None = None
-    writers: dict[str, OpenRun] = field(default_factory=dict)
+    writers: "dict[str, RunWriter]" = field(default_factory=dict)
     refused: Refused | None = None
     warning: Noticed | None = None
     """The first warning of the run."""

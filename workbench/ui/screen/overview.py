@@ -70,10 +70,7 @@ class Overview(Controller):
         if scope is None or cases is None:
             return
         if (case := case_of(key)) is not None:
-            if not self.view.go_to(*case):
-                self.view.clear_filter()
-                self.view.go_to(*case)
-            self.view.go_left()
+            self._go_to(case)
         elif text := filter_for(scope, tree, conditions_of(key, pane.overview, tree, cases), cases):
             self._filter(scope, text)
         else:
@@ -100,6 +97,12 @@ class Overview(Controller):
         self.view.go_left()
         self.view.show_state()
 
+    def _go_to(self, case: Pair) -> None:
+        if not self.view.go_to(*case):
+            self.view.clear_filter()
+            self.view.go_to(*case)
+        self.view.go_left()
+
     # Runs
 
     def _take(self, event: Event) -> None:
@@ -115,7 +118,7 @@ class Overview(Controller):
         moved, self._place_at_start = self._place_at_start != self._place(), None
         if not self.view.right.shows_overview:
             return
-        self.view.overviews.contents.trends.clear()
+        self.view.overviews.contents.forget_runs()
         self.view.show_row()
         if moved or self.view.covered or not self.view.right.overview.overview.groups:
             return
@@ -147,10 +150,10 @@ class Overview(Controller):
         contents = self.view.overviews.contents
         run_id, state = self.session.store.run.run_id, self.session.state_dir
         if self._read_run != run_id:
-            contents.trends.clear()
+            contents.forget_runs()
             self._read_run = run_id
         if contents.trend(scope) is None:
-            contents.trends.append((scope, await asyncio.to_thread(self._trend, scope, state)))
+            contents.add_trend(scope, await asyncio.to_thread(self._trend, scope, state))
             self._show(scope)
         while pieces := contents.spending.unread(contents.records(scope)):
             await asyncio.to_thread(contents.spending.read, pieces)

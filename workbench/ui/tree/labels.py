@@ -27,8 +27,9 @@ from workbench.store.execution import Execution
 from workbench.text.counting import counted, cut_score, percent
 from workbench.text.safe_text import one_line
 from workbench.ui.tree.model import Tree
+from workbench.ui.tree.notes import TriageMark
 from workbench.ui.tree.outline import Outline, Row
-from workbench.ui.tree.verdicts import WHOLE_FILE, CaseVerdict, TriageMark
+from workbench.ui.tree.verdicts import WHOLE_FILE, CaseVerdict
 
 Piece = tuple[str, str]
 Pieces = list[Piece]
