@@ -1,6 +1,6 @@
 """The last verdict of each case, and why it is stale. Nothing runs."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
@@ -94,6 +94,7 @@ def _with_verdict(
     stale: Mapping[CaseName, tuple[Change, ...]],
     fault: str,
 ) -> LastVerdict:
+    judges = {judged_by(result.details) for one in executions for result in one.scores.values()}
     worst = min(executions, key=lambda one: _WORST_FIRST.index(one.status))
     frozen = tuple(one.frozen for one in executions)
     unseen = tuple(dict.fromkeys(name for one in executions for name in one.unseen))
@@ -101,22 +102,14 @@ def _with_verdict(
         *name,
         worst.status,
         worst.run_id,
-        _judged_by(executions),
+        # With several kinds, rules come before functions, and functions before models.
+        next((kind for kind in _ALL_KINDS if kind in judges), None),
         frozen,
         stale.get((name[1], name[3]), ()),
         fault,
         worst.machine,
         unseen,
     )
-
-
-def _judged_by(executions: Iterable[Execution]) -> JudgedBy | None:
-    """Return the kind of judge that was used.
-
-    With several kinds, rules come before functions, and functions before models.
-    """
-    found = {judged_by(result.details) for one in executions for result in one.scores.values()}
-    return next((kind for kind in _ALL_KINDS if kind in found), None)
 
 
 def _fault(entry: EvalsetEntry) -> str:

@@ -2,7 +2,7 @@
 
 import itertools
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from workbench.freshness.staleness import stale_transcripts
 from workbench.run.forking import CannotForkError, Change, Fork, Original, read_original
 from workbench.run.plan.blocking import lost_agent, lost_in
 from workbench.run.plan.plan import Plan
-from workbench.run.plan.run_plan import CriteriaOf, fork_plan, make_rescore_plan, plan_cases
+from workbench.run.plan.run_plan import fork_plan, make_rescore_plan, plan_cases
 from workbench.run.resuming import newest_interrupted, options_of, resumable_results
 from workbench.store.database.database import is_stored, state_of
 from workbench.store.details import read_details
@@ -76,16 +76,14 @@ def plan_of_run(
     if any(case.planned.fork is not None for case in run.cases.values()):
         raise UsageFaultError(f"run {run.run_id} tried a fork, so it is not scored again", "Name another run")
     root = root_of_run(run, here, explicit_state)
-    if criteria is None:
-        criteria_of = _criteria_now(CriteriaChooser(root, config), _Documents(root), given=config is not None)
-    else:
-        choice = _given(criteria)
-        criteria_of = lambda file: choice  # noqa: E731
-    owners = _Owners(root, read_owners(state_dir(root, explicit_state)))
-    plan = make_rescore_plan(run, root, criteria_of, owners.agents, options, case_ids=cases, lost_of=owners.lost)
-    entries = (owners.entry(file, criteria_of(file)) for file in {ref.evalset_file for ref in run.cases})
-    found = tuple(entry for entry in entries if entry is not None)
-    workspace = Workspace(root, root, tuple(owners.agents), found, ())
+    given = None
+    if criteria is not None:
+        parsed = parse_config(Path("criteria"), json.dumps({"criteria": dict(criteria)}).encode("ascii"))
+        given = CriteriaChoice(replace(parsed, path=None), "given for this scoring", given=True)
+    now = _Current(root, read_owners(state_dir(root, explicit_state)), config, given)
+    plan = make_rescore_plan(run, root, now.criteria, now.agents, options, case_ids=cases, lost_of=now.lost)
+    entries = tuple(now.entries({ref.evalset_file for ref in run.cases}))
+    workspace = Workspace(root, root, tuple(now.agents), entries, ())
     return _with_changes(plan, run, workspace, state_dir(root, explicit_state))
 
 
@@ -193,30 +191,43 @@ def root_of_run(run: StoredRun, root: Path, explicit_state: Path | None) -> Path
     return root if not run.root or not stored.is_absolute() or not stored.is_dir() else stored
 
 
-def _given(criteria: Mapping[str, Any]) -> CriteriaChoice:
-    config = parse_config(Path("criteria"), json.dumps({"criteria": dict(criteria)}).encode("ascii"))
-    return CriteriaChoice(replace(config, path=None), "given for this scoring", given=True)
+class _Current:
+    """The current evalsets of the project in `root`, with their agents and criteria. Each file is opened on first use.
 
+    The criteria are `given`, or those of the file `config`, or each evalset's own.
+    """
 
-def _criteria_now(chooser: CriteriaChooser, documents: "_Documents", *, given: bool) -> CriteriaOf:
-    def choose(evalset_file: str) -> CriteriaChoice | None:
-        document = documents.get(evalset_file)
-        if document is None:
-            return chooser.choose(Path(evalset_file)) if given else None
-        return chooser.choose(document.path, is_dataset=document.format == "dataset")
-
-    return choose
-
-
-class _Documents:
-    """The current evalsets. Each file is opened on first use."""
-
-    def __init__(self, root: Path) -> None:
-        self._root = root
+    def __init__(self, root: Path, kept: StoredOwners, config: Path | None, given: CriteriaChoice | None) -> None:
+        found, bases = discover_for([root], root)
+        self.agents = name_agents(found.agents, root)
+        self._root, self._config, self._given = root, config, given
+        self._chooser = CriteriaChooser(root, config)
+        self._ownership = Ownership(self.agents, root, bases, kept, found.ignored)
         self._opened: dict[str, EvalsetDocument] = {}
 
-    def get(self, evalset_file: str) -> EvalsetDocument | None:
-        """Return an evalset, or None if it no longer exists."""
+    def criteria(self, evalset_file: str) -> CriteriaChoice | None:
+        """Return the criteria of an evalset, or None if they are its own and it no longer exists."""
+        if self._given is not None:
+            return self._given
+        document = self._document(evalset_file)
+        if document is None:
+            return None if self._config is None else self._chooser.choose(Path(evalset_file))
+        return self._chooser.choose(document.path, is_dataset=document.format == "dataset")
+
+    def lost(self, evalset_file: str) -> CaseError | None:
+        """Return the error of an evalset whose agent is gone, or None."""
+        document = self._document(evalset_file)
+        return None if document is None else lost_agent(self._owner(document))
+
+    def entries(self, evalset_files: Iterable[str]) -> Iterator[EvalsetEntry]:
+        """Yield those of the evalsets that still exist."""
+        for file in evalset_files:
+            document, criteria = self._document(file), self.criteria(file)
+            if document is not None and criteria is not None:
+                owner = self._owner(document)
+                yield EvalsetEntry(document.path, file, document, owner.agent, owner.reason, criteria, owner.owned)
+
+    def _document(self, evalset_file: str) -> EvalsetDocument | None:
         if evalset_file not in self._opened:
             file = self._root / evalset_file
             try:
@@ -226,29 +237,6 @@ class _Documents:
                 return None
             self._opened[evalset_file] = open_evalset(file)
         return self._opened[evalset_file]
-
-
-class _Owners:
-    """The current agents of the project, and the evalsets whose agent is gone."""
-
-    def __init__(self, root: Path, kept: StoredOwners) -> None:
-        found, bases = discover_for([root], root)
-        self.agents = name_agents(found.agents, root)
-        self._documents = _Documents(root)
-        self._ownership = Ownership(self.agents, root, bases, kept, found.ignored)
-
-    def lost(self, evalset_file: str) -> CaseError | None:
-        """Return the error of an evalset whose agent is gone, or None."""
-        document = self._documents.get(evalset_file)
-        return None if document is None else lost_agent(self._owner(document))
-
-    def entry(self, evalset_file: str, criteria: CriteriaChoice | None) -> EvalsetEntry | None:
-        """Return the current evalset with its agent and criteria, or None if it no longer exists."""
-        document = self._documents.get(evalset_file)
-        if document is None or criteria is None:
-            return None
-        owner = self._owner(document)
-        return EvalsetEntry(document.path, evalset_file, document, owner.agent, owner.reason, criteria, owner.owned)
 
     def _owner(self, document: EvalsetDocument) -> Owner:
         return self._ownership.owner(document.path, lambda: app_name(document))
@@ -303,7 +291,8 @@ def original_of_record(record: CaseRecord, state: Path | None) -> Original:
     Raises:
         CannotForkError: its calls were not recorded.
     """
-    return _original(stored_case(record), record.run_id, state)
+    case = stored_case(record)
+    return read_original(case.ref, record.run_id, case.started, case.steps, state)
 
 
 def original_of_turns(agent: str, session: dict[str, Any], turns: Sequence[Turn]) -> Original:
@@ -338,13 +327,9 @@ def stored_original(
         raise UsageFaultError(f"run {run.run_id} has several cases {case}: in {files}", "", "nothing")
     state = state_of(run.file) if run.file is not None and is_stored(run.file) else None
     try:
-        return _original(found[0], run.run_id, state)
+        return read_original(found[0].ref, run.run_id, found[0].started, found[0].steps, state)
     except CannotForkError as error:
         raise UsageFaultError(f"cannot fork {case}: {error}") from None
-
-
-def _original(case: StoredCase, run_id: str, state: Path | None) -> Original:
-    return read_original(case.ref, run_id, case.started, case.steps, state)
 
 
 def make_fork(

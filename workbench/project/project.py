@@ -347,19 +347,17 @@ class Project:
         Raises:
             UsageFaultError: the run or case does not exist, or the config is wrong.
         """
-
-        def plan() -> Plan:
-            return plan_of_run(
-                run,
-                options or RunOptions(),
-                folder=self.targets().folder,
-                config=config,
-                criteria=criteria,
-                cases=cases,
-                explicit_state=self._explicit_state,
-            )
-
-        return self.run(await asyncio.to_thread(plan))
+        plan = await asyncio.to_thread(
+            plan_of_run,
+            run,
+            options or RunOptions(),
+            folder=self.targets().folder,
+            config=config,
+            criteria=criteria,
+            cases=cases,
+            explicit_state=self._explicit_state,
+        )
+        return self.run(plan)
 
     async def freeze(
         self,
@@ -420,13 +418,12 @@ class Project:
         """
         folder = self.targets().folder
         workspace = self._workspace or await self.read()
-
-        def plan() -> Plan:
-            original = stored_original(run, case, repeat, folder=folder, explicit_state=self._explicit_state)
-            fork = make_fork(original, turn, call, change=change, value=value, agent=agent, frozen=frozen)
-            return plan_of_fork(workspace, fork, replace(options or RunOptions(), runs=tries))
-
-        return self.run(await asyncio.to_thread(plan))
+        original = await asyncio.to_thread(
+            stored_original, run, case, repeat, folder=folder, explicit_state=self._explicit_state
+        )
+        fork = make_fork(original, turn, call, change=change, value=value, agent=agent, frozen=frozen)
+        options = replace(options or RunOptions(), runs=tries)
+        return self.run(await asyncio.to_thread(plan_of_fork, workspace, fork, options))
 
     async def watch(
         self,

@@ -205,10 +205,6 @@ class JobQueue:
     """The cost that must be confirmed first, or None."""
     _allowed: bool = False
 
-    def watches(self, key: CaseName) -> bool:
-        """Return whether a save may run this case."""
-        return self.armed is None or key in self.armed
-
     def take(self, saved: Saved) -> set[CaseName]:
         """Add a save, and return the cases whose current execution is obsolete because of it."""
         obsolete = set()
@@ -245,7 +241,8 @@ class JobQueue:
         if self.under_way:
             return None
         for depth in EFFECTS:
-            keys = [key for key, found in self.depths.items() if found == depth and self.watches(key)]
+            keys = [key for key, found in self.depths.items() if found == depth]
+            keys = [key for key in keys if self.armed is None or key in self.armed]
             keys = [key for key in keys if key not in self.blocked and key not in self.held]
             if not keys:
                 continue

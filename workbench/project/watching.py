@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import math
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -33,7 +33,7 @@ from workbench.freshness.watcher import Recurring, Saved, Watcher
 from workbench.project.watch_queue import Estimate, Job, JobQueue, Limit, estimate, run_plan, scoring_plan
 from workbench.run.plan.plan import Plan
 from workbench.store.details import read_details
-from workbench.store.execution import CaseRecord, Execution
+from workbench.store.execution import Execution
 from workbench.store.inputs import Effect
 from workbench.store.store import Store
 from workbench.store.transcripts import stored_case
@@ -116,7 +116,8 @@ class Watching:
         self._options = options
         self._prices = prices or Prices()
         self._obsolete: set[CaseRef] = set()
-        self._stopped = False
+        self.superseded = False
+        """Whether a save stopped the newest run."""
         self._left: dict[CaseName, int] = {}
         self._recurring = Recurring()
         self._ended = -math.inf
@@ -145,22 +146,19 @@ class Watching:
 
         The caller must cancel them and start no others of their run.
         """
-        self._ignore_what_recurs(saved)
+        running = bool(self.jobs.under_way) or time.monotonic() - self._ended < _JUST
+        found = self._recurring.take(saved.changed - saved.impact.idle, running=running)
+        self.watcher.ignored |= found
+        self.ignored = sorted(relative_to(path, self.watcher.snapshot.workspace.root) for path in found)
         if saved.impact.depths:
             self._saved, self.latency = _time_of(saved), None
         obsolete = self.jobs.take(saved)
         active = [record.ref for record in self.store.current_records() if not record.finished]
         refs = [ref for ref in active if ref.name in obsolete]
         self._obsolete.update(refs)
-        self._stopped = self._stopped or bool(refs)
-        self._restore(refs)
+        self.superseded = self.superseded or bool(refs)
+        self.restored.update(self.store.reinstate(refs))
         return refs
-
-    def _ignore_what_recurs(self, saved: Saved) -> None:
-        running = bool(self.jobs.under_way) or time.monotonic() - self._ended < _JUST
-        found = self._recurring.take(saved.changed - saved.impact.idle, running=running)
-        self.watcher.ignored |= found
-        self.ignored = sorted(relative_to(path, self.watcher.snapshot.workspace.root) for path in found)
 
     def notices(self, saved: Saved) -> list[Noticed]:
         """Return notices about a save that was handled."""
@@ -231,7 +229,10 @@ class Watching:
             return run_plan(workspace, job.keys, self._options())
         records = list(map(read_details, self._records(job.keys)))
         stored = [stored_case(record) for record in records]
-        verdicts = {record.ref: list(_scored(record)) for record in records}
+        verdicts = {
+            record.ref: [Scored(result, tuple(record.in_turns(name))) for name, result in record.metrics.items()]
+            for record in records
+        }
         used = ", ".join(dict.fromkeys(record.run_id for record in records))
         return scoring_plan(workspace, stored, verdicts, used, self._options(), self.jobs.changes)
 
@@ -243,7 +244,7 @@ class Watching:
         if isinstance(event, RunStarted):
             self.announced.set()
             self._obsolete.clear()
-            self._stopped = False
+            self.superseded = False
             self._left = {}
             for planned in event.cases:
                 key = planned.case.name
@@ -267,16 +268,17 @@ class Watching:
     def _run_finished(self, event: RunFinished) -> RunFinished:
         self._ended = time.monotonic()
         self.closed.clear()
-        if self._of_save and not self._stopped and not event.interrupted:
+        if self._of_save and not self.superseded and not event.interrupted:
             self.latency = self._ended - self._saved
-        if not self._stopped:
+        if not self.superseded:
             # The user ended the run, or it failed.
             self.jobs.hold()
         self.jobs.ended()
-        if self._stopped:
+        if self.superseded:
             # Superseded cases were not cancelled by the user and will run again.
-            self._restore(record.ref for record in self.store.current_records() if not record.finished)
-        return replace(event, interrupted=event.interrupted and not self._stopped)
+            unfinished = (record.ref for record in self.store.current_records() if not record.finished)
+            self.restored.update(self.store.reinstate(unfinished))
+        return replace(event, interrupted=event.interrupted and not self.superseded)
 
     def _finished(self, event: CaseFinished) -> Event | None:
         if event.case in self._obsolete:
@@ -289,15 +291,6 @@ class Watching:
         if self._left[key] == 0 and not cancelled:
             self.jobs.decided(key)
         return event
-
-    def _restore(self, refs: Iterable[CaseRef]) -> None:
-        """Bring back the previous verdicts of cases without new ones."""
-        self.restored.update(self.store.reinstate(refs))
-
-    @property
-    def superseded(self) -> bool:
-        """Whether a save stopped the newest run."""
-        return self._stopped
 
     def _skip_what_was_never_run(self) -> None:
         """Remove cases without a transcript from scoring jobs. They have no verdict that could be stale."""
@@ -332,10 +325,3 @@ def _time_of(saved: Saved) -> float:
         with contextlib.suppress(OSError):
             ages.append(time.time() - path.stat().st_mtime)
     return time.monotonic() - max(age for age in ages if 0 <= age < _LONGEST_NOTICE)
-
-
-def _scored(record: CaseRecord) -> Sequence[Scored]:
-    return [
-        Scored(result, tuple(turn.metrics[name] for turn in record.turns if name in turn.metrics))
-        for name, result in record.metrics.items()
-    ]

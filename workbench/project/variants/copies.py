@@ -31,7 +31,7 @@ from workbench.files.file_access import (
 from workbench.files.folders import STATE_FOLDER
 from workbench.files.git import object_reader, run_git
 from workbench.files.run_options import UsageFaultError
-from workbench.files.walk import ENVIRONMENT_MARKS, Folder, Walk
+from workbench.files.walk import ENVIRONMENT_MARKS, Walk
 
 _SECONDS = 60
 _MOST = 50_000
@@ -296,7 +296,12 @@ def project_files(source: Path, *, new: bool = True) -> Iterator[str]:
     others = ("--others", "--exclude-standard") if new else ()
     listed = run_git(source, "ls-files", "-z", "--cached", *others, seconds=_SECONDS)
     if listed is None:
-        names = (os.path.relpath(folder.path / name, source) for folder, name in _walked(source))
+        names = (
+            os.path.relpath(folder.path / name, source)
+            for folder in Walk(source)
+            for name in folder.files
+            if folder.ignored(name) is None
+        )
     else:
         names = (os.fsdecode(name) for name in dict.fromkeys(listed.split(b"\0")) if name)
     given = list(names)
@@ -319,13 +324,6 @@ def _not_checked_out(root: Path) -> set[str]:
     """Return the files that a sparse checkout leaves out."""
     listed = run_git(root, "ls-files", "-z", "-t", "--cached", seconds=_SECONDS) or b""
     return {os.fsdecode(line[2:]) for line in listed.split(b"\0") if line.startswith(b"S ")}
-
-
-def _walked(source: Path) -> Iterator[tuple[Folder, str]]:
-    for folder in Walk(source):
-        for name in folder.files:
-            if folder.ignored(name) is None:
-                yield folder, name
 
 
 def is_copied(name: str) -> bool:

@@ -19,7 +19,6 @@ from workbench.files.prices import Prices
 from workbench.project.variants.lines import counts_text
 from workbench.project.variants.report import (
     MARKS,
-    CaseChange,
     TryReport,
     VariantResult,
     conclusion,
@@ -116,44 +115,29 @@ def json_schema() -> dict[str, Any]:
 
 def as_json(found: TryReport, stopped: str = "") -> str:
     """Return the report. `stopped` is what ended the try early, or ""."""
-    data = {
-        "schema": TRY_SCHEMA,
-        "against": found.against,
-        "cases": found.cases,
-        "runs": found.runs,
-        "variants": list(map(_variant, found.variants)),
-    }
-    return json.dumps({**data, "stopped": stopped} if stopped else data)
+    report = Tried.of(
+        found, schema_name=TRY_SCHEMA, variants=list(map(_variant, found.variants)), stopped=stopped or None
+    )
+    return json.dumps(report.model_dump(by_alias=True, exclude=None if stopped else {"stopped"}))
 
 
-def _variant(result: VariantResult) -> dict[str, Any]:
-    data: dict[str, Any] = {
-        "name": result.name,
-        "pass_rate": result.pass_rate,
-        "cost": result.cost,
-        "seconds": result.seconds,
-        "left_out": sum(result.left_out.values()),
-    }
+def _variant(result: VariantResult) -> TriedVariant:
+    left_out = sum(result.left_out.values())
     if result.comparison is None:
-        return data
-    criteria = [{"name": one.name, "mean": one.mean, **_change(one.comparison)} for one in result.criteria]
-    return {**data, **_change(result.comparison), "criteria": criteria, "cases": list(map(_case, result.cases))}
+        return TriedVariant.of(result, left_out=left_out)
+    return ComparedVariant.of(
+        result,
+        left_out=left_out,
+        **_change(result.comparison),
+        criteria=[CriterionChange.of(one, **_change(one.comparison)) for one in result.criteria],
+        cases=[TriedCase.of(one.case, before=one.pair.before, after=one.pair.after) for one in result.cases],
+    )
 
 
 def _change(found: PairedChange) -> dict[str, Any]:
-    return {
-        "change": found.change,
-        "interval": [value if math.isfinite(value) else None for value in found.interval],
-        "p": found.p,
-        "result": found.result,
-        "would_show": found.would_show,
-    }
-
-
-def _case(case: CaseChange) -> dict[str, Any]:
-    ref, pair = case.case, case.pair
-    names = {"agent": ref.agent, "evalset_file": ref.evalset_file, "eval_id": ref.eval_id}
-    return {**names, "before": list(pair.before), "after": list(pair.after)}
+    """Return the fields of `Change`."""
+    same = {name: getattr(found, name) for name in ("change", "p", "result", "would_show")}
+    return {**same, "interval": [value if math.isfinite(value) else None for value in found.interval]}
 
 
 # Markdown, for a comment on a pull request

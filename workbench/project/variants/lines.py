@@ -51,10 +51,10 @@ def table_rows(found: TryReport, prices: Prices, width: int, *, ended: bool = Tr
 
     The answer of the test is shown when the try has `ended`: looking again and again finds differences by chance.
     """
-    rows = [_cells(variant, prices, ended=ended) for variant in found.variants]
-    names = [row.name for row in rows]
+    names = [one_line(variant.name) for variant in found.variants]
+    results = [variant.comparison.result if variant.comparison and ended else "" for variant in found.variants]
     wanted = min(max(map(cell_len, names)), _NAME)
-    choices = [*_choices(rows, one_line(found.against))]
+    choices = [*_choices(found, prices, results)]
     columns = next((columns for columns in choices if _room(columns, width) >= wanted), choices[-1])
     name_width = max(min(max(map(cell_len, names)), _room(columns, width)), 4)
     lines: list[Row] = [[(" " * name_width, "")]]
@@ -63,7 +63,7 @@ def table_rows(found: TryReport, prices: Prices, width: int, *, ended: bool = Tr
         for number, text in enumerate([column.title, *column.cells]):
             shown = cut(text, column.width)
             blanks = " " * (column.width - cell_len(shown))
-            style = "label" if number == 0 else rows[number - 1].style if column.styled else ""
+            style = "label" if number == 0 else _RESULT_STYLES.get(results[number - 1], "") if column.styled else ""
             lines[number] += [(" " * _GAP, ""), (blanks + shown if column.right else shown + blanks, style)]
     return lines
 
@@ -83,13 +83,15 @@ class _Column:
         return max(*map(cell_len, self.cells), min(cell_len(self.title), _TITLE))
 
 
-def _choices(rows: "Sequence[_Cells]", against: str) -> Iterator[list[_Column]]:
+def _choices(found: TryReport, prices: Prices, results: Sequence[str]) -> Iterator[list[_Column]]:
     """Yield the columns beside the names, for ever narrower terminals."""
-    passed = _Column("passed", [row.passed for row in rows], right=True)
-    change = _Column(f"change from {against}", [row.change for row in rows], styled=True)
-    costs = [_Column("cost", [row.cost for row in rows])] if any(row.cost for row in rows) else []
-    latency = _Column("latency", [row.latency for row in rows])
-    result = _Column("", [row.result for row in rows], styled=True)
+    variants = found.variants
+    changes = ["" if one.comparison is None else change_text(one.comparison) for one in variants]
+    passed = _Column("passed", [rate_text(one.pass_rate) for one in variants], right=True)
+    change = _Column(f"change from {one_line(found.against)}", changes, styled=True)
+    costs = [_Column("cost", [cost_words(one.cost, prices.currency) for one in variants])] if prices else []
+    latency = _Column("latency", [latency_words(one.seconds) for one in variants])
+    result = _Column("", results, styled=True)
     yield [passed, change, *costs, latency, result]
     yield [passed, change, *costs, result]
     yield [passed, change, result]
@@ -102,33 +104,6 @@ def _choices(rows: "Sequence[_Cells]", against: str) -> Iterator[list[_Column]]:
 def _room(columns: Sequence[_Column], width: int) -> int:
     """Return the cells that are left for names."""
     return width - sum(column.width + _GAP for column in columns)
-
-
-@dataclass(frozen=True, slots=True)
-class _Cells:
-    """The texts of a variant's row. `style` is that of its result."""
-
-    name: str
-    passed: str
-    change: str
-    cost: str
-    latency: str
-    result: str
-    style: str
-
-
-def _cells(variant: VariantResult, prices: Prices, *, ended: bool) -> _Cells:
-    comparison = variant.comparison
-    result = "" if comparison is None or not ended else comparison.result
-    return _Cells(
-        one_line(variant.name),
-        rate_text(variant.pass_rate),
-        "" if comparison is None else change_text(comparison),
-        cost_words(variant.cost, prices.currency) if prices else "",
-        latency_words(variant.seconds),
-        result,
-        _RESULT_STYLES.get(result, ""),
-    )
 
 
 # The cases

@@ -36,7 +36,7 @@ from workbench.project.variants.copies import (
 from workbench.project.variants.variant import TREE, Variant, Wanted, changed_variants, refuse_same_names
 from workbench.project.watch_queue import Estimate, estimate
 from workbench.results.costs import costs
-from workbench.run.plan.plan import AgentSetting, Plan, PlanEntry, new_run_id
+from workbench.run.plan.plan import AgentSetting, Plan, new_run_id
 from workbench.run.recorder import Publish
 from workbench.store.database.database import database
 from workbench.store.details import read_details
@@ -215,17 +215,15 @@ class Trial:
         parts += [f"the model {variant.model}"] if variant.model else []
         if parts:
             return f"the working tree with {', '.join(parts)}"
-        changed = self._differing(self._copies[0], copy)
+        changed = _differing(self._copies[0], copy, self._evalsets)
         differ = "differs" if len(changed) == 1 else "differ"
         return f"{counted(len(changed), 'file')} {differ}: {few(changed, 5)}" if changed else "as it is now"
 
     def _changes(self, before: Copy, after: Copy) -> list[FileChange]:
         return [
-            FileChange(path, _content(before, path), _content(after, path)) for path in self._differing(before, after)
+            FileChange(path, _content(before, path), _content(after, path))
+            for path in _differing(before, after, self._evalsets)
         ]
-
-    def _differing(self, before: Copy, after: Copy) -> list[str]:
-        return _differing(before, after, self._evalsets)
 
 
 def open_trial(plan: Plan, wanted: Wanted, read_before: Iterable[Path] = ()) -> Trial:
@@ -361,13 +359,14 @@ def _missing_notices(plan: Plan, read_before: Iterable[Path]) -> Iterator[Notice
 def _differing(before: Copy, after: Copy, evalsets: Iterable[str]) -> list[str]:
     """Return the paths of files that differ and can change what an agent does."""
     known = set(evalsets)
-    return [path for path in before.differences(after) if path not in known and not _is_of_cases(path)]
-
-
-def _is_of_cases(path: str) -> bool:
-    """Return whether a file is about cases or criteria, which are those of the working tree in every variant."""
-    folder, _, name = path.rpartition("/")
-    return name.endswith(EVALSET_SUFFIXES) or name in CONFIG_FILES or folder.endswith(FROZEN_SUFFIX)
+    found = []
+    for path in before.differences(after):
+        folder, _, name = path.rpartition("/")
+        # Cases and criteria are those of the working tree in every variant.
+        is_of_cases = name.endswith(EVALSET_SUFFIXES) or name in CONFIG_FILES or folder.endswith(FROZEN_SUFFIX)
+        if path not in known and not is_of_cases:
+            found.append(path)
+    return found
 
 
 def _content(copy: Copy, path: str) -> bytes | None:
@@ -410,10 +409,14 @@ def _plan_of(base: Plan, variants: Sequence[Variant], copies: Sequence[Copy]) ->
             raise UsageFaultError(message, hint)
     ordered = sorted(base.entries, key=lambda entry: entry.ref.repeat)
     entries = tuple(
-        _entry(entry, keys[entry.ref.agent, index], missing)
+        replace(
+            entry,
+            planned=replace(entry.planned, case=replace(entry.ref, agent=key)),
+            blocked=entry.blocked or missing.get(key),
+        )
         for number, entry in enumerate(ordered)
         for step in range(len(variants))
-        for index in [(number + step) % len(variants)]
+        for key in [keys[entry.ref.agent, (number + step) % len(variants)]]
     )
     notices = tuple(Noticed("warning", error.message, error.hint) for error in missing.values())
     times = replace(base.options, runs=base.options.runs * len(variants))
@@ -431,11 +434,6 @@ def _plan_of(base: Plan, variants: Sequence[Variant], copies: Sequence[Copy]) ->
 
 _UNREADABLE = "Name a revision in which it can be read with --against REF, or a folder with --variant NAME=DIR"
 _RENAMED = "An agent that was renamed or moved has no earlier variant. --variant NAME=DIR compares with another folder"
-
-
-def _entry(entry: PlanEntry, key: str, missing: Mapping[str, CaseError]) -> PlanEntry:
-    planned = replace(entry.planned, case=replace(entry.ref, agent=key))
-    return replace(entry, planned=planned, blocked=entry.blocked or missing.get(key))
 
 
 def _setting(setting: AgentSetting, variant: Variant, copy: Copy) -> AgentSetting | CaseError:

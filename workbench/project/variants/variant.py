@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeAlias
 
 from workbench.criteria.secrets import Secrets
 from workbench.files.run_options import UsageFaultError
@@ -15,6 +16,8 @@ TREE = "working tree"
 """The name of the variant without changes."""
 _MOST = 20
 """Variants of one try, so that a grid does not become a surprise."""
+_Change: TypeAlias = "tuple[str, Variant]"
+"""One change of the working tree, after its axis: changes of the same axis exclude each other in a grid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +69,6 @@ class Variant:
         return not (self.commit or self.folder or self.swaps)
 
 
-@dataclass(frozen=True, slots=True)
-class _Change:
-    """One change of the working tree. Changes of the same `axis` exclude each other in a grid."""
-
-    axis: str
-    variant: Variant
-
-
 def changed_variants(wanted: Wanted, root: Path) -> list[Variant]:
     """Return the variants besides the revision and the working tree, in the order of the command line.
 
@@ -83,12 +78,12 @@ def changed_variants(wanted: Wanted, root: Path) -> list[Variant]:
     changes = [*_swaps(wanted, root), *_values(wanted), *_models(wanted)]
     if wanted.grid:
         axes: dict[str, list[Variant | None]] = {}
-        for change in changes:
-            axes.setdefault(change.axis, [None]).append(change.variant)
+        for axis, variant in changes:
+            axes.setdefault(axis, [None]).append(variant)
         chosen = itertools.product(*axes.values())
         made = [_together([one for one in parts if one is not None]) for parts in chosen if any(parts)]
     else:
-        made = [change.variant for change in changes]
+        made = [variant for _, variant in changes]
     made += _folders(wanted)
     if len(made) > _MOST:
         hint = "Leave out --grid, or some of the changes" if wanted.grid else "Leave out some of them"
@@ -123,7 +118,7 @@ def _swaps(wanted: Wanted, root: Path) -> Iterator[_Change]:
         source = wanted.here / other
         if not source.is_file():
             raise UsageFaultError(f"--swap {file}={other}: there is no file {other}")
-        yield _Change(f"file {relative}", Variant(f"{file}={other}", swaps=(Swap(relative, source, other),)))
+        yield (f"file {relative}", Variant(f"{file}={other}", swaps=(Swap(relative, source, other),)))
 
 
 def _in_project(file: str, here: Path, root: Path) -> str:
@@ -147,7 +142,7 @@ def _values(wanted: Wanted) -> Iterator[_Change]:
         names.append(shown)
         if (again := names.count(shown)) > 1 and REPLACED in shown:  # Two secret values look the same.
             shown = f"{shown} ({again})"
-        yield _Change(f"variable {name}", Variant(shown, values={name: value}))
+        yield (f"variable {name}", Variant(shown, values={name: value}))
 
 
 def _shown(name: str, value: str) -> str:
@@ -161,7 +156,7 @@ def _models(wanted: Wanted) -> Iterator[_Change]:
     for model in wanted.models:
         if not model.strip():
             raise UsageFaultError("--model needs the name of a model")
-        yield _Change("model", Variant(f"model={model}", model=model))
+        yield ("model", Variant(f"model={model}", model=model))
 
 
 def _folders(wanted: Wanted) -> list[Variant]:
