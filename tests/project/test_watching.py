@@ -128,7 +128,7 @@ async def test_save_runs_its_cases_and_changed_verdicts_can_be_visited(watched: 
         assert row is not None
         assert watched.session.entry(row.evalset).document.cases[row.case].eval_id == "good"
         detail = watched.main.right.detail
-        assert detail.pane_titles[-1] == "History"
+        assert detail.reading.titles[-1] == "History"
         # The two runs are compared in a thread.
         await watched.until(watched.pilot, lambda: "comparing the two runs" not in (detail.copy_text() or ("", ""))[1])
         copied = detail.copy_text()

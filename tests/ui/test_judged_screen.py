@@ -147,7 +147,7 @@ async def test_a_jump_list_names_the_panes_of_a_case(open_screen: OpenScreen) ->
         assert " 2  Judges" in screen.text
         await pilot.press("2")
         await pilot.pause()
-        assert screen.main.right.detail._reading.pane.title == "Judges"
+        assert screen.main.right.detail.reading.pane.title == "Judges"
 
 
 async def test_case_has_its_four_panes_while_it_runs(open_screen: OpenScreen) -> None:
@@ -163,7 +163,7 @@ async def test_case_has_its_four_panes_while_it_runs(open_screen: OpenScreen) ->
         for event in [*happened, CaseFinished(ref, "failed", None, 1.0, Usage())]:
             screen.runs[0].publish(event)
             await screen.until(pilot, lambda event=event: event in applied)  # type: ignore[misc]
-            titles.append(screen.main.right.detail.pane_titles)
+            titles.append(screen.main.right.detail.reading.titles)
         assert set(titles) == {("Evidence", "Judges", "Trace", "History")}
 
 

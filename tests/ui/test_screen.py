@@ -115,22 +115,22 @@ async def test_digits_and_the_jump_list_open_panes(open_screen: OpenScreen) -> N
         await pilot.press("j", "j", "j")
         detail = screen.main.right.detail
         await pilot.press("2")
-        assert detail._reading.pane.title == "Judges"
+        assert detail.reading.pane.title == "Judges"
         assert not screen.main.in_right, "side by side the cursor stays in the tree"
         await pilot.press("'")
         assert isinstance(screen.app.screen, JumpScreen)
         assert "jump to" in screen.text
         await pilot.press("1")
-        assert detail._reading.pane.title == "Evidence"
+        assert detail.reading.pane.title == "Evidence"
         assert screen.main.in_right
         await pilot.press("'", "c")
         assert not screen.main.in_right
         await pilot.press("'", "w")
         assert not isinstance(screen.app.screen, JumpScreen), "any other key leaves"
         await pilot.press("0")
-        assert detail._reading.pane.title == "Evidence", "a case has four panes"
+        assert detail.reading.pane.title == "Evidence", "a case has four panes"
         await pilot.press("'", "4")
-        assert detail._reading.pane.title == "History"
+        assert detail.reading.pane.title == "History"
         await pilot.press("escape", "g", "4")
         await pilot.pause()
         assert "put the cursor on a case first" in screen.text

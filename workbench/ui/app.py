@@ -11,8 +11,7 @@ from workbench.files.folders import settings_folder
 from workbench.text.collecting import scan_everything
 from workbench.text.safe_text import one_line, plain
 from workbench.ui.terminal import terminal
-from workbench.ui.terminal.terminal import SIXTEEN_COLORS, Display, find_display, tell_textual
-from workbench.ui.terminal.watchdog import Watchdog
+from workbench.ui.terminal.terminal import SIXTEEN_COLORS, Display, Watchdog, find_display, tell_textual
 
 _REFUSED = 2
 

@@ -9,7 +9,7 @@ import pytest
 
 from workbench.ui.actions import BY_ID, Situation, actions_in, footer_of, key_label, keymap, offered, place_of, why_not
 from workbench.ui.actions.conditions import _CONDITIONS
-from workbench.ui.actions.places import PLACES, labelled
+from workbench.ui.actions.table import PLACES, labelled
 
 KEYS = keymap().keys
 MAIN = [action.id for action in actions_in("main")]

@@ -137,7 +137,7 @@ async def test_panes_open_by_digit_and_by_click(make_app: MakeApp) -> None:
         await pilot.click("Head", offset=(15, 0))
         await pilot.pause()
         assert any("✗ tool_trajectory_avg_score  0.66 < 1.00" in line for line in app.seen())
-    assert detail.pane_titles == ("Evidence", "Judges", "Trace", "History")
+    assert detail.reading.titles == ("Evidence", "Judges", "Trace", "History")
 
 
 async def test_end_of_a_running_case_is_followed_until_the_user_scrolls(make_app: MakeApp) -> None:

@@ -42,5 +42,5 @@ async def test_case_before_stays_until_the_next_one_is_read_and_keys_wait(
         finally:
             may_read.set()
         await screen.until(pilot, lambda: "desk › talk › late_2" in screen.text)
-        await screen.until(pilot, lambda: screen.main.right.detail._reading.pane.title == "Judges")
+        await screen.until(pilot, lambda: screen.main.right.detail.reading.pane.title == "Judges")
         assert threading.main_thread() not in threads

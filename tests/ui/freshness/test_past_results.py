@@ -24,7 +24,7 @@ async def test_many_runs_are_shown_one_by_one_only_if_reading_them_takes_long(
         monkeypatch.setattr(results, "_SHOWN_EVERY", seconds)
         controllers_of(view).past_results.load_verdicts()
         await view.settled()
-        assert view.session.verdicts.total([0]) == {"passed": len(names)}
+        assert view.session.verdicts.counts[0] == {"passed": len(names)}
         return int(view.tree_view.show_verdicts.call_count)
 
     assert await updates(-1.0) - await updates(60.0) == len(names)

@@ -11,7 +11,7 @@ from workbench.files.faults import Fault
 from workbench.run.processes.agent_host import TrialImport
 from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.session.findings import WHOLE_EVALSET, check, group_by_row
-from workbench.ui.tree.notes import ImportResults
+from workbench.ui.tree.verdicts import ImportResults
 
 
 def content(*cases: object) -> str:

@@ -13,9 +13,8 @@ from workbench.store.execution import CaseState, Execution
 from workbench.store.history.summary import ListedRun, Summary
 from workbench.store.store import Store
 from workbench.ui.session.run_labels import column_time
-from workbench.ui.table import past_runs
-from workbench.ui.table.past_runs import PastRuns, RunCells
-from workbench.ui.table.sources import Cases
+from workbench.ui.table import sources
+from workbench.ui.table.sources import Cases, PastRuns, RunCells
 from workbench.ui.tree.verdicts import Verdicts
 
 FILE = "order_desk/refunds.evalset.json"
@@ -52,9 +51,9 @@ RUNS = [
 @pytest.fixture
 def cells(store: Store, shop: Workspace, feed: Feed, monkeypatch: pytest.MonkeyPatch) -> RunCells:
     entries = [ListedRun(run.run_id, files=(FILE,)) for run in RUNS]
-    monkeypatch.setattr(past_runs, "list_runs", lambda state: past_runs_list(entries))
+    monkeypatch.setattr(sources, "list_runs", lambda state: past_runs_list(entries))
     monkeypatch.setattr(
-        past_runs, "load_summary", lambda state, run_id: (next(run for run in RUNS if run.run_id == run_id), [])
+        sources, "load_summary", lambda state, run_id: (next(run for run in RUNS if run.run_id == run_id), [])
     )
     verdicts = Verdicts(store)
     verdicts.bind(shop.evalsets)

@@ -185,7 +185,7 @@ class Accept(Controller):
             return None, "the criteria config cannot be edited"
         governed = counted(len(self._criteria.with_same_config(entry)), "evalset")
         new = "new, " if config.before is None else ""
-        return config, one_line(f"{self._criteria.below_root(config.file)} ({new}for {governed})")
+        return config, one_line(f"{self.session.below_root(config.file)} ({new}for {governed})")
 
     def _transcript(self, row: Row, record: "CaseRecord | None") -> "Transcript | None":
         from workbench.ui.accepting.outcome import of_last_run, of_record

@@ -3,7 +3,7 @@
 A key has one meaning wherever it can be pressed. Only the review and the triage dialog have letters for verdicts, too.
 
 Keymap, footer, help, palette and `docs/keys.md` are made from it. Each action listed here already works.
-`conditions.py` says when an action cannot work, `places.py` which actions are most useful at a place.
+`conditions.py` says when an action cannot work, `table.py` which actions are most useful at a place.
 Keys are written as they are typed (`r`, `?`, `'`) or by name (`ctrl+d`, `space`, `enter`, `down`).
 
     python -m workbench.ui.actions > docs/keys.md
@@ -24,8 +24,20 @@ from workbench.ui.actions.action import (
     key_name,
 )
 from workbench.ui.actions.conditions import Situation, why_not
-from workbench.ui.actions.places import Place, footer_of, labelled, offered, place_of
-from workbench.ui.actions.table import ACTIONS, BY_ID, Keymap, actions_in, footer, keymap, places_of
+from workbench.ui.actions.table import (
+    ACTIONS,
+    BY_ID,
+    Keymap,
+    Place,
+    actions_in,
+    footer,
+    footer_of,
+    keymap,
+    labelled,
+    offered,
+    place_of,
+    places_of,
+)
 
 __all__ = [
     "ACTIONS",

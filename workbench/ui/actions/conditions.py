@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 _DECIDED = ("passed", "failed", "error", "not_evaluated")
 
@@ -81,206 +81,119 @@ class Situation:
         return self.state in _DECIDED
 
 
-Condition: TypeAlias = Callable[[Situation], str]
-"""Returns why an action cannot work, or "" if it can."""
+class Condition(NamedTuple):
+    """What must hold for an action, and the reason to show if it does not."""
+
+    holds: Callable[[Situation], object]
+    reason: str
+
+
+Conditions: TypeAlias = tuple[Condition, ...]
 
 
 def why_not(action: str, situation: Situation) -> str:
     """Return why the action with this ID cannot work now, or "" if it can. Actions without conditions always work."""
     if situation.side == "filter":
         return "" if action in ("enter", "back") else "the filter is being typed"
-    return next((reason for condition in _CONDITIONS.get(action, ()) if (reason := condition(situation))), "")
+    return next((one.reason for one in _CONDITIONS.get(action, ()) if not one.holds(situation)), "")
 
 
-def _read(situation: Situation) -> str:
-    trouble = {"reading": "still reading the folder", "unreadable": "the folder could not be read"}
-    return trouble.get(situation.folder, "")
+def _unless(exempt: Callable[[Situation], object], conditions: Conditions) -> Conditions:
+    """Return the same conditions, for situations that are not exempt."""
+
+    def relaxed(one: Condition) -> Condition:
+        return Condition(lambda at: exempt(at) or one.holds(at), one.reason)
+
+    return tuple(map(relaxed, conditions))
 
 
-def _cases(situation: Situation) -> str:
-    return _read(situation) or ("" if situation.folder == "cases" else "there are no cases")
+def _on_one_case(at: Situation) -> bool:
+    return at.on_case and not at.marked
 
 
-def _enterable(situation: Situation) -> str:
-    if situation.side == "panes" and not situation.folded:
-        return "nothing to unfold here"
-    return "" if situation.folder == "nothing" else _cases(situation)
+_READ: Conditions = (
+    Condition(lambda at: at.folder != "reading", "still reading the folder"),
+    Condition(lambda at: at.folder != "unreadable", "the folder could not be read"),
+)
+_CASES = (*_READ, Condition(lambda at: at.folder == "cases", "there are no cases"))
+_ENTERABLE = (
+    Condition(lambda at: at.side != "panes" or at.folded, "nothing to unfold here"),
+    *_unless(lambda at: at.folder == "nothing", _CASES),
+)
+_TARGETS = (*_CASES, Condition(lambda at: at.count("run"), "no cases here"))
+_TARGETS_WHEN_READ = _unless(lambda at: at.folder == "reading", _TARGETS)
+"""A run can be requested while the folder is read. It starts afterwards."""
+_IDLE = (Condition(lambda at: not at.busy, "a run is active"),)
+_RUNNING = (Condition(lambda at: at.running, "nothing is running"),)
+_RUNNING_HERE = (*_RUNNING, Condition(lambda at: at.count("cancel"), "nothing is running here"))
+_AGENTS = (*_READ, Condition(lambda at: at.agents, "there are no agents"))
+_VERDICTS = (*_CASES, Condition(lambda at: at.verdicts, "nothing has run yet"))
+_PROBLEMS = (*_VERDICTS, Condition(lambda at: at.problems, "nothing failed"))
+_CHANGED = (*_VERDICTS, Condition(lambda at: at.changed, "no verdict has changed"))
+_VISIBLE = (*_CASES, Condition(lambda at: at.row, "no case matches the filter"))
+_FAILED_HERE = (*_VISIBLE, *_VERDICTS, Condition(lambda at: at.count("rerun"), "nothing failed here"))
+_REVIEWABLE = _unless(lambda at: at.marked and at.count("review"), _FAILED_HERE)
+_RUN_HERE = (*_TARGETS, *_VERDICTS, Condition(lambda at: at.count("freeze"), "nothing here has run"))
+_WATCHING = (Condition(lambda at: at.watching, "the watch is off"),)
+_ON_CASE = (*_CASES, Condition(lambda at: at.on_case, "put the cursor on a case first"))
+_ON_EVALSET = (
+    *_CASES,
+    Condition(lambda at: at.on_case or at.row == "evalset", "put the cursor on a case or an evalset first"),
+)
+_ON_CASE_OR_MARKED = (
+    *_CASES,
+    Condition(lambda at: at.on_case or at.marked, "put the cursor on a case first, or mark cases with space"),
+)
+_HAS_ENDED = (
+    Condition(lambda at: at.state != "not_run", "the case has not run"),
+    Condition(lambda at: at.state not in ("running", "queued"), "the case is still running"),
+)
+_VERDICT_OR_MARKS = (
+    Condition(lambda at: not at.marked or at.count("triage"), "no marked case has a verdict"),
+    *_unless(lambda at: at.marked, _HAS_ENDED),
+)
+_AS_EXPECTED = Condition(
+    lambda at: at.drifted or not at.as_expected(), "the agent did what is expected: nothing to accept"
+)
+_FAILED_IN_GROUP = Condition(lambda at: at.count("accept"), "nothing failed here")
+_ACCEPTABLE = (
+    *_unless(lambda at: not _on_one_case(at), (*_HAS_ENDED, _AS_EXPECTED)),
+    *_unless(lambda at: _on_one_case(at) or at.drifted, (*_VERDICTS, _FAILED_IN_GROUP)),
+)
+_OPENABLE = (*_READ, Condition(lambda at: at.opens(), "no file here: put the cursor on a case or an agent"))
+_MACHINES = (Condition(lambda at: at.machines, "the last run was on this machine"),)
+_CASE_SHOWN = (Condition(lambda at: at.case_shown, "no case is shown"),)
 
-
-def _targets(situation: Situation) -> str:
-    return _cases(situation) or ("" if situation.count("run") else "no cases here")
-
-
-def _targets_when_read(situation: Situation) -> str:
-    """Let the run be requested while the folder is read. It starts afterwards."""
-    return "" if situation.folder == "reading" else _targets(situation)
-
-
-def _idle(situation: Situation) -> str:
-    return "a run is active" if situation.busy else ""
-
-
-def _running(situation: Situation) -> str:
-    return "" if situation.running else "nothing is running"
-
-
-def _running_here(situation: Situation) -> str:
-    return _running(situation) or ("" if situation.count("cancel") else "nothing is running here")
-
-
-def _agents(situation: Situation) -> str:
-    return _read(situation) or ("" if situation.agents else "there are no agents")
-
-
-def _verdicts(situation: Situation) -> str:
-    return _cases(situation) or ("" if situation.verdicts else "nothing has run yet")
-
-
-def _problems(situation: Situation) -> str:
-    return _verdicts(situation) or ("" if situation.problems else "nothing failed")
-
-
-def _failed_here(situation: Situation) -> str:
-    return _visible(situation) or _verdicts(situation) or ("" if situation.count("rerun") else "nothing failed here")
-
-
-def _reviewable(situation: Situation) -> str:
-    return "" if situation.marked and situation.count("review") else _failed_here(situation)
-
-
-def _run_here(situation: Situation) -> str:
-    return _targets(situation) or _verdicts(situation) or ("" if situation.count("freeze") else "nothing here has run")
-
-
-def _visible(situation: Situation) -> str:
-    return _cases(situation) or ("" if situation.row else "no case matches the filter")
-
-
-def _changed(situation: Situation) -> str:
-    return _verdicts(situation) or ("" if situation.changed else "no verdict has changed")
-
-
-def _watching(situation: Situation) -> str:
-    return "" if situation.watching else "the watch is off"
-
-
-def _on_case(situation: Situation) -> str:
-    return _cases(situation) or ("" if situation.on_case else "put the cursor on a case first")
-
-
-def _on_evalset(situation: Situation) -> str:
-    here = situation.on_case or situation.row == "evalset"
-    return _cases(situation) or ("" if here else "put the cursor on a case or an evalset first")
-
-
-def _on_case_or_marked(situation: Situation) -> str:
-    here = situation.on_case or situation.marked
-    return _cases(situation) or ("" if here else "put the cursor on a case first, or mark cases with space")
-
-
-def _ended(situation: Situation) -> str:
-    return "" if situation.state not in ("running", "queued") else "the case is still running"
-
-
-def _has_run(situation: Situation) -> str:
-    return "" if situation.state != "not_run" else "the case has not run"
-
-
-def _verdict_or_marks(situation: Situation) -> str:
-    if situation.marked:
-        return "" if situation.count("triage") else "no marked case has a verdict"
-    return _has_run(situation) or _ended(situation)
-
-
-def _acceptable(situation: Situation) -> str:
-    """Return why nothing here can be accepted: one case, or the failing cases of a group."""
-    if situation.on_case and not situation.marked:
-        alike = "the agent did what is expected: nothing to accept" if situation.as_expected() else ""
-        return _has_run(situation) or _ended(situation) or ("" if situation.drifted else alike)
-    return "" if situation.drifted else _verdicts(situation) or _nothing_failed(situation)
-
-
-def _nothing_failed(situation: Situation) -> str:
-    return "" if situation.count("accept") else "nothing failed here"
-
-
-def _openable(situation: Situation) -> str:
-    return _read(situation) or ("" if situation.opens() else "no file here: put the cursor on a case or an agent")
-
-
-def _machines(situation: Situation) -> str:
-    return "" if situation.machines else "the last run was on this machine"
-
-
-def _case_shown(situation: Situation) -> str:
-    return "" if situation.case_shown else "no case is shown"
-
-
-_CONDITIONS: Mapping[str, tuple[Condition, ...]] = {
-    "open": (_cases,),
-    "close": (_cases,),
-    "enter": (_enterable,),
-    "next_turn": (_case_shown,),
-    "previous_turn": (_case_shown,),
-    "to_event": (_case_shown,),
-    "pane": (_case_shown,),
-    "mark": (_visible,),
-    "mark_range": (_visible,),
-    "mark_all": (_visible,),
-    "run": (_targets_when_read, _idle),
-    "rerun": (_failed_here, _idle),
-    "repeat": (_targets, _idle),
-    "score": (_run_here, _idle),
-    "score_afresh": (_run_here, _idle),
-    "open_folder": (_idle,),
-    "watch_off": (_watching,),
-    "watched": (_watching,),
-    "machines": (_machines,),
-    "options": (_targets,),
-    "freeze": (_run_here,),
-    "thaw": (_targets, _idle),
-    "try_faults": (_targets, _idle),
-    "try_head": (_targets, _idle),
-    "try_variants": (_targets, _idle),
-    "cancel": (_running_here,),
-    "cancel_all": (_running,),
-    "resume": (_read, _idle),
-    "next_problem": (_problems,),
-    "previous_problem": (_problems,),
-    "flaky_cases": (_verdicts,),
-    "review": (_reviewable,),
-    "next_changed": (_changed,),
-    "previous_changed": (_changed,),
-    "filter": (_cases,),
-    "sort": (_cases,),
-    "history": (_read,),
-    "compare": (_read,),
-    "found": (_read,),
-    "import_agents": (_agents,),
-    "table": (_cases,),
-    "edit": (_on_evalset,),
-    "edit_outside": (_openable,),
-    "new_case": (_on_evalset,),
-    "new_scenario": (_on_evalset,),
-    "duplicate": (_on_case_or_marked,),
-    "delete": (_on_case_or_marked,),
-    "move_cases": (_on_case_or_marked,),
-    "rename": (_on_case,),
-    "new_evalset": (_read,),
-    "new_test_file": (_read,),
-    "migrate": (_on_evalset,),
-    "talk": (_agents,),
-    "fork": (_on_case, _has_run, _ended),
-    "keep_run": (_on_case, _has_run, _ended),
-    "keep_session": (_read,),
-    "criteria": (_cases,),
-    "accept": (_acceptable,),
-    "replace": (_targets,),
-    "triage": (_on_case_or_marked, _verdict_or_marks),
-    "undo": (_read,),
-    "redo": (_read,),
-    "copy_id": (_read,),
-    "copy_command": (_read,),
-    "choose_agent": (_on_evalset,),
+_CONDITIONS: Mapping[str, Conditions] = {
+    **dict.fromkeys(("open", "close", "filter", "sort", "table", "criteria"), _CASES),
+    "enter": _ENTERABLE,
+    **dict.fromkeys(("next_turn", "previous_turn", "to_event", "pane"), _CASE_SHOWN),
+    **dict.fromkeys(("mark", "mark_range", "mark_all"), _VISIBLE),
+    "run": (*_TARGETS_WHEN_READ, *_IDLE),
+    "rerun": (*_FAILED_HERE, *_IDLE),
+    **dict.fromkeys(("repeat", "thaw", "try_faults", "try_head", "try_variants"), (*_TARGETS, *_IDLE)),
+    **dict.fromkeys(("score", "score_afresh"), (*_RUN_HERE, *_IDLE)),
+    "open_folder": _IDLE,
+    **dict.fromkeys(("watch_off", "watched"), _WATCHING),
+    "machines": _MACHINES,
+    **dict.fromkeys(("options", "replace"), _TARGETS),
+    "freeze": _RUN_HERE,
+    "cancel": _RUNNING_HERE,
+    "cancel_all": _RUNNING,
+    "resume": (*_READ, *_IDLE),
+    **dict.fromkeys(("next_problem", "previous_problem"), _PROBLEMS),
+    "flaky_cases": _VERDICTS,
+    "review": _REVIEWABLE,
+    **dict.fromkeys(("next_changed", "previous_changed"), _CHANGED),
+    **dict.fromkeys(("history", "compare", "found", "new_evalset", "new_test_file", "keep_session"), _READ),
+    **dict.fromkeys(("undo", "redo", "copy_id", "copy_command"), _READ),
+    **dict.fromkeys(("import_agents", "talk"), _AGENTS),
+    **dict.fromkeys(("edit", "new_case", "new_scenario", "migrate", "choose_agent"), _ON_EVALSET),
+    "edit_outside": _OPENABLE,
+    **dict.fromkeys(("duplicate", "delete", "move_cases"), _ON_CASE_OR_MARKED),
+    "rename": _ON_CASE,
+    **dict.fromkeys(("fork", "keep_run"), (*_ON_CASE, *_HAS_ENDED)),
+    "accept": _ACCEPTABLE,
+    "triage": (*_ON_CASE_OR_MARKED, *_VERDICT_OR_MARKS),
 }
 """The conditions of actions by ID. The first one that does not hold is the reason."""

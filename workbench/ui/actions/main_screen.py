@@ -9,43 +9,14 @@ MAIN_SCREEN: tuple[Action, ...] = (
     Action("move('page_up')", "ctrl+u pageup", "page up", "Move half a page up.", MOVE, id="page_up"),
     Action("move('top')", "g home", "top", "Go to the first line.", MOVE, id="top"),
     Action("move('bottom')", "G end", "bottom", "Go to the last line.", MOVE, id="bottom"),
+    Action("open", "l right", "expand", "Expand the row, then step in. In a pane: unfold.", MOVE),
+    Action("close", "h left", "collapse", "Collapse the row, then step out. In a pane: fold, then go back.", MOVE),
     Action(
-        "open",
-        "l right",
-        "expand",
-        "Expand the row, then step in. In a pane: unfold.",
-        MOVE,
+        "enter", "enter", "open", "Expand a row. On a case: go to its panes. On the overview: show these cases.", MOVE
     ),
-    Action(
-        "close",
-        "h left",
-        "collapse",
-        "Collapse the row, then step out. In a pane: fold, then go back.",
-        MOVE,
-    ),
-    Action(
-        "enter",
-        "enter",
-        "open",
-        "Expand a row. On a case: go to its panes. On the overview: show these cases.",
-        MOVE,
-    ),
-    Action(
-        "back",
-        "escape",
-        "back",
-        "Go back: leave the pane, drop the marks, clear the filter. Never quits.",
-        MOVE,
-    ),
+    Action("back", "escape", "back", "Go back: leave the pane, drop the marks, clear the filter. Never quits.", MOVE),
     Action("turn(1)", "}", "next turn", "Go to the next turn.", MOVE, id="next_turn"),
-    Action(
-        "turn(-1)",
-        "{",
-        "previous turn",
-        "Go to the previous turn.",
-        MOVE,
-        id="previous_turn",
-    ),
+    Action("turn(-1)", "{", "previous turn", "Go to the previous turn.", MOVE, id="previous_turn"),
     Action("to_event", "i", "show event", "Go from a message or call to its event in the trace, and back.", MOVE),
     Action(
         "pane",
@@ -67,30 +38,15 @@ MAIN_SCREEN: tuple[Action, ...] = (
     Action("jump", "'", "jump", "Press one more key to go to a pane.", PANES),
     Action("maximise", "z", "maximise", "Give the whole screen to this side. Press again to undo.", PANES),
     Action(
-        "change(1)",
-        "=",
-        "wider tree",
-        "Give the cases more columns. The mouse drags the border.",
-        PANES,
-        id="more",
+        "change(1)", "=", "wider tree", "Give the cases more columns. The mouse drags the border.", PANES, id="more"
     ),
     Action("change(-1)", "-", "narrower tree", "Give the cases fewer columns.", PANES, id="less"),
     Action("hide_tree", "b", "hide tree", "Hide the cases. Press again to show them.", PANES),
     Action("mark", "space", "mark", "Mark the case, or all cases below the row. Press again to unmark.", MARK),
     Action(
-        "mark_range",
-        "v",
-        "mark range",
-        "Start a range. Move, then mark it with v or space, or drop it with esc.",
-        MARK,
+        "mark_range", "v", "mark range", "Start a range. Move, then mark it with v or space, or drop it with esc.", MARK
     ),
-    Action(
-        "mark_all",
-        "a",
-        "mark all",
-        "Mark all cases that the filter shows. Press again to unmark.",
-        MARK,
-    ),
+    Action("mark_all", "a", "mark all", "Mark all cases that the filter shows. Press again to unmark.", MARK),
     Action(
         "run.run",
         "r",
@@ -123,11 +79,7 @@ MAIN_SCREEN: tuple[Action, ...] = (
         RUN,
     ),
     Action(
-        "run.score_afresh",
-        "ctrl+r",
-        "ask judges again",
-        "Score again and ignore the cached answers of judges.",
-        RUN,
+        "run.score_afresh", "ctrl+r", "ask judges again", "Score again and ignore the cached answers of judges.", RUN
     ),
     Action(
         "watch.watch",
@@ -196,19 +148,9 @@ MAIN_SCREEN: tuple[Action, ...] = (
         also="stop kill abort",
     ),
     Action(
-        "run.cancel_all",
-        "",
-        "cancel run",
-        "Start no more cases and cancel running ones. Once more: kill them.",
-        RUN,
+        "run.cancel_all", "", "cancel run", "Start no more cases and cancel running ones. Once more: kill them.", RUN
     ),
-    Action(
-        "run.resume",
-        "",
-        "resume run",
-        "Continue the newest interrupted run, if none of its inputs changed.",
-        RUN,
-    ),
+    Action("run.resume", "", "resume run", "Continue the newest interrupted run, if none of its inputs changed.", RUN),
     Action(
         "problem(1)",
         "n",
@@ -226,11 +168,7 @@ MAIN_SCREEN: tuple[Action, ...] = (
         id="previous_problem",
     ),
     Action(
-        "watch.next_changed",
-        "]",
-        "next change",
-        "Go to the next case whose verdict changed, regressions first.",
-        FIND,
+        "watch.next_changed", "]", "next change", "Go to the next case whose verdict changed, regressions first.", FIND
     ),
     Action("watch.previous_changed", "[", "previous change", "Go to the previous case whose verdict changed.", FIND),
     Action(
@@ -352,11 +290,7 @@ MAIN_SCREEN: tuple[Action, ...] = (
         also="update golden approve",
     ),
     Action(
-        "replace.replace",
-        "",
-        "find and replace",
-        "Find and replace a text, tool name or argument in many cases.",
-        EDIT,
+        "replace.replace", "", "find and replace", "Find and replace a text, tool name or argument in many cases.", EDIT
     ),
     Action(
         "triage.triage",

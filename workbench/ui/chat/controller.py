@@ -103,9 +103,7 @@ class Keep(Controller):
             agents = [agent for agent in agents if agent.name == name] or agents
         if len(agents) == 1:
             return agents[0]
-        items = [
-            Item(label(agent.name), agent, hint=self._files.folder.below_root(str(agent.folder))) for agent in agents
-        ]
+        items = [Item(label(agent.name), agent, hint=self.session.below_root(agent.folder)) for agent in agents]
         chosen: AgentFolder | None = await self.view.pick("talk to which agent?", items)
         return chosen
 
@@ -171,7 +169,7 @@ class Keep(Controller):
         if not destinations:
             folder = agent.folder if agent is not None else self._cases.folder()
             file = folder / "chats.evalset.json"
-            destinations = [Destination(file, self._files.folder.below_root(str(file)), there=False)]
+            destinations = [Destination(file, self.session.below_root(file), there=False)]
 
         async def write(case: dict[str, Any], recording: "Recording | None", into: "Destination") -> str:
             fault = await asyncio.to_thread(_write, self.session.saver, case, recording, into)
@@ -212,7 +210,7 @@ class Keep(Controller):
         folder = agent.folder if agent is not None else self._cases.folder()
         question = f"name of the new file in {label(folder.name)}, without {suffix}"
         file = await self._cases.ask_name(question, folder, suffix)
-        return None if file is None else Destination(file, self._files.folder.below_root(str(file)), there=False)
+        return None if file is None else Destination(file, self.session.below_root(file), there=False)
 
     def file_under_cursor(self, agent: "AgentFolder") -> Path | None:
         """Return the evalset under the cursor if it is the agent's."""

@@ -166,7 +166,7 @@ class ConversationView(Reader[Conversation]):
 
     def show(self, conversation: Conversation) -> None:
         """Show a conversation with its new events."""
-        self._reading.take(conversation, same=conversation is self._reading.subject)
+        self.reading.take(conversation, same=conversation is self.reading.subject)
         self.refresh_subject()
 
     def turn_page(self, page: int) -> None:
@@ -178,11 +178,11 @@ class ConversationView(Reader[Conversation]):
 
     def next_page(self) -> None:
         """Show the next page. After the last one comes the first."""
-        self.turn_page((self._reading.panes.index(self._reading.pane) + 1) % len(PAGES))
+        self.turn_page((self.reading.panes.index(self.reading.pane) + 1) % len(PAGES))
 
     def toggle_texts(self) -> None:
         """Show long texts in full, or shorten them again."""
-        self._set_full(not self._reading.full)
+        self._set_full(not self.reading.full)
 
     # Reader
 
@@ -194,16 +194,16 @@ class ConversationView(Reader[Conversation]):
     @property
     def opens_at_end(self) -> bool:
         """Whether the current page opens at its end."""
-        return self._reading.pane.title == CONVERSATION
+        return self.reading.pane.title == CONVERSATION
 
     def position(self) -> str:
         """Return the number of turns."""
-        turns = len(self._reading.subject.turns)
+        turns = len(self.reading.subject.turns)
         return counted(turns, "turn") if turns else ""
 
     def summary(self) -> Line:
         """Return the state of the conversation, or the agent's framework."""
-        conversation = self._reading.subject
+        conversation = self.reading.subject
         return Text.styled(*_DOING.get(conversation.doing, (one_line(conversation.framework), "muted")))
 
     def show_pane(self, n: int) -> None:

@@ -102,7 +102,7 @@ class Criteria(Controller):
             if draft is None:
                 return None
             edit = self._edit(FormChanges(draft, self.session.draft.content(path, draft.content)), entries)
-            edit.name = one_line(self.below_root(path) if path is not None else entries[0].criteria.reason)
+            edit.name = one_line(self.session.below_root(path) if path is not None else entries[0].criteria.reason)
             folders = {entry.file.parent for entry in entries} if path is None else ()
             if len(folders) > 1:
                 edit.obstacle = f"the evalsets are in {counted(len(folders), 'folder')}: save for one folder at a time"
@@ -124,10 +124,6 @@ class Criteria(Controller):
         ending: str | None = await self.view.ask(CriteriaScreen(edits, mode, self.session.saver, self.view.keys))
         return ending
 
-    def below_root(self, path: Path) -> str:
-        """Return a path relative to the root."""
-        return self._files.folder.below_root(str(path))
-
     async def _whose_criteria(self) -> "EvalsetEntry | None":
         """Return the evalset under the cursor. On a row above evalsets, ask for one of the configs below it."""
         row = self.view.rows.cursor
@@ -143,7 +139,7 @@ class Criteria(Controller):
             return entries[0]
         items = [
             Item(
-                self.below_root(file) + ("" if entry.criteria.config.edited_file else "  (new)"),
+                self.session.below_root(file) + ("" if entry.criteria.config.edited_file else "  (new)"),
                 entry,
                 help=one_line(f"{entry.relative}: {entry.criteria.reason}"),
             )
@@ -188,11 +184,11 @@ class Criteria(Controller):
         count = len(self.with_same_config(entry))
         governed = counted(count, "evalset")
         if draft.before is None:
-            file = self.below_root(draft.file)
+            file = self.session.below_root(draft.file)
             used = entry.criteria.reason if draft.metrics is not None else "no config and uses the defaults"
             return one_line(f"{entry.relative} has {used}. ctrl+o creates {file} for {governed}.")
         reason = entry.criteria.reason.removeprefix(draft.file.name).strip()
-        return one_line(f"{self.below_root(draft.file)}, {reason}, for {governed}")
+        return one_line(f"{self.session.below_root(draft.file)}, {reason}, for {governed}")
 
 
 def _config_file(entry: "EvalsetEntry") -> Path:

@@ -20,7 +20,6 @@ from workbench.ui.widgets.textual_private import set_border_title
 
 if TYPE_CHECKING:
     from workbench.results.compare import ComparedCase
-    from workbench.results.repeats import CaseRepeats
     from workbench.store.history.latest import PastRun
 
 
@@ -42,16 +41,6 @@ class CaseDetail(Reader[Subject]):
         """The subject's stage for which the current document was made."""
 
     @property
-    def repeats(self) -> "CaseRepeats | None":
-        """The combined repeats of the case."""
-        return self._reading.subject.repeats
-
-    @property
-    def compared(self) -> "ComparedCase | None":
-        """The case in the runs before and after its verdict changed, as far as it was read."""
-        return self._reading.subject.compared
-
-    @property
     def item_key(self) -> str:
         """The key of the item under the cursor, or "" without one."""
         item = self._body.item
@@ -59,18 +48,18 @@ class CaseDetail(Reader[Subject]):
 
     def is_as_expected(self, ref: CaseRef) -> bool:
         """Return whether this execution is shown, and did exactly what is expected."""
-        subject = self._reading.subject
+        subject = self.reading.subject
         return subject.record is not None and subject.record.ref == ref and is_as_expected(subject)
 
     def show(self, subject: Subject) -> None:
         """Show a subject from its first problem on. If it is the same case, only update it."""
-        before = self._reading.subject
+        before = self.reading.subject
         if subject.identity == before.identity:
-            self._reading.take(replace(subject, earlier=before.earlier, compared=before.compared), same=True)
+            self.reading.take(replace(subject, earlier=before.earlier, compared=before.compared), same=True)
             self.refresh_record()
         else:
             self._head.explain("")
-            self._reading.take(subject)
+            self.reading.take(subject)
             self._touched = False
             self._open()
 
@@ -81,24 +70,24 @@ class CaseDetail(Reader[Subject]):
 
         Do nothing if another case is shown by now.
         """
-        subject = self._reading.subject
+        subject = self.reading.subject
         same = (subject.earlier, subject.compared) == (earlier, compared)
         if subject.record is None or subject.record.ref != ref or same:
             return
-        self._reading.take(replace(subject, earlier=earlier, compared=compared), same=True)
+        self.reading.take(replace(subject, earlier=earlier, compared=compared), same=True)
         self._fit()
 
     def refresh_record(self) -> None:
         """Update the panes if the record changed in place."""
-        if self._reading.subject.stage != self._stage:
+        if self.reading.subject.stage != self._stage:
             self.refresh_subject()
 
     def copy_text(self) -> tuple[str, str] | None:
         """Return a name and the text to copy: of the item under the cursor, the visible turn, or the pane."""
-        subject = self._reading.subject
+        subject = self.reading.subject
         if subject == Subject():
             return None
-        name, text = self._reading.copied(self._body.item, self._visible_turn())
+        name, text = self.reading.copied(self._body.item, self._visible_turn())
         return f"{name} of {title(subject, 80)}", text
 
     # Reader
@@ -106,17 +95,17 @@ class CaseDetail(Reader[Subject]):
     @property
     def is_over(self) -> bool:
         """Whether the case has finished or never ran."""
-        record = self._reading.subject.record
+        record = self.reading.subject.record
         return record is None or record.finished
 
     @property
     def opens_at_end(self) -> bool:
         """Whether the case is running and the pane has no opening of its own."""
-        record = self._reading.subject.record
-        return record is not None and record.state == "running" and not self._reading.pane.opens(self._reading.subject)
+        record = self.reading.subject.record
+        return record is not None and record.state == "running" and not self.reading.pane.opens(self.reading.subject)
 
     def _lay_out(self, document: Document, top: int, key: str | None = None, pointed: range = range(0)) -> None:
-        self._stage = self._reading.subject.stage
+        self._stage = self.reading.subject.stage
         super()._lay_out(document, top, key, pointed)
         self._write_title()
 
@@ -133,8 +122,8 @@ class CaseDetail(Reader[Subject]):
     def _write_title(self) -> None:
         """Write `agent › evalset › case ──── stale: prompt.txt  ✗ FAIL` into the frame."""
         room = self.size.width - 4
-        tail = ending(self._reading.subject, room - 4)
-        name = title(self._reading.subject, room - tail.cell_len - 4)
+        tail = ending(self.reading.subject, room - 4)
+        name = title(self.reading.subject, room - tail.cell_len - 4)
         if not name or room < 12:
             set_border_title(self, None)
             return

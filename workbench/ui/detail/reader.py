@@ -150,7 +150,7 @@ class Reader(Widget, Generic[Read]):
 
     def __init__(self, reading: Reading[Read]) -> None:
         super().__init__()
-        self._reading = reading
+        self.reading = reading
         self._turn: int | None = None
         """The turn that is the target of a jump, until something else scrolls."""
         self._touched = False
@@ -184,7 +184,7 @@ class Reader(Widget, Generic[Read]):
     def position(self) -> str:
         """Return the visible turn as text, or "" if the pane has no turns."""
         turn, count = self._visible_turn(), len(self._body.document.turns)
-        named = turn is not None and count > 1 and self._reading.pane.by_turns
+        named = turn is not None and count > 1 and self.reading.pane.by_turns
         return f"turn {(turn or 0) + 1}/{count}" if named else ""
 
     # Content
@@ -192,16 +192,11 @@ class Reader(Widget, Generic[Read]):
     @property
     def tabs(self) -> tuple[tuple[str, str], ...]:
         """The digits and names of the panes, in order."""
-        return tuple((pane.digit, pane.title) for pane in self._reading.panes)
-
-    @property
-    def pane_titles(self) -> tuple[str, ...]:
-        """The names of the panes, in the order of their digits."""
-        return self._reading.titles
+        return tuple((pane.digit, pane.title) for pane in self.reading.panes)
 
     def refresh_subject(self) -> None:
         """Show the subject's changes."""
-        self._reading.refresh()
+        self.reading.refresh()
         if not self._touched:
             self._open()
             return
@@ -213,7 +208,7 @@ class Reader(Widget, Generic[Read]):
         self._write_head()
 
     def _write_head(self) -> None:
-        reading = self._reading
+        reading = self.reading
         self._head.show(self.tabs, reading.panes.index(reading.pane), self.position(), self.summary())
 
     def _visible_turn(self) -> int | None:
@@ -232,16 +227,16 @@ class Reader(Widget, Generic[Read]):
 
     def show_pane(self, n: int) -> None:
         """Open the pane with digit `n`, or say that there is none."""
-        pane = next((pane for pane in self._reading.panes if pane.digit == str(n)), None)
+        pane = next((pane for pane in self.reading.panes if pane.digit == str(n)), None)
         if pane is None:
             self._head.explain("only readable cases have four panes")
         else:
             self.open_pane(pane.title)
 
     def open_pane(self, title: str) -> None:
-        """Open the pane with this title, one of `pane_titles`, and keep it for other subjects."""
+        """Open the pane with this title, one of `reading.titles`, and keep it for other subjects."""
         self._head.explain("")
-        if self._reading.choose(title):
+        if self.reading.choose(title):
             self._touched = False
             self._open()
 
@@ -254,7 +249,7 @@ class Reader(Widget, Generic[Read]):
         if direction == "right":
             return self._go_in() if body.item is not None else self._set_full(True)
         if direction == "left":
-            return self._go_out() if body.item is not None or self._reading.away else self._set_full(False)
+            return self._go_out() if body.item is not None or self.reading.away else self._set_full(False)
         self._touched = True
         self._turn = None
         body.forget_pointed()
@@ -262,7 +257,7 @@ class Reader(Widget, Generic[Read]):
 
     def go_back(self) -> bool:
         """Go back to where the last jump began. Return False if there was none."""
-        place = self._reading.back()
+        place = self.reading.back()
         if place is None:
             return False
         self._lay_out(self._build(), place.top, place.item)
@@ -270,14 +265,14 @@ class Reader(Widget, Generic[Read]):
 
     def to_event(self) -> bool:
         """Go from the current item to its event in the trace, and back. Return False if it has none."""
-        if self._reading.pane.title == TRACE and self.go_back():
+        if self.reading.pane.title == TRACE and self.go_back():
             return True
         body = self._body
         item = body.item or body.document.known_from(body.current_line, TRACE)
         if item is None:
             return False
-        only = None if self._reading.pane.title == TRACE else TRACE
-        return self._arrive(self._reading.follow(item, self._body.top, self._body.planned, only=only))
+        only = None if self.reading.pane.title == TRACE else TRACE
+        return self._arrive(self.reading.follow(item, self._body.top, self._body.planned, only=only))
 
     @property
     def place_names(self) -> tuple[str, ...]:
@@ -291,7 +286,7 @@ class Reader(Widget, Generic[Read]):
     @property
     def can_unfold(self) -> bool:
         """Whether `toggle_full` has anything to unfold, to fold or to go to."""
-        item, reading = self._body.item, self._reading
+        item, reading = self._body.item, self.reading
         if item is None:
             return reading.full or bool(self._body.document.folded)
         return item.opens or reading.is_open(item) or any(target.pane in reading.titles for target in item.targets)
@@ -300,8 +295,8 @@ class Reader(Widget, Generic[Read]):
         """Unfold or fold what is long, or go to the source of the item under the cursor."""
         item = self._body.item
         if item is None:
-            self._set_full(not self._reading.full)
-        elif self._reading.is_open(item) and not item.targets:
+            self._set_full(not self.reading.full)
+        elif self.reading.is_open(item) and not item.targets:
             self._go_out()
         else:
             self._go_in()
@@ -324,7 +319,7 @@ class Reader(Widget, Generic[Read]):
     def on_head_chosen(self, event: Head.Chosen) -> None:
         """Open the pane whose name was clicked."""
         event.stop()
-        self.open_pane(self.pane_titles[event.index])
+        self.open_pane(self.reading.titles[event.index])
 
     def _fit(self) -> None:
         """Lay out the pane for another size."""
@@ -360,7 +355,7 @@ class Reader(Widget, Generic[Read]):
         self._lay_out(document, start + offset)
 
     def _build(self) -> Document:
-        return self._reading.document(self._body.planned)
+        return self.reading.document(self._body.planned)
 
     def _lay_out(self, document: Document, top: int, key: str | None = None, pointed: range = range(0)) -> None:
         """Show a document with the cursor on the item named `key`. Without a key, it stays on its item."""
@@ -368,7 +363,7 @@ class Reader(Widget, Generic[Read]):
         if key is None and item is not None:
             key = item.key
         cursor = document.item_named(key) if key else None
-        aside: AsideWhen = self._reading.pane.aside if document.items else "never"
+        aside: AsideWhen = self.reading.pane.aside if document.items else "never"
         self._body.show(document, top, cursor=cursor or 0, aside=aside, pointed=pointed)
         self._write_head()
 
@@ -377,11 +372,11 @@ class Reader(Widget, Generic[Read]):
         item = self._body.item
         if item is None:
             return False
-        if self._reading.unfold(item):
+        if self.reading.unfold(item):
             self._touched = True
             self._keep_place()
             return True
-        return self._arrive(self._reading.follow(item, self._body.top, self._body.planned))
+        return self._arrive(self.reading.follow(item, self._body.top, self._body.planned))
 
     def _arrive(self, arrival: Arrival | None) -> bool:
         """Show the target of a jump. Return False if there is none."""
@@ -395,16 +390,16 @@ class Reader(Widget, Generic[Read]):
     def _go_out(self) -> bool:
         """Fold the item under the cursor, or go back from a jump."""
         item = self._body.item
-        if item is not None and not self._reading.away and self._reading.fold(item):
+        if item is not None and not self.reading.away and self.reading.fold(item):
             self._touched = True
             self._keep_place()
             return True
         return self.go_back()
 
     def _set_full(self, full: bool) -> bool:
-        if full == self._reading.full or (full and not self._body.document.folded):
+        if full == self.reading.full or (full and not self._body.document.folded):
             return False
-        self._reading.full = full
+        self.reading.full = full
         self._touched = True
         self._keep_place()
         return True

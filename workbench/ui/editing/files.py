@@ -90,7 +90,7 @@ class Files(Controller):
 
     def _named(self, edit: "Edit") -> str:
         """Return the files of an edit."""
-        return ", ".join(dict.fromkeys(self.folder.below_root(str(change.file)) for change in edit.changes))
+        return ", ".join(dict.fromkeys(self.session.below_root(change.file) for change in edit.changes))
 
     async def offer_interrupted(self) -> None:
         """Ask what to do with an edit that was interrupted in an earlier session."""

@@ -199,7 +199,7 @@ class Fork(Controller):
         from workbench.editing.saving import ChangedOnDiskError
         from workbench.ui.editing.conflicts import save_error_message
 
-        name = self._files.folder.below_root(str(prompt.file))
+        name = self.session.below_root(prompt.file)
 
         def save() -> str:
             try:

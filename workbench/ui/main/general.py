@@ -3,7 +3,6 @@
 import asyncio
 import json
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,6 @@ from workbench.ui.actions import (
     PANES,
     RUN,
     Action,
-    Situation,
     actions_in,
     digits_label,
     key_label,
@@ -61,7 +59,10 @@ class General(Controller):
     def palette(self) -> None:
         """Open the palette to find an action or a case."""
         at = self.view.situation
-        rows = self._palette_rows(at)
+        # In an empty folder, the actions that fill it come first.
+        first = ("try_samples", "open_folder") if at.folder == "nothing" else ()
+        rows = [row for row in actions_in("main") if row.group in _PALETTE and row.id != "palette"]
+        rows.sort(key=lambda row: (row.id not in first, _PALETTE.index(row.group)))
         do = [
             Item(
                 labelled(row, at).label,
@@ -83,7 +84,10 @@ class General(Controller):
         ids = {row.id for row in here}
         rest = [row for row in actions_in("main") if self.view.keys[row.id] and row.id not in ids]
         items = [Item(text, heading=True) for text in (*self._host.key_faults, *place_of(at).explains)]
-        for group, rows in [(f"Here, {place_of(at).name}", here), *_by_group(rest)]:
+        by_group = [
+            (group, [row for row in rest if row.group == group]) for group in dict.fromkeys(row.group for row in rest)
+        ]
+        for group, rows in [(f"Here, {place_of(at).name}", here), *by_group]:
             items.append(Item(group, heading=True))
             items += [
                 Item(
@@ -108,7 +112,12 @@ class General(Controller):
             for name in self._host.theme_names
         ]
         current = ("theme", self.view.theme_name)
-        self._pick("theme", searching(items), on_move=self._preview, current=current)
+        self._pick(
+            "theme",
+            searching(items),
+            on_move=lambda value: self._host.preview_theme(value and value[1]),
+            current=current,
+        )
 
     def notices(self) -> None:
         """List the notices of the last run."""
@@ -235,7 +244,9 @@ class General(Controller):
         if selected:
             self._copy("selection", selected)
             self.view.clear_selection()
-        elif activity.busy and not self._confirmed:
+        elif activity.busy and not (
+            self.view.keys_delivered == self._confirmed_by and time.monotonic() < self._confirmed_until
+        ):
             self._confirmed_by = self.view.keys_delivered + 1
             self._confirmed_until = time.monotonic() + _TO_CONFIRM
             self.view.say(
@@ -245,10 +256,6 @@ class General(Controller):
             )
         else:
             self.view.work(self._leave(), "leave")
-
-    @property
-    def _confirmed(self) -> bool:
-        return self.view.keys_delivered == self._confirmed_by and time.monotonic() < self._confirmed_until
 
     def open_folder(self) -> None:
         """Ask for another folder, leave this one and open it."""
@@ -282,27 +289,18 @@ class General(Controller):
     def _pick(self, title: str, search: Search, **options: Any) -> None:
         from workbench.ui.dialogs.pick import PickScreen
 
-        self.view.push(PickScreen(title, search, **options), self._picked)
+        def picked(value: Any) -> None:
+            self._host.preview_theme(None)
+            match value:
+                case ("do", str(name)):
+                    self.view.do(name)
+                case ("theme", str(name)):
+                    self._host.keep_theme(name)
+                case ("case", (int(evalset), int(case))):
+                    self.view.go_to(evalset, case)
+                    self.view.go_left()
 
-    def _picked(self, value: Any) -> None:
-        self._host.preview_theme(None)
-        match value:
-            case ("do", str(name)):
-                self.view.do(name)
-            case ("theme", str(name)):
-                self._host.keep_theme(name)
-            case ("case", (int(evalset), int(case))):
-                self.view.go_to(evalset, case)
-                self.view.go_left()
-
-    def _preview(self, value: tuple[str, str] | None) -> None:
-        self._host.preview_theme(value[1] if value is not None else None)
-
-    def _palette_rows(self, at: Situation) -> list[Action]:
-        """Return the actions of the palette in its order: those of an empty folder first, if this is one."""
-        rows = [row for row in actions_in("main") if row.group in _PALETTE and row.id != "palette"]
-        first = ("try_samples", "open_folder") if at.folder == "nothing" else ()
-        return sorted(rows, key=lambda row: (row.id not in first, _PALETTE.index(row.group)))
+        self.view.push(PickScreen(title, search, **options), picked)
 
     def _keys_of(self, row: Action) -> str:
         if row.by_digit:
@@ -323,11 +321,6 @@ class General(Controller):
                 Item(label(texts[number]), ("case", pairs[number]), kind="case", help=place + label(entry.relative))
             )
         return items
-
-
-def _by_group(rows: Sequence[Action]) -> list[tuple[str, list[Action]]]:
-    groups = dict.fromkeys(row.group for row in rows)
-    return [(group, [row for row in rows if row.group == group]) for group in groups]
 
 
 def _screenshot_fault(name: str) -> str:

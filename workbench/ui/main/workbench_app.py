@@ -16,16 +16,14 @@ from textual.notifications import SeverityLevel
 from textual.theme import Theme
 
 from workbench.files import settings as config
-from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
 from workbench.ui.actions import keymap
 from workbench.ui.main.screen import MainScreen
 from workbench.ui.screen.key_order import KeyOrder
 from workbench.ui.session.session import Session
 from workbench.ui.terminal.host import Host
-from workbench.ui.terminal.terminal import Display, stop_until_continued
+from workbench.ui.terminal.terminal import Display, Watchdog, stop_until_continued
 from workbench.ui.terminal.themes import ThemeError, Themes, variable_defaults
-from workbench.ui.terminal.watchdog import Watchdog
 from workbench.ui.widgets.footer import KeyLine, textual_keymap
 from workbench.ui.widgets.textual_private import SparseApp
 
@@ -71,7 +69,7 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
         self._settings, self._themes, self._faults = settings, themes, faults
         self._given_engine = engine
         self._keys = keymap(settings.keys)
-        self._key_order = KeyOrder(self, super().on_event, self._report_dropped_keys)
+        self._key_order = KeyOrder(self, super().on_event)
         self._kept = theme.name
         self._watch = watch
         self._shown = shown
@@ -196,9 +194,6 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
         """Number of keys that were handled so far."""
         return self._key_order.delivered
 
-    def _report_dropped_keys(self, number: int) -> None:
-        self.notify(f"{counted(number, 'key')} dropped: the previous action took too long", severity="warning")
-
     # Opening and ending
 
     def on_mount(self) -> None:
@@ -297,7 +292,8 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
             self._keys = keymap(self._settings.keys)
             faults += self._keys.faults
             self.set_keymap(textual_keymap(self._keys))
-            self.main.use_keys(self._keys.keys)
+            self.main.keys = self._keys.keys
+            self.main.show_keys_here()
         named = None if self._shown.needs_plain_theme else self._settings.theme
         wanted = named if named is not None and named != before.theme else self._kept
         self._themes.find()

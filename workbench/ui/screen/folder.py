@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from workbench.agents.discovery import AgentFolder
     from workbench.agents.workspace import EvalsetEntry, Workspace
-    from workbench.files.faults import Fault
     from workbench.project.project import TrialImport
     from workbench.ui.screen.view import View
 
@@ -141,7 +140,7 @@ class Folder(Controller):
         ignored = workspace.ignored if workspace else ()
         items = [
             Item(
-                self.below_root(str(item.path)),
+                self.session.below_root(item.path),
                 item.path if item.evalset else None,
                 hint=one_line(item.reason, limit=60),
                 # The row has a short reason in full.
@@ -244,7 +243,7 @@ class Folder(Controller):
             Item(
                 label(agent.name),
                 agent,
-                hint=self.below_root(str(agent.folder)),
+                hint=self.session.below_root(agent.folder),
                 help=f"Now: {one_line(entry.agent_reason, limit=2000)}",
             )
             for agent in self.session.workspace.agents
@@ -260,11 +259,6 @@ class Folder(Controller):
             self.view.notify(plain(str(error), limit=600), severity="error", timeout=10)
             return False
         return True
-
-    def below_root(self, path: str) -> str:
-        """Return a path as safe text, relative to the root if it is below it."""
-        root = str(self.session.workspace.root) if self.session.workspace else ""
-        return one_line(path.removeprefix(root + "/"))
 
 
 class Checks(Controller):
@@ -335,9 +329,9 @@ class Checks(Controller):
             Item(
                 one_line(fault.message, limit=300),
                 pair or (),
-                hint=one_line(self._place(fault), limit=60),
+                hint=one_line(self.session.below_root(fault.file), limit=60),
                 kind={"error": "!", "warning": "~", "note": "·"}[fault.severity],
-                help=plain(fault.sentence(self._place(fault)), limit=2000),
+                help=plain(fault.sentence(self.session.below_root(fault.file)), limit=2000),
             )
             for fault, pair in found.every
         ]
@@ -346,10 +340,6 @@ class Checks(Controller):
         if pair:
             self.view.go_to(*pair)
             self.view.go_left()
-
-    def _place(self, fault: "Fault") -> str:
-        root = str(self.session.workspace.root) if self.session.workspace else ""
-        return str(fault.file).removeprefix(root + "/")
 
     async def _check(self, workspace: "Workspace") -> Findings | None:
         """Check the folder and show the findings. Return None if the folder was read again meanwhile."""

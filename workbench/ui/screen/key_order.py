@@ -23,6 +23,8 @@ from textual.message_pump import MessagePump
 from textual.screen import Screen
 from textual.worker import NoActiveWorker, Worker, WorkerError, get_current_worker
 
+from workbench.text.counting import counted
+
 if TYPE_CHECKING:
     from textual.app import App
 
@@ -48,14 +50,11 @@ _MOST_ROUNDS = 20
 class KeyOrder:
     """The queue of keys in front of an app.
 
-    `deliver` hands one key to the app. `dropped` gets the number of keys that were dropped because the key before them
-    took too long.
+    `deliver` hands one key to the app. If the key before them takes too long, all waiting keys are dropped.
     """
 
-    def __init__(
-        self, app: "App[Any]", deliver: Callable[[Pressed], Awaitable[None]], dropped: Callable[[int], None]
-    ) -> None:
-        self._app, self._deliver, self._dropped = app, deliver, dropped
+    def __init__(self, app: "App[Any]", deliver: Callable[[Pressed], Awaitable[None]]) -> None:
+        self._app, self._deliver = app, deliver
         self.delivered = 0
         """Number of keys and pastes handed to the app."""
         self._waiting: deque[Pressed] = deque()
@@ -144,14 +143,11 @@ class KeyOrder:
         finally:
             self._follower = None
         if self._waiting:
-            self._drop()
-
-    def _drop(self) -> None:
-        self._given_up.update(self._at_work())
-        self._dropped_at = time.monotonic()
-        number = len(self._waiting)
-        self._waiting.clear()
-        self._dropped(number)
+            self._given_up.update(self._at_work())
+            self._dropped_at = time.monotonic()
+            number = counted(len(self._waiting), "key")
+            self._waiting.clear()
+            self._app.notify(f"{number} dropped: the previous action took too long", severity="warning")
 
     # Whether the last key is done
 

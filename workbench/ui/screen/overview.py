@@ -70,7 +70,10 @@ class Overview(Controller):
         if scope is None or cases is None:
             return
         if (case := case_of(key)) is not None:
-            self._go_to(case)
+            if not self.view.go_to(*case):
+                self.view.clear_filter()
+                self.view.go_to(*case)
+            self.view.go_left()
         elif text := filter_for(scope, tree, conditions_of(key, pane.overview, tree, cases), cases):
             self._filter(scope, text)
         else:
@@ -97,12 +100,6 @@ class Overview(Controller):
         self.view.go_left()
         self.view.show_state()
 
-    def _go_to(self, case: Pair) -> None:
-        if not self.view.go_to(*case):
-            self.view.clear_filter()
-            self.view.go_to(*case)
-        self.view.go_left()
-
     # Runs
 
     def _take(self, event: Event) -> None:
@@ -118,7 +115,7 @@ class Overview(Controller):
         moved, self._place_at_start = self._place_at_start != self._place(), None
         if not self.view.right.shows_overview:
             return
-        self.view.overviews.contents.forget_runs()
+        self.view.overviews.contents.trends.clear()
         self.view.show_row()
         if moved or self.view.covered or not self.view.right.overview.overview.groups:
             return
@@ -150,10 +147,10 @@ class Overview(Controller):
         contents = self.view.overviews.contents
         run_id, state = self.session.store.run.run_id, self.session.state_dir
         if self._read_run != run_id:
-            contents.forget_runs()
+            contents.trends.clear()
             self._read_run = run_id
         if contents.trend(scope) is None:
-            contents.add_trend(scope, await asyncio.to_thread(self._trend, scope, state))
+            contents.trends.append((scope, await asyncio.to_thread(self._trend, scope, state)))
             self._show(scope)
         while pieces := contents.spending.unread(contents.records(scope)):
             await asyncio.to_thread(contents.spending.read, pieces)

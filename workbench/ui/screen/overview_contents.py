@@ -180,19 +180,12 @@ class Contents:
         self._session, self._tree = session, tree
         self.figures = Figures(session.verdicts)
         self.spending = Spending(session.prices)
-        self._trends: deque[tuple[Scope, Trend]] = deque(maxlen=_TRENDS_KEPT)
-
-    def forget_runs(self) -> None:
-        """Forget what was read of stored runs, because there is a newer one."""
-        self._trends.clear()
-
-    def add_trend(self, scope: Scope, trend: "Trend") -> None:
-        """Add the trend of a scope's cases."""
-        self._trends.append((scope, trend))
+        self.trends: deque[tuple[Scope, Trend]] = deque(maxlen=_TRENDS_KEPT)
+        """Trends that were read of stored runs, until there is a newer run."""
 
     def trend(self, scope: Scope) -> "Trend | None":
         """Return the trend of a scope, or None if it was not read."""
-        return next((trend for known, trend in self._trends if known == scope), None)
+        return next((trend for known, trend in self.trends if known == scope), None)
 
     def cases_of(self, key: str, scope: Scope, shown: Overview) -> Scope | None:
         """Return the cases of an item of the overview of a scope, or None if it stands for none."""

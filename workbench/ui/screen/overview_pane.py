@@ -1,6 +1,6 @@
 """The widget of the overview: a frame with a title, and the lines in it with a cursor."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from typing import Self
 
 from textual.app import ComposeResult
@@ -9,7 +9,6 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.widget import Widget
 
-from workbench.results.lines import Line
 from workbench.results.overview import CAUSE, criterion_of, overview_document
 from workbench.results.tally import Overview
 from workbench.ui.detail.body import Body
@@ -158,9 +157,5 @@ class OverviewPane(Widget):
             moved = document.items[number].start - item.start if number is not None and item is not None else 0
             top = body.top + moved
         body.show(document, top, cursor=number or 0)
-        return _differing(before.lines, document.lines)
-
-
-def _differing(before: Sequence[Line], after: Sequence[Line]) -> int:
-    same = sum(one == other for one, other in zip(before, after, strict=False))
-    return max(len(before), len(after)) - same
+        same = sum(one == other for one, other in zip(before.lines, document.lines, strict=False))
+        return max(len(before.lines), len(document.lines)) - same

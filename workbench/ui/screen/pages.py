@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from workbench.agents.discovery import AgentFolder
     from workbench.agents.workspace import EvalsetEntry, Workspace
-    from workbench.ui.tree.notes import ImportResults
+    from workbench.ui.tree.verdicts import ImportResults
 
 
 _AGENTS_NAMED = 5

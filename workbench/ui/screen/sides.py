@@ -271,7 +271,7 @@ class Right(Vertical):
 
     def open_pane(self, title: str) -> None:
         """Show the pane with this title, if the case has it."""
-        if self.shows_case and title in self.detail.pane_titles:
+        if self.shows_case and title in self.detail.reading.titles:
             self.detail.open_pane(title)
 
     def enter(self) -> None:

@@ -114,7 +114,7 @@ def responsible(session: "Session", rows: "Tree", right: "Right", *, exact: bool
     if row.kind != "evalset" and right.shows_case:
         if focused and (place := _of_item(session, row, right.detail.place_names)) is not None:
             return place
-        compared: ComparedCase | None = right.detail.compared
+        compared: ComparedCase | None = right.detail.reading.subject.compared
         if compared is not None and (changed := changed_place(workspace.root, compared.files)) is not None:
             return changed
     return case_place(session.entry(row.evalset), row.case, exact=exact)

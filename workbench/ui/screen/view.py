@@ -88,11 +88,6 @@ class View(Screen[None]):
         self._way_back: WayBack | None = None
         self._time_updates = relative_times.UpdateTimer(self, self.show_facts)
 
-    def use_keys(self, keys: "Mapping[str, tuple[str, ...]]") -> None:
-        """Replace the keys."""
-        self.keys = keys
-        self.show_keys_here()
-
     def compose(self) -> ComposeResult:
         """Lay out the bar, the two sides and the footer."""
         yield self.bar
@@ -118,7 +113,7 @@ class View(Screen[None]):
             side = "filter"
         elif self.in_right:
             side = "panes" if self.right.shows_case else "page"
-        back_to = self._way_back.name if self._way_back is not None else ""
+        row = self.rows.cursor
         return situation_of(
             self.session,
             self.rows,
@@ -126,18 +121,18 @@ class View(Screen[None]):
             case_shown=self.right.shows_case,
             folded=side != "panes" or self.right.detail.can_unfold,
             selected=self.selected,
-            back_to=back_to,
+            back_to=self._way_back.name if self._way_back is not None else "",
             opens=self._opens,
-            as_expected=self._as_expected,
+            as_expected=lambda: (
+                row is not None
+                and (record := self.session.record(row)) is not None
+                and self.right.is_as_expected(record.ref)
+            ),
         )
 
     def responsible(self) -> "Place | None":
         """Return the place that `E` opens, or None."""
         return responsible(self.session, self.rows, self.right)
-
-    def _as_expected(self) -> bool:
-        record = None if self.rows.cursor is None else self.session.record(self.rows.cursor)
-        return record is not None and self.right.is_as_expected(record.ref)
 
     def _opens(self) -> str:
         """Return the name of that place for the footer, such as `agent.py:38` or `refunds`, or ""."""
@@ -395,7 +390,12 @@ class View(Screen[None]):
             self._shown_record = None
             self.right.show_page("nothing to run", no_evalsets_page(workspace, self.keys))
         elif row is None:
-            self._show_no_match()
+            if not self.rows.query.empty and not self.session.is_loading:
+                # How to filter, instead of the row before.
+                self._shown_record = None
+                ran = self.session.verdicts.by_case.values()
+                unrepeated = FLAKY in self.rows.query.flags and all(len(verdict.refs) < 2 for verdict in ran)
+                self.right.show_page("no case matches", no_match_page(self.keys, unrepeated=unrepeated))
         elif self._has_overview(row):
             self._shown_record = None
             self.overviews.show()
@@ -416,14 +416,6 @@ class View(Screen[None]):
         await self.read(row)
         if self.tree_view.row == row:
             self.show_row()
-
-    def _show_no_match(self) -> None:
-        """Show how to filter if no case matches, instead of the row before."""
-        if not self.rows.query.empty and not self.session.is_loading:
-            self._shown_record = None
-            ran = self.session.verdicts.by_case.values()
-            unrepeated = FLAKY in self.rows.query.flags and all(len(verdict.refs) < 2 for verdict in ran)
-            self.right.show_page("no case matches", no_match_page(self.keys, unrepeated=unrepeated))
 
     @property
     def overviews(self) -> "Showing":
@@ -505,7 +497,7 @@ class View(Screen[None]):
         if row is None or row.kind in ("all", "agent"):
             return 0
         record = self.session.record(row)
-        if record is not self._shown_record or self.repeats_of(row) is not self.right.detail.repeats:
+        if record is not self._shown_record or self.repeats_of(row) is not self.right.detail.reading.subject.repeats:
             self.show_row()
         elif record is not None and record.ref in touched:
             self.right.detail.refresh_record()
@@ -529,13 +521,13 @@ class View(Screen[None]):
         numbers = self.tree_view.model.outline.evalsets[row.agent]
         agent = next((agent for agent in workspace.agents if agent.name == name), None)
         if agent is None:
-            lines = [(one.file.name, one.agent_reason) for one in map(self.session.entry, numbers)]
-            self.right.show_page(name, _safe(lines))
+            loose = map(self.session.entry, numbers)
+            lines = [(one_line(one.file.name, limit=80), one_line(one.agent_reason)) for one in loose]
+            self.right.show_page(name, lines)
         else:
             entries = [self.session.entry(number) for number in numbers]
-            self.right.show_page(
-                _safe([(name, "")])[0][0], agent_page(workspace, agent, entries, self.session.verdicts.imports)
-            )
+            page = agent_page(workspace, agent, entries, self.session.verdicts.imports)
+            self.right.show_page(one_line(name, limit=80), page)
 
     # Which side
 
@@ -573,7 +565,3 @@ class View(Screen[None]):
         """Record which side has the focus, and show its actions."""
         self.set_class(self.in_right, "-in-right")
         self.show_keys_here()
-
-
-def _safe(lines: "list[tuple[str, str]]") -> "list[tuple[str, str]]":
-    return [(one_line(label, limit=80), one_line(text)) for label, text in lines]

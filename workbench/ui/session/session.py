@@ -300,6 +300,11 @@ class Session:
         path = self.workspace.target if self.workspace else self.path.absolute()
         return one_line(path.name or str(path), limit=80)
 
+    def below_root(self, path: object) -> str:
+        """Return a path as safe text, relative to the root if it is below it."""
+        root = str(self.workspace.root) if self.workspace else ""
+        return one_line(str(path).removeprefix(root + "/"))
+
     def entry(self, evalset: int) -> "EvalsetEntry":
         """Return an evalset of the workspace."""
         assert self.workspace is not None

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from workbench.ui.screen.overview_contents import Spending
     from workbench.ui.screen.view import View
     from workbench.ui.table.model import Source, Table
-    from workbench.ui.table.past_runs import PastRuns
     from workbench.ui.table.screen import TableScreen
+    from workbench.ui.table.sources import PastRuns
     from workbench.ui.tree.outline import Pair
     from workbench.ui.tree.scope import Scope
 
@@ -190,7 +190,7 @@ class CaseTable(Controller):
 
     def _show_runs(self, table: "Table") -> None:
         """Show the runs read so far, and read the others."""
-        from workbench.ui.table.past_runs import PastRuns, RunCells
+        from workbench.ui.table.sources import PastRuns, RunCells
 
         if self._runs is None or not isinstance(table.source, RunCells):
             self._runs = PastRuns(table.names_of(table.pairs))
@@ -204,7 +204,7 @@ class CaseTable(Controller):
         state, running = self.session.state_dir, self.session.store.activity.running
         active = self.session.store.run.run_id if running else ""
         with collector_paused():
-            reading = await asyncio.to_thread(runs.reading, state, active)
+            reading = runs.reading(state, active)
             while (found := await asyncio.to_thread(next, reading, None)) is not None:
                 if self._runs is not runs:
                     return

@@ -55,11 +55,6 @@ class Order:
     column: Column
     is_reversed: bool = False
 
-    @property
-    def is_descending(self) -> bool:
-        """Whether the largest value is at the top."""
-        return self.column.largest_first != self.is_reversed
-
     def is_by(self, column: Column) -> bool:
         """Return whether the rows are sorted by this column."""
         return (self.column.kind, self.column.name) == (column.kind, column.name)
@@ -179,11 +174,6 @@ class Table:
         self.column = numbers[place + step]
         return True
 
-    @property
-    def first_result(self) -> int:
-        """The number of the first column that is neither the case nor its input."""
-        return next((number for number, one in enumerate(self.columns) if one.kind not in ("case", "input")), -1)
-
     def layout(self, room: int, terminal: int) -> Layout:
         """Return the visible columns, the cursor's among them."""
         wanted = self.columns, self.column, self.names, room, terminal
@@ -225,11 +215,10 @@ class Table:
         for order in orders:
             column = next((one for one in self.columns if order.is_by(one)), None)
             if column is not None:
-                found = in_order(found, partial(self._cell_in, column), descending=order.is_descending)
+                # The largest value is at the top for a column that is `largest_first`, or for one that is reversed.
+                descending = column.largest_first != order.is_reversed
+                found = in_order(found, partial(self.source.cell, column=column), descending=descending)
         self._place(found)
-
-    def _cell_in(self, column: Column, pair: Pair) -> Cell:
-        return self.source.cell(pair, column)
 
     # Problems
 

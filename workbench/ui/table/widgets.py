@@ -9,7 +9,7 @@ from textual.content import Content
 from textual.strip import Strip
 from textual.widget import Widget
 
-from workbench.results.case_table import Cell, Layout, Shown
+from workbench.results.case_table import Cell, Layout
 from workbench.results.cells import cell_len, cut, cut_name, cut_sibling, fit
 from workbench.results.faces import FROZEN
 from workbench.results.lines import wrap
@@ -117,6 +117,8 @@ class TableRows(RowView):
         table = self.table
         pair = table.rows[position]
         pieces: list[Piece] = []
+        results = (number for number, one in enumerate(table.columns) if one.kind not in ("case", "input"))
+        first_result = next(results, -1)
         for shown in self.layout_now().shown:
             column = table.columns[shown.number]
             here = position == self._cursor and shown.number == table.column
@@ -126,7 +128,8 @@ class TableRows(RowView):
                 pieces += self._case(position, shown.width, here)
                 continue
             cell = table.source.cell(pair, column)
-            text = self._running_time(pair, shown) or cell.text
+            # A running case has its time in the first column that is still empty.
+            text = (shown.number == first_result and self._seconds(pair)) or cell.text
             filled = fit(text, shown.width) if column.kind == "input" else _right(text, shown.width)
             pieces.append((filled, "cell" if here else _look(cell)))
         return pieces, []
@@ -140,10 +143,6 @@ class TableRows(RowView):
         name = cut_sibling(cases.name(rows[position]), room, map(cases.name, near))
         mark: list[Piece] = [(f"{FROZEN.glyph} ", "accent")] if frozen else []
         return [(f"{glyph} ", style_of(state)), *mark, (fit(name, room), "cell" if here else "")]
-
-    def _running_time(self, pair: Pair, shown: Shown) -> str:
-        """Return the seconds of a running case, for its first column that is still empty."""
-        return self._seconds(pair) if shown.number == self.table.first_result else ""
 
     def _style(self, look: str, name: str) -> Style:
         """Return the style of a piece. The cell under the cursor looks the same with and without focus."""

@@ -151,19 +151,14 @@ def _theme(name: str, data: Mapping[str, Any]) -> Theme:
         for quiet in ("informational", "not-applicable", "not-run"):
             variables.setdefault(f"status-{quiet}", variables["status-muted"])
     for variable, value in {**colors, **variables}.items():
-        _check_color(variable, value)
+        if not variable.endswith(_NO_COLOR_VALUES):
+            try:
+                Color.parse(value.split(" ")[0])
+            except ColorParseError as error:
+                raise ValueError(f"{variable}: {value!r} is not a color") from error
     return Theme(
         name=name, dark=bool(data.get("dark", True)), ansi=bool(data.get("ansi", False)), variables=variables, **colors
     )
-
-
-def _check_color(name: str, value: str) -> None:
-    if name.endswith(_NO_COLOR_VALUES):
-        return
-    try:
-        Color.parse(value.split(" ")[0])
-    except ColorParseError as error:
-        raise ValueError(f"{name}: {value!r} is not a color") from error
 
 
 def _between(theme: Theme) -> str:
@@ -201,12 +196,13 @@ class WithoutColors(LineFilter):
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
         """Return the segments without colours."""
-        return [
-            Segment(part, style and _without_colors(style, _is_label(part)), control)
-            for text, style, control in segments
-            for part in (_BLANKS.split(text) if style and _fails(style) else (text,))
-            if part or not text
-        ]
+        found = []
+        for text, style, control in segments:
+            for part in _BLANKS.split(text) if style and _fails(style) else (text,):
+                if part or not text:
+                    is_label = cell_len(part) <= _LONGEST_LABEL and _NAMES_FAILURE.search(part) is not None
+                    found.append(Segment(part, style and _without_colors(style, is_label), control))
+        return found
 
 
 class InAscii(LineFilter):
@@ -222,10 +218,6 @@ class InAscii(LineFilter):
             segment if segment.text.isascii() else Segment(self._spelled(segment.text), segment.style, segment.control)
             for segment in segments
         ]
-
-
-def _is_label(text: str) -> bool:
-    return cell_len(text) <= _LONGEST_LABEL and _NAMES_FAILURE.search(text) is not None
 
 
 def _fails(style: Style) -> bool:

@@ -27,9 +27,8 @@ from workbench.store.execution import Execution
 from workbench.text.counting import counted, cut_score, percent
 from workbench.text.safe_text import one_line
 from workbench.ui.tree.model import Tree
-from workbench.ui.tree.notes import TriageMark
 from workbench.ui.tree.outline import Outline, Row
-from workbench.ui.tree.verdicts import WHOLE_FILE, CaseVerdict
+from workbench.ui.tree.verdicts import WHOLE_FILE, CaseVerdict, TriageMark
 
 Piece = tuple[str, str]
 Pieces = list[Piece]

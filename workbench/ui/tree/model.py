@@ -172,7 +172,9 @@ class Tree:
         self.query = query
         self._arrange(None)
         if typing and not query.empty:
-            self._go_to_first_case()
+            first = next(iter(self.outline.all_cases()), None)
+            if first is not None:
+                self.show(self.row_of(*first))
 
     def next_sort(self) -> Sort:
         """Sort by the next of file, status, score and time."""
@@ -383,11 +385,6 @@ class Tree:
             inside = set(folded)
             shown = [case for case in range(self.outline.sizes[evalset]) if case not in inside]
             self.outline.folds[evalset] = Fold(shown, folded)
-
-    def _go_to_first_case(self) -> None:
-        first = next(iter(self.outline.all_cases()), None)
-        if first is not None:
-            self.show(self.row_of(*first))
 
 
 def _groups(workspace: "Workspace") -> tuple[list[str], list[list[int]]]:

@@ -1,11 +1,16 @@
-"""The newest verdict of each case and the counts of each level, updated by events."""
+"""The newest verdict of each case and the counts of each level, updated by events.
+
+Imports of agents and triage entries, which the tree shows beside verdicts, are here, too.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from workbench.events.events import (
+    CaseError,
     CaseFinished,
     CaseRef,
     CaseStarted,
@@ -22,13 +27,96 @@ from workbench.store.execution import Execution
 from workbench.store.rates import PassRate
 from workbench.store.reasons import UNKNOWN, Cause
 from workbench.store.store import Store
-from workbench.ui.tree.notes import ImportResults, TriageIndex, TriageMark
 
 if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry
     from workbench.editing.triage.entry import Entry
+    from workbench.editing.triage.triage_file import Triage
     from workbench.results.repeats import CaseRepeats
     from workbench.store.inputs import Change
+
+
+@dataclass(frozen=True, slots=True)
+class TriageMark:
+    """The triage mark in a case's row.
+
+    `word` is the label of the choice, or "labels" if only labels were overridden. `outdated` says that the answer or
+    the verdict has changed since.
+    """
+
+    word: str
+    outdated: bool
+
+
+class TriageIndex:
+    """Triage entries by evalset and case."""
+
+    def __init__(self) -> None:
+        self.cases: dict[tuple[Path, str], tuple[Entry, ...]] = {}
+        """The entries by evalset and case. Each change makes another dict."""
+
+    def take(self, evalset: Path, triage: "Triage") -> None:
+        """Replace the entries of an evalset."""
+        self.cases = {key: entries for key, entries in self.cases.items() if key[0] != evalset}
+        for entry in triage.entries:
+            key = evalset, entry.about.case
+            self.cases[key] = (*self.cases.get(key, ()), entry)
+
+    def entries_of(self, evalset: Path, eval_id: str) -> "tuple[Entry, ...]":
+        """Return all entries about a case and its labels, for any of its answers."""
+        return self.cases.get((evalset, eval_id), ())
+
+    def every(self, evalsets: Iterable[Path]) -> "list[Entry]":
+        """Return all entries of these evalsets."""
+        wanted = set(evalsets)
+        return [entry for (file, _), entries in self.cases.items() if file in wanted for entry in entries]
+
+    def mark(self, evalset: Path, eval_id: str, record: Execution | None) -> TriageMark | None:
+        """Return the mark of a case. It comes from the newest entry about its answer, else about an earlier answer."""
+        entries = self.entries_of(evalset, eval_id)
+        if not entries:
+            return None
+        from workbench.editing.triage.entry import choice_label
+
+        current = list(entries)
+        if record is not None and record.answer:
+            from workbench.editing.triage.entry import standing
+
+            current = [entry for entry in entries if standing(entry, record) == "now"]
+        # An entry about the case is more informative than one about a label.
+        entry = max(current or entries, key=lambda entry: (bool(entry.triage), entry.at))
+        return TriageMark(choice_label(entry.triage) or "labels", outdated=not current)
+
+
+_KINDS = ("import_failed", "no_framework")
+
+
+class ImportResults:
+    """Import results by agent name. `failed` has the errors, `imported` the agents without one."""
+
+    def __init__(self) -> None:
+        self.failed: dict[str, CaseError] = {}
+        self.imported: set[str] = set()
+
+    def add(self, agent: str, error: CaseError | None) -> None:
+        """Add the result of an import."""
+        if error is None:
+            self.failed.pop(agent, None)
+            self.imported.add(agent)
+        else:
+            self.failed[agent] = error
+            self.imported.discard(agent)
+
+    def add_case(self, agent: str, error: CaseError | None) -> None:
+        """Record what a finished case shows about its agent's import.
+
+        A case without an error shows that its agent was imported.
+        """
+        if error is not None and error.kind in _KINDS:
+            self.add(agent, error)
+        elif error is None and agent in self.failed:
+            self.add(agent, None)
+
 
 WHOLE_FILE = -1
 """Case number that stands for the whole file, which has the verdict if it could not be read."""
@@ -248,13 +336,6 @@ class Verdicts:
         if verdict is None or verdict.state not in ("failed", "error"):
             return None
         return self.store.records[verdict.worst].cause or UNKNOWN
-
-    def total(self, evalsets: Iterable[int]) -> Counter[Status]:
-        """Count the cases of these evalsets by status, without those that never ran."""
-        total: Counter[Status] = Counter()
-        for evalset in evalsets:
-            total.update(self.counts[evalset])
-        return total
 
     @property
     def differ_from_run(self) -> bool:

@@ -130,7 +130,7 @@ class Variants(Controller):
         made = trial.variants[variant]
         if not contents:
             return _ELSEWHERE if made.values or made.model else _NOTHING_TO_KEEP
-        names = [self._files.folder.below_root(str(file)) for file in contents]
+        names = [self.session.below_root(file) for file in contents]
         what = f"write {counted(len(contents), 'file')} of {name}"
         help_ = f"{few(names, 5)}. u undoes it." + (f" Not written: {_ELSEWHERE}." if made.values or made.model else "")
         items = [Item(what, True, help=one_line(help_, limit=1000)), Item("go back", False)]
