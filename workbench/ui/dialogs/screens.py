@@ -166,7 +166,11 @@ class ListScreen(Screen[None]):
 
 
 class SplitScreen(ListScreen):
-    """A list on the left, `details` on the right. Below 76 columns, one side is visible at a time."""
+    """A list on the left, `details` on the right. Below 76 columns, one side is visible at a time.
+
+    `inside` is the widget of the details that takes the focus. `move_details` moves in it, and returns whether that
+    changed anything.
+    """
 
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (76, "-normal")]  # noqa: RUF012 - Textual's declaration
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("open", "enter", "next_pane", "previous_pane", "maximise")]
@@ -175,10 +179,17 @@ class SplitScreen(ListScreen):
     """Name of the list in the footer."""
 
     def __init__(
-        self, keys: Mapping[str, tuple[str, ...]], host: Host, listed: RowView, frame: Vertical, details: Widget
+        self,
+        keys: Mapping[str, tuple[str, ...]],
+        host: Host,
+        listed: RowView,
+        frame: Vertical,
+        details: Widget,
+        inside: Widget,
+        move_details: Callable[[str], bool],
     ) -> None:
         super().__init__(keys, host, listed, frame)
-        self.details = details
+        self.details, self._inside, self._move_details = details, inside, move_details
         self._bar = Static("", classes="which", markup=False)
         self._bar_parts: tuple[str, str] = ("", "")
         self._due: Timer | None = None
@@ -213,15 +224,6 @@ class SplitScreen(ListScreen):
             self._due.stop()
         self._due = read and self.set_timer(_SOON, lambda: self.run_worker(read(), group="case", exclusive=True))
 
-    # Defined by subclasses
-
-    def move_details(self, direction: str) -> bool:
-        """Move in the details. Return whether anything moved."""
-        raise NotImplementedError
-
-    def enter_details(self) -> None:
-        """Handle enter in the details."""
-
     # Sides
 
     @property
@@ -236,11 +238,7 @@ class SplitScreen(ListScreen):
     def go_right(self) -> None:
         """Show and focus the details."""
         self.add_class("-in-right")
-        self.focus_details()
-
-    def focus_details(self) -> None:
-        """Focus the details."""
-        raise NotImplementedError
+        self._inside.focus()
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:
         """Record which side has the focus, and show its keys."""
@@ -255,14 +253,14 @@ class SplitScreen(ListScreen):
     def action_move(self, direction: str) -> None:
         """Move in the side that has the focus."""
         if self.in_right:
-            self.move_details(direction)
+            self._move_details(direction)
         else:
             super().action_move(direction)
 
     def action_open(self) -> None:
         """Go to the details, or unfold in them."""
         if self.in_right:
-            self.move_details("right")
+            self._move_details("right")
         else:
             self.go_right()
 
@@ -270,12 +268,13 @@ class SplitScreen(ListScreen):
         """Leave the screen. In the details, fold or go back to the list."""
         if not self.in_right:
             self.dismiss(None)
-        elif not self.move_details("left"):
+        elif not self._move_details("left"):
             self.go_left()
 
     def action_enter(self) -> None:
-        """Go to the details, or handle enter in them."""
-        (self.enter_details if self.in_right else self.go_right)()
+        """Go to the details."""
+        if not self.in_right:
+            self.go_right()
 
     def action_back(self) -> None:
         """Go back to the list, undo maximising, or leave the screen."""

@@ -142,7 +142,8 @@ class FaultScreen(SplitScreen):
     ) -> None:
         self.grid, self.right = FaultGrid(), Right()
         self._about = Static("", classes="about", markup=False)
-        super().__init__(keys, host, self.grid, Vertical(Titles(self.grid), self.grid, self._about), self.right)
+        frame = Vertical(Titles(self.grid), self.grid, self._about)
+        super().__init__(keys, host, self.grid, frame, self.right, self.right, self.right.move)
         self._matrix, self._title, self._state, self._prices = matrix, title, state, prices
         self._go, self._begin = go, start
         self._pace = Pace()
@@ -231,21 +232,6 @@ class FaultScreen(SplitScreen):
         if self._record() is record:
             self._show_execution()
 
-    # SplitScreen
-
-    def focus_details(self) -> None:
-        """Focus the panes."""
-        self.right.enter()
-
-    def move_details(self, direction: str) -> bool:
-        """Move in the panes."""
-        return self.right.move(direction)
-
-    def enter_details(self) -> None:
-        """Unfold or fold what is under the cursor."""
-        if self.right.shows_case:
-            self.right.detail.toggle_full()
-
     # Keys
 
     def action_open(self) -> None:
@@ -265,7 +251,8 @@ class FaultScreen(SplitScreen):
     def action_enter(self) -> None:
         """Show the execution of the cell. If it has several, show the table with a row for each case."""
         if self.in_right:
-            self.enter_details()
+            if self.right.shows_case:
+                self.right.detail.toggle_full()
         elif len(self.grid.cell) > 1:
             record = self.grid.cell[0]
             self._summed = True

@@ -132,7 +132,7 @@ class CompareScreen(SplitScreen):
     ) -> None:
         self.changes, self._body = ChangeRows(), Body()
         details = Vertical(self._body, classes="details framed")
-        super().__init__(keys, host, self.changes, Vertical(self.changes), details)
+        super().__init__(keys, host, self.changes, Vertical(self.changes), details, self._body, self._body.move)
         self._before, self._after, self._state, self._go = before, after, state, go
         self._found: Comparison | None = None
         self._gate: Gate | None = None
@@ -246,16 +246,6 @@ class CompareScreen(SplitScreen):
     def on_body_moved(self, event: Body.Moved) -> None:
         """Keep the event from the screens above."""
         event.stop()
-
-    # SplitScreen
-
-    def focus_details(self) -> None:
-        """Focus the details."""
-        self._body.focus()
-
-    def move_details(self, direction: str) -> bool:
-        """Scroll the details."""
-        return self._body.move(direction)
 
     # Keys
 

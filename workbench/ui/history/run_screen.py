@@ -186,7 +186,7 @@ class RunScreen(SplitScreen):
     ) -> None:
         self.tree_view, self.right = StoredRunTree(), Right()
         self.cases = Cases(self.tree_view)
-        super().__init__(keys, host, self.tree_view, self.cases, self.right)
+        super().__init__(keys, host, self.tree_view, self.cases, self.right, self.right, self.right.move)
         self._run, self._state = run, state
         self._prices = prices
         self._keep, self._fork, self._go, self._compare, self._active_run = keep, fork, go, compare, running
@@ -280,21 +280,6 @@ class RunScreen(SplitScreen):
             lines.append(("export", f"agent-workbench export {one_line(run.run_id)} --format html -o run.html"))
         return lines
 
-    # SplitScreen
-
-    def focus_details(self) -> None:
-        """Focus the panes."""
-        self.right.enter()
-
-    def move_details(self, direction: str) -> bool:
-        """Move in the panes."""
-        return self.right.move(direction)
-
-    def enter_details(self) -> None:
-        """Unfold or fold what is under the cursor."""
-        if self.right.shows_case:
-            self.right.detail.toggle_full()
-
     # Keys
 
     def action_open(self) -> None:
@@ -311,9 +296,12 @@ class RunScreen(SplitScreen):
             super().action_close()
 
     def action_enter(self) -> None:
-        """Expand or collapse a row. On a case, go to its panes."""
-        if self.in_right or self.tree_view.refs or not self.tree_view.toggle_row():
-            super().action_enter()
+        """Expand or collapse a row. On a case, go to its panes. In them, unfold or fold."""
+        if self.in_right:
+            if self.right.shows_case:
+                self.right.detail.toggle_full()
+        elif self.tree_view.refs or not self.tree_view.toggle_row():
+            self.go_right()
 
     def action_back(self) -> None:
         """Undo a jump, leave the panes, clear the filter, or leave the screen."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from rich.segment import Segment
 from textual.app import ComposeResult
@@ -274,9 +274,10 @@ class Right(Vertical):
         if self.shows_case and title in self.detail.reading.titles:
             self.detail.open_pane(title)
 
-    def enter(self) -> None:
+    def focus(self, scroll_visible: bool = True) -> Self:
         """Focus what is shown."""
-        self._shown.focus()
+        self._shown.focus(scroll_visible)
+        return self
 
     def move(self, direction: str) -> bool:
         """Scroll or move the cursor. Return whether that changed anything."""

@@ -541,7 +541,7 @@ class View(Screen[None]):
         """Show and focus the right side."""
         self._way_back = None
         self.add_class("-in-right")
-        self.right.enter()
+        self.right.focus()
 
     def show_evidence(self) -> bool:
         """Show the details if only one side is visible. Return whether the cases were visible instead."""

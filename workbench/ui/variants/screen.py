@@ -133,7 +133,8 @@ class TryScreen(SplitScreen):
         self._counts = Static("", classes="counts", markup=False)
         self._about = Static("", classes="about", markup=False)
         frame = Vertical(self.variants, self._counts, self.cases, self._about)
-        super().__init__(keys, host, self.variants, frame, Vertical(self._body, classes="details"))
+        details = Vertical(self._body, classes="details")
+        super().__init__(keys, host, self.variants, frame, details, self._body, self._body.move)
         self.tried = tried
         self._keep, self._undo, self._go = keep, undo, go
         self._pace = Pace()
@@ -361,17 +362,7 @@ class TryScreen(SplitScreen):
         self.go_right()
         self.call_after_refresh(self._draw, 0)  # It has no size before.
 
-    # SplitScreen
-
-    def focus_details(self) -> None:
-        """Focus the details."""
-        self._body.focus()
-
-    def move_details(self, direction: str) -> bool:
-        """Scroll the details."""
-        return self._body.move(direction)
-
-    def enter_details(self) -> None:
+    def _show_next_pair(self) -> None:
         """Show the next pair of executions of the case."""
         if self._opened is None:
             self.go_left()
@@ -435,7 +426,7 @@ class TryScreen(SplitScreen):
         """Show both conversations of a case. On a variant, go to its cases. Before a costly try, start it."""
         tried = self.tried
         if self.in_right:
-            self.enter_details()
+            self._show_next_pair()
         elif tried.stage == "asking" and tried.link is not None:
             tried.link.allow()
             self._show()
