@@ -390,16 +390,11 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
     # Events
 
     def on_focus(self) -> None:
-        """Draw the cursor as focused."""
-        self._cursor_look_changed()
-
-    def on_blur(self) -> None:
-        """Draw the cursor as blurred."""
-        self._cursor_look_changed()
-
-    def _cursor_look_changed(self) -> None:
+        """Draw the cursor as focused, or as blurred."""
         if (item := self.item) is not None:
             self._refresh_lines(item.start, item.end)
+
+    on_blur = on_focus
 
     def on_mouse_scroll_down(self) -> None:
         """Scroll down."""

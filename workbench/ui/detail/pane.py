@@ -4,7 +4,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from textual.content import Content
-from textual.events import DescendantBlur, DescendantFocus
 from textual.style import Style
 
 from workbench.events.events import CaseRef
@@ -111,13 +110,11 @@ class CaseDetail(Reader[Subject]):
 
     # The frame
 
-    def on_descendant_focus(self, event: DescendantFocus) -> None:
-        """Draw the title in the colour of the focused frame."""
+    def on_descendant_focus(self) -> None:
+        """Draw the title in the colour of the frame, which is focused or blurred."""
         self.call_after_refresh(self._write_title)
 
-    def on_descendant_blur(self, event: DescendantBlur) -> None:
-        """Draw the title in the colour of the blurred frame."""
-        self.call_after_refresh(self._write_title)
+    on_descendant_blur = on_descendant_focus
 
     def _write_title(self) -> None:
         """Write `agent › evalset › case ──── stale: prompt.txt  ✗ FAIL` into the frame."""

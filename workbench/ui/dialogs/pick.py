@@ -144,26 +144,17 @@ class PickScreen(ModalScreen[Any]):
         if self._on_move is not None:
             self._on_move(item.value if item else None)
 
-    def on_input_submitted(self) -> None:
-        """Pick the item under the cursor."""
-        self._pick()
-
-    def on_row_view_picked(self) -> None:
-        """Pick the clicked item."""
-        self._pick()
-
     def action_move(self, direction: str) -> None:
         """Move the cursor in the list while the field keeps the focus."""
         self._list.move(direction)
 
     def action_pick(self) -> None:
-        """Pick the item under the cursor."""
-        self._pick()
-
-    def _pick(self) -> None:
+        """Pick the item under the cursor, or the clicked one."""
         item = self._list.item
         if item is not None:
             self.dismiss(item.value)
+
+    on_input_submitted = on_row_view_picked = action_pick
 
     def action_leave(self) -> None:
         """Close the dialog without a pick."""

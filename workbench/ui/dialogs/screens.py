@@ -164,6 +164,13 @@ class ListScreen(Screen[None]):
         """Show the keys of this screen."""
         show_keys(self, self.where, self._keys)
 
+    def action_enter(self) -> None:
+        """Run the default action of the row under the cursor."""
+
+    def on_row_view_picked(self) -> None:
+        """Treat a click on the current row like enter."""
+        self.action_enter()
+
 
 class SplitScreen(ListScreen):
     """A list on the left, `details` on the right. Below 76 columns, one side is visible at a time.
@@ -292,7 +299,3 @@ class SplitScreen(ListScreen):
     def action_maximise(self) -> None:
         """Maximise the current side, or undo that."""
         self.toggle_class("-maximised")
-
-    def on_row_view_picked(self) -> None:
-        """Treat a click on the current row like enter."""
-        self.action_enter()

@@ -285,10 +285,6 @@ class HistoryScreen(ListScreen):
         """Leave the screen."""
         self.dismiss(None)
 
-    def on_row_view_picked(self) -> None:
-        """Open the clicked run."""
-        self.action_enter()
-
     # Keys
 
     def action_enter(self) -> None:

@@ -258,10 +258,6 @@ class Right(Vertical):
         shown = self._shown
         return None if isinstance(shown, Page) else shown.copy_text()
 
-    def is_as_expected(self, ref: "CaseRef") -> bool:
-        """Return whether an execution is shown, and did exactly what is expected."""
-        return self.shows_case and self.detail.is_as_expected(ref)
-
     def show_past_runs(
         self, ref: "CaseRef", earlier: "tuple[PastRun, ...]", compared: "ComparedCase | None" = None
     ) -> None:

@@ -126,7 +126,8 @@ class View(Screen[None]):
             as_expected=lambda: (
                 row is not None
                 and (record := self.session.record(row)) is not None
-                and self.right.is_as_expected(record.ref)
+                and self.right.shows_case
+                and self.right.detail.is_as_expected(record.ref)
             ),
         )
 

@@ -345,7 +345,3 @@ class TableScreen(ListScreen, inherit_bindings=False):
         """Clear a filter that was typed here, else leave the table."""
         if self.table.query.text == self.table.scope.query or not self._input.end():
             self.dismiss(None)
-
-    def on_row_view_picked(self) -> None:
-        """Treat a click on the current cell like enter."""
-        self.action_enter()

@@ -70,7 +70,7 @@ class RowView(ScrollView, can_focus=True):
 
     def __init__(self) -> None:
         super().__init__()
-        self.when_moved: Callable[[], None] = _nothing
+        self.when_moved: Callable[[], None] = lambda: None
         """Called at once when the cursor is on another row, so that both are painted in the same frame."""
         self._cursor = 0
         self._styles: dict[tuple[str, str], Style] = {}
@@ -234,12 +234,10 @@ class RowView(ScrollView, can_focus=True):
         self.show_cursor()
 
     def on_focus(self) -> None:
-        """Draw the cursor as focused."""
+        """Draw the cursor as focused, or as blurred."""
         self.refresh_lines(self._cursor)
 
-    def on_blur(self) -> None:
-        """Draw the cursor as blurred."""
-        self.refresh_lines(self._cursor)
+    on_blur = on_focus
 
     def on_click(self, event: Click) -> None:
         """Move the cursor to the clicked row, or report a click on the current one."""
@@ -275,10 +273,6 @@ class RowsOf(RowView, Generic[RowType]):
     def row_count(self) -> int:
         """Return the number of rows."""
         return len(self.rows)
-
-
-def _nothing() -> None:
-    """Do nothing. The default of `when_moved`."""
 
 
 def thumb(count: int, height: int, top: int) -> range:
