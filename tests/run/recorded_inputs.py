@@ -1,8 +1,11 @@
 """The inputs that a run of a plan would record, for journals that tests write themselves."""
 
+import asyncio
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from workbench.events.events import CaseFinished
 from workbench.run.conversation.transcript import Transcript
@@ -11,6 +14,8 @@ from workbench.run.plan.plan import Plan
 from workbench.run.processes.agent_process import Reads
 from workbench.run.processes.children import Children
 from workbench.store.history.run_writer import RunWriter
+
+T = TypeVar("T")
 
 
 class Recorded:
@@ -31,5 +36,11 @@ class Recorded:
         """Return the end of a case with its inputs. If `read` is False, its reads are unknown."""
         setting = self._plan.agents[event.case.agent]
         reads = Reads(frozenset([setting.agent.definition])) if read else None
-        numbers, _ = self._recorder.finished_inputs(event, Transcript(reads=reads), is_simulated=False)
+        numbers, _ = _apart(self._recorder.finished(event, Transcript(reads=reads), is_simulated=False))
         return replace(event, inputs=numbers)
+
+
+def _apart(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine in a thread of its own, because an event loop may run here."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, work).result()

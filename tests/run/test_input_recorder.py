@@ -66,8 +66,7 @@ class Run:
             reads = Reads(frozenset(self.plan.root / name for name in read))
         event = CaseFinished(ref, "passed", error, seconds)
         transcript = Transcript(reads=reads)
-        asyncio.run(self.input_recorder.gather(event, transcript, is_simulated=False))
-        numbers, _ = self.input_recorder.finished_inputs(event, transcript, is_simulated=False)
+        numbers, _ = asyncio.run(self.input_recorder.finished(event, transcript, is_simulated=False))
         return Record(ref.evalset_file, self.input_recorder._inputs.bundles_of(numbers))
 
     def since(self, then: Record) -> list[str]:

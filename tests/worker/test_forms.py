@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.worker.forms import UnknownFormError, decoded, decoded_error, encoded, encoded_error
+from workbench.worker.jsonable import UnknownFormError, decoded, decoded_error, encoded, encoded_error
 
 
 class Colour(enum.Enum):
@@ -202,7 +202,7 @@ def test_only_exceptions_of_imported_modules_are_raised(name: str) -> None:
 )
 def test_damaged_forms_are_refused_or_only_shown(data: Any) -> None:
     try:
-        assert type(decoded(data)).__module__ == "workbench.worker.forms"
+        assert type(decoded(data)).__module__ == "workbench.worker.jsonable"
     except UnknownFormError:
         return
 

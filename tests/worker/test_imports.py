@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.worker.imports import MOST_FILES, Imports, read_imports, syntax_tree
+from workbench.worker.missing import MOST_FILES, Imports, read_imports, syntax_tree
 
 
 def _read(root: Path, files: dict[str, str]) -> Imports:

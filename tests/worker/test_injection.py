@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench.worker.gate import Gate, Inject, Live, Miss, Replay
-from workbench.worker.injection import Fault, Injection, damaged, is_within
-from workbench.worker.matching import BrokenRecordingError, ToolCall
+from workbench.worker.matching import BrokenRecordingError, Fault, Injection, ToolCall, damaged, is_within
 
 
 def due(rule: dict[str, Any], calls: int, seed: int = 1) -> list[int]:

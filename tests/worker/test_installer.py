@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.worker.installer import install
+from workbench.worker.missing import install
 
 ADK = '"google-adk>=1.18"'
 

@@ -18,7 +18,7 @@ from typing import Any
 from workbench.agents.discovery import AgentFolder
 from workbench.agents.python_source import module_at, read_source
 from workbench.files.file_access import read_regular
-from workbench.worker.imports import syntax_tree
+from workbench.worker.missing import syntax_tree
 
 _NAMED = {
     "str": "text",

@@ -25,7 +25,7 @@ from dotenv.variables import parse_variables
 from workbench.files.file_access import read_regular_text
 from workbench.files.folders import expanded
 from workbench.files.walk import up_to
-from workbench.worker.installer import install
+from workbench.worker.missing import install
 
 _LARGEST = 1 << 16
 _MOST_REFERENCES = 100

@@ -18,7 +18,7 @@ from typing import Any
 
 from workbench.files.file_access import LARGEST, read_regular, size_words
 from workbench.files.plugins import Extension, Trouble, installed, module_file
-from workbench.worker.imports import syntax_tree
+from workbench.worker.missing import syntax_tree
 
 LARGEST_SOURCE = 1 << 19
 """Bytes of the largest source that is parsed, which takes at most about 1.5 seconds."""

@@ -14,7 +14,7 @@ from workbench.cli.streams import has_failed, warn, write_line, write_pieces
 from workbench.files.plugins import OWN, BrokenExtensionError, installed
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
-from workbench.worker.installer import install
+from workbench.worker.missing import install
 
 if TYPE_CHECKING:
     from workbench.exporting.exporter import ExportedRun, Exporter, Pieces

@@ -18,7 +18,7 @@ from workbench.run.recordings.from_run import CONTROL_TOOLS
 from workbench.run.recordings.recording import Effects, ModelCall, Origin, Recording, ToolCall
 from workbench.text.counting import few
 from workbench.text.json_values import mapping, objects, parts_of, string
-from workbench.worker.forms import encoded
+from workbench.worker.jsonable import encoded
 
 Json = dict[str, Any]
 

@@ -21,7 +21,7 @@ from workbench.files.faults import Breach, Location, nearest
 from workbench.files.file_access import read_regular
 from workbench.files.json_text.text_file import unreadable
 from workbench.files.own_file import OwnFile, OwnFileError
-from workbench.worker.injection import FAULTS, MOST_SECONDS
+from workbench.worker.matching import FAULTS, MOST_SECONDS
 
 _CALLS = ("only", "every", "since")
 _FALLBACK = "builtins.RuntimeError"
@@ -117,7 +117,7 @@ def rules_breaches(content: Any) -> list[Breach]:
 
 
 def wire_rules(content: Any) -> list[dict[str, Any]]:
-    """Return the rules of a valid file as the worker reads them (`workbench.worker.injection`)."""
+    """Return the rules of a valid file as the worker reads them (`workbench.worker.matching`)."""
     return [_wire(rule) for rule in content["rules"]]
 
 

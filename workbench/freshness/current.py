@@ -43,7 +43,7 @@ from workbench.store.inputs import (
     readable,
     simulator_bundle,
 )
-from workbench.worker.imports import imports_of
+from workbench.worker.missing import imports_of
 
 Clean = Callable[[Any], Any]
 """A function that removes secrets from JSON data, as in stored runs."""

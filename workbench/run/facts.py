@@ -64,6 +64,11 @@ class Fact:
     text: str
     is_word: bool = False
 
+    @property
+    def is_common(self) -> bool:
+        """Whether unrelated tools give such a fact, too: a whole number below 100."""
+        return self.kind == "number" and all(value < 100 and value.is_integer() for value in self.values)
+
 
 def facts_of(text: str) -> list[Fact]:
     """Return the facts of a text, in order."""

@@ -141,7 +141,7 @@ class Way:
     """A way in which a call fails.
 
     `title` heads its column. `failure` completes "the call …". `rule` is the part of a rule that says what happens
-    (`workbench.worker.injection`).
+    (`workbench.worker.matching`).
     """
 
     title: str
@@ -177,12 +177,12 @@ def faults_of(tools: Iterable[str]) -> Iterator[ToolFault]:
             yield ToolFault(tool, way)
 
 
+assert set(STATUS) == set(get_args(FaultOutcome))
+
+
 def injection_of(fault: ToolFault) -> Injection:
     """Return the injection of one fault: the first call of the tool fails, and all later ones work."""
     return Injection(({"tool": fault.tool, "only": 1, **WAYS[fault.way].rule},))
-
-
-assert set(STATUS) == set(get_args(FaultOutcome))
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +223,8 @@ def observe(
         session: What the case gives the session.
     """
     calls = list(_calls(event for event in events if isinstance(event, CallsRecorded)))
-    at = next((at for at, (_, call) in enumerate(calls) if _got_fault(call, fault)), None)
+    got_it = (call.get("tool") == fault.tool and call.get("from") == "injected" for _, call in calls)
+    at = next((at for at, is_faulty in enumerate(got_it) if is_faulty), None)
     if at is None:
         return Observed()
     turn = calls[at][0]
@@ -284,7 +285,7 @@ def _recovery(
         return f"the call was made again, and the answer has its result ({fact.text})"
     wanted = [fact for fact in facts_of(reference) if fact not in before]
     there = Sources(stated)
-    found = (fact for fact in wanted if fact in later and not _is_common(fact))
+    found = (fact for fact in wanted if fact in later and not fact.is_common)
     if all(fact in there for fact in wanted) and (fact := next(found, None)):
         return f"the tool {string(calls[-1].get('tool'))} gave the expected facts ({fact.text})"
     gave_it = repeated or (wanted and all(fact in later for fact in wanted))
@@ -293,15 +294,13 @@ def _recovery(
     return ""
 
 
-def _is_common(fact: Fact) -> bool:
-    """Return whether unrelated tools give such a fact, too: a whole number below 100."""
-    return fact.kind == "number" and all(value < 100 and value.is_integer() for value in fact.values)
-
-
 def decide(seen: Observed, error: CaseError | None) -> FaultHandling | None:
     """Return what the agent did, or None if rules cannot tell. `error` says why the conversation is incomplete."""
+    if error is not None and seen.turn is None:
+        return FaultHandling("no_result", f"before the fault: {error.message}")
     if error is not None:
-        return _incomplete(seen, error)
+        left: FaultOutcome = "off_recording" if error.kind in _LEFT else "no_result"
+        return FaultHandling("crashed" if error.kind in CRASHES else left, error.message)
     if seen.turn is None:
         return FaultHandling("not_called", "the agent did not call the tool")
     if not seen.answer.strip():
@@ -369,15 +368,6 @@ def _folded(answer: str) -> str:
     return " ".join(answer.translate(_SIGNS).casefold().split())
 
 
-def _incomplete(seen: Observed, error: CaseError) -> FaultHandling:
-    if seen.turn is None:
-        return FaultHandling("no_result", f"before the fault: {error.message}")
-    outcome: FaultOutcome = (
-        "crashed" if error.kind in CRASHES else "off_recording" if error.kind in _LEFT else "no_result"
-    )
-    return FaultHandling(outcome, error.message)
-
-
 def _calls(events: Iterable[CallsRecorded]) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the calls of tools in the order of the model's calls, with their turns."""
     for event in events:
@@ -385,10 +375,6 @@ def _calls(events: Iterable[CallsRecorded]) -> Iterator[tuple[int, dict[str, Any
         for call in sorted(calls, key=lambda call: order if isinstance(order := call.get("order"), int) else 0):
             if call.get("kind") in ("tool", "escaped"):
                 yield event.turn, call
-
-
-def _got_fault(call: dict[str, Any], fault: ToolFault) -> bool:
-    return call.get("tool") == fault.tool and call.get("from") == "injected"
 
 
 def _name_and_args(call: dict[str, Any]) -> tuple[Any, Any]:

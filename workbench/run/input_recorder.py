@@ -22,7 +22,6 @@ from workbench.agents.discovery import AgentFolder
 from workbench.agents.environment import adk_version
 from workbench.events.events import CaseFinished, CaseRef, FilesRead, Noticed, PlannedCase, Sources
 from workbench.files.file_access import content_hash, read_regular
-from workbench.files.git import commit_of
 from workbench.files.run_options import PlaceChoice, stored_options
 from workbench.files.settings import FILE
 from workbench.files.walk import relative_to
@@ -55,8 +54,6 @@ _TOGETHER = 4 * 1024 * 1024
 _MODEL = re.compile(
     rb"""\bmodel(?:_name)?\s*[=:]\s*(["']?)([A-Za-z][\w.:/@-]{2,80})|["'](gemini-[\w.-]{1,60})["']""", re.ASCII
 )
-_GIT_SECONDS = 2.0
-_WAIT_FOR_GIT = 0.2
 
 
 _CHANGED = "changed during the run"
@@ -138,18 +135,6 @@ def _own_version() -> Mapping[str, str]:
     with contextlib.suppress(importlib.metadata.PackageNotFoundError):
         return {"agent-workbench": importlib.metadata.version("agent-workbench")}
     return {}
-
-
-class Commit:
-    """The git commit of a folder, read in the background because git may be slow."""
-
-    def __init__(self, root: Path) -> None:
-        self._reading = asyncio.create_task(asyncio.to_thread(commit_of, root, _GIT_SECONDS))
-
-    async def get(self) -> dict[str, Any]:
-        """Return `{"commit", "dirty"}`, or {} if there is no commit or git is too slow."""
-        done, _ = await asyncio.wait([self._reading], timeout=_WAIT_FOR_GIT)
-        return self._reading.result() if done else {}
 
 
 def _models(content: bytes, *, in_quotes: bool) -> Iterator[str]:
@@ -266,34 +251,24 @@ class InputRecorder:
             for file in files:
                 self._now.digests.file(file)
 
-    async def gather(self, event: CaseFinished, transcript: Transcript, *, is_simulated: bool) -> None:
-        """Read in a thread what `finished_inputs` needs, because files without a digest yet may be large."""
-        await self._find_changes()
-        entry = self._entries.get(event.case)
-        if entry is None or self._key(event, entry, transcript, is_simulated=is_simulated) in self._found:
-            return
-        async with self._gathering:
-            await asyncio.to_thread(self._inputs_of, event, entry, transcript, is_simulated=is_simulated)
-
-    def finished_inputs(
+    async def finished(
         self, event: CaseFinished, transcript: Transcript, *, is_simulated: bool
     ) -> tuple[tuple[int, ...], tuple[Any, ...]]:
         """Return the numbers of an execution's bundles of inputs, and the JSON of those that are not stored yet."""
-        entry, count = self._entries.get(event.case), len(self._inputs.bundles)
-        if self._now is None or entry is None:
+        await self._find_changes()
+        entry, now = self._entries.get(event.case), self._now
+        if now is None or entry is None:
             return (), ()
-        found = (
-            *self._inputs_of(event, entry, transcript, is_simulated=is_simulated),
-            *self._frozen(event, transcript),
-        )
+        if self._key(event, entry, transcript, is_simulated=is_simulated) not in self._found:
+            async with self._gathering:  # In a thread, because files without a digest yet may be large.
+                await asyncio.to_thread(self._inputs_of, event, entry, transcript, is_simulated=is_simulated)
+        count, found = len(self._inputs.bundles), self._inputs_of(event, entry, transcript, is_simulated=is_simulated)
+        if transcript.recording and event.frozen is not None:
+            # The input that each case has for itself: its recording, whose digest `note` took.
+            changed = self._changed_in(event)
+            found += (frozen_bundle(transcript.recording, now.root, now.digests, event.frozen, changed, _CHANGED),)
         numbers = self._inputs.numbers(found)
         return numbers, tuple(bundle.as_json() for bundle in self._inputs.bundles[count:])
-
-    def _frozen(self, event: CaseFinished, transcript: Transcript) -> Iterator[Bundle]:
-        """Yield the input that each case has for itself: its recording, whose digest `note` took."""
-        if transcript.recording and event.frozen is not None and self._now is not None:
-            now, changed = self._now, self._changed_in(event)
-            yield frozen_bundle(transcript.recording, now.root, now.digests, event.frozen, changed, _CHANGED)
 
     def _key(
         self, event: CaseFinished, entry: PlanEntry, transcript: Transcript, *, is_simulated: bool
@@ -305,15 +280,7 @@ class InputRecorder:
         results = frozenset(self._touched_by(setting.agent).written_in) if setting is not None else None
         seen = self._touched_count() if reads is None else reads, results
         changed, ended = self._changed_in(event), (_timed_out(event), _missed(event), event.frozen is None)
-        return (
-            event.case.agent,
-            event.case.evalset_file,
-            is_simulated,
-            ended,
-            seen,
-            changed,
-            stored,
-        )
+        return event.case.agent, event.case.evalset_file, is_simulated, ended, seen, changed, stored
 
     def _inputs_of(
         self, event: CaseFinished, entry: PlanEntry, transcript: Transcript, *, is_simulated: bool
@@ -324,16 +291,8 @@ class InputRecorder:
                 live = event.frozen is None
                 options = self._now.options(timed_out=_timed_out(event), missed=_missed(event), live=live)
                 changed = self._changed_in(event)
-                self._found[key] = tuple(
-                    self._bundles(
-                        self._now,
-                        entry,
-                        transcript.reads,
-                        options,
-                        changed,
-                        is_simulated=is_simulated,
-                    )
-                )
+                found = self._bundles(self._now, entry, transcript.reads, options, changed, is_simulated=is_simulated)
+                self._found[key] = tuple(found)
         return self._found.get(key, ())
 
     async def new_reads(self) -> FilesRead | None:

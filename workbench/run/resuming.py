@@ -288,16 +288,13 @@ def _reused(found: InterruptedRun) -> str:
 def _resumed(plan: Plan, found: InterruptedRun) -> Plan:
     run_id, text = found.announced.run_id, f"resuming {_reused(found)}"
     notice = Noticed("info", text, "--fresh runs all cases again")
-    entries = tuple(_left_of(entry, found) for entry in plan.entries)
-    return replace(plan, run_id=run_id, entries=entries, notices=(notice, *plan.notices), resumed=found)
-
-
-def _left_of(entry: PlanEntry, found: InterruptedRun) -> PlanEntry:
-    """Return the entry, reduced to what is left to do."""
-    case = found.cases.get(entry.ref)
-    if case is None or not isinstance(entry.source, AgentSource):
-        return entry
-    return replace(entry, source=case.source(entry.source))
+    entries: list[PlanEntry] = []  # Each is reduced to what is left to do.
+    for entry in plan.entries:
+        case = found.cases.get(entry.ref)
+        if case is not None and isinstance(entry.source, AgentSource):
+            entry = replace(entry, source=case.source(entry.source))
+        entries.append(entry)
+    return replace(plan, run_id=run_id, entries=tuple(entries), notices=(notice, *plan.notices), resumed=found)
 
 
 def _not_resumed(plan: Plan, path: Path, changes: list[str]) -> Plan:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from workbench.criteria.secrets import Secrets
 from workbench.events.events import (
@@ -24,6 +25,7 @@ from workbench.events.events import (
     RunResumed,
     RunStarted,
 )
+from workbench.files.git import commit_of
 from workbench.freshness.agent_inputs import Touched
 from workbench.run.case_queue import CaseQueue, UntilSure
 from workbench.run.conversation.case_flow import CaseFlow, StartAgent
@@ -32,7 +34,7 @@ from workbench.run.conversation.transcript import RunContext, Transcript
 from workbench.run.dask.dask_part import Report
 from workbench.run.dask.files import MachineState, cleaned_states, files_of_agents
 from workbench.run.dask.place import DaskPlace
-from workbench.run.input_recorder import Commit, InputRecorder
+from workbench.run.input_recorder import InputRecorder
 from workbench.run.place import Place
 from workbench.run.plan.plan import Plan, PlanEntry
 from workbench.run.plan.preflight import preflight
@@ -54,6 +56,9 @@ It is as large as the limit of simultaneous judge calls, so that only that limit
 """
 _STARTED_AT_ONCE = 10
 """Number of cases that start before the event loop may do something else."""
+_GIT_SECONDS = 2.0
+_WAIT_FOR_GIT = 0.2
+"""Seconds for which the end of the run waits for the commit."""
 _NOT_STARTED = CaseError("cancelled", "cancelled before it started")
 
 
@@ -106,7 +111,7 @@ class Run:
         self._announced = False
         self._before_announcement: list[Noticed] = []
         """Notices from before `RunStarted`."""
-        self._commit: Commit | None = None
+        self._commit: asyncio.Task[dict[str, Any]] | None = None
         self._answers: AnswerStorage | None = None
 
     async def execute(self) -> None:
@@ -115,7 +120,8 @@ class Run:
         The agents' processes have ended when this returns. Cancel the task that awaits it to kill them.
         """
         plan = self._plan
-        self._commit = None if self._writer is None or not self._asks_agents else Commit(plan.root)
+        if self._writer is not None and self._asks_agents:  # In the background, because git may be slow.
+            self._commit = asyncio.create_task(asyncio.to_thread(commit_of, plan.root, _GIT_SECONDS))
         todo = self._todo if self._cluster is None else ()
         self._hosts = AgentHosts(plan, todo, self._children, self._notify, self._place)
         if self._cluster is not None:
@@ -209,13 +215,13 @@ class Run:
             self._cancel_all(kill=kill)
             self._children.scorer.run_cancelled()
         elif ref in self._flows:
-            _cancel(self._flows[ref], kill=kill)
+            self._flows[ref].cancel(kill=kill)
         elif self._queue.remove(ref):
             self._put(CaseFinished(ref, "cancelled", _NOT_STARTED, 0.0))
 
     def _cancel_all(self, *, kill: bool) -> None:
         for flow in tuple(self._flows.values()):
-            _cancel(flow, kill=kill)
+            flow.cancel(kill=kill)
 
     async def _run_preflight(self) -> list[Noticed]:
         """Return the preflight notices. An exception becomes a notice, so that the run can continue."""
@@ -342,8 +348,7 @@ class Run:
         self._recorder.put(event)
 
     async def _with_inputs(self, event: CaseFinished, transcript: Transcript, is_simulated: bool) -> CaseFinished:
-        await self._input_recorder.gather(event, transcript, is_simulated=is_simulated)
-        numbers, new_reads = self._input_recorder.finished_inputs(event, transcript, is_simulated=is_simulated)
+        numbers, new_reads = await self._input_recorder.finished(event, transcript, is_simulated=is_simulated)
         if new_reads:
             self._recorder.put(FilesRead({}, new_reads))
         return replace(event, inputs=numbers)
@@ -390,8 +395,8 @@ class Run:
                 self._cluster.begin()
             before = 0.0 if self._plan.resumed is None else self._plan.resumed.seconds
             took, git = before + self._at(), {}
-            if self._commit is not None:
-                git = await self._commit.get()
+            if self._commit is not None and (await asyncio.wait([self._commit], timeout=_WAIT_FOR_GIT))[0]:
+                git = self._commit.result()
             await self._note_reads()
             if self._input_recorder.fault is not None:
                 self._recorder.put(self._input_recorder.fault)
@@ -399,7 +404,3 @@ class Run:
                 RunFinished(took, self._interrupted, git, self._input_recorder.more_sources, self._cancelled)
             )
             await self._recorder.close()
-
-
-def _cancel(flow: CaseFlow, *, kill: bool) -> None:
-    flow.cancel(CaseError("cancelled", f"cancelled while it was {flow.activity}"), kill=kill)

@@ -50,6 +50,10 @@ _answering: contextvars.ContextVar[bool] = contextvars.ContextVar("agent_workben
 """Whether a model is answering, which may pass its request on to another model."""
 
 
+_set_model = ""
+"""The model of all agents in this process, or "" if each keeps its own."""
+
+
 class Answers:
     """The answers of one conversation."""
 
@@ -280,7 +284,9 @@ async def _asked(ask: Callable[[], Any]) -> AsyncGenerator[Any, None]:
 def intercept_models() -> None:
     """Let every class of models in this process pass its calls to the conversation they belong to.
 
-    Classes are patched because google-adk before 2 makes a new model object for each call.
+    Classes are patched because google-adk before 2 makes a new model object for each call. A plugin's
+    `before_model_callback` could answer, too, but then ADK runs no further callbacks of plugins and agents, gives the
+    call no label, does not count it against the limit of calls, and takes one response where a stream has several.
     """
     patch_classes(BaseLlm, {"generate_content_async": _intercepting})
 
@@ -341,10 +347,6 @@ def _json_form(value: Any) -> Any:
 _ENCODER = json.JSONEncoder(default=_json_form, allow_nan=False, separators=(",", ":"))
 
 
-_set_model = ""
-"""The model of all agents in this process, or "" if each keeps its own."""
-
-
 def set_model(name: str) -> None:
     """Let every agent in this process ask the model with this name. A fork may still change that of one agent."""
     global _set_model
@@ -353,7 +355,11 @@ def set_model(name: str) -> None:
 
 
 def intercept_agents() -> None:
-    """Let every class of agents in this process ask the fork for changes. Only forks with a change need it."""
+    """Let every class of agents in this process ask the fork for changes. Only forks with a change need it.
+
+    In a plugin's callback, the instruction is mixed with texts of tools and other agents already, and the model is
+    chosen after it.
+    """
     patch_classes(LlmAgent, {"canonical_instruction": _instructed})
     _intercept_agent_models()
 

@@ -1,7 +1,8 @@
 """Interception of the code that a model writes for a code executor. It passes the gate.
 
 Running such code is recorded and replayed like a call of the tool `$code`. A code executor runs it in a thread, or in
-google-adk before 2 in the thread of the event loop, so this works like the tools of plain Python.
+google-adk before 2 in the thread of the event loop, so this works like the tools of plain Python. ADK has no callback
+around it.
 """
 
 from __future__ import annotations

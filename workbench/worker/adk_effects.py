@@ -13,8 +13,7 @@ from google.adk.events.event_actions import EventActions  # type: ignore[import-
 from google.genai import types  # type: ignore[import-not-found,unused-ignore]
 
 from .calls import Calls
-from .forms import UnknownFormError, decoded, encoded_text
-from .jsonable import digest, dumps
+from .jsonable import UnknownFormError, decoded, digest, dumps, encoded_text
 
 _OWN_CALL = "$call"
 """Placeholder for the ID of the function call, which differs in each conversation."""

@@ -28,10 +28,9 @@ from .calls import POLL, Call, Order, Place
 from .declared import json_declaration
 from .fork import Asked
 from .fork import state_digest as digest_of_state
-from .forms import UnknownFormError, decoded, decoded_error
 from .gate import Decision, Gate, Inject, Live, Miss, inside, within_tool
-from .injection import Fault
-from .matching import Recorded, ToolCall, canonical, plain_branch
+from .jsonable import UnknownFormError, decoded, decoded_error
+from .matching import Fault, Recorded, ToolCall, canonical, plain_branch
 
 Change = Callable[[Any], Any]
 """A function that applies an injected fault to an answer."""
@@ -51,6 +50,10 @@ _current: contextvars.ContextVar[Optional[AdkGate]] = contextvars.ContextVar("ag
 """The conversation whose turn is running."""
 _open: weakref.WeakSet[AdkGate] = weakref.WeakSet()
 """The gates of all conversations of this process."""
+
+
+_wrappers: Dict[Any, Dict[str, Callable[[Any], Any]]] = {}
+"""Base class → the wrappers of methods of its subclasses."""
 
 
 class AdkGate:
@@ -389,10 +392,6 @@ def patch_classes(base: Any, wrappers: Dict[str, Callable[[Any], Any]], *, subcl
         _wrappers[base] = {}
         _patch_later_subclasses(base)
     _wrappers[base].update(wrappers)
-
-
-_wrappers: Dict[Any, Dict[str, Callable[[Any], Any]]] = {}
-"""Base class → the wrappers of methods of its subclasses."""
 
 
 def _patch_later_subclasses(base: Any) -> None:

@@ -1,7 +1,8 @@
 """Toolsets of a frozen conversation: their tools come from the recording, and none of them connects.
 
 Agents are shared by conversations, so nothing in their tree is replaced. The methods that ADK calls are intercepted in
-the classes of the toolsets instead.
+the classes of the toolsets instead. Plugins cannot do this: ADK calls none of them when it lists or closes toolsets,
+asks for their credentials, or lets tools change a request.
 """
 
 from __future__ import annotations
@@ -22,19 +23,31 @@ from .adk_gate import AdkGate, check_tool, current_gate, in_turn, patch_classes
 from .calls import TooLargeError
 from .declared import source_digest
 from .faults import hinting
-from .forms import decoded_error, encoded_error, imported_class
 from .gate import Live, inside
-from .jsonable import digest, dumps
+from .jsonable import decoded_error, digest, dumps, encoded_error, imported_class
 from .matching import BrokenRecordingError, check_error
 
 Json = Dict[str, Any]
+
+
+_MOST_TEXTS, _LONGEST_TEXT = 1000, 16 * 1024
+_texts: Dict[Tuple[str, int], str] = {}
+"""(digest of all declarations of a request, index) → a declaration as JSON text. All cases of a process share it."""
+_DECLARES = BaseTool.process_llm_request
+"""The method by which a tool declares itself, if its class has no other one."""
+_asked_outside_turns: Dict[str, None] = {}
+"""Classes of toolsets that were asked for their tools outside of a turn."""
+_asking: contextvars.ContextVar[bool] = contextvars.ContextVar("agent_workbench_asking", default=False)
+"""Whether a toolset is asked itself for its tools, which may ask other methods or toolsets."""
 
 
 class FrozenTool(BaseTool):  # type: ignore[misc]
     """A tool of a toolset, made from its recorded declaration.
 
     Its calls are answered by the gate. If the gate lets one through, the toolset is opened for this call only.
-    `isinstance` takes it for a tool of the recorded class, because ADK and callbacks treat some classes differently.
+    Its `__class__` is the recorded one, so `isinstance` takes it for such a tool. ADK 2.13 treats some classes
+    differently (it reads the picture in the answer of a ComputerUseTool, and names McpTools in traces), and so may the
+    callbacks of an agent. A real subclass would inherit methods that need the state of a connected tool.
     """
 
     def __init__(self, toolset: Any, declared: Json, context: Any) -> None:
@@ -341,11 +354,6 @@ def _types(tool: Any) -> List[str]:
     return [f"{base.__module__}.{base.__qualname__}" for base in bases]
 
 
-_MOST_TEXTS, _LONGEST_TEXT = 1000, 16 * 1024
-_texts: Dict[Tuple[str, int], str] = {}
-"""(digest of all declarations of a request, index) → a declaration as JSON text. All cases of a process share it."""
-
-
 def _text(declaration: Any, key: Optional[Tuple[str, int]]) -> str:
     """Return a declaration as JSON text. With a `key`, it is dumped once."""
     known = None if key is None else _texts.get(key)
@@ -409,12 +417,6 @@ def intercept_toolsets() -> None:
     patch_classes(BaseTool, {"process_llm_request": _declaring})
 
 
-_DECLARES = BaseTool.process_llm_request
-"""The method by which a tool declares itself, if its class has no other one."""
-_asked_outside_turns: Dict[str, None] = {}
-"""Classes of toolsets that were asked for their tools outside of a turn."""
-
-
 def warn_of_early_toolsets() -> None:
     """Name the toolsets that connected before the conversation began. No recording can replace them."""
     for name in _asked_outside_turns:
@@ -448,10 +450,6 @@ def _naming(method: Any) -> Any:
             return await method(self, *rest, **named)
 
     return get_tools
-
-
-_asking: contextvars.ContextVar[bool] = contextvars.ContextVar("agent_workbench_asking", default=False)
-"""Whether a toolset is asked itself for its tools, which may ask other methods or toolsets."""
 
 
 async def _really(method: Any, *rest: Any, **named: Any) -> Any:

@@ -16,6 +16,14 @@ from .case import Case
 from .driver import Loaded
 from .frames import Channel, SocketWire
 
+_SPEC = {
+    "eval_id": "warm_up",
+    "session_input": {"app_name": "warm_up", "user_id": "nobody", "state": {"a": 1}},
+    "calls": {"record": True, "replay": None},
+    "answers": True,
+}
+_MESSAGE = {"role": "user", "parts": [{"text": "1 + 2?"}]}
+
 
 class _Model(BaseLlm):  # type: ignore[misc]
     """A model that calls the tool, then answers."""
@@ -29,15 +37,6 @@ class _Model(BaseLlm):  # type: ignore[misc]
         part = types.Part(text="3") if called else types.Part(function_call=call)
         usage = types.GenerateContentResponseUsageMetadata(prompt_token_count=1, candidates_token_count=1)
         yield LlmResponse(content=types.Content(role="model", parts=[part]), usage_metadata=usage)
-
-
-_SPEC = {
-    "eval_id": "warm_up",
-    "session_input": {"app_name": "warm_up", "user_id": "nobody", "state": {"a": 1}},
-    "calls": {"record": True, "replay": None},
-    "answers": True,
-}
-_MESSAGE = {"role": "user", "parts": [{"text": "1 + 2?"}]}
 
 
 def _add(one: int, other: int) -> Dict[str, int]:

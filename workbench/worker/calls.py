@@ -11,8 +11,7 @@ import threading
 import time
 from typing import Any, Dict, List, Optional, Set, Tuple
 
-from .forms import encoded_error, encoded_text
-from .jsonable import digest, dumps
+from .jsonable import digest, dumps, encoded_error, encoded_text
 from .matching import BrokenRecordingError, Recorded, plain_branch
 
 PIECE_LIMIT = 4 * 1024 * 1024

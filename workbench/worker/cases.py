@@ -22,8 +22,8 @@ from .case import Case, MissedError, Wire, WorkbenchGoneError
 from .driver import FinishedTurn, Loaded, NotGivenWholeError
 from .faults import Place, place_lines
 from .frames import Channel, FrameTooLargeError, SharedWire, SocketWire
-from .output import use_output
 from .project_files import is_project_file
+from .serving import use_output
 
 _THREADS = 64
 """Maximum number of concurrent cases of a synchronous agent."""

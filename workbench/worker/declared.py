@@ -21,6 +21,17 @@ _LARGEST_FILE = 1024 * 1024
 _DEEPEST = 50
 
 
+_JSON_TYPES = {
+    "str": "string",
+    "int": "integer",
+    "float": "number",
+    "bool": "boolean",
+    "list": "array",
+    "dict": "object",
+}
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
 def signature_declaration(tool: str, function: Any) -> Optional[Json]:
     """Return a FunctionDeclaration made from a function's signature, or None if it has none."""
     try:
@@ -53,16 +64,6 @@ def json_declaration(tool: Any) -> Any:
     except Exception:
         # The tool's own code. The model got along without it.
         return None
-
-
-_JSON_TYPES = {
-    "str": "string",
-    "int": "integer",
-    "float": "number",
-    "bool": "boolean",
-    "list": "array",
-    "dict": "object",
-}
 
 
 def no_longer_fits(then: Any, now: Any, args: Any) -> str:
@@ -227,9 +228,6 @@ def _statements(module: str) -> Tuple[_Statement, ...]:
     lines = content.decode("utf-8", "replace").splitlines()
     package = (getattr(known, "__package__", None) or "").split(".")
     return tuple(_statement(node, lines, package) for node in ast.parse(content).body)
-
-
-_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def _statement(node: ast.stmt, lines: List[str], package: List[str]) -> _Statement:

@@ -25,7 +25,7 @@ from . import adk_driver, project_files, python_runner
 from .adk_driver import DRIVER, is_app
 from .driver import Conversation, Driver, Json, Loaded
 from .faults import sentence
-from .imports import search_path
+from .missing import search_path
 
 _plugins: Dict[str, Driver] = {}
 _broken: Dict[str, str] = {}

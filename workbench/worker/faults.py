@@ -15,9 +15,8 @@ import sys
 import traceback
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from .installer import install
 from .jsonable import shown
-from .missing import OLDEST, Missing, find_missing, install_command, installed_adk, is_supported
+from .missing import OLDEST, Missing, find_missing, install, install_command, installed_adk, is_supported
 from .project_files import WORKER, is_project_file
 
 Fault = Dict[str, str]

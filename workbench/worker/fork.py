@@ -25,6 +25,9 @@ _CODE_RUNS = ("_code_execution_context", "_code_execution_results", "_code_execu
 """Keys of the state in which ADK's code executors keep times and IDs. These differ in each conversation."""
 
 
+_NEEDED = object()
+
+
 class Change(NamedTuple):
     """The change that applies from the point on. `kind` is `instruction` or `model`, `text` is the new one.
 
@@ -310,9 +313,6 @@ def _without_ids(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _without_ids(item) for key, item in value.items() if key not in ("id", "function_call_id")}
     return [_without_ids(item) for item in value] if isinstance(value, list) else value
-
-
-_NEEDED = object()
 
 
 def _typed(data: Any, name: str, kind: type, default: Any = _NEEDED) -> Any:

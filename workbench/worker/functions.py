@@ -23,9 +23,8 @@ from typing import Any, Callable, Dict, List, Mapping, NoReturn, Optional, Tuple
 
 from . import faults, jsonable, project_files, serving
 from .drivers import extend_path
-from .installer import install
-from .missing import installed_adk
-from .output import keep_output, route_output
+from .missing import install, installed_adk
+from .serving import keep_output, route_output
 
 _PRINTED = 4000
 """Characters of one call's output that are stored."""

@@ -15,9 +15,8 @@ from . import faults
 from .calls import MODEL, Call, Calls, Order, Place, TooLargeError
 from .declared import no_longer_fits, signature_declaration, source_digest
 from .fork import Asked, Fork
-from .injection import Fault, Injection, damaged
 from .jsonable import dumps
-from .matching import BrokenRecordingError, Recorded, Recordings, ToolCall, shown_call
+from .matching import BrokenRecordingError, Fault, Injection, Recorded, Recordings, ToolCall, damaged, shown_call
 
 Json = Dict[str, Any]
 OnMiss = Callable[[faults.Fault], None]
@@ -40,6 +39,14 @@ _AFTER_FAULT = "the agent took another way after the injected fault; --on-miss l
 
 inside: contextvars.ContextVar[bool] = contextvars.ContextVar("agent_workbench_inside", default=False)
 """Whether a tool is running whose own calls are part of it."""
+
+
+_PARTS = {
+    "instruction": ("system", "another instruction"),
+    "tools": ("tools", "other tools"),
+    "config": ("config", "another config"),
+}
+"""Names of parts, with their keys in the digests of a request, and the complaint about a difference."""
 
 
 @contextlib.contextmanager
@@ -473,14 +480,6 @@ def _why_other(
         return f"its request {position + 1} differs from the recorded one", None
     why, differs = _difference(then, now, ignored)
     return f"its request {position + 1} has {why}", differs and {"agent": call.agent, **differs}
-
-
-_PARTS = {
-    "instruction": ("system", "another instruction"),
-    "tools": ("tools", "other tools"),
-    "config": ("config", "another config"),
-}
-"""Names of parts, with their keys in the digests of a request, and the complaint about a difference."""
 
 
 def _different_part(then: Optional[Json], now: Json, ignored: FrozenSet[str] = frozenset()) -> str:

@@ -1,21 +1,49 @@
-"""Conversion of any argument or result of an agent to JSON text.
+"""Values of an agent as JSON: as text that never fails, and as data from which an equal value can be made again.
 
-Values are written like pydantic does (bytes as URL-safe base64, dates in ISO form, sets as lists). A value without a
-JSON form becomes its `repr`, so that a strange value never fails a case.
+Text is written like pydantic does (bytes as URL-safe base64, dates in ISO form, sets as lists). A value without a JSON
+form becomes its `repr`, so that a strange value never fails a case.
+
+In recorded calls, JSON data stands for itself. Any other value is an object with the key `$form`, such as
+`{"$form": "bytes", "value": "…"}`. Reading such an object imports nothing and runs no code of a project: a class is
+only looked up in modules that are imported already, and an instance is made without its `__init__` or its validators.
 """
 
 from __future__ import annotations
 
 import base64
+import builtins
+import contextlib
 import dataclasses
 import datetime
+import decimal
 import enum
 import hashlib
 import json
-from typing import Any, Dict, Mapping, Tuple
+import math
+import sys
+import types
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Iterator
+from typing import Any, Callable, Dict, Mapping, Optional, Tuple
 
 _DEEPEST = 100
 """Levels of nesting that remain in a value that could not be written unchanged."""
+FORM = "$form"
+_ONCE = (Iterator, AsyncIterator, Awaitable)
+"""Kinds of values that have no equal one, because reading changes them."""
+_TOO_DEEP = "<nested too deeply>"
+_STRICT = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
+_ATTRIBUTE_LIMIT = 4096
+"""Maximum size of an exception's attribute, in characters of JSON."""
+_MOST_ATTRIBUTES = 32
+_MEMBERS: Dict[Any, Tuple[str, ...]] = {
+    OSError: ("errno", "strerror", "filename", "filename2"),
+    ImportError: ("name", "path"),
+    StopIteration: ("value",),
+    UnicodeDecodeError: ("encoding", "object", "start", "end", "reason"),
+    UnicodeEncodeError: ("encoding", "object", "start", "end", "reason"),
+}
+"""Builtin class → the attributes that its instances have outside of their `__dict__`."""
 
 
 def dumps(value: Any) -> str:
@@ -99,3 +127,331 @@ def shown(value: Any) -> str:
 
 # Circular references are rare. They raise RecursionError and are handled then.
 _ENCODER = json.JSONEncoder(default=_replacement, separators=(",", ":"), check_circular=False)
+
+
+class UnknownFormError(ValueError):
+    """A `$form` object that this version cannot read."""
+
+
+def encoded(value: Any) -> Any:
+    """Return a value as JSON data. The result shares no mutable object with `value`.
+
+    Raises:
+        TypeError: it contains a generator or something else that can be read only once.
+    """
+    return json.loads(encoded_text(value))
+
+
+def encoded_text(value: Any) -> str:
+    """Return a value as ASCII JSON without blanks. Raises TypeError, as `encoded`."""
+    try:
+        text = _STRICT.encode(value)
+    except (TypeError, ValueError, RecursionError):
+        return dumps(_encoded(value, 0))
+    # What JSON would change, such as a tuple, differs from what comes back.
+    return text if FORM not in text and json.loads(text) == value else dumps(_encoded(value, 0))
+
+
+def _encoded(value: Any, depth: int) -> Any:
+    if value is None or type(value) in (bool, int, str):
+        return value
+    if isinstance(value, _ONCE):
+        raise TypeError(f"{type(value).__name__} can be read only once")
+    if depth > _DEEPEST:
+        return _form("object", _TOO_DEEP)
+    for kind, encode in _ENCODERS:
+        if isinstance(value, kind):
+            return encode(value, depth + 1)
+    if _is_model(type(value)):
+        given = {name: item for name, item in vars(value).items() if not _is_default(type(value), name, item)}
+        given.update(getattr(value, "__pydantic_extra__", None) or {})
+        fields = {str(name): _encoded(item, depth + 1) for name, item in given.items()}
+        return _form("model", fields, type=_name(value))
+    if dataclasses.is_dataclass(value):
+        fields = {
+            field.name: _encoded(getattr(value, field.name, None), depth + 1) for field in dataclasses.fields(value)
+        }
+        return _form("dataclass", fields, type=_name(value))
+    return _form("object", shown(value), type=_name(value))
+
+
+def _form(form: str, value: Any, **more: Any) -> Dict[str, Any]:
+    return {FORM: form, **more, "value": value}
+
+
+def _name(value: Any) -> str:
+    return f"{type(value).__module__}.{type(value).__qualname__}"
+
+
+def _mapping(value: Mapping[Any, Any], depth: int) -> Any:
+    if all(type(key) is str for key in value) and FORM not in value:
+        return {key: _encoded(item, depth) for key, item in value.items()}
+    return _form("dict", [[_encoded(key, depth), _encoded(item, depth)] for key, item in value.items()])
+
+
+def _number(value: float, depth: int) -> Any:
+    return float(value) if math.isfinite(value) else _form("float", repr(float(value)))
+
+
+def _items(form: str) -> Callable[[Any, int], Any]:
+    return lambda value, depth: _form(form, [_encoded(item, depth) for item in value])
+
+
+_ENCODERS: Tuple[Tuple[Any, Callable[[Any, int], Any]], ...] = (
+    (enum.Enum, lambda value, depth: _form("enum", value.name, type=_name(value))),
+    (str, lambda value, depth: str.__str__(value)),
+    (bool, lambda value, depth: bool(value)),
+    (int, lambda value, depth: int(value)),
+    (float, _number),
+    (Mapping, _mapping),
+    (list, lambda value, depth: [_encoded(item, depth) for item in value]),
+    (tuple, _items("tuple")),
+    (frozenset, _items("frozenset")),
+    (set, _items("set")),
+    ((bytes, bytearray), lambda value, depth: _form("bytes", base64.b64encode(value).decode("ascii"))),
+    (datetime.datetime, lambda value, depth: _form("datetime", value.isoformat())),
+    (datetime.date, lambda value, depth: _form("date", value.isoformat())),
+    (datetime.time, lambda value, depth: _form("time", value.isoformat())),
+    (datetime.timedelta, lambda value, depth: _form("timedelta", [value.days, value.seconds, value.microseconds])),
+    (decimal.Decimal, lambda value, depth: _form("decimal", str(value))),
+    (uuid.UUID, lambda value, depth: _form("uuid", str(value))),
+)
+
+
+def decoded(data: Any) -> Any:
+    """Return the value that JSON data of `encoded` stands for.
+
+    Raises:
+        UnknownFormError: the data was changed, or is newer.
+    """
+    if isinstance(data, list):
+        return [decoded(item) for item in data]
+    if not isinstance(data, dict):
+        return data
+    if FORM not in data:
+        return {key: decoded(item) for key, item in data.items()}
+    form, value = data[FORM], data.get("value")
+    decode = _DECODERS.get(form) if isinstance(form, str) else None
+    if decode is None:
+        raise UnknownFormError(f"`{FORM}` is {json.dumps(form)[:100]}, which is not known")
+    try:
+        return decode(value, data.get("type"))
+    except UnknownFormError:
+        raise
+    except (TypeError, ValueError, ArithmeticError, AttributeError, KeyError) as error:
+        raise UnknownFormError(f"a value of the form {form} cannot be read: {error}") from None
+
+
+def imported_class(name: Any, base: type) -> Optional[type]:
+    """Return the class `module.Class` if an imported module defines it and it derives from `base`, or None.
+
+    Nothing is imported, and no module's `__getattr__` is called.
+    """
+    parts = name.split(".") if isinstance(name, str) else []
+    for end in range(len(parts) - 1, 0, -1):
+        module = sys.modules.get(".".join(parts[:end]))
+        if isinstance(module, types.ModuleType):
+            # Not `vars`, because that loads a lazy module.
+            found: Any = object.__getattribute__(module, "__dict__").get(parts[end])
+            for part in parts[end + 1 :]:
+                found = type.__getattribute__(found, "__dict__").get(part) if _is_class(found) else None
+            return found if _is_class(found) and base in type.mro(found) else None
+    return None
+
+
+def _is_class(value: Any) -> bool:
+    """Return whether `value` is a class, without asking its metaclass."""
+    return type in type.mro(type(value))
+
+
+class _Object:
+    """An object that can only be shown: the class of the recorded one is unknown or cannot be made."""
+
+    def __init__(self, text: str, fields: Optional[Dict[str, Any]] = None) -> None:
+        self.__dict__.update(fields or {})
+        self._text, self._fields = text, fields
+
+    def __repr__(self) -> str:
+        return self._text
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Object) and (self._text, self._fields) == (other._text, other._fields)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _model(value: Any, name: Any) -> Any:
+    fields = {key: decoded(item) for key, item in _typed(value, dict).items()}
+    base: Any = getattr(sys.modules.get("pydantic"), "BaseModel", None)
+    kind: Any = imported_class(name, base) if isinstance(base, type) else None
+    if kind is None:
+        return _standing_in(name, fields)
+    known = {key: field.default for key, field in kind.model_fields.items() if _is_default(kind, key, field.default)}
+    known.update((key, item) for key, item in fields.items() if key in kind.model_fields)
+    more = {key: item for key, item in fields.items() if key not in known}
+    made = object.__new__(kind)
+    object.__setattr__(made, "__dict__", known)
+    object.__setattr__(made, "__pydantic_fields_set__", set(fields))
+    object.__setattr__(made, "__pydantic_extra__", more if kind.model_config.get("extra") == "allow" else None)
+    object.__setattr__(made, "__pydantic_private__", None)
+    return made
+
+
+def _dataclass(value: Any, name: Any) -> Any:
+    fields = {key: decoded(item) for key, item in _typed(value, dict).items()}
+    kind = imported_class(name, object)
+    if kind is None or not dataclasses.is_dataclass(kind):
+        return _standing_in(name, fields)
+    made = object.__new__(kind)
+    for key, item in fields.items():
+        object.__setattr__(made, key, item)
+    return made
+
+
+def _standing_in(name: Any, fields: Dict[str, Any]) -> Any:
+    return _Object(f"{str(name).rpartition('.')[2]}({', '.join(f'{k}={v!r}' for k, v in fields.items())})", fields)
+
+
+def _enum(value: Any, name: Any) -> Any:
+    kind: Any = imported_class(name, enum.Enum)
+    members = {} if kind is None else type.__getattribute__(kind, "_member_map_")
+    return members[value] if value in members else _Object(f"{str(name).rpartition('.')[2]}.{value}")
+
+
+def _typed(value: Any, kind: type) -> Any:
+    if not isinstance(value, kind):
+        raise TypeError(f"{kind.__name__} expected, not {type(value).__name__}")
+    return value
+
+
+def _is_model(kind: type) -> bool:
+    base: Any = getattr(sys.modules.get("pydantic"), "BaseModel", None)
+    return isinstance(base, type) and issubclass(kind, base)
+
+
+def _is_default(kind: Any, name: str, value: Any) -> bool:
+    """Return whether a model's field has its default value, and this is a plain one."""
+    field = kind.model_fields.get(name)
+    return field is not None and type(value) in (type(None), bool, int, float, str) and field.default == value
+
+
+def _many(make: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
+    return lambda value, name: make([decoded(item) for item in _typed(value, list)])
+
+
+def _one(kind: type, make: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
+    return lambda value, name: make(_typed(value, kind))
+
+
+_DECODERS: Dict[str, Callable[[Any, Any], Any]] = {
+    "dict": lambda value, name: {decoded(key): decoded(item) for key, item in _typed(value, list)},
+    "float": _one(str, float),
+    "tuple": _many(tuple),
+    "set": _many(set),
+    "frozenset": _many(frozenset),
+    "bytes": _one(str, lambda value: base64.b64decode(value, validate=True)),
+    "datetime": _one(str, datetime.datetime.fromisoformat),
+    "date": _one(str, datetime.date.fromisoformat),
+    "time": _one(str, datetime.time.fromisoformat),
+    "timedelta": _one(list, lambda value: datetime.timedelta(*value)),
+    "decimal": _one(str, decimal.Decimal),
+    "uuid": _one(str, uuid.UUID),
+    "enum": _enum,
+    "model": _model,
+    "dataclass": _dataclass,
+    "object": _one(str, _Object),
+}
+
+
+def encoded_error(error: BaseException) -> Dict[str, Any]:
+    """Return an exception as `{"types", "message", "attributes"?}`.
+
+    `types` are its class and bases as `module.Class`, and `message` is its text. `attributes` are those that JSON data
+    can stand for and that are small, with `args` if these are not just the text.
+    """
+    kinds = [kind for kind in type(error).__mro__ if issubclass(kind, BaseException) and kind is not BaseException]
+    data = {"types": [f"{kind.__module__}.{kind.__qualname__}" for kind in kinds], "message": _message(error)}
+    found = {name: form for name, value in _attributes(error, data["message"]) for form in _small(value)}
+    return {**data, "attributes": found} if found else data
+
+
+def _attributes(error: BaseException, message: Any) -> Iterator[Tuple[str, Any]]:
+    if error.args not in ((message,), ()):
+        yield "args", list(error.args)
+    for kind, names in _MEMBERS.items():
+        if isinstance(error, kind):
+            values = ((name, getattr(error, name, None)) for name in names)
+            yield from ((name, value) for name, value in values if value is not None)
+    for name, value in list(getattr(error, "__dict__", {}).items())[:_MOST_ATTRIBUTES]:
+        if isinstance(name, str) and not name.startswith(("__", "_agent_workbench")):
+            yield name, value
+
+
+def _small(value: Any) -> Iterator[Any]:
+    """Yield a value as JSON data if it is small and can be read back."""
+    try:
+        text = encoded_text(value)
+    except Exception:
+        return
+    if len(text) <= _ATTRIBUTE_LIMIT and f'"{FORM}":"object"' not in text:
+        yield json.loads(text)
+
+
+def decoded_error(error: Mapping[str, Any]) -> Exception:
+    """Return an exception for a recorded one (`encoded_error`), made without its class's `__init__`.
+
+    Its class is the first of `types` that an imported module defines and that is an Exception. Its name and text are
+    those of the recorded exception, whatever the class is. Attributes that cannot be read are left out.
+    """
+    names, message = error["types"], error["message"]
+    known: Dict[str, Any] = {}
+    for name, value in error.get("attributes", {}).items():
+        with contextlib.suppress(UnknownFormError, RecursionError):
+            known[name] = decoded(value)
+    for name in names:
+        kind = imported_class(name, Exception)
+        made = _made(kind, message, known) if kind is not None else None
+        if made is not None:
+            return made if name == names[0] else _made(_named(type(made), names[0], message), message, known) or made
+    return Exception(message)
+
+
+def _made(kind: Any, message: str, attributes: Dict[str, Any]) -> Optional[Exception]:
+    # A builtin base has the only `__new__` that is known to run no code of a project.
+    base: Any = next(base for base in type.mro(kind) if base.__module__ == builtins.__name__)
+    try:
+        made = _with_attributes(base.__new__(kind, message), message, attributes)
+        if _message(made) != message:
+            made = _with_attributes(base.__new__(_named(kind, "", message), message), message, attributes)
+    except Exception:
+        return None
+    return made
+
+
+def _with_attributes(error: Exception, message: str, attributes: Dict[str, Any]) -> Exception:
+    given = dict(attributes)
+    args = given.pop("args", None)
+    error.args = tuple(args) if isinstance(args, list) else (message,)
+    members = {name: kind for kind, names in _MEMBERS.items() if isinstance(error, kind) for name in names}
+    for name, value in given.items():
+        if name in members:
+            # Python checks the type of some of them.
+            with contextlib.suppress(TypeError):
+                vars(members[name])[name].__set__(error, value)
+        else:
+            error.__dict__[name] = value
+    return error
+
+
+def _named(kind: Any, name: str, message: str) -> type:
+    """Return a subclass with this name and text."""
+    own = name.rpartition(".")[2] or kind.__name__
+    fields = {"__str__": lambda self: message, "__module__": kind.__module__, "__qualname__": own}
+    return type(own, (kind,), fields)
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception as second:
+        return f"its message cannot be shown, {type(second).__name__}"

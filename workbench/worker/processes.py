@@ -31,6 +31,9 @@ _FORK_SAFE_POOLS = ("openblas", "mkl", "libblis", "libgomp", "libomp", "libiomp"
 _KILL_WITHIN = 2.0
 
 
+_libc: Dict[str, ctypes.CDLL] = {}
+
+
 class ForkServer:
     """Children by the number that the workbench assigned. Create it when the process will run no more foreign code."""
 
@@ -345,9 +348,6 @@ def _prctl(option: int, value: int) -> None:
         _libc["libc"] = ctypes.CDLL(None, use_errno=True)
     # If the kernel refuses, the lifeline remains. That is enough unless a parent gets kill -9.
     _libc["libc"].prctl(option, ctypes.c_ulong(value), 0, 0, 0)
-
-
-_libc: Dict[str, ctypes.CDLL] = {}
 
 
 def _parent_of(pid: int) -> str:

@@ -13,9 +13,8 @@ from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 
 from .calls import POLL, Call, Calls
 from .fork import Asked, state_digest
-from .forms import UnknownFormError, decoded, decoded_error, encoded_text
 from .gate import Decision, Gate, Inject, Live, Miss, Replay, inside, within_tool
-from .jsonable import dumps
+from .jsonable import UnknownFormError, decoded, decoded_error, dumps, encoded_text
 from .matching import Recorded, ToolCall
 
 State = Dict[str, Any]

@@ -27,8 +27,8 @@ from .drivers import NoAgentError, driver_of, load
 from .frames import Channel, SharedWire
 from .functions import serve_functions
 from .missing import installed_adk
-from .output import route_output
 from .processes import ForkServer, capture, leave
+from .serving import route_output
 
 _LOG_FORMAT = "%(asctime)s - %(levelname)s - %(filename)s:%(lineno)d - %(message)s"
 _NOBODY = 0

@@ -22,7 +22,7 @@ from workbench.run.fault_outcome import (
     report_in,
     with_facts,
 )
-from workbench.worker.injection import Injection as WorkerInjection
+from workbench.worker.matching import Injection as WorkerInjection
 
 REF = CaseRef("desk", "a.evalset.json", "a", "one")
 FAULT = ToolFault("search", "timeout")

@@ -15,7 +15,7 @@ from workbench.files.file_access import read_regular
 from workbench.judges.base import NotAvailableError
 from workbench.judges.google_access import gemini_access
 from workbench.judges.kinds import retires, successor_hint, suggested_name
-from workbench.worker.imports import Source, read_imports
+from workbench.worker.missing import Source, read_imports
 
 if TYPE_CHECKING:
     from workbench.run.processes.agent_host import TrialImport

@@ -39,7 +39,7 @@ from workbench.run.recordings.frozen_file import AGAIN, WHAT, frozen_content, pa
 from workbench.run.recordings.frozen_schema import IN
 from workbench.run.recordings.recording import Recording
 from workbench.text.counting import counted
-from workbench.worker.forms import FORM, UnknownFormError, decoded
+from workbench.worker.jsonable import FORM, UnknownFormError, decoded
 
 _NO_TOOLS = DeclaredTools({}, complete=False)
 

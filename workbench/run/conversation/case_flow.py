@@ -94,13 +94,10 @@ class CaseFlow:
         """The case and repeat."""
         return self._entry.ref
 
-    @property
-    def activity(self) -> str:
-        """The current activity, for messages: "running" or "being scored"."""
-        return "running" if isinstance(self._entry.source, AgentSource) else "being scored"
-
-    def cancel(self, reason: CaseError, *, kill: bool) -> None:
-        """End the case with `reason` as its error, also while it is being scored."""
+    def cancel(self, *, kill: bool) -> None:
+        """End the case, also while it is being scored. With `kill`, kill its process at once."""
+        activity = "running" if isinstance(self._entry.source, AgentSource) else "being scored"
+        reason = CaseError("cancelled", f"cancelled while it was {activity}")
         self._cancelled = self._cancelled or reason
         if self._part is not None:
             self._part.cancel(reason, kill=kill)
@@ -141,7 +138,12 @@ class CaseFlow:
                 self._context.emit(MetricScored(self.ref, result, ()))
             await self._finish(why_not.status, why_not.error, Transcript())
         else:
-            replay = self._replay = await self._read_replay(source)
+            if self._fork is not None:
+                self._replay = self._fork.replay
+            else:
+                required = entry.judging is None
+                self._replay = await read_replay(source.evalset, self.ref, self._context, required=required)
+            replay = self._replay
             if replay is not None and replay.error is not None:
                 self._start(case)
                 await self._finish("error", replay.error, replay.note(Transcript()))
@@ -187,12 +189,6 @@ class CaseFlow:
             transcript.frozen, transcript.thawed = finished.frozen, finished.thawed
             transcript.unseen = finished.unseen
         await self._finish(verdicts.status, verdicts.error, transcript)
-
-    async def _read_replay(self, source: AgentSource) -> Replay | None:
-        if self._fork is not None:
-            return self._fork.replay
-        required = self._entry.judging is None
-        return await read_replay(source.evalset, self.ref, self._context, required=required)
 
     def _obstacle(self, case: EvalCase) -> Obstacle | None:
         if case.scenario is None:

@@ -26,7 +26,7 @@ from workbench.files.run_options import RunOptions
 from workbench.run.conversation.scenario_user import ConversationEnd, MessageSource, Move, NextMessage, UserFailure
 from workbench.run.conversation.transcript import CallCounts, Transcript
 from workbench.run.place import Stream
-from workbench.run.plan.source import Answer, AnswerStorage, sent_answer
+from workbench.run.plan.source import Answer, AnswerStorage, read_answer
 from workbench.run.processes.agent_clock import AgentClock
 from workbench.run.processes.agent_host import AgentHost, NoAgentProcessError, ProcessSlot
 from workbench.run.processes.agent_process import AgentProcess, CaseProcess, Reads, read_error
@@ -262,9 +262,9 @@ class CaseRun:
             case "Calls":
                 self._record_calls(frame)
             case "Answered":
-                self._keep_answer(sent_answer(self._ref, frame["answer"]))
+                self._keep_answer(read_answer(self._ref, frame["answer"]))
             case "Printed":
-                self._capture_output(_stream(frame["stream"]), str(frame["text"]))
+                self._emit(OutputCaptured(self._ref, _stream(frame["stream"]), str(frame["text"])))
             case "Failed":
                 error = dict(frame["error"])
                 self._transcript.differs = str(error.get("differs") or "")
@@ -286,7 +286,7 @@ class CaseRun:
             case "Ended":
                 # Warnings of the agent's own cleanup do not affect the verdict, so they go to its output.
                 for warning in frame.get("warnings") or ():
-                    self._capture_output("stderr", f"{warning}\n")
+                    self._emit(OutputCaptured(self._ref, "stderr", f"{warning}\n"))
                 self._process.closed.set()
             case "Flooded":
                 self._break_off(CaseError("output_flood", str(frame["why"])))
@@ -321,9 +321,6 @@ class CaseRun:
     def _event(self, event: Event) -> None:
         if not self._settled.done():
             self._emit(event)
-
-    def _capture_output(self, stream: Stream, text: str) -> None:
-        self._emit(OutputCaptured(self._ref, stream, text))
 
     def _settle(self, error: CaseError | None = None, status: CaseStatus = "error") -> None:
         """Complete the transcript. Only the first call counts."""
@@ -483,7 +480,8 @@ class LocalPart:
         process hung, the case also runs once more.
         """
         transcript = await self._attempt(alone=False)
-        if self._needs_second_attempt(transcript):
+        was_alone = self._slot is not None and self._slot.alone
+        if self._cancelled is None and (transcript.stalled or (transcript.shared_process_died and not was_alone)):
             await self.finish()
             transcript = await self._attempt(alone=transcript.shared_process_died)
             if transcript.stalled:
@@ -509,13 +507,6 @@ class LocalPart:
             await self._case_run.finish()
         if self._slot is not None and self._slot.alone:
             await self._slot.process.link.close()
-
-    def _needs_second_attempt(self, transcript: Transcript) -> bool:
-        if self._cancelled is not None:
-            return False
-        return transcript.stalled or (
-            transcript.shared_process_died and not (self._slot is not None and self._slot.alone)
-        )
 
     async def _attempt(self, *, alone: bool) -> Transcript:
         execution, host = self._execution, self._host

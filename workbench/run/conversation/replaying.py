@@ -71,7 +71,9 @@ class Replay:
             drifted, redeclared = _changed(self.recording, transcript.declared)
             transcript.frozen = replace(transcript.frozen, drifted=drifted, redeclared=redeclared)
             if transcript.error is not None and transcript.differs:
-                transcript.error = _with_difference(transcript.error, self.recording, transcript.differs)
+                text = request_difference(self.recording, transcript.differs)
+                message = transcript.error.message
+                transcript.error = replace(transcript.error, message=f"{message}: {text}" if text else message)
         return transcript
 
 
@@ -148,11 +150,6 @@ def _no_recording(file: str, ref: CaseRef) -> CaseError:
     again = shlex.join(["agent-workbench", "freeze", "last", "--case", ref.eval_id])
     hint = f"Run it once without --frozen, then freeze it: {again}"
     return CaseError("frozen_miss", f"the case has no recording: {file} does not exist", hint)
-
-
-def _with_difference(error: CaseError, recording: Recording, differs: str) -> CaseError:
-    text = request_difference(recording, differs)
-    return replace(error, message=f"{error.message}: {text}") if text else error
 
 
 def _changed(

@@ -221,16 +221,15 @@ def unplayed_results(config: CriteriaConfig, why: CaseError) -> list[MetricResul
 
     Criteria that could have judged it are `not_evaluated`. Criteria that need a reference are `not_applicable`.
     """
-    return [_unplayed(criterion.name, criterion.threshold, config, why) for criterion in config.criteria]
-
-
-def _unplayed(name: str, threshold: float, config: CriteriaConfig, why: CaseError) -> MetricResult:
-    info = descriptions().get(name)
-    status: MetricStatus = "not_evaluated"
-    reason = f"{why.message}: {why.hint}" if why.hint else why.message
-    if info is not None and name not in config.custom_metrics and info.scenarios == "no":
-        status, reason = "not_applicable", NO_REFERENCE
-    return MetricResult(name, status, None, threshold, reason)
+    found: list[MetricResult] = []
+    for criterion in config.criteria:
+        name, info = criterion.name, descriptions().get(criterion.name)
+        status: MetricStatus = "not_evaluated"
+        reason = f"{why.message}: {why.hint}" if why.hint else why.message
+        if info is not None and name not in config.custom_metrics and info.scenarios == "no":
+            status, reason = "not_applicable", NO_REFERENCE
+        found.append(MetricResult(name, status, None, criterion.threshold, reason))
+    return found
 
 
 def unused_expectations(case: EvalCase, config: CriteriaConfig) -> Iterator[Breach]:

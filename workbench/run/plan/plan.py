@@ -155,11 +155,6 @@ class PlanEntry:
         return self.planned.case
 
 
-def may_pass(error: CaseError) -> bool:
-    """Return whether the cause of an error may have passed, so that a resumed run tries again."""
-    return error.kind in RETRIED
-
-
 @dataclass
 class InterruptedCase:
     """One execution of a case, as far as the run got.
@@ -183,7 +178,7 @@ class InterruptedCase:
             return False
         if ended.error is None:
             return self.stored.started is not None
-        return not may_pass(ended.error)
+        return ended.error.kind not in RETRIED
 
     @property
     def has_transcript(self) -> bool:

@@ -72,17 +72,6 @@ class AnswerStorage:
             self._thread.shutdown()
 
 
-def sent_answer(case: CaseRef, data: Any) -> Answer:
-    """Return the answer in a worker's message.
-
-    Raises:
-        TypeError: it has another shape.
-    """
-    if not isinstance(data, dict):
-        raise TypeError("an answer is not an object")
-    return _answer(case, data)
-
-
 def read(lines: Iterable[Mapping[str, Any]]) -> dict[CaseRef, list[Answer]]:
     """Return the reusable answers of each case, in their order. Other lines are ignored."""
     found: dict[CaseRef, list[Answer]] = {}
@@ -90,25 +79,29 @@ def read(lines: Iterable[Mapping[str, Any]]) -> dict[CaseRef, list[Answer]]:
         try:
             agent, file, eval_set_id, eval_id, repeat = line["case"]
             case = CaseRef(_text(agent), _text(file), _text(eval_set_id), _text(eval_id), int(repeat))
-            answer = _answer(case, line)
+            answer = read_answer(case, line)
         except (KeyError, TypeError, ValueError):
             continue
-        add(found.setdefault(answer.case, []), answer)
+        before = found.setdefault(case, [])
+        if answer.responses is not None:
+            before.append(answer)
+            continue
+        # The one before turned out to be incomplete.
+        key = answer.agent, answer.request
+        same = [index for index, one in enumerate(before) if (one.agent, one.request) == key]
+        if same:
+            del before[same[-1]]
     return found
 
 
-def add(before: list[Answer], answer: Answer) -> None:
-    """Add the next answer of a case, or drop the one before that turned out to be incomplete."""
-    if answer.responses is not None:
-        before.append(answer)
-        return
-    key = answer.agent, answer.request
-    same = [index for index, one in enumerate(before) if (one.agent, one.request) == key]
-    if same:
-        del before[same[-1]]
+def read_answer(case: CaseRef, data: Any) -> Answer:
+    """Return the answer in a worker's message, or in a stored line.
 
-
-def _answer(case: CaseRef, data: Mapping[str, Any]) -> Answer:
+    Raises:
+        TypeError: it has another shape.
+    """
+    if not isinstance(data, dict):
+        raise TypeError("an answer is not an object")
     responses = data.get("responses")
     if responses is not None:
         if not isinstance(responses, list):

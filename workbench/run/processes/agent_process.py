@@ -241,9 +241,14 @@ class CaseProcess:
 
     def allow_teardown(self) -> None:
         """Give the case a few seconds to close its resources. After that it is killed, or abandoned."""
+
+        def kill_rest() -> None:
+            self._signal(signal.SIGKILL)
+            self._later(_KILL_GRACE, self.note_exited)
+
         if not self.exited.is_set() and not self._closing:
             self._closing = True
-            self._later(_TEARDOWN_GRACE, self._kill_rest)
+            self._later(_TEARDOWN_GRACE, kill_rest)
 
     def note_exited(self) -> None:
         """Record that the case has ended."""
@@ -258,10 +263,6 @@ class CaseProcess:
 
     def _signal(self, number: int) -> None:
         self.send({"op": "kill", "signal": number})
-
-    def _kill_rest(self) -> None:
-        self._signal(signal.SIGKILL)
-        self._later(_KILL_GRACE, self.note_exited)
 
     def _later(self, seconds: float, what: Callable[[], None]) -> None:
         self._timers.append(self._loop.call_later(seconds, what))

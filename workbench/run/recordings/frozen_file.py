@@ -28,9 +28,8 @@ from workbench.run.recordings.recording import (
     digest,
 )
 from workbench.text.counting import counted
-from workbench.worker.forms import FORM
 from workbench.worker.frames import MAX_FRAME
-from workbench.worker.jsonable import dumps
+from workbench.worker.jsonable import FORM, dumps
 
 WHAT = "a frozen file"
 AGAIN = "Freeze the case again"

@@ -14,8 +14,7 @@ from workbench.judges.secret_forms import REPLACED
 from workbench.run.recordings.recording import Recording, ToolCall
 from workbench.store.spans import PieceLostError, Pieces
 from workbench.text.json_values import mapping, objects, parsed_objects, string
-from workbench.worker.forms import FORM
-from workbench.worker.jsonable import dumps
+from workbench.worker.jsonable import FORM, dumps
 from workbench.worker.matching import difference_text, differences
 from workbench.worker.spans import plain_digest
 

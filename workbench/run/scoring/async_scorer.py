@@ -44,12 +44,8 @@ _SETTLE_SECONDS = 1.0
 """Seconds in which pending answers may arrive after the workbench has ended. The scorer itself has 2."""
 
 
-def serve_async(sync_part: SyncScorer) -> None:
-    """Continue the scorer's loop with an event loop, until the other side closes."""
-    asyncio.run(_serve(sync_part))
-
-
-async def _serve(sync_part: SyncScorer) -> None:
+async def serve_async(sync_part: SyncScorer) -> None:
+    """Continue the scorer's loop in an event loop, until the other side closes."""
     channel = sync_part.channel
     asker = AsyncScorer(channel)
     arrived = asyncio.Event()
@@ -111,7 +107,17 @@ class AsyncScorer:
                 self._environments[message["key"]] = JudgeEnvironment(**fields)
                 self._secrets = Secrets(item.values for item in self._environments.values())
             case "run":
-                self._pool.begin_run(self._limits(message))
+                folder = message["cache_dir"]
+                limits = RunLimits(
+                    in_flight=message["in_flight"],
+                    max_calls=message["max_calls"],
+                    use_cache=message["use_cache"],
+                    since=message["since"],
+                    # An answer with a secret of any environment must not be written to disk.
+                    may_cache=lambda text: self._secrets.clean_text(text) == text,
+                    cache_dir=None if folder is None else Path(folder),
+                )
+                self._pool.begin_run(limits)
             case "drop":
                 if message["id"] in self._tasks:
                     self._dropped.add(message["id"])
@@ -148,21 +154,6 @@ class AsyncScorer:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await self._pool.close()
-
-    def _limits(self, message: Message) -> RunLimits:
-        folder = message["cache_dir"]
-        return RunLimits(
-            in_flight=message["in_flight"],
-            max_calls=message["max_calls"],
-            use_cache=message["use_cache"],
-            since=message["since"],
-            may_cache=self._may_be_kept,
-            cache_dir=None if folder is None else Path(folder),
-        )
-
-    def _may_be_kept(self, text: str) -> bool:
-        """Return whether an answer has no secret of any environment, so that it can be written to disk."""
-        return self._secrets.clean_text(text) == text
 
     def _start(self, number: int, work: "Any") -> None:
         task = asyncio.get_running_loop().create_task(work)

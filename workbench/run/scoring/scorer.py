@@ -43,10 +43,12 @@ def serve(channel: Channel) -> None:
         sync_scorer.take(message)
         if sync_scorer.async_messages:
             # A third of a second of imports, which a run without judges saves.
+            import asyncio
+
             from workbench.run.scoring.async_scorer import serve_async
 
-            return serve_async(sync_scorer)
-    return None
+            asyncio.run(serve_async(sync_scorer))
+            return
 
 
 def block_unneeded_imports() -> None:
