@@ -29,7 +29,10 @@ class AdkDriver(Driver):
         """Return the agent, node or App that `found` is, or None."""
         if is_app(found):
             return Loaded(name, self.name, agent=found.root_agent, app=found)
-        return Loaded(name, self.name, agent=found) if _is_agent(found) else None
+        classes = (("google.adk.agents.base_agent", "BaseAgent"), ("google.adk.workflow._base_node", "BaseNode"))
+        known = (getattr(sys.modules.get(module), kind, None) for module, kind in classes)
+        is_agent = any(isinstance(found, kind) for kind in known if kind is not None)
+        return Loaded(name, self.name, agent=found) if is_agent else None
 
     def from_yaml(self, path: str, name: str) -> Loaded:
         """Return the agent that a `root_agent.yaml` defines.
@@ -74,12 +77,6 @@ def is_app(value: Any) -> bool:
     """Return whether `value` is ADK's App."""
     kind: Any = getattr(sys.modules.get("google.adk.apps.app"), "App", None)
     return kind is not None and isinstance(value, kind)
-
-
-def _is_agent(value: Any) -> bool:
-    classes = (("google.adk.agents.base_agent", "BaseAgent"), ("google.adk.workflow._base_node", "BaseNode"))
-    known = [getattr(sys.modules.get(module), name, None) for module, name in classes]
-    return any(isinstance(value, kind) for kind in known if kind is not None)
 
 
 def declare_tools(agent: Any) -> None:

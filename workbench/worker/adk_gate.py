@@ -11,12 +11,13 @@ they make pass the gate.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import functools
 import inspect
 import sys
 import weakref
-from typing import Any, Callable, Dict, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
 from google.adk.tools.base_tool import BaseTool  # type: ignore[import-not-found,unused-ignore]
 from google.adk.tools.function_tool import FunctionTool  # type: ignore[import-not-found,unused-ignore]
@@ -79,19 +80,20 @@ class AdkGate:
         """Whether calls are recorded, replayed or changed."""
         return self.toolsets is not None
 
-    def enter(self) -> None:
-        """Let the calls of the running task pass this gate."""
+    @contextlib.contextmanager
+    def turn(self) -> Iterator[None]:
+        """Let the calls of the running task pass this gate, for one turn."""
         _current.set(self)
         self.is_running = True
         if self.is_used:
             _open.add(self)
-
-    def leave(self) -> None:
-        """Stop passing the running task's calls through this gate."""
-        _current.set(None)
-        self.is_running = False
-        if self.toolsets is not None:
-            self.toolsets.finish()
+        try:
+            yield
+        finally:
+            _current.set(None)
+            self.is_running = False
+            if self.toolsets is not None:
+                self.toolsets.finish()
 
     async def run(self, tool: Any, method: Callable[..., Any], args: Any, context: Any) -> Any:
         """Answer a call of a tool, or make it."""
@@ -109,8 +111,9 @@ class AdkGate:
         declaration = json_declaration(tool) if self.gate.is_frozen else None
         decision = self.gate.tool(ToolCall(agent, branch, tool.name, args, ahead, declaration))
         call = self._begin(agent, branch, tool.name, args, context, order, decision)
-        if call is not None and _streams(tool):
-            call.data["streams"] = True
+        function = getattr(tool, "func", None)
+        if call is not None and (inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function)):
+            call.data["streams"] = True  # ADK made generators for conversations with streams.
         place = self.gate.begin_in_order(branch, tool.name, decision)
         try:
             return await self._answer(call, place, method, args, context, decision)
@@ -351,12 +354,6 @@ def _is_control(tool: Any) -> bool:
         return False
     home = getattr(tool.func, "__module__", "") if issubclass(type(tool), FunctionTool) else type(tool).__module__
     return str(home).startswith("google.adk.")
-
-
-def _streams(tool: Any) -> bool:
-    """Return whether a tool is a generator, which ADK made for conversations with streams."""
-    function = getattr(tool, "func", None)
-    return inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function)
 
 
 def _runs_agent(tool: Any) -> bool:

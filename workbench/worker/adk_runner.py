@@ -104,7 +104,7 @@ class AdkConversation(Conversation):
         turn = Turn(content, time.time())
         started = time.monotonic()
         intervals = contextlib.nullcontext if collect_busy_intervals is None else collect_busy_intervals
-        with intervals() as busy, self._recorder.turn(), self._passing(), self._pieces(stream) as pieces:
+        with intervals() as busy, self._recorder.turn(), self._gate.turn(), self._pieces(stream) as pieces:
             events = self._runner.run_async(
                 user_id=self._session.user_id, session_id=self._session.id, new_message=message, **pieces.options
             )
@@ -129,15 +129,6 @@ class AdkConversation(Conversation):
         details = self._recorder.app_details(turn.invocation_id, turn.authors)
         note = "; ".join(filter(None, [turn.note, *self._recorder.other_models(turn.invocation_id)]))
         return FinishedTurn(turn.invocation(details, durations), note, self._recorder.take_inner_calls())
-
-    @contextlib.contextmanager
-    def _passing(self) -> Iterator[None]:
-        """Let the calls of a turn pass the gate."""
-        self._gate.enter()
-        try:
-            yield
-        finally:
-            self._gate.leave()
 
     @contextlib.contextmanager
     def _pieces(self, stream: Optional[OnText]) -> Iterator[Stream]:

@@ -108,7 +108,8 @@ class FrozenTool(BaseTool):  # type: ignore[misc]
     async def run_async(self, *, args: Json, tool_context: Any) -> Any:
         """Call the real tool, and close its toolset."""
         try:
-            for tool in await _real_tools(self._toolset)(self._context):
+            method = type(self._toolset).get_tools_with_prefix  # The toolset's own, not our wrapper of it.
+            for tool in await getattr(method, "__wrapped__", method)(self._toolset, self._context):
                 if tool.name == self.name:
                     return await tool.run_async(args=args, tool_context=tool_context)
             raise LookupError(f"{type(self._toolset).__name__} has no tool {self.name}")
@@ -539,18 +540,15 @@ def _declaring(method: Any) -> Any:
             agent = str(getattr(tool_context, "agent_name", ""))
             gate.toolsets.instructed(agent, self.name, _added(before, llm_request))
             if method is not _DECLARES:
-                gate.toolsets.hid(agent, self.name, self.name not in _function_names(llm_request))
+                groups = (getattr(one, "function_declarations", None) or () for one in _config_tools(llm_request))
+                is_declared = any(function.name == self.name for group in groups for function in group)
+                gate.toolsets.hid(agent, self.name, not is_declared)
 
     return process_llm_request
 
 
 def _config_tools(request: Any) -> List[Any]:
     return getattr(getattr(request, "config", None), "tools", None) or []
-
-
-def _function_names(request: Any) -> Set[str]:
-    groups = (getattr(tool, "function_declarations", None) or () for tool in _config_tools(request))
-    return {function.name for group in groups for function in group}
 
 
 def _instruction(request: Any) -> Any:
@@ -563,9 +561,3 @@ def _added(before: Any, request: Any) -> str:
     if not isinstance(after, str) or after == before:
         return ""
     return after[len(before) :].lstrip("\n") if isinstance(before, str) and after.startswith(before) else ""
-
-
-def _real_tools(toolset: Any) -> Any:
-    """Return the toolset's own method that lists its tools."""
-    method = type(toolset).get_tools_with_prefix
-    return functools.partial(getattr(method, "__wrapped__", method), toolset)

@@ -14,7 +14,7 @@ import signal
 from typing import Any, AsyncIterator, Coroutine, Dict, List, Optional, Set, TypeVar, Union
 
 from . import faults, project_files
-from .driver import Conversation, FinishedTurn, Loaded
+from .driver import FinishedTurn, Loaded
 from .drivers import NoAgentError, Opened, open_conversation
 from .frames import FrameTooLargeError, SharedWire, SocketWire
 from .gate import Gate, broken_recording
@@ -135,7 +135,10 @@ class Case:
             if self._spec.get("answers"):
                 self._opened.conversation.store_answers(self._send_answer)
             if self._spec.get("calls"):
-                self._use_gate(self._opened.conversation)
+                self._gate = Gate(self._spec["calls"], self._on_miss)
+                if self._shared and self._gate.answers:
+                    self._miss = asyncio.get_running_loop().create_future()
+                self._opened.conversation.use(self._gate)
             async for content in self._messages():
                 if not await self._turn(content):
                     return False
@@ -195,16 +198,12 @@ class Case:
         message = self._finished(finished)
         if self._spec.get("state"):
             message.update(await self._state())
-        send = self._queue if self._ends_here() else self._send
-        send(message)
+        assert self._opened is not None
+        pending = self._wire.pending
+        ends_here = bool(pending) and pending[0]["op"] == "end" and not self._opened.needs_closing
+        (self._queue if ends_here else self._send)(message)  # Then both are reported together.
         self._finished_turns += 1
         return True
-
-    def _use_gate(self, conversation: Conversation) -> None:
-        self._gate = Gate(self._spec["calls"], self._on_miss)
-        if self._shared and self._gate.answers:
-            self._miss = asyncio.get_running_loop().create_future()
-        conversation.use(self._gate)
 
     def _on_miss(self, fault: faults.Fault) -> None:
         """End the case at a call without a recording, from any thread, so that no code of the agent runs any more.
@@ -261,12 +260,6 @@ class Case:
         if len(text) > STATE_LIMIT:
             return {"state": None, "why": f"the state is {len(text):,} characters of JSON, too large to keep"}
         return {"state": json.loads(text), "why": ""}
-
-    def _ends_here(self) -> bool:
-        """Return whether the case ends right after this turn. Then both are reported together."""
-        assert self._opened is not None
-        pending = self._wire.pending
-        return bool(pending) and pending[0]["op"] == "end" and not self._opened.needs_closing
 
     async def _messages(self) -> AsyncIterator[Dict[str, Any]]:
         """Yield the user's messages until `end` or the end of the socket."""
@@ -342,19 +335,16 @@ class Case:
         message = {"event": "AgentActed", "turn": number, "acted": acted}
         parts = (acted.get("content") or {}).get("parts") or ()
         called = [part["function_call"].get("name") or "" for part in parts if part.get("function_call")]
-        if called:
-            self._note_calls(acted.get("author") or "", called)
+        assert self._opened is not None
+        shows_own = not self._opened.conversation.makes_calls_of(acted.get("author") or "")
+        if called and self._gate is not None and shows_own:
+            self._gate.shown(tool for tool in called if not tool.startswith(_QUESTION))
         if called or not self._wire.is_crowded():
             self._send(message)
             return
         if not self._queued:
             asyncio.get_running_loop().call_later(_TOGETHER, self._send_queued)
         self._queue(message)
-
-    def _note_calls(self, author: str, tools: List[str]) -> None:
-        assert self._opened is not None
-        if self._gate is not None and not self._opened.conversation.makes_calls_of(author):
-            self._gate.shown(tool for tool in tools if not tool.startswith(_QUESTION))
 
     def _send_queued(self) -> None:
         if self._queued:

@@ -62,7 +62,8 @@ def recognised(found: Any, name: str, place: str) -> Loaded:
         loaded = driver.recognise(found, name)
         if loaded is not None:
             return loaded
-    problem = f"{place} is {_article(type(found).__name__)}, neither an ADK agent nor callable"
+    kind = type(found).__name__
+    problem = f"{place} is {'an' if kind[:1].lower() in 'aeiou' else 'a'} {kind}, neither an ADK agent nor callable"
     raise NoAgentError("; ".join([problem, *_broken.values()]))
 
 
@@ -93,10 +94,6 @@ class FileDriver(python_runner.PythonDriver):
 def _drivers() -> List[Driver]:
     # Plugins come before plain Python: their agents may be callable.
     return [adk_driver.DRIVER, *_plugins.values(), python_runner.DRIVER]
-
-
-def _article(noun: str) -> str:
-    return f"an {noun}" if noun[:1].lower() in "aeiou" else f"a {noun}"
 
 
 def load(spec: Dict[str, Any]) -> Loaded:

@@ -195,7 +195,13 @@ class Fork:
         fault = self._differing_here(asked.agent)
         if fault is not None:
             return fault
-        alike = [call for call in self._next if _is_alike(call, asked)]
+        kind = (asked.kind, asked.agent, asked.tool)
+        alike = [
+            call
+            for call in self._next
+            if (call.get("kind"), call.get("agent"), call.get("tool") or "") == kind
+            and call.get("branch") in (None, asked.branch)
+        ]
         if self._next and not alike:
             return self._another_call(self._next[0], now)
         for name, digest in self.artifacts.items():
@@ -275,11 +281,6 @@ def state_digest(state: Any) -> str:
     if isinstance(state, dict):
         state = {name: value for name, value in state.items() if name not in _CODE_RUNS}
     return plain_digest(dumps(state))
-
-
-def _is_alike(call: Json, asked: Asked) -> bool:
-    known = (call.get("kind"), call.get("agent"), call.get("tool") or "")
-    return known == (asked.kind, asked.agent, asked.tool) and call.get("branch") in (None, asked.branch)
 
 
 def _author(event: Json) -> str:

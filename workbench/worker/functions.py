@@ -147,9 +147,15 @@ class UserFunctions:
                 if module_name != _AGENT:
                     break
             except ImportError as error:
-                if not _is_part(getattr(error, "name", None), candidate) and not _lacks_package(error):
+                # The requested module is missing, or a package above it, or it has relative imports and no package.
+                # Otherwise, a module that it imports is missing.
+                missing = getattr(error, "name", None)
+                is_part = missing is not None and f"{candidate}.".startswith(f"{missing}.")
+                if not is_part and "no known parent package" not in str(error):
                     raise
-                problem = problem or self._no_module(module_name)
+                places = ", ".join(dict.fromkeys((os.path.dirname(self._folder), self._root, self._folder)))
+                hint = f"searched in {places} and in the packages of {faults.interpreter()}"
+                problem = problem or faults.fault("import_failed", f"there is no module {module_name}", hint)
             else:
                 return value
         assert problem is not None
@@ -164,11 +170,6 @@ class UserFunctions:
         if module_name.partition(".")[0] == _AGENT and _AGENT not in sys.modules:
             project_files.package(_AGENT, self._folder)
         return [module_name, f"{os.path.basename(self._folder)}.{module_name}"]
-
-    def _no_module(self, module_name: str) -> faults.Fault:
-        places = ", ".join(dict.fromkeys((os.path.dirname(self._folder), self._root, self._folder)))
-        hint = f"searched in {places} and in the packages of {faults.interpreter()}"
-        return faults.fault("import_failed", f"there is no module {module_name}", hint)
 
     def _note_modules(self) -> None:
         """Record size and time of each of the project's modules, when it is first seen."""
@@ -189,16 +190,6 @@ def _split(path: str) -> Tuple[str, str]:
             )
         )
     return module_name, name
-
-
-def _is_part(missing: Optional[str], module_name: str) -> bool:
-    """Return whether the requested module is missing, or a package above it, and not a module that it imports."""
-    return missing is not None and (module_name == missing or module_name.startswith(f"{missing}."))
-
-
-def _lacks_package(error: ImportError) -> bool:
-    """Return whether a module with relative imports was imported outside a package."""
-    return "no known parent package" in str(error)
 
 
 async def _called(function: Callable[..., Any], payload: Dict[str, Any]) -> Any:

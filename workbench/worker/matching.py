@@ -342,22 +342,23 @@ class Injection:
         `args` are JSON data. Each rule counts all calls that it is for. The first rule that applies decides.
         """
         with self._lock:
-            counted = [number for number, rule in enumerate(self._rules) if _is_for(rule, agent, tool, args)]
+            counted = [
+                number
+                for number, rule in enumerate(self._rules)
+                if rule["tool"] in (ANY_TOOL, tool)
+                and rule.get("agent", agent) == agent
+                and ("args" not in rule or is_within(rule["args"], args))
+            ]
             for number in counted:
                 self._seen[number] += 1
             for number in counted:
                 rule, nth = self._rules[number], self._seen[number]
-                if _is_due(rule, nth) and self._is_drawn(rule, number, nth):
+                probability: float = rule.get("probability", 1.0)
+                # Each call has its own generator, so that a call of another rule or tool does not change the outcome.
+                chance = random.Random(f"{self._seed}:{number}:{nth}")
+                if _is_due(rule, nth) and (probability >= 1 or chance.random() < probability):
                     return _fault(rule, number, nth)
         return None
-
-    def _is_drawn(self, rule: Json, number: int, nth: int) -> bool:
-        """Return whether chance selects a call.
-
-        Each call has its own generator, so that a call of another rule or tool does not change the outcome.
-        """
-        probability: float = rule.get("probability", 1.0)
-        return probability >= 1 or random.Random(f"{self._seed}:{number}:{nth}").random() < probability
 
 
 def damaged(answer: Any, how: str) -> Any:
@@ -394,14 +395,6 @@ def is_within(wanted: Any, given: Any) -> bool:
     if isinstance(wanted, bool) or isinstance(given, bool):
         return wanted is given
     return bool(wanted == given)
-
-
-def _is_for(rule: Json, agent: str, tool: str, args: Any) -> bool:
-    return (
-        rule["tool"] in (ANY_TOOL, tool)
-        and rule.get("agent", agent) == agent
-        and ("args" not in rule or is_within(rule["args"], args))
-    )
 
 
 def _is_due(rule: Json, nth: int) -> bool:

@@ -159,7 +159,10 @@ class _Reading:
     def _files(self, item: Import) -> List[str]:
         """Return the project's files that an import reads: outer packages first, then the module, then submodules."""
         parts = item.module.split(".") if item.module else []
-        for base in [_above(item.file, item.level)] if item.level else self._roots:
+        above = item.file
+        for _ in range(item.level):
+            above = os.path.dirname(above)
+        for base in [above] if item.level else self._roots:
             place = os.path.join(base, *parts)
             packages = [_module(os.path.join(base, *parts[:count])) for count in range(1, len(parts) + 1)]
             inner = [_module(os.path.join(place, name)) for name in item.names]
@@ -169,13 +172,6 @@ class _Reading:
                 continue
             return [file for file in (*packages, *inner) if file is not None]
         return []
-
-
-def _above(file: str, level: int) -> str:
-    base = os.path.dirname(file)
-    for _ in range(level - 1):
-        base = os.path.dirname(base)
-    return base
 
 
 def _module(place: str) -> Optional[str]:
@@ -414,11 +410,8 @@ def installed_adk() -> Optional[str]:
 
 def is_supported(version: str) -> bool:
     """Return whether the version is `OLDEST` or later."""
-    return _numbers(version) >= _numbers(OLDEST)
-
-
-def _numbers(version: str) -> Tuple[int, ...]:
-    return tuple(int(number) for number in re.findall(r"\d+", version)[:2])
+    ours, oldest = (tuple(map(int, re.findall(r"\d+", one)[:2])) for one in (version, OLDEST))
+    return ours >= oldest
 
 
 def install(python: str, package: str) -> str:

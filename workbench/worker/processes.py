@@ -288,7 +288,9 @@ def children() -> List[int]:
         return [int(pid) for file in files for pid in _text(file).split()]
     # A kernel without that file: check every process.
     pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
-    return [pid for pid in pids if _parent_of(pid) == str(os.getpid())]
+    # In /proc/PID/stat the name is in parentheses and may contain anything, even blanks and parentheses.
+    fields = {pid: _text(f"/proc/{pid}/stat").rpartition(")")[2].split() for pid in pids}
+    return [pid for pid in pids if fields[pid][1:2] == [str(os.getpid())]]
 
 
 def kill_group(leader: int, number: int = signal.SIGKILL) -> None:
@@ -348,12 +350,6 @@ def _prctl(option: int, value: int) -> None:
         _libc["libc"] = ctypes.CDLL(None, use_errno=True)
     # If the kernel refuses, the lifeline remains. That is enough unless a parent gets kill -9.
     _libc["libc"].prctl(option, ctypes.c_ulong(value), 0, 0, 0)
-
-
-def _parent_of(pid: int) -> str:
-    # In /proc/PID/stat the name is in parentheses and may contain anything, even blanks and parentheses.
-    fields = _text(f"/proc/{pid}/stat").rpartition(")")[2].split()
-    return fields[1] if fields else ""
 
 
 def _text(path: str) -> str:

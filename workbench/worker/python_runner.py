@@ -195,13 +195,11 @@ class _Recorded:
         if "tool_response" in item or "function_response" in item:
             return {"content": _content("user", {"function_response": _response(item)})}
         if "usage" in item:
-            return {"usage_metadata": self._spend(_typed(item["usage"], dict, "usage"))}
+            usage, names = _typed(item["usage"], dict, "usage"), ("input_tokens", "output_tokens")
+            sent, received = (_typed(usage.get(name, 0), int, f"usage.{name}") for name in names)
+            self.usage = self.usage.plus(Usage(1, sent, received))
+            return {"usage_metadata": {"prompt_token_count": sent, "candidates_token_count": received}}
         raise wrong_type(_ITEM, item)
-
-    def _spend(self, usage: Json) -> Json:
-        tokens = {name: _typed(usage.get(name, 0), int, f"usage.{name}") for name in ("input_tokens", "output_tokens")}
-        self.usage = self.usage.plus(Usage(1, tokens["input_tokens"], tokens["output_tokens"]))
-        return {"prompt_token_count": tokens["input_tokens"], "candidates_token_count": tokens["output_tokens"]}
 
 
 def _call(item: Json) -> Json:

@@ -13,7 +13,7 @@ from tests.hostile import HOSTILE
 from workbench.events.events import CaseRef
 from workbench.files.injection_rules import Injection, json_schema, parse_injection, read_injection
 from workbench.files.own_file import OwnFileError
-from workbench.worker import injection as worker
+from workbench.worker import matching as worker
 
 FILE = Path("faults.json")
 HEAD = '{"schema": "agent-workbench/inject/1",\n'
