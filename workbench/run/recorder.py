@@ -215,7 +215,16 @@ class Recorder:
     def _report_failure(self) -> None:
         if self._failure is not None and not self._failure_reported:
             self._failure_reported = True
-            self._publish(_only_in_memory(self._failure))
+            failure = self._failure
+            notice = Noticed(
+                "warning",
+                f"the rest of this run is kept in memory only: {failure.filename} cannot be written"
+                f" ({failure.strerror or type(failure).__name__})",
+                "Later commands see what was stored, as an interrupted run."
+                " Fix the cause, then the same command completes it",
+                in_report=True,
+            )
+            self._publish(notice)
 
     def _write(self, batch: Sequence["Event | _AlreadyWritten"]) -> list[Event]:
         """Write the batch, and return its events as they are written."""
@@ -245,14 +254,3 @@ class Recorder:
             event = self._pieces.store(event, self._writer)
         line = as_line(event)
         return as_line(self._secrets.clean(line.event)) if self._secrets.may_contain(line.text) else line
-
-
-def _only_in_memory(failure: OSError) -> Noticed:
-    """Return the notice that the rest of a run is not stored."""
-    return Noticed(
-        "warning",
-        f"the rest of this run is kept in memory only: {failure.filename} cannot be written"
-        f" ({failure.strerror or type(failure).__name__})",
-        "Later commands see what was stored, as an interrupted run. Fix the cause, then the same command completes it",
-        in_report=True,
-    )

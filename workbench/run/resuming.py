@@ -109,7 +109,9 @@ def _has_rest(found: InterruptedRun, path: Path, plan: Plan) -> bool:
     """Return whether the run at `path` has something to reuse and something left to do. It adds the stored answers."""
     if found.cut_short or (found.ended and (found.complete or found.results == len(found.cases))):
         return False
-    found.set_answers(stored_answers(path))
+    answers = stored_answers(path)
+    for ref, case in found.cases.items():
+        case.answers = answers.get(ref, [])
     return bool(found.results or found.transcripts or found.answers)
 
 

@@ -256,11 +256,15 @@ class CaseFlow:
         if self._fork is not None:
             calls |= self._fork.settings()
             before += self._fork.frames()
+        config = self._entry.config
+        known = (descriptions()[item.name] for item in config.criteria if item.name in descriptions())
+        # Criteria may read the session's state at the end. An expected one may be in the next case.
+        reads_state = bool(config.custom_metrics) or any(info.compares_end_state for info in known)
         spec = {
             "eval_id": case.eval_id,
             "session_input": case.session_input,
             "env": {},
-            "state": case.final_session_state is not None or _asks_for_state(self._entry.config),
+            "state": case.final_session_state is not None or reads_state,
             "calls": calls,
         }
         return spec, before
@@ -379,9 +383,3 @@ class CaseFlow:
         release, self._release = self._release, None
         if release is not None:
             release()
-
-
-def _asks_for_state(config: CriteriaConfig) -> bool:
-    """Return whether criteria read the session's state at the end, or may expect it in the next case."""
-    known = (descriptions()[item.name] for item in config.criteria if item.name in descriptions())
-    return bool(config.custom_metrics) or any(info.compares_end_state for info in known)

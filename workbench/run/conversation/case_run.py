@@ -256,7 +256,7 @@ class CaseRun:
             case "AgentActed":
                 self._record(AgentActed(self._ref, _int(frame["turn"]), _dict(frame["acted"])))
             case "TurnFinished":
-                self._turn_finished(_turn_finished(self._ref, frame))
+                self._turn_finished(frame)
             case "Spans":
                 self._record(SpansRecorded(self._ref, _int(frame["turn"]), str(frame["spans"]), _pieces(frame)))
             case "Calls":
@@ -294,7 +294,19 @@ class CaseRun:
                 why = f"the output of the agent's process cannot be read: {frame['why']}"
                 self._break_off(CaseError("internal", why))
 
-    def _turn_finished(self, finished: TurnFinished) -> None:
+    def _turn_finished(self, frame: Frame) -> None:
+        note, why = str(frame.get("note") or ""), str(frame.get("why") or "")
+        state, inner = frame.get("state"), frame.get("inner_calls")
+        if why:
+            note = "; ".join(filter(None, (note, f"the session state is not known: {why}")))
+        finished = TurnFinished(
+            self._ref,
+            _int(frame["turn"]),
+            _dict(frame["actual"]),
+            note,
+            state=None if state is None else _dict(state),
+            inner_calls=None if inner is None else tuple(map(_dict, inner)),
+        )
         if self._settled.done() or finished.turn != len(self._transcript.turns):
             return
         self._transcript.turns.append(finished.actual)
@@ -364,22 +376,6 @@ def _hint(how: str) -> str:
 
 
 # A frame that breaks the worker protocol raises KeyError, TypeError or ValueError.
-
-
-def _turn_finished(ref: CaseRef, frame: Frame) -> TurnFinished:
-    """Return the end of the turn without its usage."""
-    note, why = str(frame.get("note") or ""), str(frame.get("why") or "")
-    state, inner = frame.get("state"), frame.get("inner_calls")
-    if why:
-        note = "; ".join(filter(None, (note, f"the session state is not known: {why}")))
-    return TurnFinished(
-        ref,
-        _int(frame["turn"]),
-        _dict(frame["actual"]),
-        note,
-        state=None if state is None else _dict(state),
-        inner_calls=None if inner is None else tuple(map(_dict, inner)),
-    )
 
 
 def _pieces(frame: Frame) -> dict[str, str]:

@@ -225,6 +225,10 @@ class CaseScoring:
     async def run(self, case: EvalCase, transcript: Transcript) -> Verdicts:
         """Score a complete transcript of the case."""
         config = self._config
+        judges = None
+        if any(self._asks(item.name) for item in config.criteria):
+            environment = self._context.environment_of(self._ref.agent)
+            judges = JudgeAccess(environment, self._ref.repeat, self._context.options.all_votes)
         conversation = Conversation(
             with_informational(config.criteria),
             case.turns,
@@ -232,7 +236,7 @@ class CaseScoring:
             None if case.scenario is None else full_scenario(case.scenario),
             case.rubrics,
             config.custom_metrics,
-            self._asking(),
+            judges,
             (case.final_session_state, transcript.state),
             case.dataset_case,
             transcript.inner_calls,
@@ -297,13 +301,6 @@ class CaseScoring:
 
     def _asks(self, name: str) -> bool:
         return needs_bench(name, custom=name in self._config.custom_metrics)
-
-    def _asking(self) -> JudgeAccess | None:
-        """Return the settings for this case's judges, or None if no criterion asks a judge."""
-        if not any(self._asks(item.name) for item in self._config.criteria):
-            return None
-        environment = self._context.environment_of(self._ref.agent)
-        return JudgeAccess(environment, self._ref.repeat, self._context.options.all_votes)
 
 
 def _explained_by(scored: Scored, other: Scored) -> Scored:

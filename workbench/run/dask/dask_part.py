@@ -94,7 +94,12 @@ def encode_report(worker: str, transcript: Transcript, events: Sequence[Event], 
         "error": None if transcript.error is None else fields_as_json(transcript.error),
         "status": transcript.status,
         "usage": fields_as_json(transcript.usage),
-        "reads": None if reads is None else _reads_as_json(reads),
+        "reads": reads
+        and {
+            "files": sorted(map(str, reads.files))[:_MOST_PATHS],
+            "folders": sorted(map(str, reads.folders))[:_MOST_PATHS],
+            "unseen": sorted(reads.unseen),
+        },
         "calls": list(transcript.calls),
         "declared": [[*key, *value] for key, value in transcript.declared.items()],
         "differs": transcript.differs,
@@ -168,14 +173,6 @@ def _transcript(first: dict[str, Any], root: Path) -> Transcript:
     if first["status"] in ("error", "not_evaluated"):
         transcript.status = first["status"]
     return transcript
-
-
-def _reads_as_json(reads: Reads) -> dict[str, list[str]]:
-    return {
-        "files": sorted(map(str, reads.files))[:_MOST_PATHS],
-        "folders": sorted(map(str, reads.folders))[:_MOST_PATHS],
-        "unseen": sorted(reads.unseen),
-    }
 
 
 def _inside(names: Sequence[str], root: Path) -> frozenset[Path]:
@@ -426,16 +423,14 @@ class DaskPart:
 
     def _start_clock(self, seconds: float) -> None:
         self._stop_clock()
-        self._clock = AgentClock(seconds, lambda: self._overdue(seconds))
+        late = f"it did not report for {seconds:g} s"
+        self._clock = AgentClock(seconds, lambda: self._again(late, without=self.address))
         self._clock.start()
 
     def _stop_clock(self) -> None:
         if self._clock is not None:
             self._clock.stop()
             self._clock = None
-
-    def _overdue(self, seconds: float) -> None:
-        self._again(f"it did not report for {seconds:g} s", without=self.address)
 
     def _close_user(self) -> None:
         if self._user is not None:
@@ -455,11 +450,6 @@ class DaskPart:
         if self._key:
             self._cluster.forget(self._key)
             self._key = ""
-
-
-def no_user() -> MessageSource:
-    """Return a user who says nothing."""
-    return FixedMessages([])
 
 
 def messages_of(execution: Execution) -> list[dict[str, Any]] | None:

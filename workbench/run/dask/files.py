@@ -212,21 +212,16 @@ def _tracked(root: Path) -> Iterator[str] | None:
     """
     listed = run_git(root, "ls-files", "--cached", "-z", seconds=_GIT_SECONDS)
     if listed is None:
-        repository = next((folder for folder in (root, *root.parents) if _is_repository(folder)), None)
-        if repository is None:
-            return None
-        raise FilesError(
-            f"only files that git tracks travel, and git cannot list those of {repository}. "
-            f"`git -C {shlex.quote(str(root))} ls-files` says why"
-        )
+        for folder in (root, *root.parents):
+            if (folder / ".git").is_file() or os.path.lexists(folder / ".git/HEAD"):
+                raise FilesError(
+                    f"only files that git tracks travel, and git cannot list those of {folder}. "
+                    f"`git -C {shlex.quote(str(root))} ls-files` says why"
+                )
+        return None
     names = (os.fsdecode(name) for name in listed.split(b"\0") if name)
     # A damaged index could name files elsewhere.
     return (name for name in names if not name.startswith("/") and not {"", ".", ".."} & set(name.split("/")))
-
-
-def _is_repository(folder: Path) -> bool:
-    """Return whether `folder` has what git takes for a repository, also if it cannot be read."""
-    return (folder / ".git").is_file() or os.path.lexists(folder / ".git/HEAD")
 
 
 def _in_folders(root: Path, folders: Collection[Path], *, whole: bool) -> Iterator[str]:

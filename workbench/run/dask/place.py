@@ -16,7 +16,8 @@ from workbench.agents.child_process import ChildProcess, own_python
 from workbench.events.events import CaseRef
 from workbench.files.run_options import PlaceChoice, RunOptions, UsageFaultError
 from workbench.run.conversation.case_run import Execution
-from workbench.run.dask.dask_part import DaskPart, Report, messages_of, no_user
+from workbench.run.conversation.scenario_user import FixedMessages
+from workbench.run.dask.dask_part import DaskPart, Report, messages_of
 from workbench.run.dask.files import Files, FilesError, MachineState, find_files, pack
 from workbench.run.plan.plan import AgentSetting
 from workbench.text.counting import counted
@@ -106,7 +107,8 @@ class DaskPlace:
             UsageFaultError: no address is configured, or Dask is not installed.
         """
         if self._child is None or self._child.ended.done():
-            await self._start_child()
+            child = self._child = ChildProcess(own_python(_MODULE, os.environ), self._lifeline(), self._take)
+            child.ended.add_done_callback(lambda ended: self._child_ended(child, ended.result()))
         if not self.address:
             self.address = (await self._ask("resolved", {"op": "resolve", "word": self._choice.word}))["address"]
         if not self.address:
@@ -179,7 +181,13 @@ class DaskPlace:
         """Import an agent on the worker at `address`. Return its name, and the reason of a failure or ""."""
         name = self._workers[address].name
         execution = Execution(
-            CaseRef("", "", "", ""), {}, (), (), no_user, lambda machine, lost: None, lambda event: None
+            CaseRef("", "", "", ""),
+            {},
+            (),
+            (),
+            lambda: FixedMessages([]),
+            lambda machine, lost: None,
+            lambda event: None,
         )
         part = DaskPart(self, execution, self.import_order(setting, options), options.timeout, only=address)
         error = (await part.transcript()).error
@@ -335,10 +343,6 @@ class DaskPlace:
         self._refused.clear()
         self.run = uuid.uuid4().hex
         self.topic = f"agent-workbench-{self.run}"
-
-    async def _start_child(self) -> None:
-        child = self._child = ChildProcess(own_python(_MODULE, os.environ), self._lifeline(), self._take)
-        child.ended.add_done_callback(lambda ended: self._child_ended(child, ended.result()))
 
     def _child_ended(self, child: ChildProcess, how: str) -> None:
         if child is not self._child:

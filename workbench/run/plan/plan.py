@@ -278,11 +278,6 @@ class InterruptedRun:
         """Number of stored model answers for cases that start again."""
         return sum(len(case.answers) for case in self.cases.values() if not case.has_result and not case.has_transcript)
 
-    def set_answers(self, answers: Mapping[CaseRef, list[Answer]]) -> None:
-        """Set the stored model answers of each case."""
-        for ref, case in self.cases.items():
-            case.answers = answers.get(ref, [])
-
     @property
     def judge_calls(self) -> int:
         """Number of judge calls that count against the limit of the run."""

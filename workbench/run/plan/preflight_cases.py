@@ -60,24 +60,10 @@ class CallRange:
         return CallRange(self.low * factor.low, self.high * factor.high)
 
 
-def total(spans: Iterable[CallRange]) -> CallRange:
-    """Return the sum of ranges."""
-    return sum(spans, CallRange())
-
-
 def turns_of_scenario(simulator: SimulatorConfig) -> CallRange:
     """Return the possible number of turns of a simulated conversation."""
     limit = _LONGEST if simulator.turn_limit is None else simulator.turn_limit
     return CallRange(min(1, limit), limit)
-
-
-def simulator_calls(simulator: SimulatorConfig) -> CallRange:
-    """Return how often a simulated user's model is asked in one conversation.
-
-    It is asked for each message but the first, and once more if the user ends the conversation.
-    """
-    limit = turns_of_scenario(simulator).high
-    return CallRange(1, limit - 1) if limit > 1 else CallRange()
 
 
 def criterion_calls(
@@ -96,7 +82,7 @@ def criterion_calls(
         return turns
     if asks.votes:
         # The simulated user's first message is compared as text, but the end of the conversation is a question too.
-        return _votes(samples, all_votes).times(turns)
+        return CallRange(samples if all_votes else samples // 2 + 1, samples).times(turns)
     # The low bound is one text for each turn, because other texts may be empty.
     more = _TEXTS if criterion.options.get(asks.more_with) else 1
     return CallRange(asks.questions * turns.low, asks.questions * more * turns.high)
@@ -124,11 +110,6 @@ def options_of(criterion: Criterion) -> JudgeOptions:
         return read_judge_options(criterion.options.get(JUDGE) or {})
     except ValueError:
         return JudgeOptions(samples=DEFAULT_SAMPLES)
-
-
-def _votes(samples: int, all_votes: bool) -> CallRange:
-    """Return the number of votes on one turn: from the smallest majority to all samples."""
-    return CallRange(samples if all_votes else samples // 2 + 1, samples)
 
 
 @dataclass(frozen=True)
@@ -191,19 +172,22 @@ class PreflightCases:
         self._played = played
         self._known: dict[tuple[str, str], JudgeIdentity | NotAvailableError] = {}
         self._options: dict[int, JudgeOptions] = {}
-        self._obstacles = [self._obstacle(item) for item in cases]
+        self.played: list[PreflightCase] = []
+        """The cases that can be played."""
+        self.not_played: list[tuple[PreflightCase, Obstacle]] = []
+        """The cases that cannot be played, with the reason."""
+        for item in cases:
+            case, found = item.case, None
+            if case.scenario is not None and played:
+                found = obstacle(item.config, case.scenario, case.rubrics, environment_of(item.agent))
+            if found is None:
+                self.played.append(item)
+            else:
+                self.not_played.append((item, found))
 
     def simulated(self, item: PreflightCase) -> bool:
         """Return whether a model will play the user of a case."""
         return item.case.scenario is not None and self._played
-
-    def played(self) -> Iterator[PreflightCase]:
-        """Yield the cases that can be played."""
-        return (item for item, found in zip(self.cases, self._obstacles, strict=True) if found is None)
-
-    def not_played(self) -> Iterator[tuple[PreflightCase, Obstacle]]:
-        """Yield the cases that cannot be played, with the reason."""
-        return ((item, found) for item, found in zip(self.cases, self._obstacles, strict=True) if found is not None)
 
     def player(self, item: PreflightCase) -> JudgeIdentity | None:
         """Return the model that plays the user, or None if no model does."""
@@ -238,16 +222,11 @@ class PreflightCases:
             self._options[id(criterion)] = options_of(criterion)
         return self._options[id(criterion)]
 
-    def _obstacle(self, item: PreflightCase) -> Obstacle | None:
-        if item.case.scenario is None or not self._played:
-            return None
-        return obstacle(item.config, item.case.scenario, item.case.rubrics, self.environment_of(item.agent))
-
 
 def not_evaluated(checked: PreflightCases) -> Iterator[Noticed]:
     """Yield notices about criteria without an available judge."""
     causes: dict[tuple[str, str], list[tuple[PreflightCase, str]]] = defaultdict(list)
-    for item in checked.played():
+    for item in checked.played:
         for criterion in judged_criteria(item):
             who = checked.judge(item.agent, criterion)
             if isinstance(who, NotAvailableError):
@@ -260,7 +239,7 @@ def not_evaluated(checked: PreflightCases) -> Iterator[Noticed]:
 def not_played(checked: PreflightCases) -> Iterator[Noticed]:
     """Yield notices about simulated conversations that cannot be played."""
     causes: dict[tuple[str, str], list[tuple[PreflightCase, str]]] = defaultdict(list)
-    for item, found in checked.not_played():
+    for item, found in checked.not_played:
         causes[found.cause, found.hint].append((item, ""))
     for (cause, hint), affected in causes.items():
         yield Noticed("warning", f"{affected_cases(affected)} with a simulated user will not run: {cause}", hint)
@@ -282,7 +261,7 @@ def retiring_models(checked: PreflightCases) -> Iterator[Noticed]:
 def judges(checked: PreflightCases) -> Iterator[Noticed]:
     """Yield notices about judges at an unusual address."""
     used: dict[JudgeIdentity, dict[str, None]] = defaultdict(dict)
-    for item in checked.played():
+    for item in checked.played:
         for criterion in judged_criteria(item):
             who = checked.judge(item.agent, criterion)
             if isinstance(who, JudgeIdentity):
@@ -325,7 +304,8 @@ def _functions(checked: PreflightCases, item: PreflightCase) -> Iterator[tuple[s
 
 def calls_to_come(checked: PreflightCases, scale: float, options: RunOptions) -> Iterator[Noticed]:
     """Yield a notice about the expected judge calls of a run with `scale` times as many cases."""
-    every = total(_calls(checked, item, all_votes=options.all_votes) for item in checked.played()).times(options.runs)
+    each = (_calls(checked, item, all_votes=options.all_votes) for item in checked.played)
+    every = sum(each, CallRange()).times(options.runs)
     low, high = round(every.low * scale), round(every.high * scale)
     if high == 0:
         return
@@ -351,4 +331,7 @@ def _calls(checked: PreflightCases, item: PreflightCase, *, all_votes: bool) -> 
         for criterion in judged_criteria(item)
         if isinstance(checked.judge(item.agent, criterion), JudgeIdentity)
     ]
-    return total([*spans, simulator_calls(simulator) if checked.simulated(item) else CallRange()])
+    if checked.simulated(item) and turns.high > 1:
+        # The simulated user's model is asked for each message but the first, and once more if it ends the conversation.
+        spans.append(CallRange(1, turns.high - 1))
+    return sum(spans, CallRange())

@@ -195,19 +195,16 @@ def matrix_of(plan: Plan, tools: Mapping[CaseName, Sequence[str]], raised: int =
 
 def variants_of(plan: Plan, tools: Mapping[CaseName, Sequence[str]]) -> Iterator[PlanEntry]:
     """Yield the entries of the matrix. Cases without tools have none."""
-    return (variant for entry in plan.entries for variant in _variants(entry, tools))
-
-
-def _variants(entry: PlanEntry, tools: Mapping[CaseName, Sequence[str]]) -> Iterator[PlanEntry]:
-    if entry.blocked is not None:
-        yield entry
-        return
-    config = entry.config
-    unscored = replace(config, criteria=())
-    for number, fault in enumerate(faults_of(tools.get(entry.ref.name, ())), 1):
-        planned = replace(entry.planned, case=replace(entry.ref, repeat=number), fault=fault)
-        judging = FaultJudging(fault_question(fault, config), config)
-        yield replace(entry, planned=planned, config=unscored, judging=judging)
+    for entry in plan.entries:
+        if entry.blocked is not None:
+            yield entry
+            continue
+        config = entry.config
+        unscored = replace(config, criteria=())
+        for number, fault in enumerate(faults_of(tools.get(entry.ref.name, ())), 1):
+            planned = replace(entry.planned, case=replace(entry.ref, repeat=number), fault=fault)
+            judging = FaultJudging(fault_question(fault, config), config)
+            yield replace(entry, planned=planned, config=unscored, judging=judging)
 
 
 def fork_plan(workspace: Workspace, fork: Fork, options: RunOptions) -> Plan:
@@ -372,7 +369,7 @@ def make_rescore_plan(
             planned_case(case.ref, choice, case.planned.matched_by, root),
             choice.config,
             StoredSource(case),
-            _lost(case, lost) or configs.blocked(choice),
+            (None if case.planned.matched_by == "given" else lost[case.ref.evalset_file]) or configs.blocked(choice),
         )
         for case in stored
         for choice in [now[case.ref.evalset_file] or _as_stored(case, run)]
@@ -381,16 +378,26 @@ def make_rescore_plan(
     settings, missing = _settings(scored, {agent.name: agent for agent in agents}, root, options)
     notices = (
         *(Noticed("warning", trouble) for trouble in run.trouble),
-        *_about_files(now),
-        *_about_agents(missing, root),
+        *(
+            Noticed(
+                "warning",
+                f"{file} no longer exists, so its cases are scored by the criteria of the stored run",
+                "Use --config to name other criteria",
+            )
+            for file, choice in sorted(now.items())
+            if choice is None and file
+        ),
+        *(
+            Noticed(
+                "warning",
+                f"the agent {name or '(none)'} no longer exists, so judges of its cases use the environment of {root}",
+            )
+            for name in missing
+        ),
         *fault_notices([fault for fault in faults if fault.severity == "warning"], root),
         *agent_notices(setting for name, setting in settings.items() if name not in missing),
     )
     return Plan(new_run_id(), root, entries, settings, notices, options=options, scored_from=run.run_id)
-
-
-def _lost(case: StoredCase, lost: Mapping[str, CaseError | None]) -> CaseError | None:
-    return None if case.planned.matched_by == "given" else lost[case.ref.evalset_file]
 
 
 def _chosen(run: StoredRun, case_ids: Sequence[str]) -> list[StoredCase]:
@@ -425,21 +432,3 @@ def _settings(
         for name in names
     }
     return settings, [name for name in names if name not in agents]
-
-
-def _about_files(now: Mapping[str, CriteriaChoice | None]) -> Iterator[Noticed]:
-    for file, choice in sorted(now.items()):
-        if choice is None and file:
-            yield Noticed(
-                "warning",
-                f"{file} no longer exists, so its cases are scored by the criteria of the stored run",
-                "Use --config to name other criteria",
-            )
-
-
-def _about_agents(missing: Iterable[str], root: Path) -> Iterator[Noticed]:
-    for name in missing:
-        yield Noticed(
-            "warning",
-            f"the agent {name or '(none)'} no longer exists, so judges of its cases use the environment of {root}",
-        )

@@ -147,7 +147,19 @@ class AgentHost:
             raise
 
     async def _start_once(self, alone: bool) -> ProcessSlot:
-        process = await self._process()
+        setting = self._setting
+
+        def note_stall(why: str) -> None:
+            message = f"a process of {setting.agent.name} hung and was replaced: {why}"
+            self._notice(Noticed("warning", message, "Its cases start again, once"))
+
+        # The record of its reads outlives the process: later changes are compared with it.
+        process = AgentProcess(note_stall, self._children.touched.setdefault(setting.agent.folder, Touched()))
+        try:
+            await process.start(self._place, setting, cases=self._alike)
+        except NotStartedError as error:
+            kind: ErrorKind = "crashed" if error.died else "import_failed"
+            raise NoAgentProcessError(CaseError(kind, str(error), _OTHER_PYTHON)) from None
         self._processes = [other for other in self._processes if not other.link.ended.done()]
         self._processes.append(process)
         imported = await self._imported(process)
@@ -161,23 +173,6 @@ class AgentHost:
                 self._notice(Noticed("warning", message, hint))
         share = wanted or not imported.can_fork
         return ProcessSlot(process, share, (alone or single) and share, here=self._only and not share)
-
-    async def _process(self) -> AgentProcess:
-        """Start the agent's process."""
-        setting, children = self._setting, self._children
-        # The record of its reads outlives the process: later changes are compared with it.
-        touched = children.touched.setdefault(setting.agent.folder, Touched())
-        process = AgentProcess(self._note_stall, touched)
-        try:
-            await process.start(self._place, setting, cases=self._alike)
-        except NotStartedError as error:
-            kind: ErrorKind = "crashed" if error.died else "import_failed"
-            raise NoAgentProcessError(CaseError(kind, str(error), _OTHER_PYTHON)) from None
-        return process
-
-    def _note_stall(self, why: str) -> None:
-        message = f"a process of {self._setting.agent.name} hung and was replaced: {why}"
-        self._notice(Noticed("warning", message, "Its cases start again, once"))
 
     async def _imported(self, process: AgentProcess) -> Imported:
         """Wait for the import, and end the process if it cannot be used."""

@@ -225,7 +225,11 @@ def merged(old: Recording | None, taken: Taken, *, models: bool, prune: bool) ->
         return new
     ignore = _union(old.ignore, new.ignore)
     calls = _together(old.calls, new.calls, taken.replayed, lambda call: _tool_key(call, ignore), prune=prune)
-    answers = _together(old.models, new.models, taken.replayed_models, _model_key, prune=prune) if models else ()
+    answers = (
+        _together(old.models, new.models, taken.replayed_models, lambda call: (call.agent, call.asked), prune=prune)
+        if models
+        else ()
+    )
     result = replace(new, ignore=ignore, calls=calls, models=answers, parts=_parts(answers, {**old.parts, **new.parts}))
     if taken.replayed or taken.replayed_models:
         # Most of it is as old as before, and effects of the old calls are as little known.
@@ -327,10 +331,6 @@ def _woven(count: int, places: Sequence[int | None]) -> Iterator[tuple[int | Non
 def _tool_key(call: ToolCall, ignore: Mapping[str, Collection[str]]) -> Hashable:
     ignored = ignore.get(call.tool, ())
     return call.agent, call.tool, canonical({name: value for name, value in call.args.items() if name not in ignored})
-
-
-def _model_key(call: ModelCall) -> Hashable:
-    return call.agent, call.asked
 
 
 def _parts(models: Sequence[ModelCall], parts: Mapping[str, Any]) -> dict[str, Any]:

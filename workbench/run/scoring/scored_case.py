@@ -81,21 +81,8 @@ class SyncScorer:
             case "warm":
                 _warm(message["criteria"])
             case "case":
-                fields = (
-                    "criteria",
-                    "scenario",
-                    "rubrics",
-                    "static",
-                    "environment",
-                    "repeat",
-                    "all_votes",
-                    "states",
-                    "dataset_case",
-                    "prices",
-                    "inner_calls",
-                    "usage",
-                )
-                self._cases[number] = Case(**{name: message[name] for name in fields})
+                fields = {name: value for name, value in message.items() if name not in ("op", "id")}
+                self._cases[number] = Case(**fields)
             case "expected":
                 self._cases[number].expected.append(message["turn"])
             case "actual":
