@@ -40,7 +40,6 @@ class Channel:
         self._waits_to_write = False
         self._unsent: deque[tuple[bytes | memoryview, Sequence[int]]] = deque()
         self._open = True
-        self._paused = False
         self._end_reason: str | None = None
         self.frame_bytes = 0
         """Size in bytes of the frame being delivered."""
@@ -67,14 +66,6 @@ class Channel:
         else:
             self._unsent.append((data, descriptors))
         return len(data)
-
-    def pause(self, paused: bool) -> None:
-        """Stop reading, or read again. The other side has to wait once the socket is full. Draining still reads."""
-        self._paused = paused
-        if self._open and paused:
-            self._loop.remove_reader(self._number)
-        elif self._open and self._decoding is None:
-            self._loop.add_reader(self._number, self._read_once)
 
     def drain_at_once(self) -> bool:
         """Process what has arrived, without waiting. Return False if `drain` has to finish it."""
@@ -136,8 +127,7 @@ class Channel:
         frame = await asyncio.to_thread(_decode, payload)
         self._decoding = None
         if self._open:
-            if not self._paused:
-                self._loop.add_reader(self._number, self._read_once)
+            self._loop.add_reader(self._number, self._read_once)
             self._take(frame, len(payload))
             self._deliver()
 

@@ -200,13 +200,6 @@ class OutputPipe:
         """Read and drop all further output."""
         self._muted = True
 
-    def pause(self, paused: bool) -> None:
-        """Stop reading, or read again. The child has to wait once the pipe is full. Flushing still reads."""
-        if self._open and paused:
-            self._loop.remove_reader(self._descriptor)
-        elif self._open:
-            self._loop.add_reader(self._descriptor, self._read_once)
-
     def flush_all(self) -> None:
         """Read what is in the pipe now, and pass everything on."""
         for _ in range(_PIPE_READS):

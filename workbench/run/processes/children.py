@@ -183,7 +183,6 @@ class LocalPlace:
         """Installed packages when a zygote was started, in the form of `installed`."""
         self._agents: dict[LocalAgent, Zygote | None] = {}
         """The running agents, each with the zygote that forked it, if any."""
-        self._paused = False
         self._watching: asyncio.Task[None] | None = None
         self._stale_cleanup: asyncio.Task[int] | None = None
 
@@ -247,17 +246,6 @@ class LocalPlace:
         zygote, ready = await asyncio.shield(task)
         return (zygote if ready.can_fork else None), ready
 
-    @property
-    def is_busy(self) -> bool:
-        """Whether cases are running."""
-        return any(agent.is_busy for agent in self._agents)
-
-    def pause(self, paused: bool) -> None:
-        """Stop reading what agents and cases send and print, or continue. They wait when their pipes are full."""
-        self._paused = paused
-        for agent in self._agents:
-            agent.pause(paused)
-
     async def close(self) -> None:
         """End the zygotes, so that the next run uses the current packages and environment.
 
@@ -290,8 +278,6 @@ class LocalPlace:
                 self._uses_adk.add(setting.agent.folder)
 
         self._agents[found] = zygote
-        if self._paused:
-            found.pause(True)
         found.framework.add_done_callback(imported)
         found.ended.add_done_callback(lambda _: self._agents.pop(found, None))
         if CAN_WATCH and (self._watching is None or self._watching.done()):

@@ -116,7 +116,6 @@ class LocalAgent:
         self._forks = False
         """Whether the process only forks its cases, so that it must answer pings at once."""
         self._stalled = False
-        self._paused = False
         self._ping_check = PingCheck(lambda: self._process.channel.send({"op": "ping"}))
         stdout, childs_stdout = os.pipe()
         stderr, childs_stderr = os.pipe()
@@ -155,21 +154,6 @@ class LocalAgent:
         """End the process and everything in it."""
         await self._process.close()
 
-    @property
-    def is_busy(self) -> bool:
-        """Whether it has cases that have not exited."""
-        return bool(self._cases)
-
-    def pause(self, paused: bool) -> None:
-        """Stop reading what the process and its cases send and print, or continue."""
-        self._paused = paused
-        self._process.channel.pause(paused)
-        for pipe in self._pipes:
-            pipe.pause(paused)
-        for case in self._cases.values():
-            case.pause(paused)
-        self._ping_check.answered()  # It may have answered meanwhile.
-
     def report_stalled(self, why: str) -> None:
         """Report that the process or its zygote hung and is being replaced."""
         self._stalled = True
@@ -177,7 +161,7 @@ class LocalAgent:
 
     def replace_if_stalled(self) -> None:
         """Kill the process with all its cases if it forks them and hangs."""
-        if not self._forks or self._process.pid is None or self.ended.done() or self._stalled or self._paused:
+        if not self._forks or self._process.pid is None or self.ended.done() or self._stalled:
             return
         why = self._ping_check.check(self._process.pid)
         if why:
@@ -191,8 +175,6 @@ class LocalAgent:
             return
         kind = SharedCase if command["share"] else ForkedCase
         case = self._cases[number] = kind(command, self._process, self._forward)
-        if self._paused:
-            case.pause(True)
         self._forks = self._forks or not (command["share"] or command["here"])
         self._process.channel.send(command, descriptors=case.descriptors)
 
@@ -274,11 +256,6 @@ class CaseOutput:
             lines.add(text)
         self._count(len(text.encode("utf-8", "replace")))
 
-    def pause(self, paused: bool) -> None:
-        """Stop reading the pipes, or continue."""
-        for pipe in self._pipes:
-            pipe.pause(paused)
-
     def settle(self) -> None:
         """Read the output that was printed so far."""
         for pipe in self._pipes:
@@ -314,11 +291,6 @@ class _LocalCase:
         """Read the remaining output and close the pipes."""
         if self._output is not None:
             self._output.finish()
-
-    def pause(self, paused: bool) -> None:
-        """Stop reading what the case sends and prints, or continue."""
-        if self._output is not None:
-            self._output.pause(paused)
 
     def _captured(self, *, share: bool) -> CaseOutput:
         return CaseOutput(
@@ -380,11 +352,6 @@ class ForkedCase(_LocalCase):
         self._output: CaseOutput = self._captured(share=False)
         self.descriptors = (childs.detach(), *self._output.descriptors)
         """The case's ends of its socket and pipes, which the case takes over."""
-
-    def pause(self, paused: bool) -> None:
-        """Stop reading what the case sends and prints, or continue."""
-        self._channel.pause(paused)
-        super().pause(paused)
 
     def send(self, *frames: Frame) -> None:
         """Send messages to the case, or to its parent for signals."""
