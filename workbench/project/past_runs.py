@@ -26,8 +26,7 @@ from workbench.files.folders import state_dir
 from workbench.files.run_options import PlaceChoice, RunOptions, UsageFaultError
 from workbench.freshness.staleness import stale_transcripts
 from workbench.run.forking import CannotForkError, Change, Fork, Original, read_original
-from workbench.run.plan.blocking import lost_agent, lost_in
-from workbench.run.plan.plan import Plan
+from workbench.run.plan.plan import Plan, lost_agent, lost_in
 from workbench.run.plan.run_plan import fork_plan, make_rescore_plan, plan_cases
 from workbench.run.resuming import newest_interrupted, options_of, resumable_results
 from workbench.store.database.database import is_stored, state_of

@@ -16,8 +16,7 @@ from workbench.files.run_options import RunOptions
 from workbench.freshness.staleness import compare, criterion_of
 from workbench.freshness.watcher import Saved
 from workbench.results.costs import ConversationCost, conversation_cost
-from workbench.run.plan.blocking import lost_in
-from workbench.run.plan.plan import Plan, PlanEntry
+from workbench.run.plan.plan import Plan, PlanEntry, lost_in
 from workbench.run.plan.run_plan import make_rescore_plan, plan_cases
 from workbench.run.plan.source import StoredSource
 from workbench.store.details import read_details

@@ -15,8 +15,8 @@ from workbench.freshness.agent_inputs import WRITTEN
 from workbench.freshness.current import CurrentInputs, Options, PastRun
 from workbench.freshness.staleness import compare
 from workbench.run.input_recorder import plan_inputs
-from workbench.run.plan.plan import RETRIED, InterruptedCase, InterruptedRun, Plan, PlanEntry, interrupted_run
-from workbench.run.plan.source import AgentSource, Answer
+from workbench.run.plan.plan import Plan, PlanEntry
+from workbench.run.plan.source import RETRIED, AgentSource, Answer, InterruptedCase, InterruptedRun, interrupted_run
 from workbench.run.plan.source import read as read_answers
 from workbench.store.database.database import database, run_path, state_of
 from workbench.store.database.runs import RunRow, find_run

@@ -15,8 +15,7 @@ from workbench.events.events import (
     Usage,
     UserSimulated,
 )
-from workbench.run.plan.plan import InterruptedRun, interrupted_run
-from workbench.run.plan.source import Answer
+from workbench.run.plan.source import Answer, InterruptedRun, interrupted_run
 
 ONE = CaseRef("desk", "desk/all.evalset.json", "all", "one")
 USER: dict[str, Any] = {"role": "user", "parts": [{"text": "hello"}]}

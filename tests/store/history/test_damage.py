@@ -21,7 +21,8 @@ from workbench.events.events import CaseRef, Noticed
 from workbench.files.run_options import RunOptions, UsageFaultError
 from workbench.project.past_runs import plan_of_run
 from workbench.project.targets import Targets
-from workbench.run.plan.plan import InterruptedRun, Plan
+from workbench.run.plan.plan import Plan
+from workbench.run.plan.source import InterruptedRun
 from workbench.run.resuming import Resumable, read_results, resume
 from workbench.store.database.database import database
 from workbench.store.database.opening import EVENT_BITS

@@ -22,8 +22,8 @@ from workbench.files.spelling import get, key_for
 from workbench.judges.base import JudgeEnvironment, NotAvailableError, read_judge_options
 from workbench.judges.clients import vertex_access
 from workbench.judges.kinds import identify_judge, is_own, kind_of, retires, successor_hint, suggested_name
-from workbench.run.plan.blocking import Obstacle, Rubrics, lacks_rubrics, obstacle, unused_expectations
-from workbench.run.plan.preflight_cases import models_by_user
+from workbench.run.plan.plan import unused_expectations
+from workbench.run.plan.preflight_cases import Obstacle, Rubrics, lacks_rubrics, models_by_user, obstacle
 from workbench.text.counting import counted
 from workbench.text.json_values import string
 

@@ -46,8 +46,8 @@ from workbench.run.conversation.transcript import (
     unsuited_error,
 )
 from workbench.run.fault_outcome import STATUS, injection_of
-from workbench.run.plan.blocking import Obstacle, obstacle, unplayed_results
 from workbench.run.plan.plan import PlanEntry
+from workbench.run.plan.preflight_cases import Obstacle, obstacle, unplayed_results
 from workbench.run.plan.source import AgentSource, Answer, StoredSource
 from workbench.run.scoring.verdict import with_judges
 

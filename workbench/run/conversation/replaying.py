@@ -20,7 +20,7 @@ from workbench.freshness.current import files_beside
 from workbench.run.conversation.scenario_user import FixedMessages, MessageSource, Move, NextMessage
 from workbench.run.conversation.transcript import RunContext, Transcript
 from workbench.run.forking import Fork
-from workbench.run.plan.blocking import first_fault
+from workbench.run.plan.plan import first_fault
 from workbench.run.recordings.drift import MISSING, Drift, Thaw
 from workbench.run.recordings.from_run import NotRecordedError, take_recording
 from workbench.run.recordings.recording import Declaration, Mode, Origin, Recording, digest

@@ -36,8 +36,8 @@ from workbench.files.evalset import EvalCase
 from workbench.files.run_options import RunOptions
 from workbench.judges.scenario import full_scenario
 from workbench.run.fault_outcome import decide, fault_question, judged_handling, observe, with_facts
-from workbench.run.plan.blocking import scenario_criteria
 from workbench.run.plan.plan import FaultJudging
+from workbench.run.plan.preflight_cases import scenario_criteria
 from workbench.run.plan.source import AnswerStorage, StoredSource
 from workbench.run.processes.agent_process import Reads
 from workbench.run.processes.children import Children

@@ -1,10 +1,14 @@
-"""The plan of a run, its entries, the settings of its agents, and the interrupted run that it resumes."""
+"""The plan of a run: its entries, the settings of its agents, and what keeps an entry from starting.
+
+A broken file, no agent or wrong criteria block a case. Expectations that no criterion compares never decide a verdict.
+"""
 
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,44 +22,31 @@ from workbench.agents.environment import (
     choose_interpreter,
     working_directory,
 )
+from workbench.agents.ownership import Owner
 from workbench.agents.python_source import driver_files
-from workbench.agents.workspace import CriteriaChoice
-from workbench.criteria.base import Scored
-from workbench.criteria.secrets import holds_secrets
-from workbench.events.events import (
-    CaseError,
-    CaseFinished,
-    CaseRef,
-    CaseStarted,
-    Event,
-    FilesRead,
-    MetricScored,
-    Noticed,
-    PlannedCase,
-    RepeatsDropped,
-    RunFinished,
-    RunResumed,
-    RunStarted,
-    Sources,
-    Usage,
-    UserSimulated,
-)
+from workbench.agents.workspace import CriteriaChoice, EvalsetEntry, Workspace
+from workbench.criteria.registry import check_criteria, descriptions
+from workbench.events.events import CaseError, CaseRef, ErrorKind, Noticed, PlannedCase
 from workbench.events.shards import Shard
 from workbench.files.criteria import CriteriaConfig
-from workbench.files.faults import Fault
-from workbench.files.run_options import RunOptions, UsageFaultError
+from workbench.files.evalset import EvalCase, case_or_none
+from workbench.files.faults import Breach, Fault
+from workbench.files.run_options import RunOptions, UsageFaultError, UsageKind
 from workbench.files.walk import relative_to
-from workbench.judges.base import question_usage
-from workbench.run.plan.source import AgentSource, Answer, DecidedSource, Source, StoredSource
-from workbench.run.scoring.verdict import judge_usage, with_judges
-from workbench.store.inputs import RunInputs
+from workbench.run.plan.source import AgentSource, InterruptedRun, Source
 from workbench.store.owners import OwnersToKeep
-from workbench.store.transcripts import StoredCase
 from workbench.text.counting import counted
 
 _WARNINGS_SHOWN = 10
-RETRIED = frozenset({"cancelled", "crashed", "internal", "simulator", "judge", "quota"})
-"""Errors whose cause may have passed. All others are results, because the agent would fail again."""
+
+
+_FAULTS_IN_MESSAGE = 20
+_NAME_AGENT = "Name one for a run with --agent PATH. The screen asks for it once and stores the answer"
+_END_STATE, _TEXTS = "final_session_state", "intermediate_responses"
+_HINTS = {
+    _END_STATE: "Add the criterion `session_state_match`",
+    _TEXTS: "Add the criterion `final_response_match_v2` with `include_intermediate_responses_in_final`",
+}
 
 
 @dataclass(frozen=True)
@@ -155,196 +146,6 @@ class PlanEntry:
         return self.planned.case
 
 
-@dataclass
-class InterruptedCase:
-    """One execution of a case, as far as the run got.
-
-    `events` are the events of its last attempt. `damaged` tells whether an unreadable line may be about the case.
-    """
-
-    stored: StoredCase
-    events: list[Event] = field(default_factory=list)
-    damaged: bool = False
-    answers: list[Answer] = field(default_factory=list)
-    """Stored answers of models to its agent."""
-    is_frozen: bool = False
-    """Whether the run replayed its recording."""
-
-    @property
-    def has_result(self) -> bool:
-        """Whether it has a verdict, or an error that would occur again."""
-        ended = self.stored.finished
-        if ended is None or self.damaged or (self.stored.started is None and len(self.events) > 1):
-            return False
-        if ended.error is None:
-            return self.stored.started is not None
-        return ended.error.kind not in RETRIED
-
-    @property
-    def has_transcript(self) -> bool:
-        """Whether the transcript is complete and only scores are missing.
-
-        A transcript with a replaced secret is not scored, because criteria would not see the agent's original words.
-        A replayed case runs again, because only its end says how it was replayed.
-        """
-        if (
-            self.is_frozen
-            or self.has_result
-            or self.damaged
-            or self.stored.started is None
-            or self.stored.why_incomplete() is not None
-        ):
-            return False
-        return bool(self.stored.turns) and not holds_secrets([self.stored.started, *self.stored.turns])
-
-    @property
-    def scored(self) -> tuple[Scored, ...]:
-        """The valid verdicts of a case with a transcript."""
-        found = [event for event in self.events if isinstance(event, MetricScored)]
-        by_name = {event.result.name: Scored(event.result, event.turns) for event in found}
-        return tuple(one for one in by_name.values() if one.result.status != "error")
-
-    @property
-    def usage(self) -> Usage:
-        """The usage of the conversation of a case with a transcript.
-
-        It is the usage of the last turn, plus the simulated user's question after it.
-        """
-        ends = [step for step in self.stored.steps if isinstance(step, UserSimulated) and step.ended]
-        return with_judges(self.stored.turns[-1].usage, question_usage(ends[-1].question) if ends else Usage())
-
-    def source(self, fresh: AgentSource) -> Source:
-        """Return the source for the rest of the case. `fresh` would run it from the start."""
-        if self.has_result and self.stored.finished is not None:
-            return DecidedSource(tuple(self.events), self.stored.finished)
-        if self.has_transcript:
-            spent = with_judges(self.usage, judge_usage(self.scored))
-            return StoredSource(self.stored, self.scored, spent)
-        return replace(fresh, answers=tuple(self.answers))
-
-    def take(self, event: Event) -> None:
-        """Add the next event of this case."""
-        if isinstance(event, CaseStarted):
-            self.events, self.damaged = [], False
-        elif self.stored.finished is not None:
-            # The start of this attempt was lost.
-            self.damaged = True
-        self.events.append(event)
-        self.stored.take(event)
-
-
-@dataclass
-class InterruptedRun:
-    """An interrupted run.
-
-    `announced` is its first event. `sources` are the files that its agents read. `seconds` is its duration so far.
-    `ended` tells whether it ended without being killed, and `complete` whether it also finished all cases. `cut_short`
-    tells whether it started no more cases after one that did not pass (`-x`).
-    """
-
-    announced: RunStarted
-    cases: dict[CaseRef, InterruptedCase]
-    sources: Sources = field(default_factory=dict)
-    seconds: float = 0.0
-    inputs: RunInputs = field(default_factory=RunInputs)
-    written: dict[str, list[str]] = field(default_factory=dict)
-    """Agent → files that it wrote."""
-    ended: bool = False
-    complete: bool = False
-    cut_short: bool = False
-    _before: float = 0.0
-    """Seconds before it was resumed the last time."""
-
-    @property
-    def began(self) -> float | None:
-        """The start of the run in seconds of the epoch, or None if it is not known."""
-        try:
-            return datetime.fromisoformat(self.announced.started).timestamp()
-        except ValueError:
-            return None
-
-    @property
-    def results(self) -> int:
-        """Number of cases with a result."""
-        return sum(case.has_result for case in self.cases.values())
-
-    @property
-    def transcripts(self) -> int:
-        """Number of cases that only need scores."""
-        return sum(case.has_transcript for case in self.cases.values())
-
-    @property
-    def answers(self) -> int:
-        """Number of stored model answers for cases that start again."""
-        return sum(len(case.answers) for case in self.cases.values() if not case.has_result and not case.has_transcript)
-
-    @property
-    def judge_calls(self) -> int:
-        """Number of judge calls that count against the limit of the run."""
-        ended = [case.stored.finished for case in self.cases.values() if case.has_result]
-        return sum(event.usage.judge_calls for event in ended if event is not None)
-
-    def take(self, event: Event | None) -> None:
-        """Add the next event of the run, or None for an unreadable line."""
-        match event:
-            case None:
-                # The line may have been the beginning of a case: one that begins later is whole.
-                for case in self.cases.values():
-                    case.damaged = case.damaged or case.stored.finished is None
-            case RunResumed():
-                self.ended = self.complete = False
-                self._before = self.seconds
-            case RunFinished():
-                self.ended, self.complete = True, not (event.interrupted or event.cancelled)
-                self.seconds = event.duration_seconds
-                self._read(event.sources)
-            case FilesRead():
-                self._read(event.sources)
-                self.inputs.extend(event.bundles)
-                self.written |= event.written
-            case RepeatsDropped():
-                self.cut_short = self.cut_short or event.after is not None
-                for dropped in event.cases:
-                    self.cases.pop(dropped, None)
-            case _:
-                ref = getattr(event, "case", None)
-                if ref in self.cases:
-                    self._take_of_case(self.cases[ref], event)
-
-    def _take_of_case(self, case: InterruptedCase, event: Event) -> None:
-        case.take(event)
-        if isinstance(event, CaseFinished):
-            case.stored.inputs = self.inputs.bundles_of(event.inputs)
-        began = 0.0 if case.stored.started is None else case.stored.started.at
-        if isinstance(event, CaseFinished):
-            began += event.duration_seconds
-        if isinstance(event, CaseStarted | CaseFinished):
-            self.seconds = max(self.seconds, self._before + began)
-
-    def _read(self, sources: Sources) -> None:
-        for agent, files in sources.items():
-            self.sources[agent] = {**self.sources.get(agent, {}), **files}
-
-
-def interrupted_run(events: Iterable[Event | None]) -> InterruptedRun | None:
-    """Collect the events of an interrupted run, or return None if they do not start with `RunStarted`.
-
-    An event that is None represents an unreadable line.
-    """
-    found: InterruptedRun | None = None
-    for event in events:
-        if isinstance(event, RunStarted):
-            inputs = RunInputs(event.inputs)
-            frozen = bool(inputs.options.get("frozen"))
-            cases = {planned.case: InterruptedCase(StoredCase(planned), is_frozen=frozen) for planned in event.cases}
-            found = InterruptedRun(event, cases, dict(event.sources), inputs=inputs)
-        elif found is None:
-            return None
-        else:
-            found.take(event)
-    return found
-
-
 @dataclass(frozen=True)
 class Plan:
     """The work of one run.
@@ -427,3 +228,136 @@ def agent_notices(settings: Iterable[AgentSetting]) -> Iterator[Noticed]:
             yield Noticed("warning", f"{name}: {interpreter.warning}", f"It runs in {interpreter.path}")
         for warning in setting.environment.warnings:
             yield Noticed("warning", f"{name}: {warning}")
+
+
+class ConfigFaults:
+    """The faults of criteria configs. Each config is checked once. Paths in messages are relative to `root`."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._found: dict[int, tuple[CriteriaConfig, tuple[Fault, ...]]] = {}
+
+    def faults_of(self, config: CriteriaConfig) -> tuple[Fault, ...]:
+        """Return all faults of a config: those of the file, then those of its criteria."""
+        if id(config) not in self._found:
+            self._found[id(config)] = config, (*config.faults, *check_criteria(config))
+        return self._found[id(config)][1]
+
+    def errors(self, config: CriteriaConfig) -> list[Fault]:
+        """Return the faults that keep cases from running."""
+        return _errors(self.faults_of(config))
+
+    def blocked(self, choice: CriteriaChoice) -> CaseError | None:
+        """Return the error of the cases that a config governs, or None if the config is valid."""
+        errors = self.errors(choice.config)
+        return first_fault("config", errors, self.root) if errors else None
+
+    def refuse_given(self, choices: Iterable[CriteriaChoice]) -> None:
+        """Reject a wrong config that was named on the command line.
+
+        Raises:
+            UsageFaultError: the config has an error.
+        """
+        for choice in choices:
+            if choice.given and self.errors(choice.config):
+                raise _refusal(self.errors(choice.config), self.root, "config")
+
+
+def refuse_named(named: Sequence[EvalsetEntry], root: Path) -> None:
+    """Reject evalsets that were named on the command line and cannot run.
+
+    Raises:
+        UsageFaultError: an evalset is broken or belongs to no agent.
+    """
+    for entry in named:
+        if entry.document.broken:
+            raise _refusal(_errors(entry.document.faults), root, "broken_file")
+    for entry in named:
+        if entry.agent is None:
+            raise UsageFaultError(f"{entry.relative}: {_no_agent(entry)}", _NAME_AGENT)
+
+
+def why_broken(entry: EvalsetEntry, root: Path) -> CaseError | None:
+    """Return the one error for all cases of a broken file, or None if the file is valid."""
+    return first_fault("broken_file", _errors(entry.document.faults), root) if entry.document.broken else None
+
+
+def lost_agent(owner: Owner) -> CaseError | None:
+    """Return the error of an evalset whose agent is gone, or None."""
+    return CaseError("no_agent", owner.reason, _NAME_AGENT) if owner.agent is None and owner.owned.lost else None
+
+
+def lost_in(workspace: Workspace) -> Callable[[str], CaseError | None]:
+    """Return a function from the path of an evalset, relative to the root, to its `lost_agent` error."""
+    lost = {entry.relative: lost_agent(entry.owner) for entry in workspace.evalsets}
+    return lost.get
+
+
+def why_blocked(entry: EvalsetEntry, configs: ConfigFaults) -> CaseError | None:
+    """Return the error of the cases of a valid file, or None if they can start."""
+    if entry.agent is None:
+        return CaseError("no_agent", _no_agent(entry), _NAME_AGENT)
+    return configs.blocked(entry.criteria)
+
+
+def _no_agent(entry: EvalsetEntry) -> str:
+    return entry.agent_reason if entry.owned.lost else f"the evalset belongs to no agent: {entry.agent_reason}"
+
+
+def _errors(faults: Iterable[Fault]) -> list[Fault]:
+    return [fault for fault in faults if fault.severity == "error"]
+
+
+def first_fault(kind: ErrorKind, errors: Sequence[Fault], root: Path) -> CaseError:
+    """Return the error of a case whose file has these faults. The message has the first one, with its place."""
+    first = errors[0].sentence(relative_to(errors[0].file, root))
+    if len(errors) == 1:
+        return CaseError(kind, first)
+    more = counted(len(errors) - 1, "more fault")
+    return CaseError(kind, f"{first} (and {more})", "See all of them with `agent-workbench check`")
+
+
+def _refusal(faults: Sequence[Fault], root: Path, kind: UsageKind) -> UsageFaultError:
+    lines = [fault.sentence(relative_to(fault.file, root)) for fault in faults[:_FAULTS_IN_MESSAGE]]
+    if len(faults) > _FAULTS_IN_MESSAGE:
+        lines.append(f"and {counted(len(faults) - _FAULTS_IN_MESSAGE, 'more fault')}")
+    return UsageFaultError("\n".join(lines), "", kind)
+
+
+def unused_expectations(case: EvalCase, config: CriteriaConfig) -> Iterator[Breach]:
+    """Yield the expected end state and the expected texts before answers of a case if nothing compares them.
+
+    Locations are inside the case. Nothing is reported for a broken config, and no texts if a function of the user may
+    compare them.
+    """
+    if config.broken:
+        return
+    known = [(descriptions()[each.name], each.options) for each in config.criteria if each.name in descriptions()]
+    if case.final_session_state is not None and not any(info.compares_end_state for info, _ in known):
+        yield _unused((_END_STATE,))
+    if config.custom_metrics or any(info.compares_texts(options) for info, options in known):
+        return
+    for number, turn in enumerate(case.turns or ()):
+        if (turn.get("intermediate_data") or {}).get(_TEXTS):
+            yield _unused(("conversation", number, "intermediate_data", _TEXTS))
+
+
+def unused_notices(chosen: Iterable[tuple[EvalsetEntry, Iterable[int]]], root: Path) -> Iterator[Noticed]:
+    """Yield one line for each kind of expectation and evalset. The numbers are positions of the cases that will run."""
+    for entry, indexes in chosen:
+        if not entry.document.mentions(_END_STATE, "finalSessionState", _TEXTS, "intermediateResponses"):
+            continue
+        cases = filter(None, (case_or_none(entry.document, index) for index in indexes))
+        found = Counter(
+            key
+            for case in cases
+            for key in {breach.location[-1] for breach in unused_expectations(case, entry.criteria.config)}
+        )
+        for key, count in sorted(found.items()):
+            message = f"{relative_to(entry.file, root)}: {counted(count, 'case')} with `{key}`"
+            yield Noticed("warning", f"{message}, which no criterion compares", _HINTS[str(key)])
+
+
+def _unused(location: tuple[str | int, ...]) -> Breach:
+    key = str(location[-1])
+    return Breach(location, f"no criterion compares `{key}`", _HINTS[key], "warning", on_key=True)

@@ -25,7 +25,6 @@ from workbench.judges.base import DEFAULT_MODEL, JudgeEnvironment, NotAvailableE
 from workbench.judges.google_access import gemini_access
 from workbench.judges.kinds import NAMES, retires, successor_hint
 from workbench.judges.scenario import read_simulator
-from workbench.run.plan.blocking import defaults_apply, lacks_rubrics
 from workbench.run.plan.plan import AgentSetting, Plan, PlanEntry
 from workbench.run.plan.preflight_cases import (
     EnvironmentOf,
@@ -33,7 +32,9 @@ from workbench.run.plan.preflight_cases import (
     PreflightCases,
     applies,
     calls_to_come,
+    defaults_apply,
     judges,
+    lacks_rubrics,
     listed,
     missing_functions,
     not_evaluated,

@@ -1,17 +1,20 @@
-"""The cases that preflight checks, with their judges: which judges there are, what cannot run, and how many calls."""
+"""The cases that preflight checks: whether they can be played and judged, by which judges, and with how many calls.
+
+A case with a simulated user must be playable, and judged by a criterion.
+"""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from workbench.agents.python_source import missing_function
 from workbench.criteria.custom import function_path
-from workbench.criteria.description import JUDGE
+from workbench.criteria.description import JUDGE, RUBRICS
 from workbench.criteria.registry import described_criteria, descriptions
-from workbench.events.events import Noticed
-from workbench.files.criteria import CriteriaConfig, Criterion
+from workbench.events.events import CaseError, CaseStatus, ErrorKind, MetricResult, MetricStatus, Noticed
+from workbench.files.criteria import CriteriaConfig, Criterion, instruction_faults
 from workbench.files.evalset import EvalCase
 from workbench.files.faults import Location
 from workbench.files.metrics_config import own_entry
@@ -30,16 +33,17 @@ from workbench.judges.clients import SERVICE_NAME as SERVICE
 from workbench.judges.clients import vertex_access
 from workbench.judges.google_access import shown_address
 from workbench.judges.kinds import FUNCTION, identify_judge, retires, successor_hint
-from workbench.judges.scenario import SimulatorConfig, read_simulator
-from workbench.run.plan.blocking import Obstacle, lacks_rubrics, obstacle, who_plays
+from workbench.judges.scenario import SimulatorConfig, read_scenario, read_simulator
+from workbench.judges.simulated_user import SimulatedMessage, step_without_judge
 from workbench.text.counting import counted
+
+NO_REFERENCE = "the user is simulated, so there is no reference to compare with"
+Rubrics: TypeAlias = Sequence[Mapping[str, Any]]
 
 _LONGEST = 20
 """Turns assumed for a simulated conversation without a limit."""
 _TEXTS = 4
 """Texts assumed for a turn if its intermediate texts are judged too."""
-
-
 _NAMES_SHOWN = 4
 EnvironmentOf = Callable[[str], JudgeEnvironment]
 
@@ -335,3 +339,104 @@ def _calls(checked: PreflightCases, item: PreflightCase, *, all_votes: bool) -> 
         # The simulated user's model is asked for each message but the first, and once more if it ends the conversation.
         spans.append(CallRange(1, turns.high - 1))
     return sum(spans, CallRange())
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """The reason why a scenario is not played, so that no model is asked and no agent runs.
+
+    `status` and `kind` become the case's status and error kind. `hint` says how to remove the `cause`.
+    """
+
+    status: CaseStatus
+    kind: ErrorKind
+    cause: str
+    hint: str = ""
+
+    @property
+    def error(self) -> CaseError:
+        """The error of the case."""
+        return CaseError(self.kind, f"the conversation was not simulated: {self.cause}", self.hint)
+
+
+def defaults_apply(config: CriteriaConfig) -> bool:
+    """Return whether the config names no criteria, so that ADK's defaults apply."""
+    return config.path is None or not config.has_criteria
+
+
+def obstacle(
+    config: CriteriaConfig, scenario: Mapping[str, Any], rubrics: Rubrics, environment: JudgeEnvironment
+) -> Obstacle | None:
+    """Return the obstacle that keeps a scenario from being played in the agent's `environment`, or None.
+
+    `rubrics` are the case's rubrics.
+    """
+    if defaults_apply(config) or not any(_may_judge(criterion, config, rubrics) for criterion in config.criteria):
+        cause = "no criterion of the config can judge a simulated user's conversation"
+        return Obstacle(
+            "not_evaluated", "config", cause, f"Add one of these criteria: {', '.join(scenario_criteria())}"
+        )
+    simulator = read_simulator(config.user_simulator_config)
+    if simulator.audio:
+        cause = "a simulated user that speaks (llm_audio) is not supported yet"
+        return Obstacle("not_evaluated", "simulator", cause, "Use `llm_backed`, which writes its messages")
+    details = read_scenario(scenario)
+    if not isinstance(step_without_judge(details, simulator, 0), SimulatedMessage):
+        return None
+    if simulator.custom_instructions is not None:
+        faults = instruction_faults(simulator.custom_instructions, with_persona=details.persona is not None)
+        if faults:
+            return Obstacle("error", "simulator", f"custom_instructions of the simulated user: {'; '.join(faults)}")
+    try:
+        who_plays(simulator, environment)
+    except NotAvailableError as error:
+        return Obstacle("not_evaluated", "simulator", f"the simulated user's model: {error}", error.hint)
+    return None
+
+
+def _may_judge(criterion: Criterion, config: CriteriaConfig, rubrics: Rubrics) -> bool:
+    """Return whether a criterion of a config can judge a case with a simulated user and these rubrics."""
+    if criterion.name in config.custom_metrics:
+        return True
+    info = descriptions().get(criterion.name)
+    return info is not None and info.suits_scenarios and not lacks_rubrics(criterion, rubrics)
+
+
+def lacks_rubrics(criterion: Criterion, rubrics: Iterable[Mapping[str, Any]]) -> bool:
+    """Return whether a criterion judges by rubrics and has none: neither its own nor any of the case's `rubrics`."""
+    info = descriptions().get(criterion.name)
+    wanted = info.rubric_type if info is not None else ""
+    own = criterion.options.get(RUBRICS)
+    return bool(wanted) and not own and not any(rubric.get("type") == wanted for rubric in rubrics)
+
+
+def scenario_criteria() -> list[str]:
+    """Return the criteria that can judge a conversation with a simulated user."""
+    return [name for name, info in descriptions().items() if info.suits_scenarios]
+
+
+def who_plays(simulator: SimulatorConfig, environment: JudgeEnvironment) -> JudgeIdentity | None:
+    """Return the model that plays the simulated user, or None if only the starting prompt is sent.
+
+    Raises:
+        NotAvailableError: no model is available.
+    """
+    if simulator.turn_limit is not None and simulator.turn_limit <= 1:
+        return None
+    return identify_judge(simulator.judge_options, environment)
+
+
+def unplayed_results(config: CriteriaConfig, why: CaseError) -> list[MetricResult]:
+    """Return the results for a scenario that was not played.
+
+    Criteria that could have judged it are `not_evaluated`. Criteria that need a reference are `not_applicable`.
+    """
+    found: list[MetricResult] = []
+    for criterion in config.criteria:
+        name, info = criterion.name, descriptions().get(criterion.name)
+        status: MetricStatus = "not_evaluated"
+        reason = f"{why.message}: {why.hint}" if why.hint else why.message
+        if info is not None and name not in config.custom_metrics and info.scenarios == "no":
+            status, reason = "not_applicable", NO_REFERENCE
+        found.append(MetricResult(name, status, None, criterion.threshold, reason))
+    return found

@@ -21,9 +21,9 @@ from workbench.files.settings import with_place, with_project_setting
 from workbench.files.walk import relative_to
 from workbench.run.fault_outcome import fault_question, faults_of
 from workbench.run.forking import Fork
-from workbench.run.plan.blocking import ConfigFaults, refuse_named, unused_notices, why_blocked, why_broken
 from workbench.run.plan.plan import (
     AgentSetting,
+    ConfigFaults,
     FaultJudging,
     Plan,
     PlanEntry,
@@ -32,6 +32,10 @@ from workbench.run.plan.plan import (
     fault_notices,
     new_run_id,
     planned_case,
+    refuse_named,
+    unused_notices,
+    why_blocked,
+    why_broken,
 )
 from workbench.run.plan.selection import Chosen, Selection, choose, refuse_unknown_cases, select_cases
 from workbench.run.plan.source import AgentSource, StoredSource

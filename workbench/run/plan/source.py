@@ -1,17 +1,38 @@
-"""The sources of a plan entry's transcript, and the answers of models that are stored for a resumed run."""
+"""The sources of a plan entry's transcript: an agent, a stored transcript, or an interrupted run with models' answers."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any, TypeAlias
 
 from workbench.agents.workspace import EvalsetEntry
 from workbench.criteria.base import Scored
-from workbench.criteria.secrets import Secrets
-from workbench.events.events import CaseFinished, CaseRef, Event, Usage
+from workbench.criteria.secrets import Secrets, holds_secrets
+from workbench.events.events import (
+    CaseFinished,
+    CaseRef,
+    CaseStarted,
+    Event,
+    FilesRead,
+    MetricScored,
+    RepeatsDropped,
+    RunFinished,
+    RunResumed,
+    RunStarted,
+    Sources,
+    Usage,
+    UserSimulated,
+)
+from workbench.judges.base import question_usage
 from workbench.run.forking import Fork
+from workbench.run.scoring.verdict import judge_usage, with_judges
+from workbench.store.inputs import RunInputs
 from workbench.store.transcripts import StoredCase
+
+RETRIED = frozenset({"cancelled", "crashed", "internal", "simulator", "judge", "quota"})
+"""Errors whose cause may have passed. All others are results, because the agent would fail again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,3 +174,193 @@ class DecidedSource:
 
 
 Source: TypeAlias = AgentSource | StoredSource | DecidedSource
+
+
+@dataclass
+class InterruptedCase:
+    """One execution of a case, as far as the run got.
+
+    `events` are the events of its last attempt. `damaged` tells whether an unreadable line may be about the case.
+    """
+
+    stored: StoredCase
+    events: list[Event] = field(default_factory=list)
+    damaged: bool = False
+    answers: list[Answer] = field(default_factory=list)
+    """Stored answers of models to its agent."""
+    is_frozen: bool = False
+    """Whether the run replayed its recording."""
+
+    @property
+    def has_result(self) -> bool:
+        """Whether it has a verdict, or an error that would occur again."""
+        ended = self.stored.finished
+        if ended is None or self.damaged or (self.stored.started is None and len(self.events) > 1):
+            return False
+        if ended.error is None:
+            return self.stored.started is not None
+        return ended.error.kind not in RETRIED
+
+    @property
+    def has_transcript(self) -> bool:
+        """Whether the transcript is complete and only scores are missing.
+
+        A transcript with a replaced secret is not scored, because criteria would not see the agent's original words.
+        A replayed case runs again, because only its end says how it was replayed.
+        """
+        if (
+            self.is_frozen
+            or self.has_result
+            or self.damaged
+            or self.stored.started is None
+            or self.stored.why_incomplete() is not None
+        ):
+            return False
+        return bool(self.stored.turns) and not holds_secrets([self.stored.started, *self.stored.turns])
+
+    @property
+    def scored(self) -> tuple[Scored, ...]:
+        """The valid verdicts of a case with a transcript."""
+        found = [event for event in self.events if isinstance(event, MetricScored)]
+        by_name = {event.result.name: Scored(event.result, event.turns) for event in found}
+        return tuple(one for one in by_name.values() if one.result.status != "error")
+
+    @property
+    def usage(self) -> Usage:
+        """The usage of the conversation of a case with a transcript.
+
+        It is the usage of the last turn, plus the simulated user's question after it.
+        """
+        ends = [step for step in self.stored.steps if isinstance(step, UserSimulated) and step.ended]
+        return with_judges(self.stored.turns[-1].usage, question_usage(ends[-1].question) if ends else Usage())
+
+    def source(self, fresh: AgentSource) -> Source:
+        """Return the source for the rest of the case. `fresh` would run it from the start."""
+        if self.has_result and self.stored.finished is not None:
+            return DecidedSource(tuple(self.events), self.stored.finished)
+        if self.has_transcript:
+            spent = with_judges(self.usage, judge_usage(self.scored))
+            return StoredSource(self.stored, self.scored, spent)
+        return replace(fresh, answers=tuple(self.answers))
+
+    def take(self, event: Event) -> None:
+        """Add the next event of this case."""
+        if isinstance(event, CaseStarted):
+            self.events, self.damaged = [], False
+        elif self.stored.finished is not None:
+            # The start of this attempt was lost.
+            self.damaged = True
+        self.events.append(event)
+        self.stored.take(event)
+
+
+@dataclass
+class InterruptedRun:
+    """An interrupted run.
+
+    `announced` is its first event. `sources` are the files that its agents read. `seconds` is its duration so far.
+    `ended` tells whether it ended without being killed, and `complete` whether it also finished all cases. `cut_short`
+    tells whether it started no more cases after one that did not pass (`-x`).
+    """
+
+    announced: RunStarted
+    cases: dict[CaseRef, InterruptedCase]
+    sources: Sources = field(default_factory=dict)
+    seconds: float = 0.0
+    inputs: RunInputs = field(default_factory=RunInputs)
+    written: dict[str, list[str]] = field(default_factory=dict)
+    """Agent → files that it wrote."""
+    ended: bool = False
+    complete: bool = False
+    cut_short: bool = False
+    _before: float = 0.0
+    """Seconds before it was resumed the last time."""
+
+    @property
+    def began(self) -> float | None:
+        """The start of the run in seconds of the epoch, or None if it is not known."""
+        try:
+            return datetime.fromisoformat(self.announced.started).timestamp()
+        except ValueError:
+            return None
+
+    @property
+    def results(self) -> int:
+        """Number of cases with a result."""
+        return sum(case.has_result for case in self.cases.values())
+
+    @property
+    def transcripts(self) -> int:
+        """Number of cases that only need scores."""
+        return sum(case.has_transcript for case in self.cases.values())
+
+    @property
+    def answers(self) -> int:
+        """Number of stored model answers for cases that start again."""
+        return sum(len(case.answers) for case in self.cases.values() if not case.has_result and not case.has_transcript)
+
+    @property
+    def judge_calls(self) -> int:
+        """Number of judge calls that count against the limit of the run."""
+        ended = [case.stored.finished for case in self.cases.values() if case.has_result]
+        return sum(event.usage.judge_calls for event in ended if event is not None)
+
+    def take(self, event: Event | None) -> None:
+        """Add the next event of the run, or None for an unreadable line."""
+        match event:
+            case None:
+                # The line may have been the beginning of a case: one that begins later is whole.
+                for case in self.cases.values():
+                    case.damaged = case.damaged or case.stored.finished is None
+            case RunResumed():
+                self.ended = self.complete = False
+                self._before = self.seconds
+            case RunFinished():
+                self.ended, self.complete = True, not (event.interrupted or event.cancelled)
+                self.seconds = event.duration_seconds
+                self._read(event.sources)
+            case FilesRead():
+                self._read(event.sources)
+                self.inputs.extend(event.bundles)
+                self.written |= event.written
+            case RepeatsDropped():
+                self.cut_short = self.cut_short or event.after is not None
+                for dropped in event.cases:
+                    self.cases.pop(dropped, None)
+            case _:
+                ref = getattr(event, "case", None)
+                if ref in self.cases:
+                    self._take_of_case(self.cases[ref], event)
+
+    def _take_of_case(self, case: InterruptedCase, event: Event) -> None:
+        case.take(event)
+        if isinstance(event, CaseFinished):
+            case.stored.inputs = self.inputs.bundles_of(event.inputs)
+        began = 0.0 if case.stored.started is None else case.stored.started.at
+        if isinstance(event, CaseFinished):
+            began += event.duration_seconds
+        if isinstance(event, CaseStarted | CaseFinished):
+            self.seconds = max(self.seconds, self._before + began)
+
+    def _read(self, sources: Sources) -> None:
+        for agent, files in sources.items():
+            self.sources[agent] = {**self.sources.get(agent, {}), **files}
+
+
+def interrupted_run(events: Iterable[Event | None]) -> InterruptedRun | None:
+    """Collect the events of an interrupted run, or return None if they do not start with `RunStarted`.
+
+    An event that is None represents an unreadable line.
+    """
+    found: InterruptedRun | None = None
+    for event in events:
+        if isinstance(event, RunStarted):
+            inputs = RunInputs(event.inputs)
+            frozen = bool(inputs.options.get("frozen"))
+            cases = {planned.case: InterruptedCase(StoredCase(planned), is_frozen=frozen) for planned in event.cases}
+            found = InterruptedRun(event, cases, dict(event.sources), inputs=inputs)
+        elif found is None:
+            return None
+        else:
+            found.take(event)
+    return found
