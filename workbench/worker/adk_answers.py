@@ -27,7 +27,7 @@ from google.adk.models.llm_response import LlmResponse  # type: ignore[import-no
 from google.adk.models.registry import LLMRegistry  # type: ignore[import-not-found,unused-ignore]
 
 from .adk_gate import AdkGate, current_gate, in_order, patch_classes, state_digest
-from .adk_plugin import FROZEN, Sent, Tracer, part_text
+from .adk_plugin import FROZEN, Recorder, Sent, part_text
 from .calls import MODEL, Call, Calls, Order
 from .driver import Json, OnAnswer
 from .fork import Asked, Change
@@ -57,8 +57,8 @@ _set_model = ""
 class Answers:
     """The answers of one conversation."""
 
-    def __init__(self, tracer: Tracer) -> None:
-        self._tracer = tracer
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
         self.on_answer: Optional[OnAnswer] = None
         """A receiver of each answer as `{"agent", "asked", "responses"}`: the request's digest, and LlmResponses as
         JSON text.
@@ -69,7 +69,7 @@ class Answers:
         """The gate through which the calls pass, if they are recorded or replayed."""
         self._recalled: Dict[Tuple[str, str], Deque[List[str]]] = {}
         """(agent, request digest) → answers of the interrupted run that were not reused yet."""
-        tracer.on_request = self._expect
+        recorder.on_request = self._expect
 
     def recall(self, answer: Json) -> None:
         """Add a stored answer of the interrupted run."""
@@ -89,7 +89,7 @@ class Answers:
         """Yield the model's responses to the request, or those of the interrupted or the recorded run."""
         if gated:
             await self._follow_fork(request, context)
-        sent = self._tracer.sent(request)
+        sent = self._recorder.sent(request)
         agent = _agent(request) if sent.span is None else str(sent.span.facts["agent"])
         digest = sent.digest
         decision, call = self._pass(agent, digest, sent, request, context) if gated else (Live(), None)
@@ -157,7 +157,7 @@ class Answers:
         """Return the parts of a request, and keep those that differ from the pieces of spans."""
         if sent.parts is None:
             return None
-        for text in self._tracer.trace.take_plain():
+        for text in self._recorder.trace.take_plain():
             calls.argument_text(text)
         return sent.plain
 
@@ -177,7 +177,7 @@ class Answers:
 
     def mark_frozen(self, context: Any) -> None:
         """Mark a tool call in the trace as answered from a recording."""
-        self._tracer.mark_frozen(context)
+        self._recorder.mark_frozen(context)
 
     def _take(self, agent: str, digest: str) -> Optional[List[Any]]:
         waiting = self._recalled.get((agent, digest))

@@ -67,17 +67,21 @@ def _quiet(hook: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None
     """Wrap a hook so that it never raises, because errors of the trace must not stop the agent."""
 
     @functools.wraps(hook)
-    async def quiet(self: Tracer, **given: Any) -> None:
+    async def quiet(self: Recorder, **given: Any) -> None:
         try:
             await hook(self, **given)
         except Exception as error:
-            self.troubles.add(f"{hook.__name__}: {type(error).__name__}: {error}")
+            self.troubles.add(f"{hook.__name__.lstrip('_')}: {type(error).__name__}: {error}")
 
     return quiet
 
 
-class Tracer(BasePlugin):  # type: ignore[misc]
-    """A plugin that runs after all others, so it sees the requests that are really sent."""
+class Recorder(BasePlugin):  # type: ignore[misc]
+    """A plugin that records spans, requests and usage.
+
+    It runs after the app's own plugins, so it sees the requests that are really sent. ADK waits for each hook of each
+    plugin, so one plugin does everything.
+    """
 
     def __init__(self, trace: Trace) -> None:
         super().__init__(name="agent_workbench")
@@ -97,6 +101,16 @@ class Tracer(BasePlugin):  # type: ignore[misc]
         """Answered model calls whose event has not arrived yet."""
         self._inner_calls: list[Dict[str, Any]] = []
         """The calls of this turn inside agents that are used as tools."""
+        self.askers: Set[str] = set()
+        """Names of the agents that asked a model. ADK makes the calls in its answers."""
+        self.usage = Usage()
+        """All model calls so far, including those of agents used as tools."""
+        self._open: Dict[Tuple[str, str], Any] = {}
+        """The newest unanswered request of each (invocation, agent)."""
+        self._answered: Dict[str, Dict[str, Any]] = {}
+        """Invocation → agent → its first answered request."""
+        self._others: Dict[str, List[str]] = {}
+        """Invocation → remarks about replies from other models than requested."""
 
     # Agents
 
@@ -125,9 +139,17 @@ class Tracer(BasePlugin):  # type: ignore[misc]
 
     # Model calls
 
+    async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> Optional[Any]:
+        """Store the request, and set the same retries as ADK's evaluation."""
+        self.askers.add(callback_context.agent_name)
+        self._open[callback_context.invocation_id, callback_context.agent_name] = llm_request
+        _retry(llm_request)
+        await self._open_model_call(callback_context=callback_context, llm_request=llm_request)
+        return None
+
     @_quiet
-    async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> None:
-        """Open a span for a model call."""
+    async def _open_model_call(self, *, callback_context: Any, llm_request: Any) -> None:
+        """Open the span of a model call."""
         key = _key(callback_context)
         self._end_unanswered(key)
         opened = self._agents.get(key)
@@ -149,8 +171,18 @@ class Tracer(BasePlugin):  # type: ignore[misc]
             self.troubles.add(f"sent: {type(error).__name__}: {error}")
             return NOT_SENT
 
+    async def after_model_callback(self, *, callback_context: Any, llm_response: Any) -> Optional[Any]:
+        """Count the answer, but not the streamed pieces before it.
+
+        As in ADK, an unanswered request says nothing about the agent.
+        """
+        if not getattr(llm_response, "partial", None):
+            self._count(callback_context, llm_response)
+        await self._close_model_call(callback_context=callback_context, llm_response=llm_response)
+        return None
+
     @_quiet
-    async def after_model_callback(self, *, callback_context: Any, llm_response: Any) -> None:
+    async def _close_model_call(self, *, callback_context: Any, llm_response: Any) -> None:
         """Close the span of a model call with its response, or count a streamed piece."""
         key = _key(callback_context)
         span = self._models.get(key)
@@ -205,6 +237,30 @@ class Tracer(BasePlugin):  # type: ignore[misc]
             if value:
                 parts[name] = self.trace.piece(value)
         return parts
+
+    def _count(self, callback_context: Any, llm_response: Any) -> None:
+        invocation, agent = callback_context.invocation_id, callback_context.agent_name
+        request = self._open.pop((invocation, agent), None)
+        if request is not None:
+            self._answered.setdefault(invocation, {}).setdefault(agent, request)
+            self.usage = self.usage.plus(Usage(1))
+            asked, answered = str(request.model or ""), str(getattr(llm_response, "model_version", None) or "")
+            if is_other_model(asked, answered):
+                self._others.setdefault(invocation, []).append(f"{agent} asked {asked}, but {answered} answered")
+        self.usage = self.usage.plus(usage_of(llm_response.usage_metadata))
+
+    def other_models(self, invocation_id: str) -> List[str]:
+        """Return remarks about replies of a turn that came from other models than requested."""
+        return list(dict.fromkeys(self._others.pop(invocation_id, [])))
+
+    def app_details(self, invocation_id: str, authors: List[str]) -> Dict[str, Any]:
+        """Return ADK's AppDetails of a turn: instructions and tools of each author that called a model.
+
+        They are in the order of `authors`.
+        """
+        requests = self._answered.pop(invocation_id, {})
+        details = {name: _details(name, requests[name]) for name in dict.fromkeys(authors) if name in requests}
+        return {"agent_details": details}
 
     # Tool calls
 
@@ -367,69 +423,6 @@ def _part(config: Any, name: str) -> Any:
 def _dumped(value: Any) -> Any:
     """Return a google-genai value as data; `jsonable` handles other values."""
     return value.model_dump(exclude_none=True) if hasattr(value, "model_dump") else value
-
-
-class Recorder(Tracer):
-    """A plugin that records requests and usage.
-
-    It runs after the app's own plugins, so it sees the requests that are really sent. It is also the tracer: ADK waits
-    for each hook of each plugin, so one plugin does both.
-    """
-
-    def __init__(self, trace: Trace) -> None:
-        super().__init__(trace)
-        self.askers: Set[str] = set()
-        """Names of the agents that asked a model. ADK makes the calls in its answers."""
-        self.usage = Usage()
-        """All model calls so far, including those of agents used as tools."""
-        self._open: Dict[Tuple[str, str], Any] = {}
-        """The newest unanswered request of each (invocation, agent)."""
-        self._answered: Dict[str, Dict[str, Any]] = {}
-        """Invocation → agent → its first answered request."""
-        self._others: Dict[str, List[str]] = {}
-        """Invocation → remarks about replies from other models than requested."""
-
-    async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> Optional[Any]:
-        """Store the request, and set the same retries as ADK's evaluation."""
-        self.askers.add(callback_context.agent_name)
-        self._open[callback_context.invocation_id, callback_context.agent_name] = llm_request
-        _retry(llm_request)
-        await super().before_model_callback(callback_context=callback_context, llm_request=llm_request)
-        return None
-
-    async def after_model_callback(self, *, callback_context: Any, llm_response: Any) -> Optional[Any]:
-        """Count the answer, but not the streamed pieces before it.
-
-        As in ADK, an unanswered request says nothing about the agent.
-        """
-        if not getattr(llm_response, "partial", None):
-            self._count(callback_context, llm_response)
-        await super().after_model_callback(callback_context=callback_context, llm_response=llm_response)
-        return None
-
-    def _count(self, callback_context: Any, llm_response: Any) -> None:
-        invocation, agent = callback_context.invocation_id, callback_context.agent_name
-        request = self._open.pop((invocation, agent), None)
-        if request is not None:
-            self._answered.setdefault(invocation, {}).setdefault(agent, request)
-            self.usage = self.usage.plus(Usage(1))
-            asked, answered = str(request.model or ""), str(getattr(llm_response, "model_version", None) or "")
-            if is_other_model(asked, answered):
-                self._others.setdefault(invocation, []).append(f"{agent} asked {asked}, but {answered} answered")
-        self.usage = self.usage.plus(usage_of(llm_response.usage_metadata))
-
-    def other_models(self, invocation_id: str) -> List[str]:
-        """Return remarks about replies of a turn that came from other models than requested."""
-        return list(dict.fromkeys(self._others.pop(invocation_id, [])))
-
-    def app_details(self, invocation_id: str, authors: List[str]) -> Dict[str, Any]:
-        """Return ADK's AppDetails of a turn: instructions and tools of each author that called a model.
-
-        They are in the order of `authors`.
-        """
-        requests = self._answered.pop(invocation_id, {})
-        details = {name: _details(name, requests[name]) for name in dict.fromkeys(authors) if name in requests}
-        return {"agent_details": details}
 
 
 def _details(name: str, request: Any) -> Dict[str, Any]:
