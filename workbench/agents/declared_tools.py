@@ -82,7 +82,10 @@ def argument_type(annotation: ast.expr | None) -> ArgumentType | None:
         case ast.Constant(value=None):
             return ArgumentType(frozenset({"null"}))
         case ast.Constant(value=str(text)):
-            return _of_text(text)
+            try:
+                return argument_type(syntax_tree(text, mode="eval").body)
+            except (SyntaxError, ValueError, RecursionError, MemoryError):
+                return None
         case ast.Name(id=name) | ast.Attribute(attr=name) if name in _NAMED:
             return ArgumentType(frozenset({_NAMED[name]}))
         case ast.BinOp(left=left, op=ast.BitOr(), right=right):
@@ -90,13 +93,6 @@ def argument_type(annotation: ast.expr | None) -> ArgumentType | None:
         case ast.Subscript(value=ast.Name(id=name) | ast.Attribute(attr=name), slice=inner):
             return _generic(name, inner)
     return None
-
-
-def _of_text(text: str) -> ArgumentType | None:
-    try:
-        return argument_type(syntax_tree(text, mode="eval").body)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
 
 
 def _generic(name: str, inner: ast.expr) -> ArgumentType | None:

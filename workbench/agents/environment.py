@@ -221,24 +221,18 @@ def agent_environment(agent_folder: Path, base: Mapping[str, str]) -> AgentEnvir
 
     A `.env` that cannot be read, and lines that cannot be parsed, become warnings.
     """
-    file = None if _switched_off(base) else _nearest(agent_folder)
-    warnings: list[str] = []
-    loaded = _load(file, base, warnings) if file else {}
-    values = {**loaded, **base}
-    return AgentEnvironment(
-        values, file, tuple(loaded), _fingerprint({name: values[name] for name in loaded}), tuple(warnings)
-    )
-
-
-def _switched_off(base: Mapping[str, str]) -> bool:
-    return (
+    is_off = (
         base.get("ADK_DISABLE_LOAD_DOTENV", "").strip().lower() in _ADK_TRUE
         or base.get("PYTHON_DOTENV_DISABLED", "").casefold() in _DOTENV_TRUE
     )
-
-
-def _nearest(folder: Path) -> Path | None:
-    return next((file for step in (folder, *folder.parents) if (file := step / ".env").is_file()), None)
+    places = () if is_off else (agent_folder, *agent_folder.parents)
+    file = next((file for folder in places if (file := folder / ".env").is_file()), None)
+    warnings: list[str] = []
+    loaded = _load(file, base, warnings) if file else {}
+    values = {**loaded, **base}
+    of_file = json.dumps(sorted((name, values[name]) for name in loaded))
+    fingerprint = hashlib.sha256(of_file.encode()).hexdigest()[:32]
+    return AgentEnvironment(values, file, tuple(loaded), fingerprint, tuple(warnings))
 
 
 def _load(file: Path, base: Mapping[str, str], warnings: list[str]) -> dict[str, str]:
@@ -288,10 +282,6 @@ def _bindings(text: str, file: Path, warnings: list[str]) -> Iterator[tuple[str,
             warnings.append(f"{file}, line {line}: not understood")
         elif binding.key is not None:
             yield binding.key, binding.value, line
-
-
-def _fingerprint(values: Mapping[str, str]) -> str:
-    return hashlib.sha256(json.dumps(sorted(values.items())).encode()).hexdigest()[:32]
 
 
 def working_directory(agent_folder: Path, root: Path, here: Path) -> Path:

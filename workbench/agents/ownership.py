@@ -220,7 +220,10 @@ class Ownership:
             if sign:
                 relative = self._relative(folder)
                 return relative, f"it is in {relative}/, which may have been its agent: {sign}"
-        for folder in _folders_called(name, above):
+        # A name from a file may be anything, also a path.
+        is_name = name != ".." and Path(name).name == name
+        named = [step / name for step in above if is_name and os.path.isdir(step / name)]  # noqa: PTH112 - Path.is_dir raises
+        for folder in named:
             sign = self._cannot_be_read(folder) if folder in self._unreadable else ""
             sign = sign or self._missing_agent_module(folder) or former_agent_sign(folder)
             if sign and folder not in self._by_folder:
@@ -316,13 +319,6 @@ def _by(agents: Iterable[AgentFolder], names_of: Callable[[AgentFolder], set[str
 
 def _distinct(agents: Iterable[AgentFolder]) -> list[AgentFolder]:
     return list({agent.folder: agent for agent in agents}.values())
-
-
-def _folders_called(name: str, parents: Iterable[Path]) -> list[Path]:
-    """Return the folders called `name` in `parents`. A name from a file may be anything; paths are rejected."""
-    if name == ".." or Path(name).name != name:
-        return []
-    return [parent / name for parent in parents if os.path.isdir(parent / name)]  # noqa: PTH112 - Path.is_dir raises
 
 
 def _loose(name: str) -> str:

@@ -266,20 +266,30 @@ def open_workspace(
         stored = replace(stored, last={**owners_of(previous), **stored.last})
     ownership = Ownership(agents, root, bases, stored, found.ignored)
     chooser = CriteriaChooser(root, config)
-    selection = _Selection(targets, ownership)
+
+    def is_inside(path: Path) -> bool:
+        return any(path.is_relative_to(target) for target in targets)
+
+    owners = [target for target in targets if ownership.is_agent(target)]
     workspace = Workspace(
         root=root,
         target=Path(os.path.commonpath(targets)),
         agents=agents,
         evalsets=(),
-        ignored=tuple(item for item in found.ignored if selection.ignored(item)),
+        # Broken definitions are always reported, because they may explain an evalset without an agent.
+        ignored=tuple(one for one in found.ignored if is_inside(one.path) or one.path.name in DEFINITION_FILES),
         searched=found.folders,
         warnings=stored.faults,
     )
-    for file in filter(selection.file, found.evalsets):
+    for file in found.evalsets:
+        if not is_inside(file):
+            # One of the requested agents may own it.
+            holder = ownership.holder(file)
+            if not owners or (holder is not None and holder.folder not in owners):
+                continue
         before_file(file)
         entry = _entry(file, root, ownership, chooser, initial_session)
-        if selection.entry(entry):
+        if is_inside(file) or (entry.agent is not None and entry.agent.folder in targets):
             workspace = replace(workspace, evalsets=(*workspace.evalsets, entry))
             if on_evalset is not None:
                 on_evalset(workspace)
@@ -326,36 +336,6 @@ def duplicate_set_ids(workspace: Workspace) -> dict[tuple[str, str], tuple[Evals
     for entry in workspace.evalsets:
         groups[entry.agent.name if entry.agent else "", entry.document.eval_set_id].append(entry)
     return {key: tuple(entries) for key, entries in groups.items() if len(entries) > 1}
-
-
-@dataclass(frozen=True, slots=True)
-class _Selection:
-    """The part of the search results that belongs to the requested paths."""
-
-    targets: Sequence[Path]
-    ownership: Ownership
-
-    def file(self, file: Path) -> bool:
-        """Return whether to open `file`: it is in a target, or a target is an agent that it may belong to."""
-        if self._inside(file):
-            return True
-        holder = self.ownership.holder(file)
-        owners = [target for target in self.targets if self.ownership.is_agent(target)]
-        return bool(owners) and (holder is None or holder.folder in owners)
-
-    def entry(self, entry: EvalsetEntry) -> bool:
-        """Return whether an opened evalset belongs to the targets."""
-        return self._inside(entry.file) or (entry.agent is not None and entry.agent.folder in self.targets)
-
-    def ignored(self, item: Ignored) -> bool:
-        """Return whether to report an ignored path.
-
-        Broken definitions are always reported, because they may explain an evalset without an agent.
-        """
-        return self._inside(item.path) or item.path.name in DEFINITION_FILES
-
-    def _inside(self, path: Path) -> bool:
-        return any(path.is_relative_to(target) for target in self.targets)
 
 
 def _entry(

@@ -1,4 +1,4 @@
-"""The sources of a plan entry's transcript: an agent, a stored transcript, or an interrupted run with models' answers."""
+"""The sources of a plan entry's transcript: an agent, a stored transcript, or an interrupted run."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
