@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 from pathlib import Path
 
 import pytest
@@ -93,3 +94,4 @@ async def test_resumed_conversation_repeats_only_unanswered_and_secret_requests(
     assert again.states == {"one": "passed"}
     assert again.record("one").usage.model_calls == 3
     assert sql(state, "SELECT answer FROM model_answer") == [], "the run is complete"
+    assert not any(thread.name.startswith("answers") for thread in threading.enumerate()), "no run keeps its thread"

@@ -398,6 +398,8 @@ class Run:
             if self._commit is not None and (await asyncio.wait([self._commit], timeout=_WAIT_FOR_GIT))[0]:
                 git = self._commit.result()
             await self._note_reads()
+            if self._answers is not None:
+                await asyncio.to_thread(self._answers.close)
             if self._input_recorder.fault is not None:
                 self._recorder.put(self._input_recorder.fault)
             self._recorder.put(
