@@ -1,17 +1,13 @@
-"""Panes as text, compared with the files in `golden/`: their lines, the cursor, and what each item leads to.
-
-`PICTURES=write pytest tests/results/test_pane_texts.py` writes the files again.
-"""
+"""Whole panes as text: their lines, the cursor, and what each item leads to."""
 
 import json
-import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.results.golden_texts import compare, joined, names, written
 from tests.results.test_trace import SPANS
 from tests.results.test_trace import record as traced
 from tests.run.forking.recorded import REF, original
@@ -44,11 +40,10 @@ from workbench.results.compare import ChangedCase, ComparedCase
 from workbench.results.compared import compared, conversation
 from workbench.results.document import Document, Subject
 from workbench.results.error import error_lines
-from workbench.results.lines import Line, View
+from workbench.results.lines import View
 from workbench.run.forking import Point
 from workbench.store.execution import CaseRecord
 
-GOLDEN = Path(__file__).parent / "golden"
 CALLS = "tool_trajectory_avg_score"
 FIND: Call = ("find_order", {"id": "A-7"})
 TRACK: Call = ("track_parcel", {"id": "A-7"})
@@ -56,23 +51,6 @@ REFUND: Call = ("refund", {"id": "A-7", "amount": 12.5})
 TEXT_REFUND: Call = ("refund", {"id": "A-7", "amount": "12.50"})
 PAID = "Your refund of 12.50 € for order A-7 is on its way."
 Build = Callable[[Subject, View], Document]
-
-
-def written(document: Document) -> str:
-    """Return the lines, with ">" where the pane opens, and then the items that are not plain rows."""
-    opens_at = document.opening_item
-    opening = document.items[opens_at].start if document.items and opens_at is not None else document.opening
-    lines = [f"{'>' if number == opening else '|'}{line.plain.rstrip()}" for number, line in enumerate(document.lines)]
-    items = [
-        f"{item.key}{' opens' if item.opens else ''}"
-        + "".join(f"\n    {target.pane}: {' '.join(target.places)}" for target in item.targets)
-        for item in document.items
-    ]
-    return "\n".join([*lines, *items, ""])
-
-
-def plain(lines: Sequence[Line]) -> str:
-    return "\n".join([*(f"|{line.plain.rstrip()}" for line in lines), ""])
 
 
 def all_open(build: Build, subject: Subject, width: int, kind: str = "") -> str:
@@ -312,9 +290,9 @@ def places_of_errors() -> str:
     error = CaseError("agent_raised", "RuntimeError: no such order", "", TRACEBACK)
     late = CaseError("timeout", "no answer within 300 s", "raise --timeout")
     return (
-        plain(list(error_lines(error, View(79), root="/shop")))
-        + plain(list(error_lines(error, View(79, full=True))))
-        + plain(list(error_lines(late, View(79))))
+        joined(line.plain for line in error_lines(error, View(79), root="/shop"))
+        + joined(line.plain for line in error_lines(error, View(79, full=True)))
+        + joined(line.plain for line in error_lines(late, View(79)))
     )
 
 
@@ -422,17 +400,10 @@ OTHERS: dict[str, Callable[[], str]] = {
 SCENES = {**JUDGES, **EVIDENCE, **OTHERS}
 
 
-def _files() -> Iterator[str]:
-    return (file.stem.removeprefix("pane-") for file in GOLDEN.glob("pane-*.txt"))
-
-
 @pytest.mark.parametrize("name", SCENES)
 def test_pane_equals_its_golden_text(name: str) -> None:
-    file, found = GOLDEN / f"pane-{name}.txt", SCENES[name]()
-    if os.environ.get("PICTURES") == "write":
-        file.write_text(found, "utf-8")
-    assert found == file.read_text("utf-8")
+    compare(f"pane-{name}", SCENES[name]())
 
 
 def test_each_golden_text_has_its_scene() -> None:
-    assert set(_files()) == set(SCENES)
+    assert names("pane-") == {f"pane-{name}" for name in SCENES}

@@ -7,14 +7,14 @@ from dataclasses import replace
 import pytest
 
 from tests.hostile import HOSTILE
-from workbench.events.events import CaseError, CaseRef, Frozen, MetricResult, PlannedCase
+from workbench.events.events import CaseRef, MetricResult, PlannedCase
 from workbench.results.causes import group_by_cause
 from workbench.results.document import Document
 from workbench.results.faces import Status, cut_words
 from workbench.results.lines import pieces
-from workbench.results.overview import CHANGED, case_of, overview_document
+from workbench.results.overview import overview_document
 from workbench.results.tally import BINS, ChangedVerdict, Changes, Overview, Scores, Spent, Tally, added, tally
-from workbench.store.execution import CaseRecord, CaseState
+from workbench.store.execution import CaseRecord
 from workbench.store.history.run_list import RunRate, Trend
 from workbench.store.reasons import make_cause
 
@@ -59,44 +59,6 @@ def shown(document: Document) -> list[str]:
     return [line.plain.rstrip() for line in document.lines]
 
 
-def keys(document: Document) -> list[str]:
-    return [item.key for item in document.items]
-
-
-def place(lines: list[str], start: str) -> int:
-    return next(number for number, line in enumerate(lines) if line.strip().startswith(start))
-
-
-def test_totals_are_cut_and_errors_stand_outside_of_the_rate() -> None:
-    first, second = shown(overview_document(overview(), 48, 40))[:2]
-    assert first.split("  ") == [" 258 of 306 passed, 84%", " ↓ 4", "↑ 1", "since 13:40"]
-    assert "41 s  318 model calls  $0.12" in second
-    apart = " ".join(shown(overview_document(overview(), 49, 40))[1:3])
-    assert "6 errors" in apart
-    assert "2 not evaluated" in apart
-    assert "1 not run" in apart
-
-
-def test_calls_of_judges_are_not_called_model_calls_because_a_function_may_judge() -> None:
-    found = replace(overview(), tally=replace(overview().tally, model_calls=0, judge_calls=34))
-    assert shown(overview_document(found, 60, 40))[1].startswith(" 41 s  34 judge calls  $0.12")
-    both = replace(found, tally=replace(found.tally, model_calls=1_318))
-    assert shown(overview_document(both, 60, 40))[1].strip() == "41 s  1,318 model calls  34 judge calls  $0.12"
-    narrow = shown(overview_document(both, 40, 40))[2:4]
-    assert [line.strip() for line in narrow] == ["41 s  1,318 model calls", "34 judge calls  $0.12"]
-
-
-def test_errors_are_named_as_outside_of_the_rate_where_there_is_room() -> None:
-    few = replace(overview(), tally=Tally(Counter({"passed": 24, "failed": 48, "error": 7})), cases=79)
-    lines = shown(overview_document(few, 60, 30))
-    assert lines[0].strip().startswith("24 of 72 passed")
-    assert lines[1].strip().endswith("not in rate: 7 errors")
-    lines = shown(overview_document(few, 30, 30))
-    assert any(line.strip().endswith("  7 errors") for line in lines)
-    no_rate = replace(few, tally=Tally(Counter({"error": 7})), cases=7)
-    assert not any("not in rate" in line for line in shown(overview_document(no_rate, 60, 30)))
-
-
 @pytest.mark.parametrize(
     ("width", "short"),
     [
@@ -109,116 +71,6 @@ def test_errors_are_named_as_outside_of_the_rate_where_there_is_room() -> None:
 )
 def test_names_of_criteria_lose_whole_words_if_they_can(width: int, short: str) -> None:
     assert cut_words("rubric_based_final_response_quality", width) == short
-
-
-def test_failed_cases_with_errors_are_counted_beside_the_errors() -> None:
-    broken = CaseRecord(PlannedCase(CaseRef("a", "a.evalset.json", "a", "one"), None, ""), "failed")
-    broken.error = CaseError("judge", "no connection")
-    part = tally({"failed": 1}, [[broken]])
-    lines = shown(overview_document(Overview(added([part, tally({"failed": 1}, [])]), 2), 60, 40))
-    assert "1 failed with errors" in lines[1]
-
-
-def test_frozen_and_live_cases_are_never_in_one_rate() -> None:
-    def case(name: str, state: CaseState, score: float, frozen: Frozen | None = None) -> list[CaseRecord]:
-        record = CaseRecord(PlannedCase(CaseRef("a", "a.evalset.json", "a", name), None, ""), state, frozen=frozen)
-        record.scores = {"match": MetricResult("match", state, score, 0.8)}  # type: ignore[arg-type]
-        return [record]
-
-    replayed = Frozen("tools", "a.evalset.frozen/one.frozen.json", tools=4, live=1)
-    cases = [case("one", "passed", 1.0, replayed), case("two", "failed", 0.5), case("three", "passed", 1.0)]
-    found = added([tally({"passed": 1}, cases[:1]), tally({"passed": 1, "failed": 1}, cases[1:])])
-    lines = shown(overview_document(Overview(found, 3), 60, 40))
-    assert lines[0] == " live 1 of 2 passed, 50%"
-    assert lines[1] == " ❅ FROZEN 1 of 1 passed, 100%"
-    assert lines[2] == " 1 case, 4 tool calls replayed, 1 live"
-    assert [line.split()[:2] for line in lines if "1/" in line] == [["match", "1/2"], ["match", "❅"]]
-    alone = shown(overview_document(Overview(tally({"passed": 1}, cases[:1]), 1), 60, 40))
-    assert alone[0] == " ❅ FROZEN 1 of 1 passed, 100%"
-
-
-def test_a_single_failure_is_never_rounded_to_a_hundred_percent() -> None:
-    states: Counter[Status] = Counter({"passed": 9_999, "failed": 1})
-    lines = shown(overview_document(replace(overview(), tally=Tally(states)), 49, 40))
-    assert lines[0].startswith(" 9,999 of 10,000 passed, 99%")
-
-
-def test_sections_are_in_order_while_there_is_room() -> None:
-    lines = shown(overview_document(overview(), 49, 40))
-    starts = ["258 of", "Why cases fail", "Criteria", "Changed since 13:40", "Pass rate, 12 runs", "No agent"]
-    found = [place(lines, start) for start in starts]
-    assert found == sorted(found)
-
-
-def test_in_a_low_window_changes_come_before_criteria() -> None:
-    lines = shown(overview_document(overview(), 49, 14))
-    found = [place(lines, start) for start in ("258 of", "Why cases fail", "Changed since", "Criteria", "Pass rate")]
-    assert found == sorted(found)
-    lines = shown(overview_document(overview(), 49, 8))
-    assert place(lines, "Why cases fail") < place(lines, "41 s")
-
-
-def test_causes_are_counted_biggest_first_and_errors_have_their_own_sign() -> None:
-    document = overview_document(overview(), 60, 40)
-    lines = shown(document)
-    start = place(lines, "Why cases fail")
-    assert lines[start].endswith("32 cases, 4 causes")
-    assert [line.strip() for line in lines[start + 1 : start + 5]] == [
-        "19 ✗ refund: amount is text, expected number",
-        "6 ! GOOGLE_API_KEY is not set",
-        "5 ✗ rubric no_jargon not met ƒ",
-        "2   one of a kind",
-    ]
-    assert keys(document)[:4] == [
-        "cause/refund-amount-is-text-expected-number",
-        "cause/google_api_key-is-not-set",
-        "cause/rubric-no_jargon-not-met-by-function",
-        "cause/one-of-a-kind",
-    ]
-
-
-def test_a_criterion_shows_its_cases_its_mean_and_who_judged() -> None:
-    lines = shown(overview_document(overview(), 52, 40))
-    start = place(lines, "Criteria")
-    trajectory, response, rubric = lines[start + 1 : start + 4]
-    assert trajectory.split() == ["tool_trajectory", "278/306", "╌╌╌╌▁╌╌╌╌╌█", "0.93", "≥1.00"]
-    assert response.split() == ["response_match", "306/306", "╌╌╌╌╌╌╌╌╌╌█", "1.00", "≥0.80"]
-    assert "ƒ" in rubric
-    assert "0.96" in rubric
-
-
-def test_changed_cases_can_be_selected_and_the_rest_is_counted() -> None:
-    document = overview_document(overview(), 60, 24)
-    changed = [key for key in keys(document) if case_of(key) is not None]
-    assert case_of(changed[0]) == (0, 0)
-    lines = shown(document)
-    start = place(lines, "Changed since")
-    assert lines[start].endswith("4 worse, 1 better")
-    assert lines[start + 1].split() == ["↓", "late_parcel_0", "pass", "→", "fail"]
-    assert any(f"… {5 - len(changed)} more" in line for line in lines) == (len(changed) < 5)
-
-
-def test_figures_stay_near_their_names_in_a_wide_window() -> None:
-    lines = shown(overview_document(overview(), 150, 40))
-    ends = {len(lines[place(lines, start)]) for start in ("Why cases fail", "Criteria", "Changed since", "Pass rate")}
-    assert ends == {73}
-
-
-def test_changed_cases_that_are_not_listed_can_be_opened() -> None:
-    document = overview_document(overview(), 49, 14)
-    (item,) = (item for item in document.items if item.key == CHANGED)
-    assert shown(document)[item.start].strip() == "… 2 more"
-
-
-def test_nothing_about_changes_is_shown_before_they_are_read() -> None:
-    lines = shown(overview_document(replace(overview(), changes=None, trend=None), 49, 40))
-    assert not any(word in line for line in lines for word in ("since", "Pass rate"))
-
-
-def test_only_a_run_in_which_everything_passed_has_a_full_block() -> None:
-    rates = (RunRate("1", "", 0, 100), RunRate("2", "", 99, 100), RunRate("3", "", 100, 100))
-    lines = shown(overview_document(replace(overview(), trend=Trend(rates, 100)), 60, 40))
-    assert "▁▇█" in lines[place(lines, "Pass rate, 3 runs")]
 
 
 SAFE = ("rubric_based_final_response_quality_v1", "rubric_based_tool_use_quality_v1", "response_match_score")
