@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from workbench.events.events import Frozen
-from workbench.results.frozen import frozen_age, frozen_count, frozen_mark, frozen_total
+from workbench.results.frozen import frozen_count, frozen_mark, frozen_total
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
 AT = "2026-11-20T10:00:00Z"
@@ -46,4 +46,6 @@ def test_part_says_how_many_cases_are_frozen() -> None:
 
 
 def test_age_counts_whole_days() -> None:
-    assert [frozen_age(f"2026-11-{day}T11:00:00+00:00", NOW) for day in (24, 23, 22)] == ["today", "today", "1 day ago"]
+    recordings = (Frozen("tools", recorded=f"2026-11-{day}T11:00:00+00:00") for day in (24, 23, 22))
+    ages = [frozen_mark(frozen, NOW).rpartition("recorded ")[2] for frozen in recordings]
+    assert ages == ["today)", "today)", "1 day ago)"]

@@ -1,19 +1,15 @@
 """Tests that rows created on first use equal those created at once."""
 
-from collections.abc import Sequence
-
 from rich.text import Text
 
-from workbench.results.document import Document, Item, LazyList, Target
+from workbench.results.document import Document, Item, LazyList, Rows, Target
 from workbench.results.lines import Line
 
 KEYS = [f"row/{number}" for number in range(1000)]
 
 
-class Rows:
+class Made:
     """Rows that record which of them were created."""
-
-    keys: Sequence[str] = KEYS
 
     def __init__(self) -> None:
         self.lines_made: list[int] = []
@@ -33,8 +29,9 @@ class Rows:
         return [f"half/{number // 2}"]
 
 
-def document(rows: Rows) -> Document:
+def document(made_rows: Made) -> Document:
     """Return a document in which row 10 is unfolded."""
+    rows = Rows(KEYS, made_rows.line, made_rows.item, made_rows.names)
     made = Document()
     made.turns.append(0)
     made.add_place(["user/0"], [Text("heading")])
@@ -46,7 +43,7 @@ def document(rows: Rows) -> Document:
 
 
 def test_values_are_created_once_on_first_use() -> None:
-    rows = Rows()
+    rows = Made()
     made = document(rows)
     assert (len(made.lines), len(made.items)) == (1004, 1001)
     assert made.lines[500] == made.lines[500] == Text("line 496")
@@ -59,7 +56,7 @@ def test_values_are_created_once_on_first_use() -> None:
 
 
 def test_row_is_a_place_by_its_key_and_names() -> None:
-    rows = Rows()
+    rows = Made()
     made = document(rows)
     assert made.places["row/10"] == range(11, 12)
     assert made.places["half/5"] == range(11, 12)
@@ -70,7 +67,7 @@ def test_row_is_a_place_by_its_key_and_names() -> None:
 
 
 def test_item_includes_the_lines_it_heads() -> None:
-    made = document(Rows())
+    made = document(Made())
     assert [line.plain for line in made.whole(11)] == ["part", "part", "below"]
     assert [line.plain for line in made.whole(10)] == ["line 10"], "this one stands for itself"
     made.add_item("last", [Text("last")], heads=True)
@@ -99,7 +96,7 @@ def test_lazy_list_behaves_like_a_list() -> None:
 
 
 def test_first_place_below_a_line_links_to_the_pane() -> None:
-    made = document(Rows())
+    made = document(Made())
     found = made.known_from(11, "Trace")
     assert found is not None
     assert found.targets == (Target("Trace", ("row/10", "half/5")),)

@@ -252,7 +252,9 @@ def _agent_causes(
         for kind in _OTHER_AGENT_INPUTS
         if kind in by_kind
     ]
-    if _tools_answered_differently(old, new):
+    steps = zip(old.steps or (), new.steps or (), strict=False)
+    first = next((pair for pair in steps if pair[0] != pair[1]), ())
+    if first and all(step.startswith("r") for step in first):
         found.append(Cause("tool_output", "the same tool calls returned different answers"))
     yield from found
     if not found and "expected" not in by_kind:
@@ -287,13 +289,6 @@ def _judges(before: Side, after: Side, changes: Iterable[Change], decisive: set[
         criterion = criterion_of(change)
         if criterion not in named and (criterion in decisive or criterion not in new):
             yield Cause("judge", describe_with_values(change, before, after))
-
-
-def _tools_answered_differently(old: Execution, new: Execution) -> bool:
-    """Return whether the first difference between the runs is a tool's answer."""
-    steps = zip(old.steps or (), new.steps or (), strict=False)
-    first = next(((one, other) for one, other in steps if one != other), None)
-    return first is not None and all(step.startswith("r") for step in first)
 
 
 def _broke(execution: Execution) -> bool:

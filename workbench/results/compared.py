@@ -234,7 +234,15 @@ def cost_after(original: Original, point: Point, prices: Prices | None) -> Cost:
     """Return what the original spent from a point on."""
     start = point.call if point.call is not None else original.calls_of(point.turn).start
     models = [call.call for call in original.calls[start:] if isinstance(call.call, ModelCall)]
-    tallies = [(str((model.request or {}).get("model") or ""), _tally(model)) for model in models]
+    tallies = []
+    for model in models:
+        usage = [mapping(mapping(response).get("usage_metadata")) for response in model.responses]
+        read, written = (
+            max((count for one in usage if type(count := one.get(name)) is int), default=0)
+            for name in ("prompt_token_count", "candidates_token_count")
+        )
+        tally = {"calls": 1, "input_tokens": read, "output_tokens": written}
+        tallies.append((str((model.request or {}).get("model") or ""), tally))
     tokens = sum(tally["input_tokens"] + tally["output_tokens"] for _, tally in tallies)
     if not prices:
         return Cost(len(models), tokens, seen=original.has_models)
@@ -245,15 +253,6 @@ def cost_after(original: Original, point: Point, prices: Prices | None) -> Cost:
         prices.currency,
         original.has_models,
     )
-
-
-def _tally(model: ModelCall) -> dict[str, int]:
-    usage = [mapping(mapping(response).get("usage_metadata")) for response in model.responses]
-    read, written = (
-        max((count for one in usage if type(count := one.get(name)) is int), default=0)
-        for name in ("prompt_token_count", "candidates_token_count")
-    )
-    return {"calls": 1, "input_tokens": read, "output_tokens": written}
 
 
 def conversation(original: Original) -> list[Turn]:

@@ -24,7 +24,6 @@ from workbench.results.gate import (
 from workbench.results.lines import Line, View, flow, hang, hang_text, heading, remark, safe
 from workbench.results.plain_lines import commit_words
 from workbench.store.execution import CaseRecord, Execution
-from workbench.store.history.summary import Summary
 from workbench.text import counting
 from workbench.text.safe_text import one_line
 
@@ -46,7 +45,10 @@ def overview(found: Comparison, gate: Gate, names: tuple[str, str], view: View) 
     document = Document()
     for sign, name, run in (("− ", names[0], found.before), ("+ ", names[1], found.after)):
         style = "diff-missing" if sign == "− " else "diff-extra"
-        about = Text.assemble((f"{name}  ", "strong"), *_run(run))
+        counts = [counting.counted_status(status, count) for status, count in run.counts().items() if count]
+        commit = commit_words(run.git.get("commit"), run.git.get("dirty"))
+        at = (f"  commit {commit}" if commit else "", "muted")
+        about = Text.assemble((f"{name}  ", "strong"), ", ".join(counts) or "no cases", at)
         document.add(hang_text(Text.styled(f" {sign}", style), about, view.width - 1, 3))
     document.gap()
     document.add(hang(Text(" "), flow(_counts(found), max(view.width - 1, 10), "   "), 1))
@@ -126,13 +128,6 @@ def one_case(
     document.add([heading("before and after", view.width)])
     add_compared(document, *records, view)
     return document
-
-
-def _run(run: Summary) -> Iterator[Text]:
-    counts = [counting.counted_status(status, count) for status, count in run.counts().items() if count]
-    yield Text(", ".join(counts) or "no cases")
-    if commit := commit_words(run.git.get("commit"), run.git.get("dirty")):
-        yield Text.styled(f"  commit {commit}", "muted")
 
 
 def counted(change: str, number: int) -> str:

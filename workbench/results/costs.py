@@ -35,18 +35,14 @@ def totals(root: Node, prices: Prices | None) -> dict[int, Total]:
     """Return the total of each node and its descendants, by the node's number."""
     found: dict[int, Total] = {}
     for node in reversed(list(root.walk())):  # Children come first.
-        own = _own(node, prices) if node.kind == "model" else _NOTHING
+        own, tokens = _NOTHING, node.tokens
+        if node.kind == "model":
+            read, written = tokens or (0, 0)
+            tally = {"calls": 1, "input_tokens": read, "output_tokens": written}
+            cost = judge_cost(node.name, tally, prices) if prices and tokens is not None else None
+            own = Total(1, read, written, cost)
         found[node.number] = _sum([own, *(found[child.number] for child in node.children)]) if node.children else own
     return found
-
-
-def _own(node: Node, prices: Prices | None) -> Total:
-    tokens = node.tokens
-    read, written = tokens or (0, 0)
-    if not prices:
-        return Total(1, read, written, None)
-    tally = {"calls": 1, "input_tokens": read, "output_tokens": written}
-    return Total(1, read, written, judge_cost(node.name, tally, prices) if tokens is not None else None)
 
 
 def _sum(parts: Sequence[Total]) -> Total:

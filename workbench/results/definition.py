@@ -44,7 +44,11 @@ def case_setting(case: EvalCase, view: View, *, ran: bool) -> Iterator[Line]:
                 yield from part(_SCENARIO.get(key, one_line(key, limit=12)), safe(text), view)
     lead = label("rubrics")
     for rubric in case.rubrics:
-        yield from under(lead, wrap(_rubric(rubric), view.room))
+        content = rubric.get("rubric_content")
+        wanted = content.get("text_property") if isinstance(content, dict) else None
+        name = f"{one_line(str(rubric.get('rubric_id') or '?'))}: "
+        said = safe(str(wanted if wanted is not None else compact(content)))
+        yield from under(lead, wrap(Text.assemble((name, "name"), said), view.room))
         lead = Text()
     if case.final_session_state and not ran:
         yield from under(label("end state"), pretty_lines(case.final_session_state, view.room))
@@ -91,13 +95,6 @@ def _session(session: dict[str, Any], view: View) -> Iterator[Line]:
         yield from lines
 
 
-def _rubric(rubric: dict[str, Any]) -> Text:
-    content = rubric.get("rubric_content")
-    text = content.get("text_property") if isinstance(content, dict) else None
-    name = f"{one_line(str(rubric.get('rubric_id') or '?'))}: "
-    return Text.assemble((name, "name"), safe(str(text if text is not None else compact(content))))
-
-
 _IN_CASE = re.compile(r"eval_cases\[([0-9]+)\]")
 
 
@@ -138,18 +135,13 @@ def case_faults(subject: Subject, view: View) -> Iterator[Line]:
     entry, case = subject.entry, subject.case
     if entry is None or case is None:
         return
-    mine = [fault for fault in entry.document.faults if _case_of(fault, entry) == case.eval_id]
+    # The search starts from the faults, because a file may have 50,000 cases but few faults.
+    cases, mine = entry.document.cases, []
+    for fault in entry.document.faults:
+        place = _IN_CASE.match(fault.json_path)
+        if place is not None and int(place[1]) < len(cases) and cases[int(place[1])].eval_id == case.eval_id:
+            mine.append(fault)
     yield from fault_lines(dict.fromkeys([*mine, *subject.found]), entry, view)
-
-
-def _case_of(fault: Fault, entry: EvalsetEntry) -> str | None:
-    """Return the id of the case with this fault.
-
-    The search starts from the faults, because a file may have 50,000 cases but few faults.
-    """
-    place = _IN_CASE.match(fault.json_path)
-    cases = entry.document.cases
-    return cases[int(place[1])].eval_id if place is not None and int(place[1]) < len(cases) else None
 
 
 def fault_lines(faults: Iterable[Fault], entry: EvalsetEntry, view: View) -> Iterator[Line]:

@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, TypeVar, overload
 
 from rich.text import Text
 
@@ -191,21 +191,18 @@ class Item:
     heads: bool = False
 
 
-class Rows(Protocol):
-    """Items of one line each, by number."""
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Items of one line each, by number.
 
-    @property
-    def keys(self) -> Sequence[str]:
-        """The keys of the items."""
+    `line` returns the line of a row, and `item` the row as an item at a line. `names` returns more names for its place.
+    If rows share a name, it means the first one.
+    """
 
-    def line(self, number: int) -> Line:
-        """Return the line of a row."""
-
-    def item(self, number: int, start: int) -> Item:
-        """Return the row as an item at line `start`."""
-
-    def names(self, number: int) -> Iterable[str]:
-        """Return more names for the row's place. If rows share a name, it means the first one."""
+    keys: Sequence[str]
+    line: Callable[[int], Line]
+    item: Callable[[int, int], Item]
+    names: Callable[[int], Iterable[str]] = lambda number: ()
 
 
 class Document:

@@ -88,9 +88,8 @@ def build(subject: Subject, view: View, *, key: str = "K") -> Document:
         document.add(setting)
     add_plugin_sections(document, "Evidence", subject, view)
     # How answers drifted is above the turns, and may be why one failed.
-    document.opening = None if record.drifted else _opening(record, above)
-    if document.items and document.opening is not None:
-        document.opening_item = _opening_item(document, document.turns[document.opening])
+    if not record.drifted:
+        _set_opening(document, record, above)
     return document
 
 
@@ -165,29 +164,29 @@ def _add_turns(document: Document, subject: Subject, record: CaseRecord | None, 
         document.add(remark("No turn yet." if record.state == "running" else "No turn took place.", view))
 
 
-def _opening(record: CaseRecord, above: bool) -> int | None:
-    """Return the first turn to show: the running or the first failed one.
+def _set_opening(document: Document, record: CaseRecord, above: bool) -> None:
+    """Open the document at the running or the first failed turn, and at the item that says why it failed, if any.
 
-    None if nothing failed in a turn, or if an error is shown above the turns.
+    It opens at the top if nothing failed in a turn, or if an error is shown above the turns.
     """
-    if record.state == "running":
-        return len(record.turns) - 1 if record.turns else None
     failing = failing_turns(record)
-    if failing and (record.state == "failed" or (record.state == "error" and not above)):
-        return failing[0]
-    return None
-
-
-def _opening_item(document: Document, start: int) -> int:
-    """Return the first item in the first rows of the turn at line `start` that says why it failed, else its first."""
+    if record.state == "running":
+        document.opening = len(record.turns) - 1 if record.turns else None
+    elif failing and (record.state == "failed" or (record.state == "error" and not above)):
+        document.opening = failing[0]
+    if document.opening is None or not document.items:
+        return
+    start = document.turns[document.opening]
     below = [number for number, item in enumerate(document.items) if item.start >= start]
-    near = (number for number in below if document.items[number].start < start + _FIRST_ROWS)
-    for number in near:
+    document.opening_item = below[0] if below else 0
+    for number in below:
         item = document.items[number]
+        if item.start >= start + _FIRST_ROWS:
+            return
         lines = document.lines[item.start : item.end]
         if item.key.endswith(SCORES) or any(has_style(line, *_DIFFERENT) for line in lines):
-            return number
-    return below[0] if below else 0
+            document.opening_item = number
+            return
 
 
 # The case as a whole

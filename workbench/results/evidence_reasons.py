@@ -46,7 +46,12 @@ _VOTES = re.compile(r" by \d+ of \d+ votes?( \(\d+ samples?\))?")
 def reason_lines(turn: Turn, view: View) -> Iterator[Line]:
     """Yield the reasons of each criterion that did not pass, apart from those that the other parts of a turn show."""
     width = room(view)
-    results = [result for result in turn.metrics.values() if _is_shown(result)]
+    failed = [result for result in turn.metrics.values() if result.status in ("failed", "error", "not_evaluated")]
+    results = [
+        result
+        for result in failed
+        if result.status != "failed" or not any(is_shown_in(result.name, where) for where in _ELSEWHERE)
+    ]
     answer = _words(content_text((turn.so_far or {}).get("final_response")))
     found = {result.name: list(_items(result, answer)) for result in results}
     few = sum(max(len(items), 1) for items in found.values()) <= _FEW
@@ -66,12 +71,6 @@ def reason_lines(turn: Turn, view: View) -> Iterator[Line]:
             lines = _item(Text(), short_name(result.name), _VOTES.sub("", result.reason), result, width, most)
             label = "judge" if judge_in(result.details) else "reason"
             yield from labelled(label, Text.styled(face.glyph, face.variable), lines, view)
-
-
-def _is_shown(result: MetricResult) -> bool:
-    if result.status == "failed":
-        return not any(is_shown_in(result.name, where) for where in _ELSEWHERE)
-    return result.status in ("error", "not_evaluated")
 
 
 def _items(result: MetricResult, answer: str) -> Iterator[tuple[str, Face, str, str]]:
@@ -129,10 +128,10 @@ def claim_lines(claims: Sequence[dict[str, Any]], turn: int, view: View) -> Iter
             yield fold(f"▸ {counted(len(group), 'sentence')} supported", room(view))
             continue
         for item in group:
-            yield from claim(item, turn, view)
+            yield from _claim(item, turn, view)
 
 
-def claim(item: dict[str, Any], turn: int, view: View) -> Iterator[Line]:
+def _claim(item: dict[str, Any], turn: int, view: View) -> Iterator[Line]:
     """Yield one sentence with its mark, and the passages about it if it does not hold or the view is full."""
     face, holds = face_of(item), string(item.get("label")) in HOLDS
     text = " ".join(plain(string(item.get("text"))).split()) or "(empty)"

@@ -42,17 +42,11 @@ def reasons(record: CaseRecord) -> list[str]:
         found.append("the failing verdict was not stored with the run")
     if record.state == "failed":
         found += broke
-    found += _notes(record)
+    # Notes say, for instance, that a model was blocked.
+    noted = ((number, turn.note) for number, turn in enumerate(record.turns, 1) if turn.note)
+    if record.state != "passed":
+        found += [one_line(note if len(record.turns) == 1 else f"turn {number}: {note}") for number, note in noted]
     return found
-
-
-def _notes(record: CaseRecord) -> Iterator[str]:
-    """Yield notes on the turns of a case that did not pass, such as a blocked model."""
-    if record.state == "passed":
-        return
-    for number, turn in enumerate(record.turns, 1):
-        if turn.note:
-            yield one_line(turn.note if len(record.turns) == 1 else f"turn {number}: {turn.note}")
 
 
 def verdict(result: MetricResult, tags: Sequence[str] = ()) -> str:

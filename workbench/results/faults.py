@@ -60,11 +60,6 @@ class FaultRow:
     cells: Mapping[FaultWay, tuple[Outcome, ...]]
 
 
-def has_faults(records: Iterable[Execution]) -> bool:
-    """Return whether these are the executions of a matrix of tool faults."""
-    return any(record.planned.fault is not None for record in records)
-
-
 def fault_rows(records: Iterable[Execution]) -> list[FaultRow]:
     """Return the rows of the table, in the order of the plan. Executions of the same agent and tool share a row."""
     found: dict[tuple[str, str], dict[FaultWay, list[Execution]]] = {}
@@ -293,7 +288,9 @@ def columns_for(rows: Sequence[GridRow], width: int) -> Columns:
     beside = min(longest, _NAME + _GRID_INDENT + 2)
     for first in (beside, _GRID_INDENT - 1):
         for form in (FULL, SHORT, TIGHT):
-            ways = _widths(rows, form)
+            texts = [[text_of(row.cells[way], form) for row in rows if row.cells is not None] for way in WAYS]
+            titled = zip(_titles(form), texts, strict=True)
+            ways = tuple(max(form.least, *map(cell_len, (title, *column))) + form.gap for title, column in titled)
             spare = width - (first + sum(ways) - form.gap)
             if spare >= 0:
                 above = first < beside
@@ -304,12 +301,6 @@ def columns_for(rows: Sequence[GridRow], width: int) -> Columns:
 
 def _titles(form: Form) -> list[str]:
     return [WAYS[way].title if form is FULL else _SHORT_TITLES[way] for way in WAYS]
-
-
-def _widths(rows: Sequence[GridRow], form: Form) -> tuple[int, ...]:
-    texts = [[text_of(row.cells[way], form) for row in rows if row.cells is not None] for way in WAYS]
-    columns = zip(_titles(form), texts, strict=True)
-    return tuple(max(form.least, *map(cell_len, (title, *column))) + form.gap for title, column in columns)
 
 
 def text_of(cell: Cell, form: Form) -> str:

@@ -27,8 +27,9 @@ def frozen_words(frozen: Frozen, now: datetime | None = None) -> str:
 
     `4 tool calls replayed, recorded today, code of `refund` changed since it was recorded`
     """
-    age = frozen_age(frozen.recorded, now)
-    return ", ".join([*_counts([frozen]), *([f"recorded {age}"] if age else []), *_drift(frozen)])
+    days = _days(frozen.recorded, now)
+    age = [] if days is None else [f"recorded {_ago(days)}"]
+    return ", ".join([*_counts([frozen]), *age, *_drift(frozen)])
 
 
 def _drift(frozen: Frozen) -> Iterator[str]:
@@ -81,12 +82,6 @@ def frozen_count(frozen: int, total: int) -> str:
     if not frozen:
         return ""
     return "frozen" if frozen >= total else f"{frozen:,} of {total:,} frozen"
-
-
-def frozen_age(recorded: str, now: datetime | None = None) -> str:
-    """Return how old a recording is: `today`, `1 day ago` or `40 days ago`, or "" if that is not known."""
-    days = _days(recorded, now)
-    return "" if days is None else _ago(days)
 
 
 def _counts(cases: Iterable[Frozen]) -> Iterable[str]:

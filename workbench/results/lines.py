@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.text import Text
 
 from workbench.text.counting import counted
-from workbench.text.safe_text import plain, visible
+from workbench.text.safe_text import plain
 
 Line: TypeAlias = Text
 """Styled text without line breaks."""
@@ -40,11 +40,6 @@ _NOT_AT_START = frozenset("、。，．・：；？！）］｝」』】〉》�
 def safe(text: str, style: str = "") -> Text:
     """Return foreign text, which may still have line breaks, for `wrap`."""
     return Text.styled(plain(text), style)
-
-
-def shown(text: str, style: str = "") -> Text:
-    """Return foreign text with invisible blanks shown by name."""
-    return Text.styled(visible(text), style)
 
 
 def pieces(line: Line) -> Iterator[tuple[str, str]]:

@@ -1,6 +1,6 @@
 """The four panes of a case, and their lines as plain text. Every case has all panes, before and after it ran."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Generic, NamedTuple, TypeVar
 
 from rich.text import Text
@@ -61,12 +61,10 @@ def case_lines(record: CaseRecord, width: int, *, signs: bool = False) -> Iterat
     name = title(subject, view.width - ending.cell_len - 8)
     lines: list[Line] = [heading(name, view.width, ending)]
     lines += evidence.build(subject, view).lines
-    yield from [*lines, Text(), *_without_hints(judges.build(subject, view, prompts=False).lines), Text()]
-
-
-def _without_hints(lines: Sequence[Line]) -> Iterator[Line]:
-    """Yield the lines without hints about keys of the screen. Drop lines that are empty then."""
-    for line in lines:
+    yield from [*lines, Text()]
+    for line in judges.build(subject, view, prompts=False).lines:
+        # Without hints about keys of the screen, and without lines that are empty then.
         rest = Text.assemble(*(piece for piece in pieces(line) if piece[1] != "hint"))
         if len(rest) == len(line) or rest.plain.strip():
             yield rest
+    yield Text()

@@ -110,7 +110,11 @@ def question_lines(question: dict[str, Any], opened: bool, view: View, *, brief:
 
 def _reply(reply: dict[str, Any], opened: bool, view: View) -> Iterator[Line]:
     room = max(view.width - _BODY, 10)
-    yield from hang(Text(), flow(_reply_head(reply), max(view.width - _INDENT, 10)), _INDENT)
+    first, *more = list(_answer(reply)) or [Text()]
+    first = Text.assemble((f"reply {count(reply.get('sample')) or '?'}  ", "label"), first)
+    facts = (one_line(string(reply.get("model_version")), limit=200), *reply_cost([reply]))
+    head = [first, *more, *(Text.styled(text, "muted") for text in facts)]
+    yield from hang(Text(), flow(head, max(view.width - _INDENT, 10)), _INDENT)
     fault = mapping(reply.get("fault"))
     if fault:
         yield from hang_text(Text.styled("   ! ", "status-error"), _fault(fault), view.width, _BODY)
@@ -123,15 +127,6 @@ def _reply(reply: dict[str, Any], opened: bool, view: View) -> Iterator[Line]:
         yield from hang(Text(), _raw(text, opened, room), _BODY)
     elif not fault:
         yield from hang(Text(), [Text.styled("no reply", "muted")], _BODY)
-
-
-def _reply_head(reply: dict[str, Any]) -> Iterator[Line]:
-    first, *more = list(_answer(reply)) or [Text()]
-    yield Text.assemble((f"reply {count(reply.get('sample')) or '?'}  ", "label"), first)
-    yield from more
-    version = one_line(string(reply.get("model_version")), limit=200)
-    for text in [version, *reply_cost([reply])]:
-        yield Text.styled(text, "muted")
 
 
 def _answer(reply: dict[str, Any]) -> Iterator[Line]:

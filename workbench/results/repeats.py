@@ -24,7 +24,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from workbench.events.events import CaseRef, MetricResult
+from workbench.events.events import CaseRef
 from workbench.files.invocation import content_text, intermediate_texts, tool_calls, tool_responses
 from workbench.results.changed import rate_of
 from workbench.store.details import read_details
@@ -65,7 +65,8 @@ class Firmness:
 
 def firmness(record: CaseRecord, criterion: str) -> Firmness:
     """Return the firmness of the verdict of `criterion` in this repeat."""
-    results = list(_results(record, criterion))
+    of_case = [record.metrics[criterion]] if criterion in record.metrics else []
+    results = [*of_case, *record.in_turns(criterion)]
     judges = [judged_by({"judge": result.details.get("judge")}) for result in results]
     judged = any(judges) or any(result.details.get("questions") or "attempts" in result.details for result in results)
     counts = [votes for result in results for votes in _votes(result.details)]
@@ -87,12 +88,6 @@ def hangs_on_one(votes: tuple[int, int]) -> bool:
     if not yes or not no:
         return False
     return yes - 1 <= no + 1 if yes > no else yes + 1 > no - 1
-
-
-def _results(record: CaseRecord, criterion: str) -> Iterator[MetricResult]:
-    if criterion in record.metrics:
-        yield record.metrics[criterion]
-    yield from record.in_turns(criterion)
 
 
 def _votes(details: Mapping[str, Any]) -> Iterator[tuple[int, int]]:
@@ -312,10 +307,7 @@ def _paths(records: Sequence[CaseRecord]) -> tuple[Path, ...]:
     return tuple(Path(taken, count, passed[taken]) for taken, count in times.most_common())
 
 
-Evidence: TypeAlias = str
-
-
-def _evidence(record: CaseRecord, criterion: str) -> Evidence:
+def _evidence(record: CaseRecord, criterion: str) -> str:
     """Return what `criterion` examines: tool calls, answers, or the whole conversation with tool results.
 
     It includes the user's messages, because a simulated user varies them.
@@ -328,7 +320,12 @@ def _evidence(record: CaseRecord, criterion: str) -> Evidence:
         # Unchanged: for this criterion missing arguments differ from {}.
         return _json([[(call.name, call.args) for call in tool_calls(turn)] for turn in _actual(record)])
     if info is not None and info.compares_answers:
-        return _json([[_user_text(turn), content_text(turn.get("final_response"))] for turn in _actual(record)])
+        return _json(
+            [
+                [content_text(turn.get("user_content")), content_text(turn.get("final_response"))]
+                for turn in _actual(record)
+            ]
+        )
     return _json([_whole(turn) for turn in _actual(record)])
 
 
@@ -349,12 +346,12 @@ def trajectory(invocation: dict[str, Any]) -> tuple[Call, ...]:
 
 def _whole(invocation: dict[str, Any]) -> list[Any]:
     returned = [(result.get("name"), result.get("response")) for result in tool_responses(invocation)]
-    texts = [_user_text(invocation), intermediate_texts(invocation), content_text(invocation.get("final_response"))]
+    texts = [
+        content_text(invocation.get("user_content")),
+        intermediate_texts(invocation),
+        content_text(invocation.get("final_response")),
+    ]
     return [*texts, trajectory(invocation), returned]
-
-
-def _user_text(invocation: dict[str, Any]) -> str:
-    return content_text(invocation.get("user_content"))
 
 
 def _actual(record: CaseRecord) -> list[dict[str, Any]]:

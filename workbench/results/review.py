@@ -139,19 +139,13 @@ def last_page(rows: Sequence[Row], by_cause: int, width: int) -> Document:
     document = Document()
     document.add([Text()])
     for row in rows:
-        document.add_item(row.kind, [cut_line(_row(row, width), width)])
+        line = Text.assemble((f"{row.number:>5,}  ", "strong"), row.label)
+        if action := row.action if width >= WIDE else row.short or row.action:
+            line = Text.assemble(pad(line, 26), (f"{row.key or ' ':<2}", "hint"), (action, "label"))
+        document.add_item(row.kind, [cut_line(line, width)])
     if by_cause:
         document.gap()
         words = f"{by_cause:,} of these verdicts {'was' if by_cause == 1 else 'were'} given by cause (*), unseen. "
         words += f"{'It is' if by_cause == 1 else 'They are'} not counted in judge agreement."
         document.add(hang(Text(), wrap(Text.styled(words, "muted"), max(width - 4, 10)), 2))
     return document
-
-
-def _row(row: Row, width: int) -> Line:
-    wide = width >= WIDE
-    left: Line = Text.assemble((f"{row.number:>5,}  ", "strong"), row.label)
-    action = row.action if wide else row.short or row.action
-    if not action:
-        return left
-    return Text.assemble(pad(left, 26), (f"{row.key or ' ':<2}", "hint"), (action, "label"))

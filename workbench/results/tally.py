@@ -12,7 +12,7 @@ from workbench.agents.workspace import EvalsetEntry
 from workbench.events.events import CaseName, Frozen, MetricResult
 from workbench.files.faults import Fault
 from workbench.results.causes import CauseGroup
-from workbench.results.faces import DECIDED, FACES, Status
+from workbench.results.faces import FACES, Status
 from workbench.results.judged import is_function
 from workbench.store.execution import Execution
 
@@ -199,11 +199,6 @@ class Tally:
     def problems(self) -> int:
         """The number of cases that failed or ended in an error."""
         return self.states["failed"] + self.states["error"]
-
-    @property
-    def decided(self) -> int:
-        """The number of cases with a verdict."""
-        return sum(self.states[state] for state in DECIDED)
 
     @property
     def unfinished(self) -> int:

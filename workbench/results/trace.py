@@ -4,7 +4,7 @@ Rows are created when they become visible.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -14,7 +14,7 @@ from rich.text import Text
 
 from workbench.files.prices import Prices, money
 from workbench.results.calls import call_text
-from workbench.results.document import Document, Item, Subject, Target
+from workbench.results.document import Document, Item, Rows, Subject, Target
 from workbench.results.error import error_lines
 from workbench.results.frozen import frozen_lines
 from workbench.results.judged import message_text
@@ -131,42 +131,24 @@ def add_rows(document: Document, read: TraceRead, turn: TurnRead, columns: Colum
     root = turn.trace.root
     # A turn without an end lasts until its last known time.
     seconds = root.seconds or max((node.end or node.start for node in root.walk()), default=root.start) - root.start
-    rows = _Rows(read, turn, columns, Scale(root.start, seconds), view)
+    scale, currency = Scale(root.start, seconds), read.prices.currency if read.prices else ""
+
+    def line(number: int) -> Line:
+        node, opened = turn.nodes[number], view.is_open(turn.keys[number])
+        total = turn.totals[node.number]
+        return row_line(node, turn.branches[number], total, columns, scale, currency, opened=opened)
+
+    def item(number: int, start: int) -> Item:
+        node, aside = turn.nodes[number], partial(_aside, read, turn.nodes[number])
+        return Item(turn.keys[number], start, start + 1, opens=True, targets=_targets(node), aside=aside, heads=True)
+
+    rows = Rows(turn.keys, line, item, lambda number: _places(turn.nodes[number]))
     first = 0
     for number in [number for number, key in enumerate(turn.keys) if view.is_open(key)]:
         document.add_rows(rows, range(first, number + 1))
         add_sections(document, read, turn.nodes[number], turn.keys[number], view)
         first = number + 1
     document.add_rows(rows, range(first, len(turn.keys)))
-
-
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    """The rows of a turn, by number."""
-
-    read: TraceRead
-    turn: TurnRead
-    columns: Columns
-    scale: Scale
-    view: View
-
-    @property
-    def keys(self) -> list[str]:
-        return self.turn.keys
-
-    def line(self, number: int) -> Line:
-        turn, prices = self.turn, self.read.prices
-        node, opened = turn.nodes[number], self.view.is_open(turn.keys[number])
-        total, currency = turn.totals[node.number], prices.currency if prices else ""
-        return row_line(node, turn.branches[number], total, self.columns, self.scale, currency, opened=opened)
-
-    def item(self, number: int, start: int) -> Item:
-        node, key = self.turn.nodes[number], self.turn.keys[number]
-        aside = partial(_aside, self.read, node)
-        return Item(key, start, start + 1, opens=True, targets=_targets(node), aside=aside, heads=True)
-
-    def names(self, number: int) -> list[str]:
-        return _places(self.turn.nodes[number])
 
 
 AGENT = "agent/"

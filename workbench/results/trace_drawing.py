@@ -1,6 +1,6 @@
 """What the trace draws with characters: rows of the waterfall, and the path through agents and tools."""
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -39,10 +39,6 @@ class TurnPath:
 
     start: Stop
     stops: dict[int, Stop]
-
-    def to(self, node: Node) -> frozenset[int]:
-        """Return the object IDs of the stops on the way to a node."""
-        return frozenset(id(self.stops[one.number]) for one in node.path)
 
 
 class PathLine(NamedTuple):
@@ -91,11 +87,11 @@ def path_of(root: Node, offered: Mapping[str, Iterable[str]] | None = None) -> T
 
 def draw_path(path: TurnPath, selected: Node | None = None) -> Iterator[PathLine]:
     """Yield the lines of the drawing, starting with the user."""
-    marked: Container[int] = path.to(selected) if selected is not None else ()
+    way = {id(path.stops[node.number]) for node in selected.path} if selected is not None else set()
     waiting: list[tuple[Stop, str, str, int]] = [(path.start, "", "", 0)]
     while waiting:
         stop, branch, rest, depth = waiting.pop()
-        yield PathLine(branch, stop, depth, id(stop) in marked)
+        yield PathLine(branch, stop, depth, id(stop) in way)
         children = list(stop.stops.values())
         last = len(children) - 1
         for place in range(last, -1, -1):

@@ -242,10 +242,15 @@ def read_trace(
 ) -> TraceRead:
     """Read the spans of all turns, except those in `kept`. `state` is the state folder with the runs."""
     with collector_paused():
-        read = [
-            old or _read_turn(number, turn, prices)
-            for number, (turn, old) in enumerate(zip_longest(turns, kept[: len(turns)]))
-        ]
+        read: list[TurnRead] = []
+        for number, (turn, old) in enumerate(zip_longest(turns, kept[: len(turns)])):
+            if old is None:
+                trace = read_turn(number, turn.spans, turn.events)
+                nodes, branches = _in_order(trace.root)
+                keys = [f"span/{number}/{node.number}" for node in nodes]
+                source = turn.spans, turn.actual
+                old = TurnRead(turn, trace, totals(trace.root, prices), nodes, branches, keys, source)
+            read.append(old)
     spans = (turn.spans for turn in turns if turn.spans is not None)
     calls = (event for turn in turns for event in turn.calls)
     found = TraceRead(read, Pieces((*spans, *calls), state), prices)
@@ -253,13 +258,6 @@ def read_trace(
         if one.trace.timed:
             found.models.update({node.number: node for node in one.nodes if node.kind == "model"})
     return found
-
-
-def _read_turn(number: int, turn: Turn, prices: Prices | None) -> TurnRead:
-    trace = read_turn(number, turn.spans, turn.events)
-    nodes, branches = _in_order(trace.root)
-    keys = [f"span/{number}/{node.number}" for node in nodes]
-    return TurnRead(turn, trace, totals(trace.root, prices), nodes, branches, keys, (turn.spans, turn.actual))
 
 
 def _in_order(root: Node) -> tuple[list[Node], list[str]]:

@@ -5,13 +5,12 @@ The contents of a request are created when they become visible, because a late r
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from rich.text import Text
 
 from workbench.results.cells import cut
-from workbench.results.document import Aside, Document, Item
+from workbench.results.document import Document, Item, Rows
 from workbench.results.judged import message_text
 from workbench.results.lines import Line, View, cut_line, fold, hang, hang_text, safe, wrap, wrap_indented
 from workbench.results.texts import beginning, pretty
@@ -36,35 +35,24 @@ _KEY = re.compile(r'^(\s*)("(?:[^"\\]|\\.)*")(: )(.*)$', re.DOTALL)
 def add_contents(document: Document, read: TraceRead, key: str, digests: Sequence[str], view: View) -> None:
     """Add the contents with these digests in order. Unfolded ones are added in full."""
     keys = [f"{key}/{number}" for number in range(len(digests))]
-    rows = _Contents(keys, digests, read, view, document.items[-1].aside)
+    aside = document.items[-1].aside
+
+    def line(number: int) -> Line:
+        content = read.piece(digests[number])
+        role = "?" if isinstance(content, Lost) else one_line(string(mapping(content).get("role")), limit=20) or "?"
+        opened = view.is_open(keys[number])
+        return part_line(f"{number + 1} {role}", content_words(content), view.width, indent=INNER, opened=opened)
+
+    def item(number: int, start: int) -> Item:
+        return Item(keys[number], start, start + 1, opens=True, aside=aside, heads=True)
+
+    rows = Rows(keys, line, item)
     first = 0
-    for number in [number for number, one in enumerate(rows.keys) if view.is_open(one)]:
+    for number in [number for number, one in enumerate(keys) if view.is_open(one)]:
         document.add_rows(rows, range(first, number + 1))
         document.add(data_lines(_simple(read.piece(digests[number])), INNER + 2, view))
         first = number + 1
     document.add_rows(rows, range(first, len(digests)))
-
-
-@dataclass(frozen=True, slots=True)
-class _Contents:
-    keys: list[str]
-    digests: Sequence[str]
-    read: TraceRead
-    view: View
-    aside: Aside | None
-
-    def line(self, number: int) -> Line:
-        content = self.read.piece(self.digests[number])
-        role = "?" if isinstance(content, Lost) else one_line(string(mapping(content).get("role")), limit=20) or "?"
-        opened = self.view.is_open(self.keys[number])
-        summary = content_words(content)
-        return part_line(f"{number + 1} {role}", summary, self.view.width, indent=INNER, opened=opened)
-
-    def item(self, number: int, start: int) -> Item:
-        return Item(self.keys[number], start, start + 1, opens=True, aside=self.aside, heads=True)
-
-    def names(self, number: int) -> tuple[str, ...]:
-        return ()
 
 
 def part_line(name: str, summary: str, width: int, *, indent: int, opened: bool) -> Line:
