@@ -23,7 +23,7 @@ def test_list_prints_each_file_without_connecting(project: Project, here: Here) 
     assert here("check", "echo", "--list").returncode == 2
 
 
-@pytest.mark.parametrize("word", ["moon", "ssh:one", "dask-local:2"])
+@pytest.mark.parametrize("word", ["moon", "moon:base"])
 def test_place_that_does_not_exist_is_a_wrong_command_line(project: Project, here: Here, word: str) -> None:
     project.evalset(GOOD)
     for command in (["run", "echo"], ["check", "echo"]):

@@ -40,14 +40,6 @@ def test_runs_are_listed_pinned_and_deleted(project: Project) -> None:
     assert "No run is stored" in empty.stderr
 
 
-def test_runs_of_older_versions_are_counted(project: Project) -> None:
-    for name in ("2026-11-20T10-00-00-aaaa", "2026-11-20T11-00-00-bbbb"):
-        (project.root / ".workbench/runs" / name).mkdir(parents=True)
-    listed = project.run("history")
-    assert len(listed.stdout.splitlines()) == 1
-    assert f"2 runs of an older version are in {project.root / '.workbench/runs'} and not shown" in listed.stderr
-
-
 def test_active_run_is_not_deleted_and_exits_with_2(project: Project) -> None:
     path = only_run(project.root / ".workbench")
     writer = RunWriter.reopen(path)

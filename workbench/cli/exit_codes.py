@@ -46,20 +46,15 @@ def exit_code(store: "Store") -> int:
     if store.run.interrupted:
         return INTERRUPTED
     if store.run.until_sure is not None:
-        return _sureness_code(store, store.run.until_sure)
+        from workbench.results.repeats import summarize_all
+
+        found = {case.sure for case in summarize_all(store.current_records(), store.run.until_sure)}
+        if not found or None in found:
+            return UNDECIDED
+        return FAILED if "below" in found else PASSED
     counts = store.counts()
     if not counts and store.run.shard is not None:
         return PASSED
     if not counts or set(counts) - {"passed", "failed"}:
         return UNDECIDED
     return FAILED if counts["failed"] else PASSED
-
-
-def _sureness_code(store: "Store", wanted: float) -> int:
-    """Return the exit code of a run that was to establish whether each case passes at a rate of at least `wanted`."""
-    from workbench.results.repeats import summarize_all
-
-    found = {case.sure for case in summarize_all(store.current_records(), wanted)}
-    if not found or None in found:
-        return UNDECIDED
-    return FAILED if "below" in found else PASSED

@@ -50,7 +50,10 @@ def history_command(
                 raise Refused(f"--keep cannot be combined with {words[0]}")
             done = _act(words[0], words[1:], state_dir)
         elif keep is not None:
-            done = _keep(words, keep, state_dir)
+            from workbench.store.history.run_list import deletable_runs
+
+            state = common.project_state(_root(words), state_dir)
+            done = _delete(state, deletable_runs(state, keep))
         else:
             done = _list(words, as_json, limit, state_dir)
     except OSError as error:
@@ -116,14 +119,6 @@ def _root(words: tuple[str, ...]) -> Path:
     from workbench.agents.discovery import find_root
 
     return find_root(common.one_path([Path(word) for word in words], "agent-workbench history"))
-
-
-def _keep(words: tuple[str, ...], keep: int, state_dir: Path | None) -> bool:
-    """Delete all runs but the newest. Return whether it succeeded."""
-    from workbench.store.history.run_list import deletable_runs
-
-    state = common.project_state(_root(words), state_dir)
-    return _delete(state, deletable_runs(state, keep))
 
 
 def _list(words: tuple[str, ...], as_json: bool, limit: int | None, state_dir: Path | None) -> bool:

@@ -103,7 +103,12 @@ class MachineLines:
                 self._told.discard(event.lost.machine)
             case RunFinished() if self._sums_up:
                 self._look()
-                self._sum_up()
+                cases = Counter(record.machine for record in self._store.current_records())
+                for state in self._machines():
+                    self._say(machine_line(state, cases[state.name]))
+                errors = {record.error.kind for record in self._store.current_records() if record.error is not None}
+                if self._check and errors & _OF_MACHINES:
+                    self._say(self._check)
 
     def beat(self) -> None:
         """Say what the machines do, if nothing was said for some time. Call it once a second."""
@@ -119,14 +124,6 @@ class MachineLines:
         self._told = set(ready)
         if new:
             self._say(fleet_line(self._place, states, new))
-
-    def _sum_up(self) -> None:
-        cases = Counter(record.machine for record in self._store.current_records())
-        for state in self._machines():
-            self._say(machine_line(state, cases[state.name]))
-        errors = {record.error.kind for record in self._store.current_records() if record.error is not None}
-        if self._check and errors & _OF_MACHINES:
-            self._say(self._check)
 
 
 class Progress(Protocol):
@@ -190,7 +187,10 @@ class PlainProgress:
         if isinstance(event, CaseFinished):
             self._line_of(event.case, cancelled=event.status == "cancelled")
         elif isinstance(event, RunFinished):
-            self._lines_of_the_rest()
+            for record in () if self._done_again() else self._store.current_records():
+                if record.state == "cancelled" and record.ref not in self._cancelled:
+                    self._line_of(record.ref, cancelled=True)
+            self._cancelled.clear()
         elif isinstance(event, Noticed):
             self.message(notice_line(event))
         elif isinstance(event, JudgeWaits) and event.seconds > 0:
@@ -200,13 +200,6 @@ class PlainProgress:
         write_line(self._results, case_line(read_details(self._store.current_record(ref))))
         if cancelled:
             self._cancelled.add(ref)
-
-    def _lines_of_the_rest(self) -> None:
-        """Write the lines of cases that end only because the run ends."""
-        for record in () if self._done_again() else self._store.current_records():
-            if record.state == "cancelled" and record.ref not in self._cancelled:
-                self._line_of(record.ref, cancelled=True)
-        self._cancelled.clear()
 
 
 class QuietProgress(PlainProgress):

@@ -161,8 +161,21 @@ def take_running_options(values: dict[str, Any]) -> None:
         Refused: an option of `adk eval` is not supported.
         click.UsageError: `--on` has no name.
     """
-    _refuse_storage(values.pop("eval_storage_uri"))
-    _set_environment(values.pop("log_level"), values.pop("enable_features"), values.pop("disable_features"))
+    if values.pop("eval_storage_uri") is not None:
+        raise Refused(
+            "--eval_storage_uri is not supported: evalsets are read from files, and runs are stored on this machine",
+            hint="Download the evalsets and name the files. --state-dir sets the folder for runs",
+        )
+    log_level = values.pop("log_level")
+    if log_level is not None:
+        os.environ["AGENT_WORKBENCH_LOG_LEVEL"] = log_level
+    for prefix, lists in (
+        ("ADK_ENABLE_", values.pop("enable_features")),
+        ("ADK_DISABLE_", values.pop("disable_features")),
+    ):
+        for name in ",".join(lists).split(","):
+            if name.strip():
+                os.environ[prefix + name.strip()] = "1"
     values["use_cache"] = not values.pop("no_cache")
     values["frozen"] = "" if values["frozen"] == OFF else values["frozen"]
     values["place"] = common.place_choice(values.pop("on"), values.pop("remote_python"), values.pop("env"))
@@ -176,21 +189,3 @@ def refuse_empty_target(words: Sequence[str]) -> None:
     """
     if "" in words:
         raise Refused("a target is empty", hint="Check for unset variables on the command line")
-
-
-def _refuse_storage(storage: str | None) -> None:
-    if storage is not None:
-        raise Refused(
-            "--eval_storage_uri is not supported: evalsets are read from files, and runs are stored on this machine",
-            hint="Download the evalsets and name the files. --state-dir sets the folder for runs",
-        )
-
-
-def _set_environment(log_level: str | None, enabled: tuple[str, ...], disabled: tuple[str, ...]) -> None:
-    """Put the agents' log level and ADK's feature flags into the environment, where their processes read them."""
-    if log_level is not None:
-        os.environ["AGENT_WORKBENCH_LOG_LEVEL"] = log_level
-    for prefix, lists in (("ADK_ENABLE_", enabled), ("ADK_DISABLE_", disabled)):
-        for name in ",".join(lists).split(","):
-            if name.strip():
-                os.environ[prefix + name.strip()] = "1"

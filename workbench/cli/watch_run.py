@@ -88,7 +88,19 @@ class _Lines:
                 # What it decided is reported with the next round that comes to its end.
                 self.say(f"superseded after {news.duration_seconds:.2f} s by what was saved since")
             case RunFinished():
-                self._tell(news)
+                counts = self._store.counts()
+                said = ", ".join(f"{counts[state]} {state}" for state in COUNTED if counts[state])
+                now = outcomes(self._store.latest_verdicts())
+                for line in changed_lines(self._reported, now):
+                    write_line(sys.stdout, line)
+                self._reported |= now
+                for names, told, _ in repeat_lines(repeats_of(self._store)):
+                    for name in names:
+                        write_line(sys.stdout, f"REPEATS {name}: {told}")
+                then = "the watch ends" if self.watch.ended else "watching, Ctrl-C ends"
+                latency = self.watch.watching.latency
+                took = "" if latency is None else f", {latency_words(latency)}"
+                self.say(f"{said or 'nothing'} in {news.duration_seconds:.2f} s{took}; {then}")
         if has_failed() or is_unread():
             self.watch.stop()
 
@@ -100,22 +112,6 @@ class _Lines:
         """Write a line that matters only while cases run."""
         if self.watch.busy:
             self.say(line)
-
-    def _tell(self, event: RunFinished) -> None:
-        """Report the results of a run and the differences from the last report, regressions first."""
-        counts = self._store.counts()
-        said = ", ".join(f"{counts[state]} {state}" for state in COUNTED if counts[state])
-        now = outcomes(self._store.latest_verdicts())
-        for line in changed_lines(self._reported, now):
-            write_line(sys.stdout, line)
-        self._reported |= now
-        for names, told, _ in repeat_lines(repeats_of(self._store)):
-            for name in names:
-                write_line(sys.stdout, f"REPEATS {name}: {told}")
-        then = "the watch ends" if self.watch.ended else "watching, Ctrl-C ends"
-        latency = self.watch.watching.latency
-        took = "" if latency is None else f", {latency_words(latency)}"
-        self.say(f"{said or 'nothing'} in {event.duration_seconds:.2f} s{took}; {then}")
 
 
 @contextlib.contextmanager

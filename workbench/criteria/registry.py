@@ -110,7 +110,10 @@ async def score_with_bench(request: ScoreRequest, bench: Bench) -> Scored:
         return unscored
     try:
         if request.custom:
-            return await _score_custom(request, bench)
+            is_own = bool(own_entry(request.custom_config))
+            module = "workbench.criteria.judged.agents_cli" if is_own else "workbench.criteria.custom"
+            scored: Scored = await resolve(f"{module}:score")(request, bench)
+            return scored
         return _checked(criterion.name, await resolve(CRITERIA[criterion.name].score)(request, bench))
     except NotAvailableError as error:
         reason = f"{error}: {error.hint}" if error.hint else str(error)
@@ -121,13 +124,6 @@ def _checked(name: str, scored: Any) -> Scored:
     """Return a score unchanged if it is a `Scored`. Functions of other packages may return anything."""
     if not isinstance(scored, Scored):
         raise TypeError(f"the score of {name} is a {type(scored).__name__}, not a Scored")
-    return scored
-
-
-async def _score_custom(request: ScoreRequest, bench: Bench) -> Scored:
-    is_own = bool(own_entry(request.custom_config))
-    module = "workbench.criteria.judged.agents_cli" if is_own else "workbench.criteria.custom"
-    scored: Scored = await resolve(f"{module}:score")(request, bench)
     return scored
 
 

@@ -75,7 +75,9 @@ def rouge_1(expected: str, actual: str) -> Rouge:
             shared += 1
     precision = shared / max(len(got), 1)
     recall = shared / max(reference.total, 1)
-    return Rouge(precision, recall, _f_measure(precision, recall))
+    # In the order of rouge_score's `scoring.fmeasure`, whose module would import numpy.
+    f_measure = 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0
+    return Rouge(precision, recall, f_measure)
 
 
 def score(request: ScoreRequest) -> Scored:
@@ -188,11 +190,6 @@ def _reason(details: dict[str, Any]) -> str:
 def _some(found: Sequence[str]) -> str:
     named = ", ".join(one_line(word, limit=30) for word in found[:_WORDS_NAMED])
     return f"{named}, …" if len(found) > _WORDS_NAMED else named
-
-
-def _f_measure(precision: float, recall: float) -> float:
-    """Compute the F-measure in the same order as rouge_score's `scoring.fmeasure`, whose module would import numpy."""
-    return 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0
 
 
 class _Stems(dict[str, str]):

@@ -348,7 +348,11 @@ def _models(turn: int, events: Iterable[Json]) -> Iterator[ModelCall]:
     """Agents whose next message is made of what they gave to `set_model_response`."""
     for event in events:
         author, parts = string(event.get("author")), list(parts_of(event.get("content")))
-        answered = [string(mapping(part["function_response"]).get("name")) for part in parts if _answers_call(part)]
+        answered = [
+            string(mapping(part["function_response"]).get("name"))
+            for part in parts
+            if part.get("function_response") is not None
+        ]
         called = [string(mapping(part.get("function_call")).get("name")) for part in parts]
         if _SETS_RESPONSE in answered:
             set_by.add(author)
@@ -359,10 +363,6 @@ def _models(turn: int, events: Iterable[Json]) -> Iterator[ModelCall]:
         elif parts or event.get("error_code"):
             response = {name: event[name] for name in _RESPONSE if event.get(name) is not None}
             yield ModelCall(turn, author, "", string(event.get("branch")), None, (response,))
-
-
-def _answers_call(part: Json) -> bool:
-    return part.get("function_response") is not None
 
 
 def responses_of(given: Any) -> tuple[Json, ...]:

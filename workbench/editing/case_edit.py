@@ -386,9 +386,8 @@ def replacements(case: Any, where: Where, old: str, new: str) -> list[Replacemen
     An argument that is not a text, and an argument that equals a quoted text (`"12.50"`), become the JSON of `new`,
     or the text `new` if it is not JSON.
     """
-    return [
-        found for found in _Search(where, old, new).replacements(case, (), None, "") if not _same(found.old, found.new)
-    ]
+    found = _Search(where, old, new).replacements(case, (), None, "")
+    return [one for one in found if type(one.old) is not type(one.new) or one.old != one.new]
 
 
 def replaced(case: Any, chosen: Collection[Replacement]) -> Any:
@@ -415,7 +414,8 @@ class _Search:
             for key, item in value.items():
                 name, place = snake(key), (*at, key)
                 if call and name == "name":
-                    yield from self._name(item, place, turn)
+                    if self.where == "tool name" and item == self.old:
+                        yield Replacement(place, turn, "tool name", item, self.new)
                 elif call and name == "args":
                     yield from self._argument(item, place, turn, str(value.get("name", "")))
                 elif name in _TEXTS and isinstance(item, str):
@@ -427,10 +427,6 @@ class _Search:
         if self.where == "text" and self.old in value:
             yield Replacement(at, turn, _holder(at) or name.replace("_", " "), value, value.replace(self.old, self.new))
 
-    def _name(self, value: Any, at: Location, turn: int | None) -> Iterator[Replacement]:
-        if self.where == "tool name" and value == self.old:
-            yield Replacement(at, turn, "tool name", value, self.new)
-
     def _argument(self, value: Any, at: Location, turn: int | None, tool: str) -> Iterator[Replacement]:
         if self.where != "argument":
             return
@@ -440,7 +436,7 @@ class _Search:
         elif isinstance(value, list):
             for number, item in enumerate(value):
                 yield from self._argument(item, (*at, number), turn, tool)
-        elif _json(value) == self.old:
+        elif json.dumps(value, ensure_ascii=False) == self.old:
             yield Replacement(at, turn, f"{tool}: {_path(at)}", value, _read(self.new))
         elif isinstance(value, str) and self.old in value:
             yield Replacement(at, turn, f"{tool}: {_path(at)}", value, value.replace(self.old, self.new))
@@ -464,10 +460,6 @@ def _path(at: Location) -> str:
     return ".".join(map(str, at[start + 1 :]))
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
 def _read(text: str) -> Any:
     try:
         return json.loads(text, parse_constant=_no_constant)
@@ -477,7 +469,3 @@ def _read(text: str) -> Any:
 
 def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
-
-
-def _same(one: Any, other: Any) -> bool:
-    return type(one) is type(other) and one == other

@@ -296,11 +296,11 @@ def conversations_in(folder: Path) -> Iterator[Path]:
     if folder.absolute().name == TESTS and is_agent(folder.absolute().parent):
         yield from sorted(file for file in folder.glob("*.json") if is_conversation(file))
     for pattern in (SPEC, f"*/{SPEC}", f"*/*/{SPEC}"):
-        yield from sorted(file.parent for file in folder.glob(pattern) if _has_recordings(file.parent))
-
-
-def _has_recordings(folder: Path) -> bool:
-    return any((folder / _RECORDINGS.format(way)).is_file() for way in _WAYS)
+        yield from sorted(
+            file.parent
+            for file in folder.glob(pattern)
+            if any((file.parent / _RECORDINGS.format(way)).is_file() for way in _WAYS)
+        )
 
 
 def _conformance(folder: Path) -> SavedConversation:

@@ -55,11 +55,6 @@ class Prompt:
     span: tuple[int, int]
     line: int
 
-    @property
-    def is_literal(self) -> bool:
-        """Whether it is a literal in a Python file."""
-        return self.file.suffix == ".py"
-
 
 def find_prompt(folder: Path, agent: str, sent: str) -> Prompt:
     """Return the instruction of the agent `agent`, whose files are in `folder`. `sent` is what its model got.
@@ -92,10 +87,13 @@ def replaced(prompt: Prompt, text: str) -> bytes:
     Raises:
         NoPromptError: the text cannot be written there.
     """
-    if not prompt.is_literal:
+    if prompt.file.suffix != ".py":
         return _spliced(prompt.content, prompt.span, text.encode("utf-8"))
     tokens = _tokens(prompt)
-    start, end = _changed(prompt.text, text)
+    old = prompt.text
+    start = _same(old, text)
+    most = min(len(old), len(text)) - start
+    end = len(old) - _same(old[::-1][:most], text[::-1][:most])
     ends = [0]
     for token in tokens:
         ends.append(ends[-1] + len(token.value))
@@ -243,13 +241,6 @@ def _tokens(prompt: Prompt) -> list[_Token]:
     if not found or "".join(token.value for token in found) != prompt.text:
         raise NoPromptError("its literal cannot be split into its parts")
     return found
-
-
-def _changed(old: str, new: str) -> tuple[int, int]:
-    """Return the start and the end of the part of `old` that differs from `new`."""
-    start = _same(old, new)
-    most = min(len(old), len(new)) - start
-    return start, len(old) - _same(old[::-1][:most], new[::-1][:most])
 
 
 def _same(one: str, other: str) -> int:

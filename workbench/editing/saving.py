@@ -186,7 +186,8 @@ class UndoJournal:
     def edit(self, edit: Edit) -> None:
         """Store an edit before it is made. Undone edits can then no longer be redone."""
         gone, self._undone = self._undone, []
-        self._done.append(_Known(self._next, edit, self._as_text(edit)))
+        changes = [change.as_json(self._root) for change in edit.changes]
+        self._done.append(_Known(self._next, edit, json.dumps({"label": edit.label, "changes": changes})))
         self._next += 1
         self.unfinished = True
         if len(self._done) > _MAX_EDITS or sum(len(known.text) for known in self._done) > _MAX_BYTES:
@@ -217,7 +218,9 @@ class UndoJournal:
         read: list[tuple[EditRow, _Known]] = []
         for row in rows:
             try:
-                read.append((row, _Known(row.id, self._from_text(row.edit), row.edit)))
+                data = json.loads(row.edit)
+                changes = tuple(FileChange.from_json(change, self._root) for change in data["changes"])
+                read.append((row, _Known(row.id, Edit(str(data["label"]), changes, earlier=True), row.edit)))
             except (ValueError, KeyError, TypeError, RecursionError):
                 useless = max(useless, row.id)
         self._next = max([useless, *(row.id for row in rows)]) + 1
@@ -251,14 +254,6 @@ class UndoJournal:
         if known in self._undone:
             return "undone"
         return "making" if self.unfinished and known is self._done[-1] else "done"
-
-    def _as_text(self, edit: Edit) -> str:
-        return json.dumps({"label": edit.label, "changes": [change.as_json(self._root) for change in edit.changes]})
-
-    def _from_text(self, text: str) -> Edit:
-        data = json.loads(text)
-        changes = tuple(FileChange.from_json(change, self._root) for change in data["changes"])
-        return Edit(str(data["label"]), changes, earlier=True)
 
 
 Contents: TypeAlias = Mapping[Path, tuple[bytes | None, bytes | None]]

@@ -413,14 +413,6 @@ class MetricScored:
     turns: tuple[MetricResult, ...] = ()
 
 
-def ended_as(status: str, kind: str | None) -> str:
-    """Return the status of a case that ended with an error of `kind` (None: without error).
-
-    A cancelled case is always `cancelled`, although older reports call it `error`.
-    """
-    return "cancelled" if kind == "cancelled" else status
-
-
 @dataclass(frozen=True, slots=True)
 class Frozen:
     """The replay of a case from its recording, with the numbers of its calls."""
@@ -504,7 +496,7 @@ class CaseFinished:
 
     def __post_init__(self) -> None:
         kind = None if self.error is None else self.error.kind
-        object.__setattr__(self, "status", ended_as(self.status, kind))
+        object.__setattr__(self, "status", "cancelled" if kind == "cancelled" else self.status)
 
 
 @dataclass(frozen=True, slots=True)

@@ -198,7 +198,11 @@ class _Indexer:
                 return None
             separator = _SEPARATOR.match(data, end)
             if separator is not None:
-                self._learn(separator, end)
+                start = end - 1
+                while self._data[start - 1 : start] in (b" ", b"\t", b"\n", b"\r"):
+                    start -= 1
+                self._separator = self._data[start : separator.end()]
+                self._separator_end, self._separator_open = end - start, separator.start(1) - start
             position = _after_space(data, end)
             mark = data[position : position + 1]
             if mark == b"]":
@@ -244,25 +248,14 @@ class _Indexer:
             from_json(b"[[%b]]" % self._data[position:end])
         except ValueError:
             self.found.rejected.append(len(self.found.ids))
-        self._note(position, end, case_id(value))
-        return end
-
-    def _note(self, start: int, end: int, eval_id: str) -> None:
-        self.found.add(start, end, eval_id)
+        self.found.add(position, end, case_id(value))
         self._count()
-        self._largest = max(self._largest, end - start)
+        self._largest = max(self._largest, end - position)
+        return end
 
     def _count(self) -> None:
         if len(self.found.ids) > MOST_CASES:
             raise TooManyCasesError(f"more than {MOST_CASES:,} cases in one file")
-
-    def _learn(self, separator: re.Match[bytes], end: int) -> None:
-        """Remember the text between this case and the next, from the white space before the closing brace."""
-        start = end - 1
-        while self._data[start - 1 : start] in (b" ", b"\t", b"\n", b"\r"):
-            start -= 1
-        self._separator = self._data[start : separator.end()]
-        self._separator_end, self._separator_open = end - start, separator.start(1) - start
 
 
 def _after_space(data: bytes, position: int) -> int:

@@ -87,7 +87,9 @@ class CurrentCases:
     def read_case(self, number: int, *, warnings: bool = True) -> CaseAndFaults:
         """Return the case at a position and its faults. Without `warnings`, only errors are searched for."""
         text = self.text(number)
-        value, breaches = self._validated(number, text)
+        value, breaches = (
+            validate_dataset_case(text, self.ids[number]) if self._index.is_dataset else validate_case(text)
+        )
         rejected_by_adk = number in self._rejected
         if (
             value is not None
@@ -111,9 +113,6 @@ class CurrentCases:
             faults += faults_of(self._path, breaches, scanned.root, places, above)
         rejected = any(fault.severity == "error" for fault in faults)
         return (None if rejected else value), faults
-
-    def _validated(self, number: int, text: bytes) -> tuple[dict[str, Any] | None, list[Breach]]:
-        return validate_dataset_case(text, self.ids[number]) if self._index.is_dataset else validate_case(text)
 
     def index_of(self, content: bytes) -> CaseIndex | None:
         """Return the index of `content` if it equals the bytes that this object was read from; else None."""

@@ -328,7 +328,8 @@ class _Places:
                 yield Place(("conversation_scenario", key), self._at((), "user_scenario", key))
         else:
             turn = ("conversation", 0)
-            yield Place((*turn, "user_content"), self._message())
+            message = self._at(self._events()[-1], "content") if self._sends_event() else self._at((), "prompt")
+            yield Place((*turn, "user_content"), message)
             for key in IntermediateData.__annotations__:
                 yield Place((*turn, "intermediate_data", key), self._at((), OWN_KEY, key))
             yield Place((*turn, "final_response"), self._at((), "reference", "response"))
@@ -354,9 +355,6 @@ class _Places:
 
     def _sends_event(self) -> bool:
         return not (get(self._case, "prompt") or get(self._case, "user_scenario")) and bool(self._events())
-
-    def _message(self) -> Location:
-        return self._at(self._events()[-1], "content") if self._sends_event() else self._at((), "prompt")
 
     def _history(self) -> Iterator[Place]:
         """Yield the places of the session's history, as ADK events."""

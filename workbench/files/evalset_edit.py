@@ -131,7 +131,8 @@ class EvalsetText:
         text = self._data.decode("latin-1")
         pairs = zip(self._index.starts, self._index.ends, strict=True)
         children = [Child(Node("object", start, end), None, start, end) for start, end in pairs]
-        node = Node("array", *self._brackets(), children=children)
+        cut, gap = self._index.frame_cut, len(self._data) - len(self._index.frame)
+        node = Node("array", cut - 1, cut + gap + 1, children=children)
         kept, added = self._moves(order, self._layout())
         return self._bom + apply_splices(text, rearrange(text, node, kept, added, self._layout())).encode("latin-1")
 
@@ -169,11 +170,6 @@ class EvalsetText:
         line = before[: len(before) - len(blank)]
         newline = next((end for end in ("\r\n", "\n", "\r") if line.endswith(end)), "")
         return newline + blank if newline else ""
-
-    def _brackets(self) -> tuple[int, int]:
-        """Return the start and end offset of the list of cases."""
-        cut, gap = self._index.frame_cut, len(self._data) - len(self._index.frame)
-        return cut - 1, cut + gap + 1
 
     def _layout(self) -> Layout:
         """Return the layout of the first case, or of the text around the cases if there are none."""

@@ -116,12 +116,8 @@ def rules_breaches(content: Any) -> list[Breach]:
     return found
 
 
-def wire_rules(content: Any) -> list[dict[str, Any]]:
-    """Return the rules of a valid file as the worker reads them (`workbench.worker.matching`)."""
-    return [_wire(rule) for rule in content["rules"]]
-
-
 def _wire(rule: dict[str, Any]) -> dict[str, Any]:
+    """Return a rule of a valid file as the worker reads it (`workbench.worker.matching`)."""
     known = {key: value for key, value in rule.items() if value is not None or key == "answer"}
     if "error" in known:
         error = InjectedError.model_validate(known["error"])
@@ -244,7 +240,8 @@ def parse_injection(path: Path, content: bytes) -> Injection:
     file = OwnFile(path, content, _WHAT)
     file.refuse(rules_breaches(file.value))
     digest = hashlib.blake2b(content, digest_size=8).hexdigest()
-    return Injection(tuple(wire_rules(file.value)), file.value.get("seed", 0), f"{path.name} {digest}", path)
+    rules = tuple(map(_wire, file.value["rules"]))
+    return Injection(rules, file.value.get("seed", 0), f"{path.name} {digest}", path)
 
 
 if __name__ == "__main__":

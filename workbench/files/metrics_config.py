@@ -268,7 +268,7 @@ def with_metrics(config: CriteriaConfig | None, metrics: MetricsConfig | None, b
     metrics = metrics or MetricsConfig(None)
     named = {item.name.lower(): item for item in given.criteria}
     names = dict.fromkeys((*metrics.selected, *(name for name in metrics.entries if name in named)))
-    criteria = [replace(named[name], name=name) if name in named else _without_threshold(name) for name in names]
+    criteria = [replace(named[name], name=name) if name in named else Criterion(name, 0.0, None, {}) for name in names]
     criteria += [item for item in given.criteria if item.name.lower() not in names]
     return replace(
         given,
@@ -313,10 +313,6 @@ def metrics_of(config: CriteriaConfig) -> MetricsConfig | None:
     entries = {name: entry for name, entry in config.custom_metrics.items() if own_entry(entry)}
     selected = tuple(item.name for item in config.criteria if item.name in entries)
     return MetricsConfig(config.metrics_file, selected, entries)
-
-
-def _without_threshold(name: str) -> Criterion:
-    return Criterion(name, 0.0, None, {})
 
 
 def own_entry(entry: Any) -> dict[str, Any]:

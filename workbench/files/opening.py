@@ -53,15 +53,6 @@ def not_an_evalset(path: Path, keys: Iterable[str], place: tuple[int, int] = (1,
     return Fault(path, *place, "", message, _expected())
 
 
-def not_cases(path: Path, first: Any, place: tuple[int, int]) -> Fault | None:
-    """Return the single fault of `eval_cases` whose `first` entry has no key of a case, else None."""
-    if not isinstance(first, dict) or any(nearest(str(key), _CASE_KEYS) for key in first):
-        return None
-    message = "`eval_cases` does not hold ADK cases: the first has neither `eval_id` nor `conversation`"
-    hint = 'Expected {"eval_id": "…", "conversation": […]}'
-    return Fault(path, *place, "eval_cases[0]", message, hint)
-
-
 def _expected() -> str:
     return f"Expected {WRAPPER}. If it is not an evalset, rename it"
 
@@ -194,7 +185,12 @@ class _Opening:
         if any(cases.ids):
             return None
         try:
-            return not_cases(self._path, cases.raw(0), cases.place(0))
+            first = cases.raw(0)
+            if not isinstance(first, dict) or any(nearest(str(key), _CASE_KEYS) for key in first):
+                return None
+            message = "`eval_cases` does not hold ADK cases: the first has neither `eval_id` nor `conversation`"
+            hint = 'Expected {"eval_id": "…", "conversation": […]}'
+            return Fault(self._path, *cases.place(0), "eval_cases[0]", message, hint)
         except ValueError:
             return None  # The case's own faults say why it cannot be read.
 

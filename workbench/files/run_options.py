@@ -131,8 +131,6 @@ class RunOptions:
     """Whether a judge is asked for all samples, also those that cannot change the verdict."""
     max_judge_calls: int | None = None
     """Limit of calls to judges, the evaluation service and simulated users in this run, without retries."""
-    in_flight: int = 100
-    """Number of such calls at the same time."""
     frozen: FrozenMode | None = None
     """The calls that are answered from the recordings of the cases; None: as the project's setting says."""
     project_frozen: FrozenMode | None = None
@@ -169,8 +167,6 @@ class RunOptions:
             raise UsageFaultError(f"--timeout must be a number of seconds above 0, not {self.timeout}")
         if self.max_judge_calls is not None and self.max_judge_calls < 0:
             raise UsageFaultError(f"--max-judge-calls must be at least 0, not {self.max_judge_calls}")
-        if self.in_flight < 1:
-            raise UsageFaultError(f"at least 1 judge call must be allowed at a time, not {self.in_flight}")
         if self.inject is not None and self.frozen == "all":
             message = "--inject cannot be used if the answers of models are frozen, because models see the faults"
             raise UsageFaultError(message, "Use --frozen=tools")

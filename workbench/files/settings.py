@@ -225,7 +225,8 @@ def with_place(options: RunOptions, root: Path) -> RunOptions:
     """
     place = _place(options.place, root)
     if place is not None and not place.is_known:
-        raise _unknown(place)
+        hint = "Use local, dask, dask://HOST:PORT, tls://HOST:PORT or a name from the settings"
+        raise UsageFaultError(f"unknown place {place.word}", hint)
     return replace(options, place=place)
 
 
@@ -254,8 +255,6 @@ def _named_place(chosen: PlaceChoice, word: str, named: Any) -> PlaceChoice:
     if not isinstance(named, dict):
         raise _wrong(where, named, "a table")
     for key in named:
-        if key == "slots":
-            raise _wrong(f"a key of {where}", key, "no slots: `dask worker --nthreads N` sets them")
         if key not in ("at", "env", "remote-python"):
             raise _wrong(f"a key of {where}", key, "`at`, `env` or `remote-python`")
     at, python, env = named.get("at"), named.get("remote-python", ""), named.get("env", [])
@@ -266,17 +265,6 @@ def _named_place(chosen: PlaceChoice, word: str, named: Any) -> PlaceChoice:
     if not isinstance(env, list) or not all(isinstance(one, str) for one in env):
         raise _wrong(f"`env` in {where}", env, "a list of names")
     return replace(chosen, word=at, python=chosen.python or python, env=(*env, *chosen.env), name=word)
-
-
-def _unknown(place: PlaceChoice) -> UsageFaultError:
-    word = place.word
-    if word.startswith(("ssh:", "dask-local:")):
-        what, _, hosts = word.partition(":")
-        way = f"`dask ssh {hosts.replace(',', ' ')}`" if what == "ssh" else "`dask scheduler` and `dask worker`"
-        hint = f"Start a Dask cluster with {way}, and name it with --on dask://HOST:8786"
-        return UsageFaultError(f"{what}: is no place any more ({word})", hint)
-    hint = "Use local, dask, dask://HOST:PORT, tls://HOST:PORT or a name from the settings"
-    return UsageFaultError(f"unknown place {word}", hint)
 
 
 def known_places(root: Path) -> tuple[PlaceChoice | None, tuple[PlaceChoice, ...]]:

@@ -170,19 +170,16 @@ class PythonFunction:
         try:
             value = await self._functions.call("judge", path, payload)
         except FunctionFailedError as error:
-            raise self._error(path, error) from None
+            message = f"{error.message} ({error.hint})" if error.hint else error.message
+            message = message if path in message else f"{path}: {message}"
+            if error.traceback:
+                message = f"{message}\n{error.traceback[-_LONGEST_TRACEBACK:]}"
+            raise JudgeCallError(_KINDS.get(error.kind, "raised"), self._scrub(message), error.kind) from None
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         return Answer(text, options.model)
 
     async def close(self) -> None:
         """Do nothing: the functions belong to the caller, who closes them."""
-
-    def _error(self, path: str, error: FunctionFailedError) -> JudgeCallError:
-        message = f"{error.message} ({error.hint})" if error.hint else error.message
-        message = message if path in message else f"{path}: {message}"
-        if error.traceback:
-            message = f"{message}\n{error.traceback[-_LONGEST_TRACEBACK:]}"
-        return JudgeCallError(_KINDS.get(error.kind, "raised"), self._scrub(message), error.kind)
 
 
 def connect_function(to: Connection) -> PythonFunction:

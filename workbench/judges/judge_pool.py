@@ -318,7 +318,10 @@ class PooledService:
             await self._rater.ready()
             outcome = await ask_until_answered(attempt, lambda rating: False, self._limits, bench.start_call)
             bench.add_usage(None, outcome.seconds)
-            return _rating(outcome)
+            rating, fault = outcome.value, outcome.fault
+            made = {"seconds": outcome.seconds, "attempts": outcome.attempts}
+            error = None if fault is None else dataclasses.asdict(fault)
+            return _rated(rating or Rating(None), error=error, **made)
 
         return await bench.cached_or_new(key, bench.run.ratings, fresh, _rating_to_cache, _cached_rating)
 
@@ -385,10 +388,3 @@ def _rating_to_cache(rated: dict[str, Any]) -> tuple[str, dict[str, Any]] | None
     texts = (str(rubric.get(name, "")) for rubric in rated["rubrics"] for name in ("text", "reasoning"))
     text = "\n".join((rated["explanation"], *texts))
     return text, {name: rated[name] for name in ("score", "explanation", "rubrics")}
-
-
-def _rating(outcome: Outcome[Rating]) -> dict[str, Any]:
-    rating, fault = outcome.value, outcome.fault
-    made = {"seconds": outcome.seconds, "attempts": outcome.attempts}
-    error = None if fault is None else dataclasses.asdict(fault)
-    return _rated(rating or Rating(None), error=error, **made)

@@ -164,7 +164,10 @@ class Completion:
         return answer
 
     async def _ask(self, payload: dict[str, Any], schema: Mapping[str, Any] | None) -> Any:
-        arguments = _settings(payload["config"])
+        config = payload["config"].items()
+        arguments = {_CONFIG[name]: value for name, value in config if name in _CONFIG and value is not None}
+        if arguments.get("stop") == []:
+            del arguments["stop"]
         if schema is not None:
             arguments["response_format"] = {
                 "type": "json_schema",
@@ -181,13 +184,6 @@ class Completion:
             return bool(self._library.supports_response_schema(model=model))
         except Exception:
             return False  # LiteLLM may reach a model that is not in its list.
-
-
-def _settings(config: Mapping[str, Any]) -> dict[str, Any]:
-    settings = {_CONFIG[name]: value for name, value in config.items() if name in _CONFIG and value is not None}
-    if settings.get("stop") == []:
-        del settings["stop"]
-    return settings
 
 
 def _read(response: Any) -> dict[str, Any]:

@@ -290,10 +290,9 @@ class SimulatedUser:
         except TemplateFaultError as error:
             whose = "custom_instructions" if self._config.custom_instructions is not None else "the persona's texts"
             return Failed(f"{whose} cannot be rendered: {error}", "They are Jinja templates, rendered in a sandbox")
-        return self._step(question, await self._judge.ask(question))
-
-    def _step(self, question: Question, reply: Reply) -> Step:
-        text = "" if _is_cut(reply) else without_thoughts(reply.text or "").strip()
+        reply = await self._judge.ask(question)
+        is_cut = reply.fault is not None and reply.fault.kind == "cut"
+        text = "" if is_cut else without_thoughts(reply.text or "").strip()
         ended = bool(text) and stops(text)
         unread = "" if text else _why_no_message(reply)
         verdict = "ended" if ended else "said" if text else None
@@ -304,11 +303,6 @@ class SimulatedUser:
             return SimulatedMessage(text, recorded)
         limited = reply.fault is not None and reply.fault.kind == "limit"
         return Failed(f"the simulated user sent no message: {unread}", _hint(reply.fault), recorded, limited)
-
-
-def _is_cut(reply: Reply) -> bool:
-    """Return whether a reply was cut off: half a message is useless, and may lack the stop signal."""
-    return reply.fault is not None and reply.fault.kind == "cut"
 
 
 def _why_no_message(reply: Reply) -> str:

@@ -45,7 +45,7 @@ from workbench.store.database.salvage import last_set_aside
 from workbench.store.details import read_details
 from workbench.store.digests import Digests
 from workbench.store.execution import CaseRecord
-from workbench.store.history.run_names import old_runs_text, started_at
+from workbench.store.history.run_names import started_at
 from workbench.store.history.stored_events import (
     UNREADABLE_CASES,
     events_of_report,
@@ -231,7 +231,7 @@ def _read_folder(folder: Path) -> list[_Part]:
     since = last_set_aside(state / FILE_NAME)  # Only now, because reading can find the damage.
     if not found:
         why = f": its database was damaged and replaced at {since}" if since else ""
-        hint = f"`{_RUN.format('K/N')}` stores one" + (f". {old}" if (old := old_runs_text(state)) else "")
+        hint = f"`{_RUN.format('K/N')}` stores one"
         raise UsageFaultError(f"no run of a shard is stored in {state}{why}", hint)
     for part in parts:
         if started_at(part.path.name) <= since:

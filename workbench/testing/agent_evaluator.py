@@ -13,7 +13,6 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from workbench.editing.migration import migrate
@@ -57,20 +56,14 @@ async def load_module(name: str, agent_name: str | None) -> tuple[Loaded, Path |
     except NoAgentError as error:
         raise ValueError(f"module {name}: {error}") from None
     if agent_name:
-        loaded = replace(loaded, agent=_sub_agent(loaded.agent, agent_name))
-    return replace(loaded, name=name_of_agent(loaded.agent)), _folder(module)
-
-
-def _sub_agent(root: Any, name: str) -> Any:
-    found = root.find_agent(name) if hasattr(root, "find_agent") else None
-    if found is None:
-        raise ValueError(f"{name_of_agent(root)} has no sub-agent {name!r}")
-    return found
-
-
-def _folder(module: ModuleType) -> Path | None:
+        root = loaded.agent
+        found = root.find_agent(agent_name) if hasattr(root, "find_agent") else None
+        if found is None:
+            raise ValueError(f"{name_of_agent(root)} has no sub-agent {agent_name!r}")
+        loaded = replace(loaded, agent=found)
     file = getattr(module, "__file__", None)
-    return None if file is None else Path(file).absolute().parent
+    folder = None if file is None else Path(file).absolute().parent
+    return replace(loaded, name=name_of_agent(loaded.agent)), folder
 
 
 _RUNS = 2
@@ -108,7 +101,8 @@ class AgentEvaluator:
         """
         _check(num_runs, app_name, eval_set_results_manager)
         words = _files(Path(eval_dataset_file_path_or_dir))
-        targets = Targets(words, Path.cwd(), initial_session_file=_path(initial_session_file))
+        session_file = Path(initial_session_file) if initial_session_file else None
+        targets = Targets(words, Path.cwd(), initial_session_file=session_file)
         request = Request(targets)
         result = await _evaluate(request, agent_module, agent_name, num_runs, artifact_service)
         _report(result, print_detailed_results, output_file)
@@ -218,10 +212,6 @@ def _json(value: Any) -> dict[str, Any] | None:
         return value
     dumped: dict[str, Any] = json.loads(value.model_dump_json(exclude_none=True, serialize_as_any=True))
     return dumped
-
-
-def _path(value: str | None) -> Path | None:
-    return Path(value) if value else None
 
 
 COLUMNS = (

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Iterator
 from dataclasses import dataclass, replace
 from itertools import repeat
 from pathlib import Path
@@ -60,7 +60,10 @@ class CollectedFile:
                 lines.append(f"and {counted(len(errors) - _FAULTS_SHOWN, 'more fault')}")
             raise CollectionFaultError(plain("\n".join(lines)))
         ids = [case.eval_id for case in document.cases]
-        return CollectedFile(path, tuple(map(CollectedCase, _names(ids), ids, _lines(document))))
+        shown = [one_line(eval_id, limit=_NAME_LIMIT) or "(no id)" for eval_id in ids]
+        counts = Counter(shown)
+        names = [name if counts[name] == 1 else f"{name} [{number}]" for number, name in enumerate(shown, 1)]
+        return CollectedFile(path, tuple(map(CollectedCase, names, ids, _lines(document))))
 
 
 def frozen_mode(path: Path, given: FrozenMode | None) -> FrozenMode:
@@ -72,13 +75,6 @@ def frozen_mode(path: Path, given: FrozenMode | None) -> FrozenMode:
         return project_mode(find_root(path)) if given is None else given
     except UsageFaultError:
         return ""
-
-
-def _names(ids: Sequence[str]) -> list[str]:
-    """Return printable names, made distinct where cleaning made two IDs equal."""
-    shown = [one_line(eval_id, limit=_NAME_LIMIT) or "(no id)" for eval_id in ids]
-    counts = Counter(shown)
-    return [name if counts[name] == 1 else f"{name} [{number}]" for number, name in enumerate(shown, 1)]
 
 
 def _lines(document: EvalsetDocument) -> Iterator[int]:
@@ -123,7 +119,9 @@ class Worker:
             RefusedError: the file belongs to no agent, or has changed and can no longer be run.
         """
         try:
-            plan = self._plan(file.path)
+            if file.path not in self._plans:
+                self._plans[file.path] = Targets((str(file.path),), file.path.parent).plan(self._options)
+            plan = self._plans[file.path]
         except UsageFaultError as fault:
             raise refusal(fault) from None
         entries = tuple(entry for entry in plan.entries if entry.ref.eval_id == case.eval_id)
@@ -136,12 +134,6 @@ class Worker:
         """End the child processes."""
         self._run(self._project.close())
         self._runner.close()
-
-    def _plan(self, path: Path) -> Plan:
-        """Return the file's plan, made once because finding the agent searches the whole project."""
-        if path not in self._plans:
-            self._plans[path] = Targets((str(path),), path.parent).plan(self._options)
-        return self._plans[path]
 
     def _run(self, work: Coroutine[Any, Any, _T]) -> _T:
         return self._runner.run(work)

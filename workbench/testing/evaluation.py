@@ -17,7 +17,6 @@ from workbench.agents.channel import Frame
 from workbench.agents.discovery import AgentFolder
 from workbench.agents.ownership import Owned
 from workbench.agents.python_source import driver_files
-from workbench.agents.workspace import Workspace
 from workbench.files.run_options import FrozenMode, OnMiss, PlaceChoice, RunOptions, UsageFaultError
 from workbench.project.project import Project
 from workbench.project.targets import Targets
@@ -82,7 +81,12 @@ class InProcessLink:
             elif frame["op"] == "case":
                 self._loop.call_soon(self._on_frame, {"op": "exited", "id": number, "how": None}, 0)
             elif number in self._running:
-                self._take(number, frame)
+                if frame["op"] == "forget":
+                    del self._running[number]
+                elif frame["op"] == "kill":
+                    self._cancel(number)
+                else:
+                    self._running[number][2].put(frame)
 
     def kill(self) -> None:
         """Cancel all cases. The process itself cannot be ended."""
@@ -106,14 +110,6 @@ class InProcessLink:
         task = self._loop.create_task(case.run())
         self._running[number] = task, case, wire
         task.add_done_callback(lambda _: self._exited(number, "ended"))
-
-    def _take(self, number: int, frame: Frame) -> None:
-        if frame["op"] == "forget":
-            del self._running[number]
-        elif frame["op"] == "kill":
-            self._cancel(number)
-        else:
-            self._running[number][2].put(frame)
 
     def _write(self, data: bytes) -> None:
         """Pass on a case's message, from any thread.
@@ -254,21 +250,17 @@ def refusal(fault: UsageFaultError) -> RefusedError:
 def _plan(request: Request, options: RunOptions) -> Plan:
     workspace = request.targets.open()
     if request.loaded is not None:
-        workspace = _given_to(workspace, request.loaded, request.folder)
+        folder = request.folder
+        if folder is None:
+            owner = next((entry.agent for entry in workspace.evalsets if entry.agent is not None), None)
+            folder = workspace.root if owner is None else owner.folder
+        agent = AgentFolder(request.loaded.name, folder, "python", folder / "agent.py", "")
+        owned = Owned("given")
+        entries = tuple(
+            replace(entry, agent=agent, agent_reason="given to evaluate", owned=owned) for entry in workspace.evalsets
+        )
+        workspace = replace(workspace, agents=(agent,), evalsets=entries)
     return request.targets.plan(options, workspace)
-
-
-def _given_to(workspace: Workspace, loaded: Loaded, folder: Path | None) -> Workspace:
-    """Return the workspace with all evalsets assigned to the loaded agent."""
-    if folder is None:
-        owner = next((entry.agent for entry in workspace.evalsets if entry.agent is not None), None)
-        folder = workspace.root if owner is None else owner.folder
-    agent = AgentFolder(loaded.name, folder, "python", folder / "agent.py", "")
-    owned = Owned("given")
-    entries = tuple(
-        replace(entry, agent=agent, agent_reason="given to evaluate", owned=owned) for entry in workspace.evalsets
-    )
-    return replace(workspace, agents=(agent,), evalsets=entries)
 
 
 def _loaded(agent: Any) -> Loaded:

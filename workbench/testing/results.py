@@ -191,7 +191,7 @@ def outcomes(store: Store) -> tuple[CaseOutcome, ...]:
             summary=case_line(record),
             explanation=_explanation(record, store.run.root),
             details=_details(record),
-            output=_printed(record),
+            output={stream: plain(text[-_OUTPUT_SHOWN:]) for stream, text in record.output.items() if text},
             matched_by=record.planned.matched_by,
             frozen=record.frozen,
         )
@@ -227,8 +227,3 @@ def _explanation(record: CaseRecord, root: str) -> str:
 def _details(record: CaseRecord) -> str:
     """Return the whole case, expected beside actual, with every verdict. The text is safe for a terminal."""
     return "\n".join(plain_case(record, _WIDTH))
-
-
-def _printed(record: CaseRecord) -> dict[str, str]:
-    """Return the end of the agent's output, by stream. The text is safe for a terminal."""
-    return {stream: plain(text[-_OUTPUT_SHOWN:]) for stream, text in record.output.items() if text}

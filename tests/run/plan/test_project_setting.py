@@ -102,8 +102,6 @@ def test_wrong_place_in_the_settings_is_refused(tmp_path: Path, line: str, fault
 @pytest.mark.parametrize(
     ("word", "hint"),
     [
-        ("ssh:one,two", "Start a Dask cluster with `dask ssh one two`, and name it with --on dask://HOST:8786"),
-        ("dask-local:2", "Start a Dask cluster with `dask scheduler` and `dask worker`"),
         ("moon:base", "Use local, dask, dask://HOST:PORT, tls://HOST:PORT or a name from the settings"),
         ("dask://", "Use local, dask"),
     ],

@@ -68,14 +68,6 @@ def test_unreadable_run_is_listed_at_its_place(tmp_path: Path, monkeypatch: pyte
     assert not trouble
 
 
-def test_runs_of_older_versions_are_named(tmp_path: Path) -> None:
-    keep_run(tmp_path, "2026-11-20T10-00-00-aaaa")
-    (tmp_path / "runs/2026-11-19T10-00-00-aaaa").mkdir(parents=True)
-    runs, (told,) = list_all_runs(tmp_path, tmp_path, [])
-    assert len(runs) == 1
-    assert told == f"1 run of an older version is in {tmp_path / 'runs'} and not shown"
-
-
 def test_newest_runs_are_those_of_the_whole_list(tmp_path: Path) -> None:
     for day in range(10, 30):
         keep_run(tmp_path, f"2026-10-{day}T10-00-00-aaaa")

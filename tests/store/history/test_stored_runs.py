@@ -32,7 +32,7 @@ from workbench.store.history.run_list import (
     tidy,
     unpin,
 )
-from workbench.store.history.run_names import baseline, find_stored_run, old_runs_text
+from workbench.store.history.run_names import baseline, find_stored_run
 from workbench.store.history.run_writer import RunWriter
 from workbench.store.history.stored_events import read_run
 from workbench.store.history.summary import Summary
@@ -160,13 +160,6 @@ def test_only_begun_run_is_not_listed(tmp_path: Path) -> None:
     writer = RunWriter.open(tmp_path, "2026-11-20T10-00-00-aaaa")
     assert list_runs(tmp_path).runs == []
     writer.close()
-
-
-def test_runs_of_older_versions_are_counted_and_not_read(tmp_path: Path) -> None:
-    assert old_runs_text(tmp_path) == ""
-    (tmp_path / "runs/2026-11-20T10-00-00-aaaa").mkdir(parents=True)
-    assert old_runs_text(tmp_path) == f"1 run of an older version is in {tmp_path / 'runs'} and not shown"
-    assert list_runs(tmp_path).runs == []
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)

@@ -50,7 +50,6 @@ from workbench.criteria.base import (
 from workbench.criteria.judged.evidence import agents, answer_text, speaker, user_text
 from workbench.criteria.judged.voting import (
     MAX_TEXT,
-    SampledQuestion,
     UnreadableError,
     as_text,
     ask,
@@ -367,13 +366,11 @@ async def _by_prompt(request: ScoreRequest, own: dict[str, Any], instance: dict[
     details = {"scores": scores, "asked": len(sampled.samples), "of": sampled.of}
     details["questions"] = [sampled.record(judge, lambda answer: answer)]
     unread = len(scores) < len(sampled.samples)
-    last = turn_result(criterion, mean(scores), _reason(sampled), details, unjudged=unread)
+    explanations = (answer["explanation"] for answer in sampled.answers if answer["explanation"])
+    reason = sampled.unread or next(explanations, "")
+    last = turn_result(criterion, mean(scores), reason, details, unjudged=unread)
     unjudged = [not_applicable_turn(criterion, "judged once, after the last turn")] * (len(request.actual) - 1)
     return case_result(criterion, [*unjudged, last], last.score, last.reason, {"judge": judge.identity.as_json()})
-
-
-def _reason(sampled: SampledQuestion[dict[str, Any]]) -> str:
-    return sampled.unread or next((answer["explanation"] for answer in sampled.answers if answer["explanation"]), "")
 
 
 def _text(name: str, instance: Mapping[str, Any]) -> str | None:

@@ -71,7 +71,7 @@ def passages(text: str, sentences: Sequence[str]) -> list[Passage]:
     """
     coverage = _Coverage(words_with_offsets(_without_markup(text)))
     cut = [(sentence, _key(sentence)) for sentence in sentences]
-    found = [coverage.cover(key) if key else _found_sign(text, sentence) for sentence, key in cut]
+    found = [coverage.cover(key) if key else ("again" if sentence.strip() in text else "") for sentence, key in cut]
     known = {key for _, key in cut}
     runs = ((tuple(word.text for word in run), _shown(text, run)) for run in _runs(text, coverage))
     dropped = _Dropped([(key, shown) for key, shown in runs if key not in known])
@@ -94,10 +94,6 @@ def passages(text: str, sentences: Sequence[str]) -> list[Passage]:
 def _key(sentence: str) -> tuple[str, ...]:
     """Return the words by which a sentence is compared, or () for a sentence without words."""
     return tuple(rouge_words(_without_markup(sentence)))
-
-
-def _found_sign(text: str, sentence: str) -> Place:
-    return "again" if sentence.strip() in text else ""
 
 
 def _without_markup(text: str) -> str:
@@ -384,7 +380,8 @@ def read_sentences(text: str) -> list[str]:
     if lists:
         if len(lists) > 1:
             raise UnreadableError("the reply holds several lists of sentences")
-        return [sentence for item in lists[0] or () if (sentence := as_text(_sentence(item)))]
+        items = [first_present(item, _SENTENCE) if isinstance(item, dict) else item for item in lists[0] or ()]
+        return [sentence for item in items if (sentence := as_text(item))]
     tagged = [sentence.strip() for sentence in _TAGGED.findall(without_thoughts(text[:MAX_LENGTH]))]
     if not tagged:
         raise UnreadableError("the reply holds no list of sentences")
@@ -426,10 +423,6 @@ def read_claims(text: str, sentences: Sequence[str]) -> list[Claim]:
 
 def _labelled(entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return [entry for entry in entries if first_present(entry, _LABEL) is not None]
-
-
-def _sentence(item: Any) -> Any:
-    return first_present(item, _SENTENCE) if isinstance(item, dict) else item
 
 
 def _label(value: Any) -> str:

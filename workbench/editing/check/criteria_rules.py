@@ -256,7 +256,10 @@ def case_problems(case: EvalCase, config: CriteriaConfig, tools: DeclaredTools) 
     yield from rubric_problems(case, names)
     if any(name in descriptions() and descriptions()[name].compares_calls for name in names):
         for number, turn in enumerate(case.turns or ()):
-            yield from _calls(number, turn, tools)
+            data: Location = ("conversation", number, "intermediate_data")
+            places = [at for at, call, _ in _functions(data, turn.get("intermediate_data") or {}) if call is not None]
+            for at, call in zip(places, tool_calls(turn), strict=True):
+                yield from _call(at if "tool_uses" in at else (*at, "function_call"), call, tools)
     app = (case.session_input or {}).get("app_name")
     if isinstance(app, str) and splits_a_path(app):
         message = f"ADK cannot save results of the app `{app}`: ADK reads the name as a path"
@@ -275,13 +278,6 @@ def _references(turns: Iterable[Invocation], names: set[str]) -> Found:
         hint = "The turn will score 0: add the expected answer, or remove the criterion"
         location: Location = ("conversation", number, "final_response")
         yield "empty-reference", Breach(location, message, hint, "warning")
-
-
-def _calls(number: int, turn: Invocation, tools: DeclaredTools) -> Found:
-    data: Location = ("conversation", number, "intermediate_data")
-    places = [at for at, call, _ in _functions(data, turn.get("intermediate_data") or {}) if call is not None]
-    for at, call in zip(places, tool_calls(turn), strict=True):
-        yield from _call(at if "tool_uses" in at else (*at, "function_call"), call, tools)
 
 
 def _call(place: Location, call: ToolCall, tools: DeclaredTools) -> Found:
@@ -331,7 +327,12 @@ def turn_problems(case: EvalCase) -> Found:
     for number, turn in enumerate(case.turns or ()):
         at: Location = ("conversation", number)
         yield from _message((*at, "user_content"), turn.get("user_content") or {})
-        yield from _answer((*at, "final_response"), turn.get("final_response") or {})
+        content = turn.get("final_response") or {}
+        responds = any("function_response" in part for part in content.get("parts") or ())
+        if content.get("role") == "user" and not responds:
+            message = "the expected answer has the role `user`: it looks like a user message"
+            answer = (*at, "final_response", "role")
+            yield _turns(answer, message, 'Use "model". Are the message and the answer swapped?')
         yield from _responses((*at, "intermediate_data"), turn)
     if case.scenario is not None and not str(case.scenario.get("starting_prompt") or "").strip():
         place: Location = ("conversation_scenario", "starting_prompt")
@@ -358,12 +359,6 @@ def _message(place: Location, content: dict[str, Any]) -> Found:
     if content.get("role") not in (None, "", "user"):
         message = f"the user's message has the role `{content['role']}`: the model sees it as its own message"
         yield _turns((*place, "role"), message, 'Use "user". Are the message and the answer swapped?')
-
-
-def _answer(place: Location, content: Mapping[str, Any]) -> Found:
-    if content.get("role") == "user" and not any("function_response" in part for part in content.get("parts") or ()):
-        message = "the expected answer has the role `user`: it looks like a user message"
-        yield _turns((*place, "role"), message, 'Use "model". Are the message and the answer swapped?')
 
 
 def _responses(place: Location, turn: Invocation) -> Found:

@@ -99,7 +99,8 @@ class ProjectCheck:
         yield from _owner(entry)
         yield from self._frame(entry)
         seeded: list[int] = []
-        counts, simulated = CaseCounts(), SimulatedCases(entry.criteria.config, self._judges_of(entry.agent))
+        judges = JudgeEnvironment("", {}) if entry.agent is None else self._judges(entry.agent.folder)
+        counts, simulated = CaseCounts(), SimulatedCases(entry.criteria.config, judges)
         for summary in document.cases:
             try:
                 case = document.case(summary.index)
@@ -154,9 +155,6 @@ class ProjectCheck:
     def _agent(self, agent: AgentFolder, root: Path) -> Iterator[Problem]:
         yield from source_problems(agent, root)
         yield from agent_problems(agent, self._tools_of(agent).models, agent_environment(agent.folder, os.environ))
-
-    def _judges_of(self, agent: AgentFolder | None) -> JudgeEnvironment:
-        return JudgeEnvironment("", {}) if agent is None else self._judges(agent.folder)
 
     def _judges(self, folder: Path) -> JudgeEnvironment:
         """Return the environment for judges and simulated users."""

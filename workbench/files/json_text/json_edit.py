@@ -76,14 +76,7 @@ def layout_of(text: str, root: Node) -> Layout:
 
 def indent_of(text: str, child: Child) -> str | None:
     """Return the white space before a child that begins its line, or None if something else comes first."""
-    return indent_at(text, child.key_start)
-
-
-def indent_at(text: str, offset: int) -> str | None:
-    """Return the white space before an offset, or None.
-
-    None if something else comes first on the line, or if the line begins before `text`.
-    """
+    offset = child.key_start
     start = max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
     before = text[start:offset]
     return before if start > 0 and not before.strip(" \t") else None
@@ -134,21 +127,18 @@ class _Writer:
             return
         opening, closing = _EMPTY[node.kind][0], _EMPTY[node.kind][1]
         yield opening
-        inner = indent + self._layout.unit if indent is not None and self._over_lines(node) else None
+        inner = None
+        if indent is not None and (self._spread or any(end in self._text[node.start : node.end] for end in "\r\n")):
+            inner = indent + self._layout.unit
         for number, child in enumerate(node.children):
             if inner is not None:
                 yield ("," if number else "") + self._layout.newline + inner
             elif number:
                 yield self._layout.comma
-            yield self._key(child)
+            if child.key is not None:
+                yield self._text[child.key_start : child.key_end] + self._layout.colon
             yield from self.value(child.node, inner)
         yield (self._layout.newline + (indent or "") if inner is not None else "") + closing
-
-    def _key(self, child: Child) -> str:
-        return "" if child.key is None else self._text[child.key_start : child.key_end] + self._layout.colon
-
-    def _over_lines(self, node: Node) -> bool:
-        return self._spread or any(end in self._text[node.start : node.end] for end in "\r\n")
 
 
 _EMPTY = {"object": "{}", "array": "[]"}

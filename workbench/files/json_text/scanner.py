@@ -64,10 +64,6 @@ class Lexer:
             if token is not None:
                 return token
 
-    def colon_follows(self, token: Token) -> bool:
-        """Return whether a colon comes right after `token`, which makes it a key."""
-        return self.text.startswith(":", skip_space(self.text, token.end))
-
     def _regular(self, match: re.Match[str]) -> Token:
         start, end = match.span()
         self.position = end
@@ -151,7 +147,7 @@ class Reading:
         self.previous = Token("end", 0, 0)
         self._most_frames = DEEPEST + 1 - depth
         self._flaws: list[Flaw] = []
-        self._counts = {"error": 0, "warning": 0}
+        self.counts = {"error": 0, "warning": 0}
         self.done = False
         """Whether the rest of the text is skipped."""
 
@@ -159,11 +155,6 @@ class Reading:
     def top(self) -> Frame:
         """The innermost open container."""
         return self.frames[-1]
-
-    @property
-    def wants_warnings(self) -> bool:
-        """Whether one more warning would be reported."""
-        return self._counts["warning"] < MOST_FLAWS
 
     def add(self, frame: Frame, node: Node) -> None:
         """Add a value to a container. A comma or the end must follow."""
@@ -178,7 +169,7 @@ class Reading:
     def accept(self, frame: Frame, token: Token) -> None:
         """Add the value that `token` is, or begins, to a container."""
         if token.kind in ("{", "["):
-            node = container(token)
+            node = Node("object" if token.kind == "{" else "array", token.start, token.end)
             self.add(frame, node)
             self.open(Frame(node, "first"))
         else:
@@ -208,8 +199,8 @@ class Reading:
         if self.done:
             return
         self.done = last
-        self._counts[severity] += 1
-        if self._counts[severity] <= MOST_FLAWS:
+        self.counts[severity] += 1
+        if self.counts[severity] <= MOST_FLAWS:
             self._flaws.append(Flaw(offset, tuple(self._location()), message, hint, severity, certain))
         elif severity == "error":
             message = f"more than {MOST_FLAWS} errors: the rest of the file was not read"
@@ -245,23 +236,8 @@ class Reading:
                 yield frame.count
 
 
-def container(token: Token) -> Node:
-    """Return the node that an opening bracket begins."""
-    return Node("object" if token.kind == "{" else "array", token.start, token.end)
-
-
 _BRACKET_OR_LINE = re.compile(r'(?P<line>[\r\n][ \t]*)|(?P<bracket>[{}\[\]])|"[^"\\\n\r]*(?:\\.[^"\\\n\r]*)*"|\S')
 _CLOSERS = {"{": "}", "[": "]"}
-
-
-def closing_of(opener: str) -> str:
-    """Return the bracket that closes `opener`."""
-    return _CLOSERS[opener]
-
-
-def bracket_name(bracket: str) -> str:
-    """Return "brace `}`" or "bracket `]`"."""
-    return f"{'brace' if bracket in '{}' else 'bracket'} `{bracket}`"
 
 
 def outdented(text: str) -> tuple[int, int] | None:
@@ -288,83 +264,6 @@ def outdented(text: str) -> tuple[int, int] | None:
             opened.append((offset, indent))
         first, last = False, offset
     return None
-
-
-class Mismatches:
-    """Complaints about tokens in the wrong place. Each one is final: nothing is read after it.
-
-    The intended text is not guessed. The text is read up to this place, which is named. Nearly all files are indented,
-    so the hint can name the line where the indentation suggests a missing bracket.
-    """
-
-    def __init__(self, reading: Reading) -> None:
-        self._reading = reading
-
-    def key_in_list(self, frame: Frame, key: int) -> None:
-        """Complain about a key in a list or outside any object."""
-        place = "outside any object" if frame is self._reading.outside else "in a list"
-        hint = "A `{` is missing before it, or an earlier bracket is closed too soon"
-        self._stop(key, f"a key {place}", self._by_indentation() or hint)
-
-    def key_for_value(self, frame: Frame) -> None:
-        """Complain about a key in the place of another key's value."""
-        key = frame.key.value if frame.key else ""
-        self._stop(self._reading.previous.end, f"the key `{key}` has no value", "A value or a `{` is missing here")
-
-    def value_without_key(self, frame: Frame, token: Token) -> None:
-        """Complain about a value where an object needs a key, a comma or its end."""
-        if token.kind in ("{", "["):
-            line = self._reading.line(frame)
-            hint = self._by_indentation() or f"Or a `}}` is missing for the `{{` on line {line}"
-            self._stop(token.start, f"a key is missing before this `{token.kind}`", hint)
-        else:
-            self._stop(token.start, "a value without a key", "Expected a comma or `}`")
-
-    def wrong_closer(self, frame: Frame, token: Token) -> None:
-        """Complain about a closing bracket of the wrong kind."""
-        needed, line = closing_of(frame.bracket), self._reading.line(frame)
-        message = f"found `{token.kind}`, but `{needed}` is needed to close the `{frame.bracket}` on line {line}"
-        self._stop(token.start, message, self._by_indentation())
-
-    def surplus_closer(self, token: Token) -> None:
-        """Complain about a closing bracket when nothing is open."""
-        hint = "Delete it, or an earlier one that closes too soon"
-        self._stop(token.start, f"a surplus {bracket_name(token.kind)}: nothing is open here", hint)
-
-    def comma_outside(self, comma: Token) -> None:
-        """Complain about a comma outside any object or list."""
-        hint = "Delete it, or the closing bracket before it if more values follow"
-        self._stop(comma.start, "a comma outside any object or list", hint)
-
-    def text_after_quote(self, token: Token) -> bool:
-        """Complain and return True if a text ended right before `token`, as it does at an unescaped quote."""
-        before = self._reading.previous
-        touching = before.quoted and before.end == token.start and self._reading.text[token.start] not in '"{['
-        if touching:
-            hint = 'Write \\" for a quote inside text, or add the " that is missing'
-            self._reading.forget(token.start)
-            self._stop(before.end - 1, "text continues after this quote", hint)
-        return touching
-
-    def still_open(self, opened: list[Frame], last: int) -> None:
-        """Complain about containers still open at the end of the text. `last` is its last offset."""
-        shown = ", ".join(f"`{frame.bracket}` on line {self._reading.line(frame)}" for frame in opened[-4:])
-        more = f" and {len(opened) - 4} more" if len(opened) > 4 else ""
-        closers = "".join(closing_of(frame.bracket) for frame in reversed(opened[-40:]))
-        message = f"the file ends with unclosed brackets: {shown}{more}"
-        self._stop(last, message, self._by_indentation() or f"Add `{closers}`")
-
-    def _by_indentation(self) -> str:
-        reading = self._reading
-        odd = outdented(reading.text)
-        if odd is None:
-            return ""
-        opener, place = reading.text[odd[0]], odd[1]
-        line, ends = reading.places.line(odd[0]), reading.places.line(place)
-        return f"By its indentation, the `{opener}` on line {line} should be closed before line {ends}"
-
-    def _stop(self, offset: int, message: str, hint: str = "") -> None:
-        self._reading.complain(offset, message, hint, last=True)
 
 
 LARGEST_TREE = 4 * 1024 * 1024
@@ -396,13 +295,16 @@ def is_scannable(data: bytes) -> bool:
 
 
 class _Scanner:
-    """A state machine over tokens. It stops at a token that cannot be where it is."""
+    """A state machine over tokens. It stops at a token that cannot be where it is.
+
+    The intended text is not guessed there: the text is read up to this place, which is named. Nearly all files are
+    indented, so the hint can name the line where the indentation suggests a missing bracket.
+    """
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
         self._complain = reading.complain
         self._outside = reading.outside
-        self._mismatches = Mismatches(reading)
 
     def run(self) -> Scan:
         reading = self._reading
@@ -435,8 +337,6 @@ class _Scanner:
             case _:
                 self._in_list(frame, token)
 
-    # Values
-
     def _outer_value(self, token: Token) -> None:
         if self._outside.expect == "value":
             self._reading.accept(self._outside, token)
@@ -446,50 +346,52 @@ class _Scanner:
 
     def _in_list(self, frame: Frame, token: Token) -> None:
         if frame.expect == "comma":
-            if self._mismatches.text_after_quote(token):
+            if self._text_after_quote(token):
                 return
             self._comma_is_missing("Before the next item of the list", token)
         self._reading.accept(frame, token)
 
     def _in_object(self, frame: Frame, token: Token) -> None:
-        is_key = token.kind not in ("{", "[") and self._reading.lexer.colon_follows(token)
+        is_key = token.kind not in ("{", "[") and self._reading.text.startswith(
+            ":", skip_space(self._reading.text, token.end)
+        )
         if frame.expect in ("first", "key"):
             self._key(frame, token)
         elif frame.expect in ("colon", "value") and is_key:
-            self._mismatches.key_for_value(frame)
+            key = frame.key.value if frame.key else ""
+            self._stop(self._reading.previous.end, f"the key `{key}` has no value", "A value or a `{` is missing here")
         elif frame.expect == "colon":
             self._complain(self._reading.previous.end, "a colon is missing after this key", certain=True)
             self._reading.accept(frame, token)
         elif frame.expect == "value":
             self._reading.accept(frame, token)
-        elif self._mismatches.text_after_quote(token):
+        elif self._text_after_quote(token):
             return
         elif is_key:
             self._comma_is_missing(f"Before the key `{token.value}`", token)
             self._key(frame, token)
         else:
-            self._mismatches.value_without_key(frame, token)
+            self._value_without_key(frame, token)
 
     def _key(self, frame: Frame, token: Token) -> None:
         if token.kind in ("{", "["):
-            self._mismatches.value_without_key(frame, token)
+            self._value_without_key(frame, token)
             return
         key = token.value if isinstance(token.value, str) else self._reading.text[token.start : token.end]
         if token.kind == "number" or (token.kind == "word" and token.value is not key):
             self._complain(token.start, "a key must be text in double quotes", f'Write "{key}"')
         frame.key = Token("string", token.start, token.end, key)
         frame.expect = "colon"
-        if key in frame.keys and self._reading.wants_warnings:
+        if key in frame.keys and self._reading.counts["warning"] < MOST_FLAWS:
             first = self._reading.places.line(frame.keys[key])
             message = f"duplicate key `{key}`: this one is used, the one on line {first} is ignored"
             self._complain(token.start, message, severity="warning")
         frame.keys[key] = token.start
 
-    # Marks
-
     def _comma(self, frame: Frame, token: Token) -> None:
         if frame is self._outside:
-            self._mismatches.comma_outside(token)
+            hint = "Delete it, or the closing bracket before it if more values follow"
+            self._stop(token.start, "a comma outside any object or list", hint)
         elif frame.node.kind == "object" and frame.expect in ("colon", "value"):
             self._reading.value_is_missing(frame, token.start)
             frame.expect, frame.comma = "key", token.start
@@ -508,13 +410,19 @@ class _Scanner:
         if frame.node.kind == "object" or key is None or key.node.kind != "string" or frame.expect == "value":
             self._complain(token.start, "a colon with no key before it", last=True)
         else:
-            self._mismatches.key_in_list(frame, key.node.start)
+            place = "outside any object" if frame is self._reading.outside else "in a list"
+            hint = "A `{` is missing before it, or an earlier bracket is closed too soon"
+            self._stop(key.node.start, f"a key {place}", self._by_indentation() or hint)
 
     def _closer(self, frame: Frame, token: Token) -> None:
         if frame is self._outside:
-            self._mismatches.surplus_closer(token)
-        elif closing_of(frame.bracket) != token.kind:
-            self._mismatches.wrong_closer(frame, token)
+            name = "brace" if token.kind == "}" else "bracket"
+            hint = "Delete it, or an earlier one that closes too soon"
+            self._stop(token.start, f"a surplus {name} `{token.kind}`: nothing is open here", hint)
+        elif _CLOSERS[frame.bracket] != token.kind:
+            needed, line = _CLOSERS[frame.bracket], self._reading.line(frame)
+            message = f"found `{token.kind}`, but `{needed}` is needed to close the `{frame.bracket}` on line {line}"
+            self._stop(token.start, message, self._by_indentation())
         else:
             self._close(frame, token)
 
@@ -539,7 +447,43 @@ class _Scanner:
         text = self._reading.text
         last = max(len(text.rstrip(" \t\r\n")) - 1, 0)
         if len(self._reading.frames) > 1:
-            self._mismatches.still_open(self._reading.frames[1:], last)
+            opened = self._reading.frames[1:]
+            shown = ", ".join(f"`{frame.bracket}` on line {self._reading.line(frame)}" for frame in opened[-4:])
+            more = f" and {len(opened) - 4} more" if len(opened) > 4 else ""
+            closers = "".join(_CLOSERS[frame.bracket] for frame in reversed(opened[-40:]))
+            message = f"the file ends with unclosed brackets: {shown}{more}"
+            self._stop(last, message, self._by_indentation() or f"Add `{closers}`")
         elif self._outside.last is None:
             empty = not text.strip(" \t\r\n")
             self._complain(last, "the file is empty" if empty else "the file holds no JSON value")
+
+    def _value_without_key(self, frame: Frame, token: Token) -> None:
+        """Complain about a value where an object needs a key, a comma or its end."""
+        if token.kind in ("{", "["):
+            line = self._reading.line(frame)
+            hint = self._by_indentation() or f"Or a `}}` is missing for the `{{` on line {line}"
+            self._stop(token.start, f"a key is missing before this `{token.kind}`", hint)
+        else:
+            self._stop(token.start, "a value without a key", "Expected a comma or `}`")
+
+    def _text_after_quote(self, token: Token) -> bool:
+        """Complain and return True if a text ended right before `token`, as it does at an unescaped quote."""
+        before = self._reading.previous
+        touching = before.quoted and before.end == token.start and self._reading.text[token.start] not in '"{['
+        if touching:
+            hint = 'Write \\" for a quote inside text, or add the " that is missing'
+            self._reading.forget(token.start)
+            self._stop(before.end - 1, "text continues after this quote", hint)
+        return touching
+
+    def _by_indentation(self) -> str:
+        reading = self._reading
+        odd = outdented(reading.text)
+        if odd is None:
+            return ""
+        opener, place = reading.text[odd[0]], odd[1]
+        line, ends = reading.places.line(odd[0]), reading.places.line(place)
+        return f"By its indentation, the `{opener}` on line {line} should be closed before line {ends}"
+
+    def _stop(self, offset: int, message: str, hint: str = "") -> None:
+        self._reading.complain(offset, message, hint, last=True)

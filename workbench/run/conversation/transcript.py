@@ -44,6 +44,9 @@ from workbench.run.processes.children import Children
 from workbench.run.scoring.client import Conversation, JudgeAccess
 from workbench.run.scoring.verdict import case_status, judge_usage, metric_error
 
+_JUDGE_CALLS_AT_ONCE = 100
+"""Number of calls to judges, the evaluation service and simulated users at the same time."""
+
 
 class CallCounts(NamedTuple):
     """The calls of a replayed case so far: answered from the recording, made live, and missing in it.
@@ -173,7 +176,7 @@ class RunContext:
         of the epoch.
         """
         self.children.scorer.begin_run(
-            in_flight=self.options.in_flight,
+            in_flight=_JUDGE_CALLS_AT_ONCE,
             max_calls=self.options.max_judge_calls,
             use_cache=self.options.use_cache,
             cache_dir=cache,

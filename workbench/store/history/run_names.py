@@ -30,7 +30,6 @@ _MAX_DEPTH = 4
 _MAX_FOLDERS = 2_000
 """Maximum number of folders searched for older state folders."""
 _IGNORED = frozenset({"node_modules", "site-packages", "__pycache__"})
-_OLD_RUNS = "runs"
 """The folder in which older versions stored each run in a folder of its own."""
 
 
@@ -102,16 +101,7 @@ def not_shown(state: Path) -> list[str]:
     below = _states_below(state.parent) if state.name == STATE_FOLDER else []
     strange = ["; ".join(untrusted_text(one.parent)) for one in below if not is_trusted(one)]
     more = [f"the same holds for {counted(len(strange) - 1, 'more folder')} below"] if len(strange) > 1 else []
-    return [*filter(None, (old_runs_text(state),)), *strange[:1], *more]
-
-
-def old_runs_text(state: Path) -> str:
-    """Return how many runs of older versions are in a state folder and not shown, or "" without any."""
-    found = len(stored_folders(state / _OLD_RUNS))
-    if not found:
-        return ""
-    verb = "is" if found == 1 else "are"
-    return f"{counted(found, 'run')} of an older version {verb} in {state / _OLD_RUNS} and not shown"
+    return [*strange[:1], *more]
 
 
 LAST = "last"
