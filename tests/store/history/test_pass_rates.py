@@ -92,7 +92,7 @@ def test_runs_with_injected_faults_make_no_rates_and_no_verdicts(tmp_path: Path,
     assert newest.injected
     assert newest.better is None
     assert not before.injected
-    found = last_comparable(tmp_path, before, [newest, before])
+    found = last_comparable(before, [newest, before])
     assert found is None
 
 
@@ -114,7 +114,7 @@ def test_frozen_and_live_verdicts_never_share_a_rate(tmp_path: Path) -> None:
         ("19", None, 2),
         ("18", None, 0),
     ]
-    found = last_comparable(tmp_path, listed[0], listed)
+    found = last_comparable(listed[0], listed)
     assert found is not None
     assert found.run_id.startswith("2026-11-19")
 
@@ -211,10 +211,10 @@ def test_last_comparable_run_shares_half_of_the_cases_or_any(tmp_path: Path) -> 
     keep(tmp_path, "2026-11-21", b1="p")
     keep(tmp_path, "2026-11-22", a1="p", a2="p", a3="f", a4="p")
     runs, _ = list_all_runs(tmp_path, tmp_path, [])
-    proposed = [last_comparable(tmp_path, run, runs) for run in runs]
+    proposed = [last_comparable(run, runs) for run in runs]
     assert [run and run.started[8:10] for run in proposed] == ["19", None, "19", None, None]
     only = [run for run in runs if run.started[8:10] != "19"]
-    found = last_comparable(tmp_path, runs[0], only)
+    found = last_comparable(runs[0], only)
     assert found is not None
     assert found.started[8:10] == "20"
 

@@ -266,7 +266,7 @@ def test_comparison_says_why_no_run_answers_a_question(frozen: int, others: list
 
 
 def test_questions_are_offered_only_if_a_run_answers_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_list, "last_comparable", lambda state, run, others: next(iter(others), None))
+    monkeypatch.setattr(run_list, "last_comparable", lambda run, others: next(iter(others), None))
     now = _listed("now", "2026-01-05T12:00:00Z", "c2", dirty=True)
     same_day = _listed("same_day", "2026-01-05T11:00:00Z", "c2", dirty=True)
     clean = _listed("clean", "2026-01-05T10:30:00Z", "c2")
@@ -274,7 +274,7 @@ def test_questions_are_offered_only_if_a_run_answers_them(monkeypatch: pytest.Mo
     today, others = date(2026, 1, 5), [same_day, clean, before]
 
     def asked(run: ListedRun, others: list[ListedRun], pinned: str | None = None, day: date = today) -> dict[str, str]:
-        return {question: one.run_id for question, one in runs_by_question(Path(), run, others, pinned, day)}
+        return {question: one.run_id for question, one in runs_by_question(run, others, pinned, day)}
 
     assert asked(now, others, "before") == {
         "against the baseline": "before",

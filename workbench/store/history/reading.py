@@ -70,17 +70,21 @@ def open_summary(word: str, state: Path, folder: Path) -> tuple[Summary, list[st
         UsageFaultError: there is no such run, or none of it can be read.
     """
     try:
-        path = find_run(word, state, folder)
-        return load_summary(state_of(path), path.name) if is_stored(path) else _file_summary(path)
+        return read_summary(find_run(word, state, folder))
     except (OSError, ValueError) as error:
         raise UsageFaultError(unreadable_text(error), kind="broken_file") from None
 
 
-def _file_summary(path: Path) -> tuple[Summary, list[str]]:
-    """Return the summary of a file.
+def read_summary(path: Path) -> tuple[Summary, list[str]]:
+    """Return the summary of a stored run or of a file, and what could not be read.
 
     A report holds less than the database: of the criteria only thresholds, and nothing about the agents' files.
+
+    Raises:
+        UsageFaultError, OSError, ValueError: there is no such run, or none of it can be read.
     """
+    if is_stored(path):
+        return load_summary(state_of(path), path.name)
     if path.name.endswith(ENDING):
         return adk_summary(path), []
     if is_agents_cli_result(path):

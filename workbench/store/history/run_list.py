@@ -29,7 +29,7 @@ from workbench.store.database.runs import find_run as run_by_id
 from workbench.store.database.salvage import damaged_files
 from workbench.store.database.values import drop_contents, get_value, set_value
 from workbench.store.history.other_programs import foreign_runs
-from workbench.store.history.reading import load_summary, open_summary
+from workbench.store.history.reading import load_summary, read_summary
 from workbench.store.history.run_names import BASELINE, ages, not_shown, started_at
 from workbench.store.history.summary import ListedRun, listed_run
 from workbench.store.rates import Case, are_enough, case_votes
@@ -41,7 +41,7 @@ _MAX_EXECUTIONS = 100_000
 """Maximum number of executions to read. A summary of 10,000 takes about 0.1 s."""
 _MAX_RUNS = 20
 """Number of past runs whose summaries are read for a comparison, the newest first."""
-ReadVotes: TypeAlias = Callable[[Path, ListedRun], dict[Case, float]]
+ReadVotes: TypeAlias = Callable[[ListedRun], dict[Case, float]]
 """Returns the votes of a run of the list, {} if it cannot be read."""
 
 
@@ -174,11 +174,11 @@ class Trend:
         return self.rates[0].total if self.rates else 0
 
 
-def votes_of_run(state: Path, entry: ListedRun) -> dict[Case, float]:
+def votes_of_run(entry: ListedRun) -> dict[Case, float]:
     """Return the vote of each case that a run decided, {} if its summary cannot be read."""
     try:
-        return case_votes(load_summary(state, entry.run_id)[0].executions.values())
-    except (OSError, ValueError):
+        return case_votes(read_summary(entry.file)[0].executions.values())
+    except (UsageFaultError, OSError, ValueError):
         return {}
 
 
@@ -200,7 +200,7 @@ def pass_rates(
         if not whole or (until and entry.started > until) or files.isdisjoint(entry.files):
             continue
         executions += entry.total
-        votes = read(state, entry)
+        votes = read(entry)
         both = shared & votes.keys()
         if are_enough(both, wanted):
             shared = both
@@ -215,7 +215,7 @@ def pass_rates(
 
 
 def runs_by_question(
-    state: Path, run: ListedRun, others: Sequence[ListedRun], pinned: str | None, today: date
+    run: ListedRun, others: Sequence[ListedRun], pinned: str | None, today: date
 ) -> list[tuple[str, ListedRun]]:
     """Return the past runs that answer common questions, each with its question, such as `since yesterday`.
 
@@ -228,9 +228,9 @@ def runs_by_question(
     committed = [other for other in others if run.commit and other.commit == run.commit and not other.dirty]
     found = [
         ("against the baseline", baseline),
-        ("since the run before", last_comparable(state, run, others)),
-        ("since yesterday", last_comparable(state, run, earlier) if _day(run) == today else None),
-        ("since the last commit", last_comparable(state, run, committed)),
+        ("since the run before", last_comparable(run, others)),
+        ("since yesterday", last_comparable(run, earlier) if _day(run) == today else None),
+        ("since the last commit", last_comparable(run, committed)),
     ]
     return [(question, other) for question, other in found if other is not None]
 
@@ -243,29 +243,22 @@ def _day(run: ListedRun) -> date | None:
         return None
 
 
-def last_comparable(state: Path, run: ListedRun, others: Sequence[ListedRun]) -> ListedRun | None:
+def last_comparable(run: ListedRun, others: Sequence[ListedRun]) -> ListedRun | None:
     """Return the newest past run that decided at least half of the cases of `run`.
 
     Fall back to the newest past run that decided any of them, else return None. Reads summaries, so call it in a
     thread.
     """
-    wanted = _decided(run, state).keys()
+    wanted = votes_of_run(run).keys()
     past = [other for other in others if other.path != run.path and other.started <= run.started]
     fallback: ListedRun | None = None
     for other in past[:_MAX_RUNS]:
-        shared = wanted & _decided(other, state).keys()
+        shared = wanted & votes_of_run(other).keys()
         if are_enough(shared, wanted):
             return other
         if shared and fallback is None:
             fallback = other
     return fallback
-
-
-def _decided(run: ListedRun, state: Path) -> dict[Case, float]:
-    try:
-        return case_votes(open_summary(run.word, state, state)[0].executions.values())
-    except (UsageFaultError, OSError, ValueError):
-        return {}
 
 
 _SPARE = 20

@@ -161,7 +161,7 @@ class History(Controller):
             self.view.notify("no other run to compare with yet: r runs the cases again")
             return
         today = relative_times.now().date()
-        named = await asyncio.to_thread(runs_by_question, self.session.state_dir, after, others, pinned, today)
+        named = await asyncio.to_thread(runs_by_question, after, others, pinned, today)
         items = _items([run for _, run in named], pinned, [question for question, _ in named])
         items += [Item("all runs", heading=True)] if named else []
         items += _items(others[:_OFFERED], pinned)

@@ -176,11 +176,11 @@ class Overview(Controller):
         keys = case_keys(wanted, list(verdicts.store.records.values()))
         return pass_rates(state, keys, read=self._votes_of)
 
-    def _votes_of(self, state: "Path", run: "ListedRun") -> "dict[Case, float]":
+    def _votes_of(self, run: "ListedRun") -> "dict[Case, float]":
         from workbench.store.history.run_list import votes_of_run
 
         if run.run_id not in self._votes:
-            votes = votes_of_run(state, run)
+            votes = votes_of_run(run)
             if sum(map(len, self._votes.values())) + len(votes) > _MAX_VOTES:
                 self._votes.clear()
             self._votes[run.run_id] = votes
