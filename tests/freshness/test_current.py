@@ -11,7 +11,7 @@ import pytest
 from workbench.agents.workspace import open_workspace
 from workbench.freshness import agent_inputs
 from workbench.freshness.agent_inputs import packages_bundle
-from workbench.freshness.current import CurrentInputs, Options, PastRun
+from workbench.freshness.current import CurrentInputs, Options, PastInputs
 from workbench.freshness.staleness import compare
 from workbench.store.digests import Digests, project_digests
 from workbench.store.inputs import Change, Record, describe
@@ -64,7 +64,7 @@ class Desk:
     def config(self, **other: Any) -> None:
         self.write("desk/test_config.json", {**CONFIG, **other})
 
-    def made(self, number: int = 0, *, read: bool = True, timed_out: bool = False) -> PastRun:
+    def made(self, number: int = 0, *, read: bool = True, timed_out: bool = False) -> PastInputs:
         """Return an execution that read its prompt and listed the data. If `read` is False, its reads are unknown."""
         now, entry = self.now(Options())
         agent = entry.agent
@@ -72,7 +72,7 @@ class Desk:
         files = now.files(agent)
         seen = {self.root / "desk/agent.py", self.root / "desk/prompt.txt"} if read else set()
         simulated = number == 1
-        first = now.case(entry.document, number, PastRun(Record("", ())))
+        first = now.case(entry.document, number, PastInputs(Record("", ())))
         bundles = (
             *(first, *now.criteria(entry.criteria.config, is_simulated=simulated)),
             *(*now.options(timed_out=timed_out), now.owner(agent)),
@@ -80,14 +80,14 @@ class Desk:
             *(*now.environment(agent, files.names_in_sources), now.packages(agent)),
             files.bundle(seen, [self.root / "data"], everything=not read),
         )
-        return PastRun(Record(entry.relative, bundles), now.text(entry.document, number))
+        return PastInputs(Record(entry.relative, bundles), now.text(entry.document, number))
 
     def now(self, options: Options) -> Any:
         workspace = open_workspace(self.root)
         (entry,) = workspace.evalsets
         return CurrentInputs(self.root, workspace.agents, Digests("salt"), lambda value: value, options), entry
 
-    def changes(self, then: PastRun, options: Options | None = None) -> tuple[Change, ...]:
+    def changes(self, then: PastInputs, options: Options | None = None) -> tuple[Change, ...]:
         now, entry = self.now(options or Options())
         number = 1 if then.record.names("scenario") else 0
         return compare(then.record, now.record(entry, number, then))

@@ -13,7 +13,7 @@ from tests.run.project import Project, execute
 from workbench.events.events import CaseError, CaseFinished, Noticed, RunStarted
 from workbench.files.run_options import RunOptions
 from workbench.freshness.agent_inputs import Touched
-from workbench.freshness.current import CurrentInputs, PastRun
+from workbench.freshness.current import CurrentInputs, PastInputs
 from workbench.freshness.staleness import compare
 from workbench.run import input_recorder
 from workbench.run.conversation.transcript import Transcript
@@ -74,7 +74,7 @@ class Run:
         source = self.plan.entries[0].source
         assert isinstance(source, AgentSource)
         now = plan_inputs(replace(self.plan), project_digests(self.state), lambda value: value)
-        found = compare(then, now.record(source.evalset, 0, PastRun(then)))
+        found = compare(then, now.record(source.evalset, 0, PastInputs(then)))
         return [describe(change) for change in found if change.name]
 
 

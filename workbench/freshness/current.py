@@ -53,7 +53,7 @@ _OF_AGENT = frozenset({"agent_file", "agent_folder", "environment", "packages"})
 
 
 @dataclass(frozen=True, slots=True)
-class PastRun:
+class PastInputs:
     """An earlier execution with its inputs.
 
     `text` is the digest of the case's text. `agent` was named on the command line, or is None for the evalset's own
@@ -119,7 +119,7 @@ class CurrentInputs:
         self._options = options or Options()
         self._cached: dict[tuple[Any, ...], Any] = {}
 
-    def record(self, entry: EvalsetEntry, index: int, then: PastRun) -> Record:
+    def record(self, entry: EvalsetEntry, index: int, then: PastInputs) -> Record:
         """Return the current inputs of the case at a position, including files and variables that `then` used."""
         is_simulated = bool(then.record.names("scenario"))
         return Record(
@@ -140,13 +140,13 @@ class CurrentInputs:
         )
         return runs_live(now.frozen, now.on_miss, frozen_path(entry.file, ids.get(index, "")))
 
-    def planned(self, entry: EvalsetEntry, index: int | None, then: PastRun) -> Record:
+    def planned(self, entry: EvalsetEntry, index: int | None, then: PastInputs) -> Record:
         """Return the current inputs for an execution that did not end. Only the text of its case is known."""
         text = {} if index is None else {"text": self.text(entry.document, index)}
         return Record(entry.relative, (Bundle({"case": text}), *self._besides_case(entry, then, is_simulated=True)))
 
     def _besides_case(
-        self, entry: EvalsetEntry, then: PastRun, *, is_simulated: bool, live: bool = False
+        self, entry: EvalsetEntry, then: PastInputs, *, is_simulated: bool, live: bool = False
     ) -> Iterator[Bundle]:
         agent = entry.agent if then.agent is None else self._agents.get(then.agent)
         config = entry.criteria.config
@@ -168,7 +168,7 @@ class CurrentInputs:
         if agent is not None:
             yield from self._of_agent(agent, then.record)
 
-    def case(self, document: EvalsetDocument, index: int, then: PastRun) -> Bundle:
+    def case(self, document: EvalsetDocument, index: int, then: PastInputs) -> Bundle:
         """Return the inputs of a case in the evalset, reusing those of `then` if the case's text is unchanged."""
         if then.text and self.text(document, index) == then.text:
             kept = next((bundle for bundle in then.record.bundles if "case" in bundle.inputs), None)

@@ -24,15 +24,15 @@ _DEFINING_NAMES = frozenset((*CONFIG_FILES, *DEFINITION_FILES, ".gitignore"))
 
 
 @dataclass(frozen=True, slots=True)
-class Touched:
+class TouchedPaths:
     """Paths that changed, apart from runs. `runs` tells whether a run was made or has ended."""
 
     paths: frozenset[Path]
     runs: bool = False
 
-    def __or__(self, other: "Touched") -> "Touched":
+    def __or__(self, other: "TouchedPaths") -> "TouchedPaths":
         """Return both together."""
-        return Touched(self.paths | other.paths, self.runs or other.runs)
+        return TouchedPaths(self.paths | other.paths, self.runs or other.runs)
 
     def __bool__(self) -> bool:
         return bool(self.paths) or self.runs
@@ -95,13 +95,13 @@ class Follower:
         self._of_runs = frozenset({existing})
         self.changes.refresh_folders()
 
-    async def touched(self) -> AsyncIterator[Touched]:
+    async def touched(self) -> AsyncIterator[TouchedPaths]:
         """Yield what has changed, until `close`. Call `update` first."""
         async for batch in self.changes.batches():
             runs = batch.all_files or any(self._is_about_runs(path) for path in batch.paths)
             paths = frozenset(path for path in batch.paths if not self._is_about_runs(path))
             paths |= await asyncio.to_thread(self._compare, paths, everything=batch.all_files)
-            found = Touched(paths, runs)
+            found = TouchedPaths(paths, runs)
             if found:
                 yield found
 

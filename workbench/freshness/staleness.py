@@ -17,7 +17,7 @@ from workbench.events.events import CaseName, PlannedCase
 from workbench.files.settings import FILE, known_mode
 from workbench.files.walk import up_to
 from workbench.freshness.agent_inputs import ALL, LISTED, Touched
-from workbench.freshness.current import CurrentInputs, Options, PastRun
+from workbench.freshness.current import CurrentInputs, Options, PastInputs
 from workbench.store.database.database import state_of
 from workbench.store.digests import project_digests
 from workbench.store.execution import Execution
@@ -251,7 +251,7 @@ class _Entry:
         if number is None:
             return ()
         given = planned.case.agent if planned.matched_by == "given" else None
-        return compare(then, self._now.record(self._entry, number, PastRun(then, planned.text, given)))
+        return compare(then, self._now.record(self._entry, number, PastInputs(then, planned.text, given)))
 
 
 def workspace_files(workspace: Workspace) -> tuple[Path, ...]:

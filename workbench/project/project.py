@@ -468,11 +468,9 @@ class Project:
         folder = self.targets().folder
         state = state_of(find_root(folder), self._explicit_state)
 
-        def compare_now() -> "Comparison":
-            (first, _), (second, _) = (open_summary(word, state, folder) for word in (before, after))
-            return compare(first, second, state)
-
-        return await asyncio.to_thread(compare_now)
+        first, _ = await asyncio.to_thread(open_summary, before, state, folder)
+        second, _ = await asyncio.to_thread(open_summary, after, state, folder)
+        return await asyncio.to_thread(compare, first, second, state)
 
     async def gate(self, before: str = "baseline", after: str = "last", *, alpha: float = 0.05) -> "Gate":
         """Compare two stored runs as `compare --gate` does: is there a loss that chance does not explain?

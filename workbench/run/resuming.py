@@ -12,7 +12,7 @@ from workbench.events.events import CaseRef, Event, Noticed, RunStarted
 from workbench.files.run_options import RESULT_OPTIONS, RunOptions, UsageFaultError, stored_options
 from workbench.files.settings import known_mode
 from workbench.freshness.agent_inputs import WRITTEN
-from workbench.freshness.current import CurrentInputs, Options, PastRun
+from workbench.freshness.current import CurrentInputs, Options, PastInputs
 from workbench.freshness.staleness import compare
 from workbench.run.input_recorder import plan_inputs
 from workbench.run.plan.plan import Plan, PlanEntry
@@ -270,13 +270,13 @@ def _changes_of(
     agent = ref.agent if planned.matched_by == "given" else None
     if case.has_result and stored.started is not None and source.index is not None:
         bundles = (*started_bundles(stored.started, planned.config_file), *stored.inputs)
-        then = PastRun(Record(ref.evalset_file, bundles), planned.text, agent)
+        then = PastInputs(Record(ref.evalset_file, bundles), planned.text, agent)
         return compare(then.record, now.record(evalset, source.index, then))
     bundles = found.inputs.of_planned(ref.agent, ref.evalset_file, planned.text)
     if not bundles:
         return not_recorded(["agent_file"])
     written = dict.fromkeys(found.written.get(ref.agent, ()), WRITTEN)
-    then = PastRun(Record(ref.evalset_file, (*bundles, Bundle({"agent_folder": written}))), planned.text, agent)
+    then = PastInputs(Record(ref.evalset_file, (*bundles, Bundle({"agent_folder": written}))), planned.text, agent)
     return compare(then.record, now.planned(evalset, source.index, then))
 
 

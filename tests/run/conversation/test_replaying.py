@@ -15,7 +15,7 @@ from workbench.agents.channel import Frame
 from workbench.events.events import CallsRecorded, FilesRead, Frozen, RunStarted
 from workbench.files.frozen_path import frozen_path
 from workbench.files.run_options import RunOptions
-from workbench.freshness.current import PastRun
+from workbench.freshness.current import PastInputs
 from workbench.freshness.staleness import compare
 from workbench.run.input_recorder import plan_inputs
 from workbench.run.plan.plan import Plan
@@ -240,7 +240,7 @@ class Verdict:
         then = Record(EVALSET, tuple(record.inputs))
         plan = Project(self.plan.root).plan(options)
         now = plan_inputs(plan, project_digests(plan.root / ".workbench"), lambda value: value)
-        found = compare(then, now.record(entry.source.evalset, 0, PastRun(then)))
+        found = compare(then, now.record(entry.source.evalset, 0, PastInputs(then)))
         return [describe(change) for change in found if change.name and change.input in ("frozen", "options")]
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from workbench.files.folders import STATE_FOLDER, make_state_dir
-from workbench.store.history.run_names import nested_states, not_shown
+from workbench.store.history.run_names import not_shown, states_of
 
 
 def _state(folder: Path) -> Path:
@@ -18,7 +18,7 @@ def test_older_state_folders_are_found_a_few_levels_below(tmp_path: Path) -> Non
     found = [_state(tmp_path / "bot"), _state(tmp_path / "agents/desk")]
     _state(tmp_path / "a/b/c/d/e")
     (tmp_path / "empty" / STATE_FOLDER).mkdir(parents=True)
-    assert nested_states(tmp_path) == found
+    assert states_of(tmp_path / STATE_FOLDER)[1:] == found
 
 
 @pytest.mark.parametrize("folder", ["node_modules/x", ".hidden", "env", "repository"])
@@ -27,7 +27,7 @@ def test_repositories_and_environments_are_ignored(tmp_path: Path, folder: str) 
         (tmp_path / path).parent.mkdir(parents=True)
         (tmp_path / path).write_text("")
     _state(tmp_path / folder)
-    assert nested_states(tmp_path) == []
+    assert states_of(tmp_path / STATE_FOLDER)[1:] == []
 
 
 def test_older_state_folder_of_a_stranger_is_not_used(tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ def test_older_state_folder_of_a_stranger_is_not_used(tmp_path: Path) -> None:
     for name in ("bot", "desk", "shop"):
         (tmp_path / name / STATE_FOLDER).mkdir(parents=True)
         (tmp_path / name / STATE_FOLDER / "runs.db").touch()
-        assert nested_states(tmp_path) == []
+        assert states_of(tmp_path / STATE_FOLDER)[1:] == []
     first, more = not_shown(own)
     folder = tmp_path / "bot" / STATE_FOLDER
     why = "you did not create it on this machine"
@@ -51,4 +51,4 @@ def test_unreadable_folder_is_ignored(tmp_path: Path, monkeypatch: pytest.Monkey
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr(Path, "stat", refuse)
-    assert nested_states(tmp_path) == []
+    assert states_of(tmp_path / STATE_FOLDER)[1:] == []

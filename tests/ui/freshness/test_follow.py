@@ -14,7 +14,7 @@ from tests.store.history.other import Other
 from tests.ui.fake_view import FakeView, controllers_of
 from workbench.agents.workspace import open_workspace
 from workbench.freshness.changes import Batch
-from workbench.freshness.follow import Follower, Touched
+from workbench.freshness.follow import Follower, TouchedPaths
 from workbench.store.database.database import database
 from workbench.ui.freshness import staleness
 
@@ -58,7 +58,7 @@ class Opened:
         return self
 
     async def touch(self, *files: Path, runs: bool = False) -> None:
-        self.follow.take(Touched(frozenset(files), runs))
+        self.follow.take(TouchedPaths(frozenset(files), runs))
         await self.fire()
 
     async def fire(self) -> None:
@@ -197,7 +197,7 @@ async def test_follower_reports_files_and_runs(tmp_path: Path) -> None:
     follower = Follower(tmp_path / ".workbench", lambda: workspace, lambda: [tmp_path / "data/a.txt"], lambda: False)
     follower.update(walk=True)
     assert follower.complete
-    seen: asyncio.Queue[Touched] = asyncio.Queue()
+    seen: asyncio.Queue[TouchedPaths] = asyncio.Queue()
 
     async def read() -> None:
         async for touched in follower.touched():
@@ -206,7 +206,7 @@ async def test_follower_reports_files_and_runs(tmp_path: Path) -> None:
     task = asyncio.create_task(read())
     await asyncio.wait_for(follower.changes.armed.wait(), 20)
     project.evalset(BAD)
-    found = Touched(frozenset())
+    found = TouchedPaths(frozenset())
     while file not in found.paths:
         found |= await asyncio.wait_for(seen.get(), 20)
     (tmp_path / ".workbench/runs/2026-11-21T10-30-00-aaaa").mkdir(parents=True)

@@ -57,17 +57,12 @@ def started_at(run_id: str) -> str:
 
 
 def states_of(state: Path) -> list[Path]:
-    """Return the state folder `state`, then others with runs below its project.
+    """Return the state folder `state`, then the trusted ones with runs below its project, nearest first.
 
     Old versions made a `.workbench` in each folder that was run. These are used where they are. A folder named by
     `--state-dir` is used alone.
     """
-    return [state, *(nested_states(state.parent) if state.name == STATE_FOLDER else ())]
-
-
-def nested_states(root: Path) -> list[Path]:
-    """Return the trusted state folders with runs below `root`, nearest first. `root` must have no links in its path."""
-    return [state for state in _states_below(root) if is_trusted(state)]
+    return [state, *filter(is_trusted, _states_below(state.parent) if state.name == STATE_FOLDER else ())]
 
 
 def _states_below(root: Path) -> list[Path]:

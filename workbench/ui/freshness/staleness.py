@@ -19,7 +19,7 @@ from workbench.ui.screen.folder import Folder
 if TYPE_CHECKING:
     from workbench.agents.workspace import Workspace
     from workbench.events.events import CaseName
-    from workbench.freshness.follow import DiskNews, Touched
+    from workbench.freshness.follow import DiskNews, TouchedPaths
     from workbench.freshness.staleness import Changes
     from workbench.store.history.latest import LatestRun
     from workbench.ui.screen.view import View
@@ -311,7 +311,7 @@ class Follow(Controller):
             self.session.follower = None
             follower.close()
 
-    def take(self, touched: "Touched") -> None:
+    def take(self, touched: "TouchedPaths") -> None:
         """Show changes as soon as they do not disturb."""
         if touched.runs:
             self._look_for_runs()
