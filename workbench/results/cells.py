@@ -86,17 +86,14 @@ def cut_sibling(name: str, width: int, siblings: Iterable[str]) -> str:
 
 def fit(text: str, width: int) -> str:
     """Return `text` (already safe) in exactly `width` cells, cut as by `cut` or padded on the right."""
-    return _padded(cut(text, width), width)
+    short = cut(text, width)
+    return short + " " * (max(width, 0) - cell_len(short))
 
 
 def _shared(name: str, other: str) -> int:
     """Return the number of characters at the beginning that both names have in common."""
     pairs = enumerate(zip(name, other, strict=False))
     return next((place for place, (one, two) in pairs if one != two), min(len(name), len(other)))
-
-
-def _padded(text: str, width: int) -> str:
-    return text + " " * (max(width, 0) - cell_len(text))
 
 
 def _first(text: str, cells: int) -> str:

@@ -25,6 +25,13 @@ Side = tuple[Summary, Execution]
 _WITH_VALUES: frozenset[Input] = frozenset({"criteria", "judge", "simulator"})
 """Kinds of input whose values are shown."""
 _REPORTED_ELSEWHERE = frozenset({"agent_file", "agent_folder", "options"})
+CauseKind: TypeAlias = Literal["prompt", "code", "model", "data", "versions", "tool_output", "agent"] | Input
+"""Kind of cause: an input kind. `prompt`, `code`, `model` and `data` distinguish kinds of agent files."""
+_FILE_INPUTS: tuple[Input, ...] = ("agent_file", "agent_folder")
+_OTHER_AGENT_INPUTS: tuple[Input, ...] = tuple(
+    name for name, kind in KINDS.items() if kind.effect == "run" and name not in (*_FILE_INPUTS, "environment")
+)
+"""Kinds of input that reach the agent, besides files and environment."""
 
 
 def changed_inputs(before: Side, after: Side) -> tuple[list[Change], frozenset[Input]]:
@@ -137,15 +144,6 @@ def _short(value: str | None, nothing: str = "default") -> str:
     if value is None or value == "null":
         return nothing
     return value[1:-1] if value.startswith('"') else value
-
-
-CauseKind: TypeAlias = Literal["prompt", "code", "model", "data", "versions", "tool_output", "agent"] | Input
-"""Kind of cause: an input kind. `prompt`, `code`, `model` and `data` distinguish kinds of agent files."""
-_FILE_INPUTS: tuple[Input, ...] = ("agent_file", "agent_folder")
-_OTHER_AGENT_INPUTS: tuple[Input, ...] = tuple(
-    name for name, kind in KINDS.items() if kind.effect == "run" and name not in (*_FILE_INPUTS, "environment")
-)
-"""Kinds of input that reach the agent, besides files and environment."""
 
 
 @dataclass(frozen=True, slots=True)

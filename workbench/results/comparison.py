@@ -23,7 +23,7 @@ from workbench.results.gate import (
 )
 from workbench.results.lines import Line, View, flow, hang, hang_text, heading, remark, safe
 from workbench.results.plain_lines import commit_words
-from workbench.store.execution import CaseRecord, Execution
+from workbench.store.execution import CaseRecord
 from workbench.text import counting
 from workbench.text.safe_text import one_line
 
@@ -64,7 +64,11 @@ def overview(found: Comparison, gate: Gate, names: tuple[str, str], view: View) 
         if alone:
             document.gap()
             document.add([heading(f"{len(alone):,} {word}", view.width)])
-            document.add(hang_text(Text(" "), safe(_listed(alone)), view.width, 1))
+            # Each case once, with its number of executions.
+            times = Counter(replace(one.ref, repeat=1) for one in alone)
+            cases = [f"{ref.eval_id} × {many}" if many > 1 else ref.eval_id for ref, many in times.items()]
+            listed = ", ".join(cases[:_NAMED]) + (" …" if len(cases) > _NAMED else "")
+            document.add(hang_text(Text(" "), safe(listed), view.width, 1))
     return document
 
 
@@ -85,13 +89,6 @@ def _add_rates(document: Document, gate: Gate, view: View) -> None:
     if gate.left_out:
         names = counting.few((one_line(ref.label) for ref in gate.left_out), 5)
         document.add(remark(f"not compared: {names}", view))
-
-
-def _listed(executions: Sequence[Execution]) -> str:
-    """Return the ids of cases, each once with its number of executions."""
-    times = Counter(replace(one.ref, repeat=1) for one in executions)
-    names = [f"{ref.eval_id} × {many}" if many > 1 else ref.eval_id for ref, many in times.items()]
-    return ", ".join(names[:_NAMED]) + (" …" if len(names) > _NAMED else "")
 
 
 def one_case(

@@ -15,6 +15,11 @@ from workbench.text.counting import few
 from workbench.text.json_values import mapping
 from workbench.text.safe_text import one_line
 
+_ONE_CALL = {"calls": 1, "input_tokens": 1, "output_tokens": 1}
+NO_PRICES = "add [prices] to the settings to see costs"
+_NAMED = 4
+_AGENT, _JUDGE, _USER = "the agent's model", "a judge", "the simulated user"
+
 
 class Total(NamedTuple):
     """Usage of a node: model `calls`, tokens `read` and `written`, and `cost`.
@@ -84,14 +89,6 @@ def conversation_cost(turns: Iterable[SpansRecorded | None], prices: Prices) -> 
         models = {node.name for node in root.walk() if node.kind == "model"}
         unpriced |= {name for name in models if judge_cost(name, _ONE_CALL, prices) is None}
     return ConversationCost(calls, sum(costs) if known else None, frozenset(unpriced))
-
-
-_ONE_CALL = {"calls": 1, "input_tokens": 1, "output_tokens": 1}
-
-
-NO_PRICES = "add [prices] to the settings to see costs"
-_NAMED = 4
-_AGENT, _JUDGE, _USER = "the agent's model", "a judge", "the simulated user"
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,8 @@ from workbench.text.safe_text import one_line
 
 STATE_LINES = 3
 _SCENARIO = {"starting_prompt": "starts with", "conversation_plan": "plan", "user_persona": "persona"}
+_NAMES = {"judge_model": "judge", "match_type": "match type"}
+_IN_CASE = re.compile(r"eval_cases\[([0-9]+)\]")
 
 
 def criteria_part(entry: EvalsetEntry, view: View) -> Iterator[Line]:
@@ -61,9 +63,6 @@ def _criterion(criterion: Criterion) -> Line:
     return Text.assemble((one_line(criterion.name, limit=200), "strong"), limit, (options, "muted"))
 
 
-_NAMES = {"judge_model": "judge", "match_type": "match type"}
-
-
 def _option_words(options: Mapping[str, Any]) -> Iterator[str]:
     """Yield `judge gemini-2.5-flash`, `5 samples`, `match type IN_ORDER`, `3 rubrics`: options as raw words."""
     for key, value in options.items():
@@ -93,9 +92,6 @@ def _session(session: dict[str, Any], view: View) -> Iterator[Line]:
         elif len(lines) > STATE_LINES:
             lines = [*lines[:STATE_LINES], fold(f"… {counted(len(lines) - STATE_LINES, 'more line')}", view.room)]
         yield from lines
-
-
-_IN_CASE = re.compile(r"eval_cases\[([0-9]+)\]")
 
 
 def file_document(entry: EvalsetEntry | None, view: View, found: Iterable[Fault] = ()) -> Document:

@@ -41,6 +41,13 @@ _LINES_OF_FEW, _LINES_OF_MANY = 4, 2
 _UNLIMITED = 1_000_000
 _VOTES = re.compile(r" by \d+ of \d+ votes?( \(\d+ samples?\))?")
 """The count of votes in a reason, which the pane of scores shows."""
+_ALIKE = 4
+"""Maximum number of sentences in a row that hold and are each shown."""
+_PASSAGE_LINES = 2
+_SIDES = (("+", "evidence-for", "supporting"), ("−", "evidence-against", "contradicting"))
+_PARTS = {"instruction": "the instruction", "tools": "the tools", "config": "the config"}
+"""Parts of requests to models in words, by their names in frozen files."""
+_MARKS = {"changed": "differs", "gone": "missing", "new": "extra"}
 
 
 def reason_lines(turn: Turn, view: View) -> Iterator[Line]:
@@ -105,11 +112,6 @@ def _item(word: Line, text: str, why: str, result: MetricResult, width: int, mos
     return [*shortened(lines, most, width), *shortened(reason, most, width)]
 
 
-_ALIKE = 4
-"""Maximum number of sentences in a row that hold and are each shown."""
-_PASSAGE_LINES = 2
-
-
 def final_claims(turn: Turn) -> list[dict[str, Any]]:
     """Return the judged sentences of a turn's answer."""
     result = turn.metrics.get(shown_in(turn.metrics, "claims"))
@@ -159,14 +161,6 @@ def _passages(item: dict[str, Any], turn: int, view: View) -> Iterator[Line]:
     reason = " ".join(plain(string(item.get("rationale"))).split())
     if reason and (view.full or not any(text for _, _, text in found)):
         yield from shortened(wrap(Text.styled(reason, "muted"), width), most, width)
-
-
-_SIDES = (("+", "evidence-for", "supporting"), ("−", "evidence-against", "contradicting"))
-
-
-_PARTS = {"instruction": "the instruction", "tools": "the tools", "config": "the config"}
-"""Parts of requests to models in words, by their names in frozen files."""
-_MARKS = {"changed": "differs", "gone": "missing", "new": "extra"}
 
 
 def missed_in(record: CaseRecord, state: Path | None) -> "MissedCall | None":

@@ -21,6 +21,12 @@ from workbench.text.counting import amount, compared, sign
 from workbench.text.safe_text import one_line
 
 Status: TypeAlias = CaseState | MetricStatus | Literal["not_run"]
+_BETWEEN = "   "
+_SHORTEST_NAME = 8
+_SUFFIX = re.compile("(_avg)?(_score)?(_v[0-9]+)?$")
+_LONGEST = 200
+_SHORTEST_REASON = 10
+"""The minimum width of a reason, in cells. A shorter reason says less than the word `stale`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +132,6 @@ def score_text(result: MetricResult) -> str:
     return f"{shown} {sign(score, threshold)} {limit}"
 
 
-_BETWEEN = "   "
-_SHORTEST_NAME = 8
-_SUFFIX = re.compile("(_avg)?(_score)?(_v[0-9]+)?$")
-
-
 def by_weight(results: Sequence[MetricResult]) -> list[MetricResult]:
     """Return the results, the worst first. Equal ones keep their order."""
     return sorted(results, key=lambda result: FACES[result.status].rank)
@@ -186,11 +187,6 @@ def chips(results: Sequence[MetricResult], width: int) -> Line:
     more = Text.styled(f"  +{len(ordered) - 1}", "muted") if len(ordered) > 1 else Text()
     line = chip(ordered[0], short=True, width=width - more.cell_len) + more
     return line if line.cell_len <= width else cut_line(chip(ordered[0], short=True, width=width), width)
-
-
-_LONGEST = 200
-_SHORTEST_REASON = 10
-"""The minimum width of a reason, in cells. A shorter reason says less than the word `stale`."""
 
 
 def stale_mark(changes: Collection[Change], room: int) -> str:

@@ -15,6 +15,11 @@ from workbench.text.safe_text import one_line
 
 FROZEN = "FROZEN"
 _DAY = 86_400
+_NUMBERS = ("tools", "models", "live", "misses")
+THAWED = "THAWED"
+_KINDS = ("same", "changed", "gone", "new", "unknown")
+_WORDS = {"gone": "not called any more", "unknown": "not reached"}
+_ABSENT = "not there"
 
 
 def frozen_mark(frozen: Frozen | None, now: datetime | None = None) -> str:
@@ -97,9 +102,6 @@ def _counts(cases: Iterable[Frozen]) -> Iterable[str]:
         yield f"{misses:,} missed"
 
 
-_NUMBERS = ("tools", "models", "live", "misses")
-
-
 def _days(recorded: str, now: datetime | None) -> int | None:
     try:
         at = datetime.fromisoformat(recorded)
@@ -120,12 +122,6 @@ def frozen_lines(frozen: Frozen, view: View) -> Iterator[Line]:
     yield from part("replayed", words, view)
     if frozen.file:
         yield from part("", safe(frozen.file, "muted"), view)
-
-
-THAWED = "THAWED"
-_KINDS = ("same", "changed", "gone", "new", "unknown")
-_WORDS = {"gone": "not called any more", "unknown": "not reached"}
-_ABSENT = "not there"
 
 
 def thawed_words(thawed: Thawed) -> str:

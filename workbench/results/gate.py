@@ -22,6 +22,10 @@ _LOOKED_UP = 50
 """Number of drops for which stored runs are searched for repeats."""
 _PAST = 20
 """Number of past runs that are searched for them, the newest first."""
+_CLOSE = 0.2
+"""Below this p, there is a difference to see, although chance may explain it."""
+_SMALL = 0.05
+"""A difference of which an unclear comparison says how many cases would show it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,12 +151,6 @@ def _flaky_before(state: Path, ref: CaseRef) -> str:
 def _rate(executions: Iterable[Execution]) -> PassRate:
     counted = [one.state == "passed" for one in executions if counts(one.state, one.error)]
     return pass_rate(sum(counted), len(counted))
-
-
-_CLOSE = 0.2
-"""Below this p, there is a difference to see, although chance may explain it."""
-_SMALL = 0.05
-"""A difference of which an unclear comparison says how many cases would show it."""
 
 
 def rate_text(rate: float | None) -> str:

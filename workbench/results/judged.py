@@ -22,6 +22,9 @@ from workbench.text.safe_text import one_line
 if TYPE_CHECKING:
     from workbench.criteria.description import Shown
 
+_SHORT = 0.05
+"""Shorter times, in seconds, are not shown."""
+
 
 @cache
 def is_shown_in(criterion: str, where: "Shown") -> bool:
@@ -132,10 +135,6 @@ def verdict_of(reply: dict[str, Any]) -> str:
     if word := string(mapping(verdict).get("verdict")):
         return word
     return "unread" if reply.get("unread") or reply.get("fault") else ""
-
-
-_SHORT = 0.05
-"""Shorter times, in seconds, are not shown."""
 
 
 def mark(face: Face) -> Text:

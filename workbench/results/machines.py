@@ -22,6 +22,14 @@ if TYPE_CHECKING:
 
 _MOST_NAME = 100
 _MOST_REASON = 300
+_GONE = ("lost", "unusable")
+_STYLES = {"ready": "status-passed", "lost": "status-error", "unusable": "status-error"}
+_NOT_ENCRYPTED = "not encrypted: others on the network can read and change what travels"
+_MOST_LEFT_OUT = 8
+_MOST_CASES = 4
+"""Running cases that are named for each machine."""
+_WIDEST_NAME = 40
+_MOST_WHY = 500
 
 
 def machine_name(name: str) -> str:
@@ -47,16 +55,6 @@ def placed_texts(record: CaseRecord) -> Iterator[str]:
     if words := placed_words(record):
         yield words
     yield from map(lost_words, record.lost)
-
-
-_GONE = ("lost", "unusable")
-_STYLES = {"ready": "status-passed", "lost": "status-error", "unusable": "status-error"}
-_NOT_ENCRYPTED = "not encrypted: others on the network can read and change what travels"
-_MOST_LEFT_OUT = 8
-_MOST_CASES = 4
-"""Running cases that are named for each machine."""
-_WIDEST_NAME = 40
-_MOST_WHY = 500
 
 
 def place_words(choice: PlaceChoice) -> str:

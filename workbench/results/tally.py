@@ -25,6 +25,10 @@ BINS = STEPS + 1
 """The number of bins for scores from 0 to 1. Each is 0.05 wide, and 1 has its own, because many thresholds are 1."""
 _COUNTED = ("passed", "failed")
 _LEFT_OUT = ("informational", "not_applicable")
+LISTED_CHANGES = 8
+"""The most lines about changed cases that are shown."""
+Case: TypeAlias = tuple[int, int]
+"""A case as (evalset, case)."""
 
 
 class Vote(NamedTuple):
@@ -272,12 +276,6 @@ def _merged(parts: Iterable[Sequence[Scores]]) -> tuple[Scores, ...]:
         for one in scores:
             found.setdefault(one.name, []).append(one)
     return tuple(map(merged, found.values()))
-
-
-LISTED_CHANGES = 8
-"""The most lines about changed cases that are shown."""
-Case: TypeAlias = tuple[int, int]
-"""A case as (evalset, case)."""
 
 
 @dataclass(frozen=True, slots=True)

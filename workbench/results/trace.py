@@ -45,6 +45,12 @@ from workbench.text.json_values import parts_of
 from workbench.text.safe_text import one_line, plain
 
 BRIEF_OUTPUT = 200
+MOST_ROWS = 2_000
+"""The maximum number of rows of a case on an exported page. The screen shows all of them."""
+_UNTIMED = "recorded without times; rebuilt from the events"
+_WORDS = {"agent": "agent", "model": "model call", "tool": "tool call", "turn": "turn"}
+AGENT = "agent/"
+"""The beginning of the name of an agent's row, before its turn and its name."""
 
 
 def output_lines(stream: str, text: str, view: View) -> Iterator[Line]:
@@ -120,12 +126,6 @@ def _event_steps(event: dict[str, Any]) -> Iterator[Step]:
             yield Step("part", author, safe(compact(part)))
 
 
-MOST_ROWS = 2_000
-"""The maximum number of rows of a case on an exported page. The screen shows all of them."""
-_UNTIMED = "recorded without times; rebuilt from the events"
-_WORDS = {"agent": "agent", "model": "model call", "tool": "tool call", "turn": "turn"}
-
-
 def add_rows(document: Document, read: TraceRead, turn: TurnRead, columns: Columns, view: View) -> None:
     """Add the rows of a turn, with the sections of unfolded ones."""
     root = turn.trace.root
@@ -149,10 +149,6 @@ def add_rows(document: Document, read: TraceRead, turn: TurnRead, columns: Colum
         add_sections(document, read, turn.nodes[number], turn.keys[number], view)
         first = number + 1
     document.add_rows(rows, range(first, len(turn.keys)))
-
-
-AGENT = "agent/"
-"""The beginning of the name of an agent's row, before its turn and its name."""
 
 
 def _places(node: Node) -> list[str]:

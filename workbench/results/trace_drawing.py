@@ -13,6 +13,20 @@ from workbench.results.lines import Line
 from workbench.store.spans import Kind, Node
 from workbench.text.safe_text import one_line
 
+GLYPHS: Final[dict[str, str]] = {"turn": "▪", "agent": "◆", "model": "◇", "tool": "ƒ"}
+STYLES: Final[dict[str, str]] = {"turn": "heading", "agent": "strong", "model": "", "tool": "name"}
+_BARS: Final[dict[str, tuple[str, str]]] = {
+    "agent": ("─", "muted"),
+    "model": ("━", "hint"),
+    "tool": ("━", "label"),
+    "turn": ("─", "muted"),
+}
+GAVE_EVENT = "•"
+_TIME = 8
+_TOKENS = 13
+_COST = 13
+_LEAST_NAME = 18
+
 # The path
 
 
@@ -109,21 +123,6 @@ def visited_names(root: Node) -> list[str]:
     """Return the names of agents and tools in the order in which they were entered, without consecutive duplicates."""
     names = [node.name for node in root.walk() if node.kind in ("agent", "tool")]
     return [name for place, name in enumerate(names) if not place or names[place - 1] != name]
-
-
-GLYPHS: Final[dict[str, str]] = {"turn": "▪", "agent": "◆", "model": "◇", "tool": "ƒ"}
-STYLES: Final[dict[str, str]] = {"turn": "heading", "agent": "strong", "model": "", "tool": "name"}
-_BARS: Final[dict[str, tuple[str, str]]] = {
-    "agent": ("─", "muted"),
-    "model": ("━", "hint"),
-    "tool": ("━", "label"),
-    "turn": ("─", "muted"),
-}
-GAVE_EVENT = "•"
-_TIME = 8
-_TOKENS = 13
-_COST = 13
-_LEAST_NAME = 18
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,8 @@ _SEEN = 9
 _LONGEST = 400
 _READ = 4 * _LONGEST
 """The number of characters read for a line of `_LONGEST` characters."""
+_LONGEST_BRANCHES = 400
+"""The maximum width of branches, in cells: more than any row has room for."""
 
 
 @dataclass(eq=False)
@@ -121,10 +123,6 @@ def part_words(part: dict[str, Any]) -> str:
         return f"{string(response.get('name'))} → {beginning(response.get('response'), _READ)}"
     text = part.get("text")
     return text if isinstance(text, str) else beginning(part, _READ)
-
-
-_LONGEST_BRANCHES = 400
-"""The maximum width of branches, in cells: more than any row has room for."""
 
 
 @dataclass(frozen=True, slots=True)

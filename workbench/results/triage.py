@@ -19,6 +19,15 @@ if TYPE_CHECKING:
 
 
 _STYLE = TRIAGED.variable
+_PARTS = {"": "verdicts", "sentence": "sentences", "rubric": "rubrics", "verdict": "verdicts over turns"}
+_SIDE = 16
+_CELL = 14
+_NARROW_CELL = 7
+_EMPTY = (
+    "No verdicts triaged yet.",
+    "Press t to triage the verdicts of failed and passed cases. Labels of sentences and rubrics that you confirm or "
+    "override count too.",
+)
 
 
 def triage_chip(subject: Subject) -> Line:
@@ -88,17 +97,6 @@ def _label(entry: "Entry") -> str:
     from workbench.editing.triage.entry import choice_label
 
     return one_line(choice_label(entry.triage), limit=40)
-
-
-_PARTS = {"": "verdicts", "sentence": "sentences", "rubric": "rubrics", "verdict": "verdicts over turns"}
-_SIDE = 16
-_CELL = 14
-_NARROW_CELL = 7
-_EMPTY = (
-    "No verdicts triaged yet.",
-    "Press t to triage the verdicts of failed and passed cases. Labels of sentences and rubrics that you confirm or "
-    "override count too.",
-)
 
 
 def agreement_lines(found: Iterable[JudgeAgreement], width: int, left_out: int = 0) -> Iterator[Line]:
