@@ -80,10 +80,9 @@ def resume(state: Path, plan: Plan, options: RunOptions) -> Resumable | Plan:
 
 
 def newest_interrupted(state: Path) -> RunStarted | None:
-    """Return the announcement of the newest run if it was interrupted and no process is writing it, else None."""
-    path = _newest_unfinished(state)
-    announced = None if path is None else announcement(path)
-    return announced if announced is not None and _can_repeat(announced) else None
+    """Return the announcement of the newest run if the screen can resume it, else None."""
+    found = _newest_interrupted(state)
+    return None if found is None else found[1]
 
 
 def resumable_results(state: Path, plan_of: Callable[[RunStarted], Plan]) -> str:
@@ -91,10 +90,10 @@ def resumable_results(state: Path, plan_of: Callable[[RunStarted], Plan]) -> str
 
     `plan_of` returns the plan that runs the cases of a run again. Nothing is written.
     """
-    path = _newest_unfinished(state)
-    announced = None if path is None else announcement(path)
-    if path is None or announced is None or not _can_repeat(announced):
+    newest = _newest_interrupted(state)
+    if newest is None:
         return ""
+    path, _ = newest
     found = read_results(path, brief=True)
     if found is None:
         return ""
@@ -115,14 +114,21 @@ def _has_rest(found: InterruptedRun, path: Path, plan: Plan) -> bool:
     return bool(found.results or found.transcripts or found.answers)
 
 
-def _newest_unfinished(state: Path) -> Path | None:
-    """Return the path of the newest run if that did not finish all its cases and no process is writing it."""
+def _newest_interrupted(state: Path) -> tuple[Path, RunStarted] | None:
+    """Return the newest run if it did not finish all its cases, no process is writing it, and it can be repeated.
+
+    The screen can repeat neither a shard nor injected faults.
+    """
     for run_id in run_ids(state)[:1]:
         path = run_path(state, run_id)
         row = _row(path)
         # Most runs are complete, and announcements can be long.
-        if row is not None and not row.is_being_written and not _is_complete(path):
-            return path
+        if row is None or row.is_being_written or _is_complete(path):
+            return None
+        announced = announcement(path)
+        if announced is None or not _runs_cases(announced) or announced.shard is not None:
+            return None
+        return None if RunInputs(announced.inputs).injects_faults else (path, announced)
     return None
 
 
@@ -143,11 +149,6 @@ def stored_answers(path: Path) -> dict[CaseRef, list[Answer]]:
         return read_answers(map(json.loads, texts))
     except (OSError, ValueError, RecursionError):
         return {}
-
-
-def _can_repeat(announced: RunStarted) -> bool:
-    """Return whether the screen can repeat a run. It can repeat neither a shard nor injected faults."""
-    return _runs_cases(announced) and announced.shard is None and not RunInputs(announced.inputs).injects_faults
 
 
 def options_of(announced: RunStarted, root: Path) -> RunOptions:

@@ -49,6 +49,107 @@ EnvironmentOf = Callable[[str], JudgeEnvironment]
 
 
 @dataclass(frozen=True, slots=True)
+class Obstacle:
+    """The reason why a scenario is not played, so that no model is asked and no agent runs.
+
+    `status` and `kind` become the case's status and error kind. `hint` says how to remove the `cause`.
+    """
+
+    status: CaseStatus
+    kind: ErrorKind
+    cause: str
+    hint: str = ""
+
+    @property
+    def error(self) -> CaseError:
+        """The error of the case."""
+        return CaseError(self.kind, f"the conversation was not simulated: {self.cause}", self.hint)
+
+
+def defaults_apply(config: CriteriaConfig) -> bool:
+    """Return whether the config names no criteria, so that ADK's defaults apply."""
+    return config.path is None or not config.has_criteria
+
+
+def obstacle(
+    config: CriteriaConfig, scenario: Mapping[str, Any], rubrics: Rubrics, environment: JudgeEnvironment
+) -> Obstacle | None:
+    """Return the obstacle that keeps a scenario from being played in the agent's `environment`, or None.
+
+    `rubrics` are the case's rubrics.
+    """
+    if defaults_apply(config) or not any(_may_judge(criterion, config, rubrics) for criterion in config.criteria):
+        cause = "no criterion of the config can judge a simulated user's conversation"
+        return Obstacle(
+            "not_evaluated", "config", cause, f"Add one of these criteria: {', '.join(scenario_criteria())}"
+        )
+    simulator = read_simulator(config.user_simulator_config)
+    if simulator.audio:
+        cause = "a simulated user that speaks (llm_audio) is not supported yet"
+        return Obstacle("not_evaluated", "simulator", cause, "Use `llm_backed`, which writes its messages")
+    details = read_scenario(scenario)
+    if not isinstance(step_without_judge(details, simulator, 0), SimulatedMessage):
+        return None
+    if simulator.custom_instructions is not None:
+        faults = instruction_faults(simulator.custom_instructions, with_persona=details.persona is not None)
+        if faults:
+            return Obstacle("error", "simulator", f"custom_instructions of the simulated user: {'; '.join(faults)}")
+    try:
+        who_plays(simulator, environment)
+    except NotAvailableError as error:
+        return Obstacle("not_evaluated", "simulator", f"the simulated user's model: {error}", error.hint)
+    return None
+
+
+def _may_judge(criterion: Criterion, config: CriteriaConfig, rubrics: Rubrics) -> bool:
+    """Return whether a criterion of a config can judge a case with a simulated user and these rubrics."""
+    if criterion.name in config.custom_metrics:
+        return True
+    info = descriptions().get(criterion.name)
+    return info is not None and info.suits_scenarios and not lacks_rubrics(criterion, rubrics)
+
+
+def lacks_rubrics(criterion: Criterion, rubrics: Iterable[Mapping[str, Any]]) -> bool:
+    """Return whether a criterion judges by rubrics and has none: neither its own nor any of the case's `rubrics`."""
+    info = descriptions().get(criterion.name)
+    wanted = info.rubric_type if info is not None else ""
+    own = criterion.options.get(RUBRICS)
+    return bool(wanted) and not own and not any(rubric.get("type") == wanted for rubric in rubrics)
+
+
+def scenario_criteria() -> list[str]:
+    """Return the criteria that can judge a conversation with a simulated user."""
+    return [name for name, info in descriptions().items() if info.suits_scenarios]
+
+
+def who_plays(simulator: SimulatorConfig, environment: JudgeEnvironment) -> JudgeIdentity | None:
+    """Return the model that plays the simulated user, or None if only the starting prompt is sent.
+
+    Raises:
+        NotAvailableError: no model is available.
+    """
+    if simulator.turn_limit is not None and simulator.turn_limit <= 1:
+        return None
+    return identify_judge(simulator.judge_options, environment)
+
+
+def unplayed_results(config: CriteriaConfig, why: CaseError) -> list[MetricResult]:
+    """Return the results for a scenario that was not played.
+
+    Criteria that could have judged it are `not_evaluated`. Criteria that need a reference are `not_applicable`.
+    """
+    found: list[MetricResult] = []
+    for criterion in config.criteria:
+        name, info = criterion.name, descriptions().get(criterion.name)
+        status: MetricStatus = "not_evaluated"
+        reason = f"{why.message}: {why.hint}" if why.hint else why.message
+        if info is not None and name not in config.custom_metrics and info.scenarios == "no":
+            status, reason = "not_applicable", NO_REFERENCE
+        found.append(MetricResult(name, status, None, criterion.threshold, reason))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
 class CallRange:
     """A range of a number of calls, from `low` to `high`."""
 
@@ -339,104 +440,3 @@ def _calls(checked: PreflightCases, item: PreflightCase, *, all_votes: bool) -> 
         # The simulated user's model is asked for each message but the first, and once more if it ends the conversation.
         spans.append(CallRange(1, turns.high - 1))
     return sum(spans, CallRange())
-
-
-@dataclass(frozen=True, slots=True)
-class Obstacle:
-    """The reason why a scenario is not played, so that no model is asked and no agent runs.
-
-    `status` and `kind` become the case's status and error kind. `hint` says how to remove the `cause`.
-    """
-
-    status: CaseStatus
-    kind: ErrorKind
-    cause: str
-    hint: str = ""
-
-    @property
-    def error(self) -> CaseError:
-        """The error of the case."""
-        return CaseError(self.kind, f"the conversation was not simulated: {self.cause}", self.hint)
-
-
-def defaults_apply(config: CriteriaConfig) -> bool:
-    """Return whether the config names no criteria, so that ADK's defaults apply."""
-    return config.path is None or not config.has_criteria
-
-
-def obstacle(
-    config: CriteriaConfig, scenario: Mapping[str, Any], rubrics: Rubrics, environment: JudgeEnvironment
-) -> Obstacle | None:
-    """Return the obstacle that keeps a scenario from being played in the agent's `environment`, or None.
-
-    `rubrics` are the case's rubrics.
-    """
-    if defaults_apply(config) or not any(_may_judge(criterion, config, rubrics) for criterion in config.criteria):
-        cause = "no criterion of the config can judge a simulated user's conversation"
-        return Obstacle(
-            "not_evaluated", "config", cause, f"Add one of these criteria: {', '.join(scenario_criteria())}"
-        )
-    simulator = read_simulator(config.user_simulator_config)
-    if simulator.audio:
-        cause = "a simulated user that speaks (llm_audio) is not supported yet"
-        return Obstacle("not_evaluated", "simulator", cause, "Use `llm_backed`, which writes its messages")
-    details = read_scenario(scenario)
-    if not isinstance(step_without_judge(details, simulator, 0), SimulatedMessage):
-        return None
-    if simulator.custom_instructions is not None:
-        faults = instruction_faults(simulator.custom_instructions, with_persona=details.persona is not None)
-        if faults:
-            return Obstacle("error", "simulator", f"custom_instructions of the simulated user: {'; '.join(faults)}")
-    try:
-        who_plays(simulator, environment)
-    except NotAvailableError as error:
-        return Obstacle("not_evaluated", "simulator", f"the simulated user's model: {error}", error.hint)
-    return None
-
-
-def _may_judge(criterion: Criterion, config: CriteriaConfig, rubrics: Rubrics) -> bool:
-    """Return whether a criterion of a config can judge a case with a simulated user and these rubrics."""
-    if criterion.name in config.custom_metrics:
-        return True
-    info = descriptions().get(criterion.name)
-    return info is not None and info.suits_scenarios and not lacks_rubrics(criterion, rubrics)
-
-
-def lacks_rubrics(criterion: Criterion, rubrics: Iterable[Mapping[str, Any]]) -> bool:
-    """Return whether a criterion judges by rubrics and has none: neither its own nor any of the case's `rubrics`."""
-    info = descriptions().get(criterion.name)
-    wanted = info.rubric_type if info is not None else ""
-    own = criterion.options.get(RUBRICS)
-    return bool(wanted) and not own and not any(rubric.get("type") == wanted for rubric in rubrics)
-
-
-def scenario_criteria() -> list[str]:
-    """Return the criteria that can judge a conversation with a simulated user."""
-    return [name for name, info in descriptions().items() if info.suits_scenarios]
-
-
-def who_plays(simulator: SimulatorConfig, environment: JudgeEnvironment) -> JudgeIdentity | None:
-    """Return the model that plays the simulated user, or None if only the starting prompt is sent.
-
-    Raises:
-        NotAvailableError: no model is available.
-    """
-    if simulator.turn_limit is not None and simulator.turn_limit <= 1:
-        return None
-    return identify_judge(simulator.judge_options, environment)
-
-
-def unplayed_results(config: CriteriaConfig, why: CaseError) -> list[MetricResult]:
-    """Return the results for a scenario that was not played.
-
-    Criteria that could have judged it are `not_evaluated`. Criteria that need a reference are `not_applicable`.
-    """
-    found: list[MetricResult] = []
-    for criterion in config.criteria:
-        name, info = criterion.name, descriptions().get(criterion.name)
-        status: MetricStatus = "not_evaluated"
-        reason = f"{why.message}: {why.hint}" if why.hint else why.message
-        if info is not None and name not in config.custom_metrics and info.scenarios == "no":
-            status, reason = "not_applicable", NO_REFERENCE
-        found.append(MetricResult(name, status, None, criterion.threshold, reason))
-    return found
