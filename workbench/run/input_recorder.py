@@ -259,10 +259,11 @@ class InputRecorder:
         entry, now = self._entries.get(event.case), self._now
         if now is None or entry is None:
             return (), ()
+        inputs_of = functools.partial(self._inputs_of, event, entry, transcript, is_simulated=is_simulated)
         if self._key(event, entry, transcript, is_simulated=is_simulated) not in self._found:
             async with self._gathering:  # In a thread, because files without a digest yet may be large.
-                await asyncio.to_thread(self._inputs_of, event, entry, transcript, is_simulated=is_simulated)
-        count, found = len(self._inputs.bundles), self._inputs_of(event, entry, transcript, is_simulated=is_simulated)
+                await asyncio.to_thread(inputs_of)
+        count, found = len(self._inputs.bundles), inputs_of()
         if transcript.recording and event.frozen is not None:
             # The input that each case has for itself: its recording, whose digest `note` took.
             changed = self._changed_in(event)

@@ -1,6 +1,7 @@
 """The recording from which a case is replayed, with which it is compared, or at which it is forked."""
 
 import asyncio
+import contextlib
 import functools
 import os
 import shlex
@@ -120,8 +121,10 @@ def _read(
 
     file = frozen_path(evalset, ref.eval_id)
     replay = Replay(mode, on_miss, relative_to(file, context.root), (file,))
-    if only_small and not _is_small(file):
-        raise _LargeError
+    if only_small:
+        with contextlib.suppress(OSError):  # A missing file takes no time to read.
+            if file.lstat().st_size > _SMALL:
+                raise _LargeError
     context.note_inputs(replay.files)  # Before it is read, so that a change after that is noticed.
     if not os.path.lexists(file):
         return replace(replay, error=_no_recording(replay.file, ref)) if required else replay
@@ -135,15 +138,6 @@ def _read(
         return replace(replay, recording=parse_frozen(file, content))
     except OwnFileError as error:
         return replace(replay, error=first_fault("frozen_file", error.faults, context.root))
-
-
-def _is_small(file: Path) -> bool:
-    """Return whether a file is so small that reading it takes no time, or missing."""
-    try:
-        status = file.lstat()
-    except OSError:
-        return True
-    return status.st_size <= _SMALL
 
 
 def _no_recording(file: str, ref: CaseRef) -> CaseError:

@@ -131,7 +131,9 @@ class Zygote:
             self.ready.set_result(None)
         forks, self._forks = self._forks, {}
         for forked in forks.values():
-            forked.kill_directly()
+            if forked.pid is not None:  # Normally the process died with its parent.
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(forked.pid, signal.SIGKILL)
             forked.end(f"ended with its parent, which {how}")
 
 

@@ -39,12 +39,6 @@ class ForkedProcess:
         if not self.ended.done():
             self._kill(number)
 
-    def kill_directly(self) -> None:
-        """Kill the process group without the zygote, which is gone. Normally the process died with it."""
-        if self.pid is not None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.pid, signal.SIGKILL)
-
     def end(self, how: str) -> None:
         """Record the end of the process."""
         if not self._exit_reported.done():
