@@ -14,10 +14,12 @@ from workbench.ui.freshness.watch import Watch
 from workbench.ui.review.controller import Review
 from workbench.ui.running.engine_run import Engine
 from workbench.ui.running.news import News
-from workbench.ui.screen.controller import Controller, Stoppable
+from workbench.ui.screen.controller import Controller
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from textual.timer import Timer
 
     from workbench.agents.workspace import Workspace
     from workbench.events.events import CaseRef
@@ -45,7 +47,7 @@ class PastResults(Controller):
         self._staleness, self._watch = staleness, watch
         self.verdicts_shown = asyncio.Event()
         """Set once the verdicts of earlier sessions are on the screen. Less urgent work waits for this."""
-        self._due: Stoppable | None = None
+        self._due: Timer | None = None
         self._comparisons: dict[tuple[str, str], Comparison] = {}
         """Comparisons by the IDs of their runs, the earlier one first."""
         news.when_taken.append(self.after_news)
@@ -221,7 +223,7 @@ class OtherRuns(Controller):
         self._runs: Runs | None = None
         self._looking = False
         self._again = False
-        self._due: Stoppable | None = None
+        self._due: Timer | None = None
         self._waiting: list[OtherRun] = []
         self._begun: set[str] = set()
         """Runs whose first verdicts are shown."""

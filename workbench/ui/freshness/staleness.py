@@ -13,10 +13,12 @@ from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
 from workbench.ui.running.engine_run import Engine
 from workbench.ui.running.news import News
-from workbench.ui.screen.controller import Controller, Stoppable, read_in_thread
+from workbench.ui.screen.controller import Controller, read_in_thread
 from workbench.ui.screen.folder import Folder
 
 if TYPE_CHECKING:
+    from textual.timer import Timer
+
     from workbench.agents.workspace import Workspace
     from workbench.events.events import CaseName
     from workbench.freshness.follow import DiskNews, TouchedPaths
@@ -276,7 +278,7 @@ class Follow(Controller):
         self._stale_by: set[Path] = set()
         """Files that were named because they made verdicts stale."""
         self._known_inputs: Collection[Path] = ()
-        self._due: Stoppable | None = None
+        self._due: Timer | None = None
         self._shown = 0.0
         self._reading = False
         staleness.when_compared.append(self.compared)

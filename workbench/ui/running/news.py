@@ -12,10 +12,12 @@ from workbench.text.safe_text import one_line
 from workbench.ui.running.run import Run
 from workbench.ui.running.run_thread import Ended, Refused
 from workbench.ui.running.run_thread import News as Item
-from workbench.ui.screen.controller import Controller, Stoppable, show_notice
+from workbench.ui.screen.controller import Controller, show_notice
 from workbench.ui.terminal.terminal import Pace
 
 if TYPE_CHECKING:
+    from textual.timer import Timer
+
     from workbench.run.dask.files import Sending
     from workbench.ui.screen.view import View
 
@@ -43,9 +45,9 @@ class News(Controller):
         """Cases that ended with the latest events."""
         self.same_save = False
         """Whether the next run belongs to the same save of a file as the last one."""
-        self.ticker: Stoppable | None = None
+        self.ticker: Timer | None = None
         """The timer that updates running times during a run."""
-        self._due: Stoppable | None = None
+        self._due: Timer | None = None
         run.thread.when_news.append(lambda: view.call_later(self.came))
 
     def came(self) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from threading import Thread
-from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from workbench.events.events import Noticed
 from workbench.text.safe_text import one_line, plain
@@ -17,13 +17,6 @@ if TYPE_CHECKING:
 
 Severity = Literal["information", "warning", "error"]
 _Read = TypeVar("_Read")
-
-
-class Stoppable(Protocol):
-    """A timer."""
-
-    def stop(self) -> None:
-        """Stop the timer."""
 
 
 class Controller:

@@ -11,12 +11,14 @@ from workbench.text.collecting import collector_paused
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line, plain
 from workbench.ui.dialogs.items import Item
-from workbench.ui.screen.controller import Controller, Stoppable, read_in_thread
+from workbench.ui.screen.controller import Controller, read_in_thread
 from workbench.ui.session.findings import MOST_CASES, Findings, check
 from workbench.ui.tree.labels import label
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from textual.timer import Timer
 
     from workbench.agents.discovery import AgentFolder
     from workbench.agents.workspace import EvalsetEntry, Workspace
@@ -276,7 +278,7 @@ class Checks(Controller):
     ) -> None:
         super().__init__(view)
         self._try_imports = try_imports
-        self._due: Stoppable | None = None
+        self._due: Timer | None = None
         folder.when_loaded.append(self.loaded)
 
     def loaded(self) -> None:

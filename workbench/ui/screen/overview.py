@@ -9,7 +9,7 @@ from workbench.events.events import Event, RunStarted
 from workbench.results import tally
 from workbench.results.overview import CAUSE, CHANGED, case_of, criterion_of
 from workbench.text.counting import exact
-from workbench.ui.screen.controller import Controller, Stoppable
+from workbench.ui.screen.controller import Controller
 from workbench.ui.tree import query
 from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import Pair, Row
@@ -18,6 +18,8 @@ from workbench.ui.tree.scope import Scope
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from textual.timer import Timer
 
     from workbench.store.history.run_list import Trend
     from workbench.store.history.summary import ListedRun
@@ -47,7 +49,7 @@ class Overview(Controller):
     def __init__(self, view: "View", when_taken: list[Callable[[bool], None]]) -> None:
         super().__init__(view)
         self._steps: list[_Step] = []
-        self._due: Stoppable | None = None
+        self._due: Timer | None = None
         self._read_run = ""
         """The newest run when stored runs were read."""
         self._votes: dict[str, dict[Case, float]] = {}

@@ -9,7 +9,7 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.widget import Widget
 
-from workbench.results.overview import CAUSE, criterion_of, overview_document
+from workbench.results.overview import criterion_of, overview_document
 from workbench.results.tally import Overview
 from workbench.ui.detail.body import Body
 from workbench.ui.detail.drawing import layout
@@ -40,7 +40,8 @@ class OverviewPane(Widget):
     def __init__(self) -> None:
         super().__init__()
         self._body = Body()
-        self._overview = Overview()
+        self.overview = Overview()
+        """The figures that are shown."""
         self._scope: Hashable = None
         self._title = ""
         self._touched = False
@@ -53,21 +54,10 @@ class OverviewPane(Widget):
         yield self._body
 
     @property
-    def overview(self) -> Overview:
-        """The figures that are shown."""
-        return self._overview
-
-    @property
     def item_key(self) -> str:
         """The key of the item under the cursor, or "" without items."""
         item = self._body.item
         return item.key if item is not None else ""
-
-    @property
-    def cause(self) -> str:
-        """The slug of the cause under the cursor, or "" if there is none."""
-        key = self.item_key
-        return key.removeprefix(CAUSE) if key.startswith(CAUSE) else ""
 
     @property
     def criterion(self) -> str:
@@ -84,10 +74,10 @@ class OverviewPane(Widget):
             self._title = title
             set_border_title(self, Content(title))
         same, self._scope = scope == self._scope, scope
-        if same and overview == self._overview:
+        if same and overview == self.overview:
             return 0
         self._touched = self._touched and same
-        self._overview = overview
+        self.overview = overview
         return self._lay_out()
 
     def stand_on(self, key: str) -> bool:
@@ -148,7 +138,7 @@ class OverviewPane(Widget):
     def _lay_out(self) -> int:
         body, before = self._body, self._body.document
         planned = layout(self._size_of_body, "never")
-        document = overview_document(self._overview, planned.width, planned.height)
+        document = overview_document(self.overview, planned.width, planned.height)
         item = body.item if self._touched else None
         number = document.item_named(item.key) if item is not None else None
         top = 0

@@ -14,7 +14,7 @@ from workbench.ui.terminal.host import Host
 if TYPE_CHECKING:
     from workbench.ui.screen.overview_contents import Spending
     from workbench.ui.screen.view import View
-    from workbench.ui.table.model import Source, Table
+    from workbench.ui.table.model import Table
     from workbench.ui.table.screen import TableScreen
     from workbench.ui.table.sources import PastRuns
     from workbench.ui.tree.outline import Pair
@@ -194,8 +194,7 @@ class CaseTable(Controller):
 
         if self._runs is None or not isinstance(table.source, RunCells):
             self._runs = PastRuns(table.names_of(table.pairs))
-            source: Source = RunCells(table.source.cases, self._runs)
-            table.replace_source(source)
+            table.replace_source(RunCells(table.source.cases, self._runs))
         if self._page is not None:
             self._page.show_rows()
         self.view.work(self._read_runs(table, self._runs), "runs")

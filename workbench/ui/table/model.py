@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
+from typing import TypeAlias
 
-from workbench.results.case_table import CASE, Cell, Column, Layout, in_order, lay_out, reachable
-from workbench.ui.table.sources import Cases, Name
+from workbench.results.case_table import CASE, Column, Layout, in_order, lay_out, reachable
+from workbench.ui.table.sources import CriteriaCells, Name, RunCells
 from workbench.ui.tree.model import Marks, Tree
 from workbench.ui.tree.outline import ALL, Pair
 from workbench.ui.tree.query import arrange, parse_query
@@ -15,24 +15,8 @@ from workbench.ui.tree.scope import Scope, name_of, scope_at, scope_of
 _ORDERS_KEPT = 4
 
 
-class Source(Protocol):
-    """The cells of a table."""
-
-    columns: tuple[Column, ...]
-    cases: Cases
-
-    @property
-    def title(self) -> str:
-        """The columns."""
-
-    def update(self, pairs: Sequence[Pair]) -> None:
-        """Compute the columns for these cases again."""
-
-    def cell(self, pair: Pair, column: Column) -> Cell:
-        """Return a cell."""
-
-    def explain(self, pair: Pair, column: Column) -> str:
-        """Return a sentence about a cell, safe to show."""
+Source: TypeAlias = CriteriaCells | RunCells
+"""The cells of a table."""
 
 
 def table_scope(tree: Tree, selected: Scope | None = None) -> Scope:

@@ -178,14 +178,11 @@ class CriteriaCells:
         configs = {number: [one.name for one in entries[number].criteria.config.criteria] for number in evalsets}
         self._configured = {number: frozenset(names) for number, names in configs.items()}
         records = [record for pair in pairs if (record := verdicts.record(*pair)) is not None]
+        # Tokens take the place of costs without prices, if any of these executions reported some.
+        tokens = (TOKENS,) if any(record.usage.tokens for record in records) else ()
+        spent = tokens if self._costs is None else (COST,)
         criteria = criterion_columns((name for names in configs.values() for name in names), records)
-        self.columns = (CASE, INPUT, *criteria, *self._spent(records), TIME)
-
-    def _spent(self, records: Sequence[Execution]) -> tuple[Column, ...]:
-        """Return the column for cost, or else for tokens, if any of these executions reported some."""
-        if self._costs is not None:
-            return (COST,)
-        return (TOKENS,) if any(record.usage.tokens for record in records) else ()
+        self.columns = (CASE, INPUT, *criteria, *spent, TIME)
 
     def cell(self, pair: Pair, column: Column) -> Cell:
         """Return a cell."""
@@ -204,9 +201,9 @@ class CriteriaCells:
 
     def explain(self, pair: Pair, column: Column) -> str:
         """Return a sentence about a cell."""
-        record = self.cases.verdicts.record(*pair)
         if column.kind in ("case", "input"):
             return self.cases.explain(pair, column)
+        record = self.cases.verdicts.record(*pair)
         if column.kind != "criterion":
             return f"{self.cases.name(pair)}: {self._used(record)}"
         head = f"{one_line(column.name, limit=60)} of {self.cases.name(pair)}: "
