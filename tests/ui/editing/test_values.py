@@ -27,7 +27,7 @@ from workbench.ui.editing.drafts import (
     read_json_text,
     read_value,
 )
-from workbench.ui.widgets.plain_text_area import typed
+from workbench.ui.editing.field import typed
 
 
 def row(value: Any, form: Form) -> CaseRow:

@@ -235,13 +235,11 @@ def place_of(situation: Situation) -> Place:
     return next(place for place in PLACES if place.is_here(situation))
 
 
-def offered(situation: Situation) -> list[Action]:
-    """Return the actions of this place that can work, most useful first, with labels that fit the situation."""
-    return list(_offered(situation))
+def offered(situation: Situation) -> Iterator[Action]:
+    """Yield the actions of this place that can work, most useful first, with labels that fit the situation.
 
-
-def _offered(situation: Situation) -> Iterator[Action]:
-    """Yield these actions one by one, because a label may have to count many marked cases."""
+    One by one, because a label may have to count many marked cases.
+    """
     ids = (name for name in place_of(situation).offers if name in BY_ID)
     return (labelled(BY_ID[name], situation) for name in ids if not why_not(name, situation))
 
@@ -252,7 +250,7 @@ def footer_of(situation: Situation, keys: Mapping[str, tuple[str, ...]], spare: 
     `spare` is the number of further actions for lines that have room.
     """
     always = [BY_ID[name] for name in _ALWAYS if not why_not(name, situation)]
-    here = (action for action in _offered(situation) if keys[action.id])
+    here = (action for action in offered(situation) if keys[action.id])
     return [*islice(here, place_of(situation).in_footer + spare), *always]
 
 

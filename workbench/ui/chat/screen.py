@@ -23,9 +23,9 @@ from workbench.ui.chat.conversation import ChatLink, Conversation
 from workbench.ui.chat.conversation_view import ConversationView
 from workbench.ui.dialogs.pick import show_keys
 from workbench.ui.editing.drafts import UnreadableError
+from workbench.ui.editing.field import PlainTextArea, typed
 from workbench.ui.terminal.terminal import Pace
 from workbench.ui.widgets.footer import KeyLine, bindings, bindings_of
-from workbench.ui.widgets.plain_text_area import PlainTextArea, typed
 
 # The dialog that edits the initial state of a session
 

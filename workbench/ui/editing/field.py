@@ -1,4 +1,4 @@
-"""The rows of a case, the text field for a value, and the base of screens with rows and a field."""
+"""The rows of a case, text fields of several lines, and the base of screens with rows and a field."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -7,18 +7,37 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
 from textual.screen import ScreenResultType
-from textual.widgets import Static
+from textual.widgets import Static, TextArea
+from textual.widgets.text_area import Edit, EditResult
 
 from workbench.editing.case_rows import CaseRow
 from workbench.files.faults import Location
 from workbench.results.cells import fit
-from workbench.text.safe_text import one_line
+from workbench.text.safe_text import one_line, plain
 from workbench.ui.actions import Action
 from workbench.ui.dialogs.screens import RowsScreen
 from workbench.ui.editing.drafts import as_json, field_text, in_short, read_value
 from workbench.ui.widgets.footer import KeyLine
-from workbench.ui.widgets.plain_text_area import PlainTextArea
 from workbench.ui.widgets.rows import Piece, RowsOf, RowView
+
+
+class PlainTextArea(TextArea):
+    """A text field of several lines that takes only safe text. It does not blink."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(soft_wrap=True, compact=True, **options)
+        self.cursor_blink = False
+        self.indent_width = 2
+
+    def edit(self, edit: Edit) -> EditResult:
+        """Apply an edit with safe text."""
+        edit.text = typed(edit.text)
+        return super().edit(edit)
+
+
+def typed(text: str) -> str:
+    """Return typed or pasted text without control codes. Tabs and line breaks stay."""
+    return "\t".join(plain(piece, limit=len(piece) + 1) for piece in text.split("\t"))
 
 
 class ValueField(PlainTextArea):

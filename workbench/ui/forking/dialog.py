@@ -16,9 +16,9 @@ from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
 from workbench.ui.actions import footer
 from workbench.ui.dialogs.screens import RowsScreen
+from workbench.ui.editing.field import PlainTextArea
 from workbench.ui.widgets.basics import Titled
 from workbench.ui.widgets.footer import KeyLine, bindings, bindings_of
-from workbench.ui.widgets.plain_text_area import PlainTextArea
 from workbench.ui.widgets.rows import Piece, RowsOf
 
 MOST_TRIES = 50

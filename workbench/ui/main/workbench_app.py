@@ -23,7 +23,7 @@ from workbench.ui.screen.key_order import KeyOrder
 from workbench.ui.session.session import Session
 from workbench.ui.terminal.host import Host
 from workbench.ui.terminal.terminal import Display, Watchdog, stop_until_continued
-from workbench.ui.terminal.themes import ThemeError, Themes, variable_defaults
+from workbench.ui.terminal.themes import ThemeError, Themes, filters_for, variable_defaults
 from workbench.ui.widgets.footer import KeyLine, textual_keymap
 from workbench.ui.widgets.textual_private import SparseApp
 
@@ -73,11 +73,7 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
         self._kept = theme.name
         self._watch = watch
         self._shown = shown
-        self._line_filters: Sequence[LineFilter] = ()
-        if shown != Display():
-            from workbench.ui.terminal.themes import filters_for
-
-            self._line_filters = filters_for(shown)
+        self._line_filters = filters_for(shown)
         self._watchdog = watchdog
         self._stopping = False
         """Whether ctrl+z has given the terminal to the shell."""
