@@ -7,7 +7,8 @@ import pytest
 
 from workbench.results.cells import cell_len
 from workbench.store.execution import CaseState
-from workbench.ui.session.bar import Facts, bar_parts, clock
+from workbench.ui.session.bar import Facts, bar_parts
+from workbench.ui.session.relative_times import clock
 
 COUNTS: Counter[CaseState] = Counter({"passed": 9, "failed": 4, "error": 1, "running": 2, "queued": 15})
 FACTS = Facts("sample_agents", "", COUNTS, 31, running=True, seconds=7.4)

@@ -16,6 +16,7 @@ from workbench.store.execution import CaseState
 from workbench.store.rates import STARTING_AGENTS, is_waiting_for_agents, latency_words, left_words
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
+from workbench.ui.session.relative_times import clock
 from workbench.ui.session.session import Session
 
 if TYPE_CHECKING:
@@ -82,13 +83,6 @@ class Facts:
     """State of the watch, in full and in short."""
     awaits_key: bool = False
     """Whether the watch waits for a key. Its cost is then more important than the run."""
-
-
-def clock(seconds: float) -> str:
-    """Return a duration as `0:07`, `12:03` or `1:02:03`."""
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def bar_parts(facts: Facts, width: int) -> tuple[list[Part], list[Part]]:

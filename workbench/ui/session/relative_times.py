@@ -1,4 +1,4 @@
-"""Timers that redraw relative times such as `2 min ago` when their text changes."""
+"""The time of now, durations, and timers that redraw relative times such as `2 min ago` when their text changes."""
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
@@ -15,6 +15,13 @@ LONGEST = 600.0
 def now() -> datetime:
     """Return the time in the user's time zone."""
     return datetime.now().astimezone()
+
+
+def clock(seconds: float) -> str:
+    """Return a duration as `0:07`, `12:03` or `1:02:03`."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 class UpdateTimer:

@@ -14,6 +14,7 @@ from workbench.store.execution import Execution
 from workbench.store.history.summary import ListedRun, Summary
 from workbench.text.counting import counted, counted_status, cut_to_tenths, few
 from workbench.text.safe_text import one_line
+from workbench.ui.session.relative_times import clock
 from workbench.ui.tree.labels import Piece, label, style_of
 
 _MINUTE, _HOUR = 60, 3600
@@ -222,9 +223,7 @@ def seconds(value: float | None) -> str:
         return ""
     if value < _MINUTE:
         return f"{value:.1f} s"
-    minutes, rest = divmod(round(value), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+    return clock(round(value))
 
 
 def short_number(number: int) -> str:

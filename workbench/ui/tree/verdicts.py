@@ -230,10 +230,7 @@ class Verdicts:
 
     def recall(self, refs: Iterable[CaseRef]) -> None:
         """Add executions of earlier sessions, which the store has. Newer verdicts of this session stay."""
-        found: dict[tuple[str, str], list[CaseRef]] = {}
-        for ref in refs:
-            found.setdefault(ref.name, []).append(ref)
-        for name, of_case in found.items():
+        for name, of_case in _by_name(refs).items():
             if name not in self._newest:
                 self._newest[name] = of_case
                 for ref in of_case:
@@ -242,12 +239,11 @@ class Verdicts:
 
     def adopt(self, refs: Iterable[CaseRef]) -> None:
         """Show these executions, which the store has, in place of what was known about their cases."""
-        found: dict[tuple[str, str], list[CaseRef]] = {}
-        for ref in refs:
-            found.setdefault(ref.name, []).append(ref)
-            self.imports.add_case(ref.agent, self.store.records[ref].error)
+        found = _by_name(refs)
         self._newest.update(found)
-        for name in found:
+        for name, of_case in found.items():
+            for ref in of_case:
+                self.imports.add_case(ref.agent, self.store.records[ref].error)
             self._review(*name)
 
     def refresh(self, ref: CaseRef) -> None:
@@ -368,20 +364,16 @@ class Verdicts:
         return self._numbers[evalset].get(eval_id)
 
     def _start(self, event: RunStarted) -> None:
-        started: dict[tuple[str, str], list[CaseRef]] = {}
-        for planned in event.cases:
-            started.setdefault(planned.case.name, []).append(planned.case)
+        started = _by_name(planned.case for planned in event.cases)
         self._newest.update(started)
         for (file, eval_id), refs in started.items():
             # All are queued, so no record is needed. There may be many thousand.
             self._show(file, eval_id, CaseVerdict(tuple(refs), refs[0], "queued"))
 
     def _drop(self, event: RepeatsDropped) -> None:
-        dropped: dict[tuple[str, str], set[CaseRef]] = {}
-        for ref in event.cases:
-            dropped.setdefault(ref.name, set()).add(ref)
-        for name, removed in dropped.items():
-            self._newest[name] = [ref for ref in self._newest.get(name, ()) if ref not in removed]
+        dropped = frozenset(event.cases)
+        for name in _by_name(event.cases):
+            self._newest[name] = [ref for ref in self._newest.get(name, ()) if ref not in dropped]
             if self._newest[name]:
                 self._review(*name)
 
@@ -410,6 +402,14 @@ class Verdicts:
         counts[verdict.state] += 1
         if before is not None:
             counts[before.state] -= 1
+
+
+def _by_name(refs: Iterable[CaseRef]) -> dict[tuple[str, str], list[CaseRef]]:
+    """Return executions by case."""
+    found: dict[tuple[str, str], list[CaseRef]] = {}
+    for ref in refs:
+        found.setdefault(ref.name, []).append(ref)
+    return found
 
 
 def _differing(before: Mapping[tuple[int, int], object], now: Mapping[tuple[int, int], object]) -> set[tuple[int, int]]:
