@@ -77,7 +77,9 @@ class Restoring(Controller):
         """Restore the split and the cursor. With `run_wanted`, everything runs: leave the cursor there."""
         state = await asyncio.to_thread(read_view_state, self.session.state_dir)
         self.view.split.use(state.share)
-        if state.cursor and not run_wanted and self._is_untouched:
+        rows = self.view.rows
+        touched = self.view.occupied or not rows.query.empty or len(rows.marks) or rows.cursor not in (None, ALL)
+        if state.cursor and not run_wanted and not touched:
             row = self._row(state)
             if row != ALL:
                 self.view.tree_view.go_to(row)
@@ -93,11 +95,6 @@ class Restoring(Controller):
         state = ViewState(rows.names().name_of(shown), max(shown.case, 0), self.view.split.share)
         with contextlib.suppress(OSError):
             save_view_state(self.session.state_dir, state)
-
-    @property
-    def _is_untouched(self) -> bool:
-        rows = self.view.rows
-        return not self.view.occupied and rows.query.empty and not len(rows.marks) and rows.cursor in (None, ALL)
 
     def _row(self, state: ViewState) -> Row:
         """Return the row of the cursor. If its case is gone, return the case that took its place."""

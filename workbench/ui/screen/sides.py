@@ -83,6 +83,13 @@ class FilterInput(PlainInput):
         self.add_class("-open")
         self.focus()
 
+    def use(self, text: str) -> None:
+        """Take a text as if it had been typed, without telling so. Without one, hide the field."""
+        with self.prevent(PlainInput.Changed):
+            self.value = text
+        self.cursor_position = len(text)
+        self.set_class(bool(text), "-open")
+
     def end(self) -> bool:
         """Clear the filter and hide the field. Return whether it was open."""
         was_open = self.has_class("-open")
@@ -129,10 +136,7 @@ class Cases(Vertical):
 
     def use_filter(self, text: str) -> None:
         """Filter the cases as if the text had been typed, with the cursor on the first one."""
-        with self.input.prevent(PlainInput.Changed):
-            self.input.value = text
-        self.input.cursor_position = len(text)
-        self.input.set_class(bool(text), "-open")
+        self.input.use(text)
         self.tree_view.set_query(parse_query(text), typing=True)
         self.show_nothing()
         self.show_state()

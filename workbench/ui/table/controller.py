@@ -1,6 +1,7 @@
 """The table of cases."""
 
 import asyncio
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from workbench.text.collecting import collector_paused
@@ -83,7 +84,8 @@ class CaseTable(Controller):
     # Pages
 
     async def _open(self) -> None:
-        await asyncio.to_thread(_import_screen)
+        # In a thread, so that keys still work meanwhile.
+        await asyncio.to_thread(import_module, "workbench.ui.table.screen")
         from workbench.ui.table.model import table_scope
 
         scope = table_scope(self.view.rows, self.view.selected)
@@ -214,9 +216,3 @@ class CaseTable(Controller):
         runs.is_complete = True
         if self._page is not None and self._runs is runs:
             self._page.show_rows()
-
-
-def _import_screen() -> None:
-    """Import the screen in a thread, so that keys still work meanwhile."""
-    import workbench.ui.table.screen
-    import workbench.ui.table.sources  # noqa: F401

@@ -96,10 +96,7 @@ class TableScreen(ListScreen, inherit_bindings=False):
         """Show the table where it was left."""
         super().on_mount()
         self.rows.when_moved, self.rows.when_column_moved = self._show_cursor, self._show_column
-        if self.table.query.text:
-            self._input.add_class("-open")
-            with self.prevent(PlainInput.Changed):
-                self._input.value = self.table.query.text
+        self._input.use(self.table.query.text)
         self.call_after_refresh(self._begin)
 
     def _begin(self) -> None:

@@ -157,7 +157,13 @@ class Outline:
         head, kind, _, offset = self._blocks[number]
         inside = position - self._starts[number]
         if kind == "case":
-            return Row("case", head.agent, head.evalset, self._case_at(head.evalset, offset + inside))
+            # First come the cases with a row of their own, then the folded ones.
+            place, fold = offset + inside, self.fold(head.evalset)
+            if fold is None:
+                case = self.order(head.evalset)[place]
+            else:
+                case = fold.shown[place] if place < len(fold.shown) else fold.folded[place - len(fold.shown)]
+            return Row("case", head.agent, head.evalset, case)
         return head if kind != "repeat" else head._replace(kind="repeat", repeat=inside + 1)
 
     def find(self, row: Row) -> int | None:
@@ -276,13 +282,6 @@ class Outline:
             self._blocks.append(block)
             self._starts.append(self._length)
             self._length += block.size
-
-    def _case_at(self, evalset: int, place: int) -> int:
-        """Return the case at a place of an evalset: first those with a row of their own, then the folded ones."""
-        fold = self.fold(evalset)
-        if fold is None:
-            return self.order(evalset)[place]
-        return fold.shown[place] if place < len(fold.shown) else fold.folded[place - len(fold.shown)]
 
     def _place(self, evalset: int, case: int) -> int | None:
         order, fold = self.order(evalset), self.fold(evalset)
