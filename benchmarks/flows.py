@@ -10,6 +10,7 @@ of their functions.
 
 import argparse
 import asyncio
+import inspect
 import os
 import subprocess
 import sys
@@ -37,6 +38,12 @@ _CASE = ("slash", *"moved", "enter", "g", "n")
 _SECONDS = 60.0
 
 
+def _is_counted(code: CodeType) -> bool:
+    """Whether this is a function of ours. Bodies of modules and classes run when a module is loaded, not in a flow."""
+    is_body = not code.co_flags & inspect.CO_OPTIMIZED
+    return not is_body and code.co_filename.startswith(_OURS) and not code.co_name.startswith("<")
+
+
 class Passed:
     """The functions that were called, and the steps from one module to another."""
 
@@ -59,13 +66,11 @@ class Passed:
         if not self._counts or event != "call":
             return
         code = frame.f_code
-        if not code.co_filename.startswith(_OURS) or code.co_name.startswith("<"):
+        if not _is_counted(code):
             return
         self.functions.add(code)
         caller = frame.f_back
-        while caller is not None and (
-            not caller.f_code.co_filename.startswith(_OURS) or caller.f_code.co_name.startswith("<")
-        ):
+        while caller is not None and not _is_counted(caller.f_code):
             caller = caller.f_back
         if caller is not None and caller.f_code.co_filename != code.co_filename:
             self.steps.add((caller.f_code, code))
