@@ -36,7 +36,8 @@ class Player:
     @property
     def text(self) -> str:
         """The lines of the screen."""
-        return self.frame.text
+        strips = self._app.screen._compositor.render_strips(self._app.size)
+        return "\n".join(strip.text.rstrip() for strip in strips)
 
     @property
     def at_rest(self) -> bool:

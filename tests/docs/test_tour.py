@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from docs.pictures import tour
 from docs.pictures.player import opened
 
@@ -15,7 +17,8 @@ def test_each_step_on_the_screen_has_a_text_to_wait_for() -> None:
     assert [*tour.steps()] == [*tour.EXPECTED, "Run without the screen"]
 
 
-async def test_keys_of_the_page_lead_to_the_described_screens() -> None:
+async def test_keys_of_the_page_lead_to_the_described_screens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("docs.pictures.player._QUIET_SECONDS", 0.05)
     async with opened((80, 24)) as player:
         shown = [name async for name in tour.play(player)]
     assert len(shown) == 7
