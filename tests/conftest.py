@@ -128,30 +128,29 @@ def warm_programs(nursery: "Nursery") -> Iterator[None]:
 
 
 def pytest_collection_finish() -> None:
-    """Exclude thousands of collected tests from garbage collection, which takes a tenth of the time of screen tests."""
+    """Exclude thousands of collected tests from garbage collection, which takes a tenth of the time of screen tests.
+
+    Each opened screen and each client of a judge would freeze what is there, with the garbage of earlier tests. A
+    program does that once; a process that runs thousands of tests would grow to 1.5 GB.
+    """
     gc.freeze()
+    gc.freeze = lambda: None
 
 
 _ROOM = 250 << 20
-"""Bytes by which the memory of this process may grow until its garbage is looked for everywhere."""
+"""Bytes by which the memory of this process may grow until all its garbage is looked for."""
 _UNIT = 1 if sys.platform == "darwin" else 1024
 _collected_at = [0]
 """Largest size of this process, in bytes, when everything was last collected."""
 
 
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """Collect garbage between two files if memory has grown.
-
-    Each opened screen and each client of a judge freezes what is there, with the garbage of earlier tests. A program
-    does that once; a process that runs thousands of tests would grow to 1.5 GB.
-    """
+    """Collect garbage between two files if memory has grown."""
     if nextitem is None or nextitem.path == item.path:
         return
     largest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _UNIT
     if largest > _collected_at[0] + _ROOM:
-        gc.unfreeze()
         gc.collect()
-        gc.freeze()
         _collected_at[0] = largest
 
 

@@ -35,7 +35,7 @@ async def opened(state: str, open_screen: OpenScreen, make_workspace: MakeWorksp
     if state in ("reading", "unreadable"):
         screen.session.read = slowly if state == "reading" else never  # type: ignore[method-assign]
     try:
-        async with screen.app.run_test(size=(100, 30), notifications=True) as pilot:
+        async with screen.app.run_test(size=(80, 24), notifications=True) as pilot:
             if state == "unreadable":
                 await screen.until(pilot, lambda: bool(screen.session.read_error))
             elif state != "reading":
@@ -81,6 +81,8 @@ async def test_every_action_of_the_main_screen_works_in_every_state(
                 await pilot.press(*action.keys[:1] if not action.by_digit else action.keys)
             else:
                 await screen.main.run_action(action.call)
+            await pilot.pause()
+            assert screen.text, "it can be drawn"
             await to_main(pilot, screen)
             assert screen.app.is_running, action.id
             assert screen.app._exception is None, action.id
