@@ -7,15 +7,16 @@ those of `tests.frozen` after a frozen run or a thaw, or that of `tests.tried_sh
 
 import argparse
 import asyncio
+import fcntl
 import io
 import os
 import shutil
 import time
-from collections.abc import Callable, Sequence
-from contextlib import chdir, redirect_stderr, redirect_stdout
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, mkdtemp
 from typing import Literal, NamedTuple
 
 from textual.pilot import Pilot
@@ -235,20 +236,30 @@ TOURS = (
 )
 
 
+@contextmanager
+def alone(lock: Path) -> Iterator[None]:
+    """Do something in one process at a time."""
+    with lock.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 class Projects:
-    """The projects of the scenes, each run once when it is first needed. `above` is a folder for them."""
+    """The projects of the scenes, each run once when it is first needed.
+
+    `above` is a folder for them, which several processes may share.
+    """
 
     def __init__(self, above: Path) -> None:
         self._above = above
-        self._copies = 0
 
     def copy(self, project: str) -> Path:
         """Return a new copy of a project after its runs."""
         folder = self._above / project / "shop"
-        if not folder.exists():
-            _MAKE[project](folder)
-        self._copies += 1
-        copy = self._above / str(self._copies) / "shop"
+        with alone(self._above / f"{project}.lock"):
+            if not folder.exists():
+                _MAKE[project](folder)
+        copy = Path(mkdtemp(dir=self._above)) / "shop"
         shutil.copytree(folder, copy)
         if (copy / ".workbench").exists():
             trust(copy)

@@ -4,6 +4,8 @@
 """
 
 import asyncio
+import json
+import os
 from collections.abc import Callable
 from functools import cache
 from typing import Any, TypeAlias
@@ -11,7 +13,7 @@ from typing import Any, TypeAlias
 import pytest
 from textual.app import App
 
-from tests.screens import TOURS, Projects, Tour, take
+from tests.screens import TOURS, Projects, Tour, alone, take
 
 Compare: TypeAlias = Callable[..., bool]
 
@@ -28,20 +30,34 @@ class Drawn(App[str]):
 
 
 @pytest.fixture(scope="session")
-def pictures(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Tour], dict[tuple[str, str], str]]:
-    """Return a function that takes the pictures of a tour, once."""
-    projects = Projects(tmp_path_factory.mktemp("scenes"))
-    return cache(lambda tour: asyncio.run(take(projects.copy(tour.project), tour)))
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Tour], dict[str, str]]:
+    """Return a function that takes the pictures of a tour. All processes of xdist share them."""
+    is_one_of_several = "PYTEST_XDIST_WORKER" in os.environ
+    base = tmp_path_factory.getbasetemp()
+    above = (base.parent if is_one_of_several else base) / "scenes"
+    above.mkdir(exist_ok=True)
+
+    @cache
+    def of(tour: Tour) -> dict[str, str]:
+        file = above / f"{tour.scenes[0].name}.json"
+        with alone(file.with_suffix(".json.lock")):
+            if not file.exists():
+                taken = asyncio.run(take(Projects(above).copy(tour.project), tour))
+                found = {f"{name}-{size}": drawn for (name, size), drawn in taken.items()}
+                file.write_text(json.dumps(found), "utf-8")
+        return json.loads(file.read_text("utf-8"))  # type: ignore[no-any-return]
+
+    return of
 
 
 @pytest.mark.parametrize(
-    ("tour", "scene", "size"),
+    ("tour", "name"),
     [
-        pytest.param(tour, scene.name, size, id=f"{scene.name}-{size}")
+        pytest.param(tour, f"{scene.name}-{size}", id=f"{scene.name}-{size}")
         for tour in TOURS
         for scene in tour.scenes
         for size in scene.sizes
     ],
 )
-def test_scene(tour: Tour, scene: str, size: str, pictures: Any, snap_compare: Compare) -> None:
-    assert snap_compare(Drawn(pictures(tour)[scene, size]))
+def test_scene(tour: Tour, name: str, pictures: Any, snap_compare: Compare) -> None:
+    assert snap_compare(Drawn(pictures(tour)[name]))
