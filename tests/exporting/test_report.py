@@ -26,6 +26,8 @@ from workbench.store.details import read_details
 from workbench.store.history.stored_events import report_events
 from workbench.store.store import Store
 
+SCHEMA = jsonschema.Draft202012Validator(json_schema())
+
 
 def written(store: Store) -> dict[str, Any]:
     """Return the validated report as a strict JSON reader reads it."""
@@ -34,7 +36,7 @@ def written(store: Store) -> dict[str, Any]:
         raise AssertionError(f"{constant} is no JSON")
 
     data: dict[str, Any] = json.loads(b"".join(report_pieces(store)), parse_constant=refuse)
-    jsonschema.validate(data, json_schema(), cls=jsonschema.Draft202012Validator)
+    SCHEMA.validate(data)
     return data
 
 
@@ -205,7 +207,7 @@ def test_turn_that_only_began_can_have_a_metric() -> None:
 @pytest.mark.parametrize("text", ["no such file", *HOSTILE], ids=count())
 def test_refusal_matches_the_schema(text: str) -> None:
     data = json.loads(refusal_json(Refused(text, hint=text)))
-    jsonschema.validate(data, json_schema(), cls=jsonschema.Draft202012Validator)
+    SCHEMA.validate(data)
     assert set(data) == {"schema", "error"}
     assert data["error"]["message"] == text
 

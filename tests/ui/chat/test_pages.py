@@ -42,6 +42,7 @@ def shown(talk: Conversation, width: int = 60) -> str:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_texts_do_not_reach_the_terminal(text: str) -> None:
+    text = text[:5_000]
     talk = Conversation(text, {text: text})
     acted = {"author": text, "content": {"parts": [{"function_call": {"name": text, "args": {text: text}}}]}}
     for event in (
