@@ -3,8 +3,6 @@
 import dataclasses
 from pathlib import Path
 
-import pytest
-
 from tests.hostile import HOSTILE, leaks
 from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
 from tests.ui.shown import shown_strips
@@ -39,16 +37,14 @@ def check(screen: Screen) -> None:
     assert {strip.cell_length for strip in strips} == {screen.app.size.width}
 
 
-@pytest.mark.parametrize("size", [(60, 20), (120, 40)])
-async def test_hostile_text_reaches_no_row_of_the_tree(
-    open_screen: OpenScreen, make_workspace: MakeWorkspace, size: tuple[int, int]
-) -> None:
+async def test_hostile_text_reaches_no_row_of_the_tree(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
     screen = open_screen(hostile_workspace(make_workspace))
-    async with screen.open(size) as pilot:
-        check(screen)
-        for key in ["j"] * 12 + ["G"] + ["k"] * 8 + ["a", "s", "s"]:
-            await pilot.press(key)
-            check(screen)
+    async with screen.open((60, 20)) as pilot:
+        for size in ((60, 20), (120, 40)):
+            await pilot.resize_terminal(*size)
+            for key in ["g"] + ["j"] * 12 + ["G"] + ["k"] * 8 + ["a", "s", "s"]:
+                await pilot.press(key)
+                check(screen)
 
 
 async def test_hostile_text_reaches_no_dialog(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:

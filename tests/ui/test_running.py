@@ -44,14 +44,6 @@ async def test_r_on_the_first_row_runs_all_cases(open_screen: OpenScreen) -> Non
         assert "■ 2/8" in screen.text
 
 
-async def test_only_marked_cases_run(open_screen: OpenScreen) -> None:
-    screen = open_screen()
-    async with screen.open() as pilot:
-        await pilot.press("j", "j", "j", "space", "j", "space", "g", "r")
-        await started(screen, pilot)
-        assert screen.started == [([(0, 0), (0, 2)], 1)]
-
-
 async def test_second_run_is_refused_while_one_is_active(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open() as pilot:
@@ -174,22 +166,6 @@ async def test_n_goes_to_each_problem_in_turn(open_screen: OpenScreen) -> None:
             seen.append(screen.row)
         assert seen == ["late_parcel", "to_billing", "late_parcel", "to_billing"]
         assert "wrapped around" in screen.text
-
-
-async def test_x_cancels_the_current_case_and_kills_it_the_second_time(open_screen: OpenScreen) -> None:
-    screen = open_screen()
-    async with screen.open() as pilot:
-        await pilot.press("x")
-        assert "nothing is running here" in screen.text
-        await pilot.press("r")
-        await started(screen, pilot)
-        await pilot.press("j", "j", "j", "x")
-        await screen.until(pilot, lambda: len(screen.runs[0].cancelled) == 1)
-        await pilot.press("x")
-        await screen.until(pilot, lambda: len(screen.runs[0].cancelled) == 2)
-        first, second = screen.runs[0].cancelled
-        assert first[0] is not None
-        assert (first[0].eval_id, first[1], second[1]) == ("on_time", False, True)
 
 
 async def test_palette_cancels_the_whole_run(open_screen: OpenScreen) -> None:

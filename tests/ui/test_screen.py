@@ -16,32 +16,17 @@ from workbench.files.settings import read_settings
 from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.main.screen import JumpScreen
 
-SIZES = [(60, 20), (80, 24), (120, 40), (200, 60)]
 
-
-@pytest.mark.parametrize("size", SIZES)
-async def test_main_screen_opens_at_every_size(open_screen: OpenScreen, size: tuple[int, int]) -> None:
-    screen = open_screen()
-    async with screen.open(size) as pilot:
-        assert "order_desk" in screen.text
-        assert "late_parcel" in screen.text
-        assert "? help" in screen.text
-        assert "8 cases in 3 evalsets of 2 agents" in screen.text
-        await pilot.press("j", "j", "j", "enter")
-        await screen.until(pilot, lambda: "order_desk › refunds › on_time" in screen.text)
-
-
-@pytest.mark.parametrize("size", SIZES)
-async def test_each_line_is_as_wide_as_the_screen(
-    open_screen: OpenScreen, make_workspace: MakeWorkspace, size: tuple[int, int]
-) -> None:
+async def test_each_line_is_as_wide_as_the_screen(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
     names = ["返金の確認をする長い名前のテストケース" * 3, "ภาษาไทย", "العربية", "e\u0301 👩‍👩‍👧", "plain"]
     screen = open_screen(make_workspace({"日本語のエージェント" * 4: {"評価セット": names}}))
-    async with screen.open(size) as pilot:
-        for key in ("j", "j", "j", "j", "j", "j"):
-            await pilot.press(key)
-            strips = shown_strips(screen.app)
-            assert {strip.cell_length for strip in strips} == {size[0]}
+    async with screen.open() as pilot:
+        assert "5 cases in 1 evalset of 1 agent" in screen.text
+        for size in ((60, 20), (80, 24), (120, 40), (200, 60)):
+            await pilot.resize_terminal(*size)
+            for key in ("g", "j", "j", "j", "j", "j", "j"):
+                await pilot.press(key)
+                assert {strip.cell_length for strip in shown_strips(screen.app)} == {size[0]}
 
 
 async def test_enter_and_esc_switch_sides_in_a_narrow_terminal(open_screen: OpenScreen) -> None:

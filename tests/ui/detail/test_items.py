@@ -396,15 +396,16 @@ async def test_next_case_after_a_jump_opens_in_the_pane_before_the_jump(make_app
         assert key(app) == "claim/0/1/1"
 
 
-@pytest.mark.parametrize("size", [(30, 8), (50, 20), (76, 36), (134, 36)])
-async def test_every_size_is_drawn_to_its_edges(size: tuple[int, int], make_app: MakeApp) -> None:
+async def test_every_size_is_drawn_to_its_edges(make_app: MakeApp) -> None:
     app = make_app()
-    async with app.run_test(size=size) as pilot:
-        for pane in range(1, 5):
-            await show(pilot, judged_case(), pane)
-            lines = app.seen()
-            assert len(lines) == size[1]
-            assert all(line[0] == "│" and line[-1] == "│" for line in lines[1:-1])
+    async with app.run_test(size=(30, 8)) as pilot:
+        for size in ((30, 8), (50, 20), (76, 36), (134, 36)):
+            await pilot.resize_terminal(*size)
+            for pane in range(1, 5):
+                await show(pilot, judged_case(), pane)
+                lines = app.seen()
+                assert len(lines) == size[1]
+                assert all(line[0] == "│" and line[-1] == "│" for line in lines[1:-1])
 
 
 async def test_hostile_text_reaches_no_strip(make_app: MakeApp) -> None:

@@ -4,13 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.ui.conftest import MakeWorkspace, case_json
 from tests.ui.fake_view import Bench
-from workbench.editing.evalset_file import RejectedError
-from workbench.ui.editing.cases import Cases
-from workbench.ui.editing.drafts import CaseDraft, NotSavedError, open_case
+from workbench.ui.editing.drafts import CaseDraft, open_case
 from workbench.ui.editing.edit import Edit
 
 
@@ -28,32 +24,6 @@ def with_text(draft: CaseDraft, text: str) -> Any:
     return value
 
 
-async def test_saved_draft_is_on_disk_and_shown(bench: Bench) -> None:
-    draft = draft_of(bench)
-    after = await bench.files.save(draft, with_text(draft, "Where is it?"), "late_parcel: user")
-    assert after is not None
-    assert b"Where is it?" in draft.file.read_bytes()
-    case = bench.session.case(0, 1)
-    assert case is not None
-    assert "Where is it?" in json.dumps(case.raw)
-
-
-async def test_value_that_adk_rejects_is_not_written(bench: Bench) -> None:
-    draft, before = draft_of(bench), draft_of(bench).file.read_bytes()
-    with pytest.raises(RejectedError):
-        await bench.files.save(draft, {**draft.value, "conversation": "no list"}, "late_parcel")
-    assert draft.file.read_bytes() == before
-
-
-async def test_deleted_file_is_written_only_if_the_user_confirms(bench: Bench) -> None:
-    draft = draft_of(bench)
-    draft.file.unlink()
-    bench.view.answers = [None]
-    with pytest.raises(NotSavedError, match="not saved: your edit is still here"):
-        await bench.files.save(draft, with_text(draft, "mine"), "late_parcel")
-    assert not draft.file.exists()
-
-
 async def test_fast_undo_and_redo_handle_one_edit_each(bench: Bench) -> None:
     file = bench.session.entry(0).file
     for number in (1, 2):
@@ -67,39 +37,6 @@ async def test_fast_undo_and_redo_handle_one_edit_each(bench: Bench) -> None:
     await bench.view.settled()
     assert len(file.read_bytes()) == length - 1
     assert bench.view.said[-1].startswith("redone: edit 1")
-
-
-async def test_undo_restores_deleted_cases_and_cursor_stays_near(bench: Bench) -> None:
-    cases = Cases(bench.view, bench.files, Edit(bench.view, bench.files))
-    file = bench.session.entry(0).file
-    bench.put_cursor(0, 1)
-    cases.delete()
-    await bench.view.settled()
-    assert ids(file) == ["on_time", "unknown_order", "two_parcels"]
-    assert bench.view.rows.cursor == bench.view.rows.row_of(0, 1)
-    bench.files.undo()
-    await bench.view.settled()
-    assert ids(file) == ["on_time", "late_parcel", "unknown_order", "two_parcels"]
-
-
-async def test_several_cases_are_deleted_only_after_a_confirmation(bench: Bench) -> None:
-    cases = Cases(bench.view, bench.files, Edit(bench.view, bench.files))
-    bench.view.rows.marks.add([(0, 0), (1, 1)])
-    bench.view.answers = [False]
-    cases.delete()
-    await bench.view.settled()
-    assert bench.view.asked == ["delete 2 cases?"]
-    assert len(ids(bench.session.entry(0).file)) == 4
-
-
-async def test_cursor_follows_a_renamed_case(bench: Bench) -> None:
-    cases = Cases(bench.view, bench.files, Edit(bench.view, bench.files))
-    bench.put_cursor(0, 1)
-    bench.view.answers = ["very_late"]
-    cases.rename()
-    await bench.view.settled()
-    assert ids(bench.session.entry(0).file)[1] == "very_late"
-    assert bench.view.said[-1] == "done: rename late_parcel to very_late (u undoes)"
 
 
 async def test_text_from_the_external_editor_is_saved_or_offered_again(bench: Bench) -> None:

@@ -163,12 +163,6 @@ async def test_quitting_during_a_run_needs_the_next_key_within_three_seconds(
     assert view.said == ([asked, "killing 0 cases"] if quits else [asked, asked])
 
 
-async def test_quitting_without_a_run_asks_nothing(controllers: Controllers, view: FakeView) -> None:
-    controllers.general.quit()
-    await view.settled()
-    assert view.shown[-1] == "left"
-
-
 def test_case_of_a_stored_run_is_found_in_the_tree(controllers: Controllers, view: FakeView) -> None:
     from workbench.events.events import CaseRef
 
@@ -191,14 +185,6 @@ async def test_triage_needs_a_verdict(controllers: Controllers, view: FakeView) 
     controllers.triage.triage()
     await view.settled()
     assert view.said[-1] == "triage needs verdicts: no marked case has one"
-
-
-def test_ids_and_paths_are_copied_from_the_row_under_the_cursor(controllers: Controllers, view: FakeView) -> None:
-    for row, told in ((view.rows.row_of(0, 1), "late_parcel"), (view.rows.row_of(0), "refunds.evalset.json")):
-        view.rows.show(row)
-        found = controllers.general._id_under_cursor()
-        assert found is not None
-        assert found[1].endswith(told)
 
 
 async def test_command_that_repeats_the_screen_is_chosen_and_copied(

@@ -42,27 +42,6 @@ class Desk:
 SECTIONS = (Section("amount is text", REFUND), Section("lacks the date", DATE), Section("no key", ERRORS))
 
 
-def test_one_key_for_each_failure() -> None:
-    desk = Desk()
-    for _ in (*REFUND, *DATE):
-        desk.press("agent bug")
-    assert desk.at == "no_key"
-    desk.review.step(1)
-    assert desk.at == "done"
-    assert desk.review.outcome().counts() == {"agent bug": 8, "errors": 1}
-
-
-def test_neighbours_are_the_next_case_and_the_one_before() -> None:
-    review = Desk(Section("amount is text", REFUND[:3])).review
-    assert review.neighbours == [REFUND[1]]
-    review.step(1)
-    assert review.neighbours == [REFUND[2], REFUND[0]]
-    review.step(1)
-    assert review.neighbours == [REFUND[1]]
-    review.step(1)
-    assert review.neighbours == [REFUND[2]]
-
-
 def test_three_causes_of_40_failures_take_ten_keys() -> None:
     sections = [Section(text, tuple((text, str(number)) for number in range(many)))
                 for text, many in (("one", 19), ("two", 12), ("three", 9))]  # fmt: skip
@@ -75,24 +54,6 @@ def test_three_causes_of_40_failures_take_ten_keys() -> None:
     assert keys == 10
     outcome = desk.review.outcome()
     assert (outcome.counts()["agent bug"], outcome.by_cause) == (40, 37)
-
-
-def test_whole_cause_asks_with_the_number_of_cases_and_of_those_seen() -> None:
-    desk = Desk()
-    desk.press("flaky")
-    desk.review.step(1)
-    desk.paint()
-    desk.review.begin_whole()
-    assert not desk.press("agent bug")
-    assert desk.review.question is not None
-    assert (desk.review.question.cases, desk.review.question.seen) == (4, 2)
-    assert not desk.press("won't fix")
-    assert desk.press("won't fix")
-    given = {name[1]: desk.review.given(name) for name in REFUND}
-    assert given["refund_0"] == Given("flaky")
-    assert given["refund_1"] == given["refund_2"] == Given("won't fix")
-    assert given["refund_3"] == given["refund_4"] == Given("won't fix", by_cause=True)
-    assert desk.at == "date_0"
 
 
 def test_other_key_drops_the_question() -> None:
@@ -206,18 +167,6 @@ def test_finished_review_starts_again() -> None:
     assert desk.at == "one"
     desk.press("flaky")
     assert desk.at == "other"
-
-
-def test_skipped_cases_can_be_gone_through_again() -> None:
-    desk = Desk()
-    desk.review.step(1)
-    for _ in range(7):
-        desk.press("agent bug")
-    desk.review.step(1)
-    outcome = desk.review.outcome()
-    assert outcome.cases["skipped"] == [REFUND[0]]
-    desk.review.go_through_again(outcome.cases["skipped"])
-    assert (desk.at, desk.review.section.text, len(desk.review.names)) == ("refund_0", "amount is text", 1)
 
 
 @pytest.mark.parametrize(("step", "at"), [(-1, "refund_0"), (1, "refund_1")])

@@ -70,20 +70,6 @@ def cells(table: Table, title: str) -> list[str]:
     return [table.source.cell(pair, column).text for pair in table.rows]
 
 
-def test_table_opens_with_the_worst_verdicts_first(tree: Tree, feed: Feed) -> None:
-    run(feed, *SOME)
-    table = table_of(tree)
-    assert names(table) == [
-        *("unknown_order", "late_parcel", "hello", "on_time"),
-        *("two_parcels", "good_night", "to_billing", "to_technician"),
-    ]
-    assert [column.title for column in table.columns] == ["case", "input", "traj", "resp", "time"]
-    assert cells(table, "resp") == ["!", "✗0.50", "✗0.25", "0.90", "", "", "", ""], "errors, then failures"
-    assert cells(table, "input")[1] == "Where is my parcel?"
-    table.sort_by_cursor()
-    assert names(table)[:2] == ["unknown_order", "on_time"], "errors stay first"
-
-
 def test_sorting_by_a_column_keeps_equal_cells_in_their_order_and_reverses(tree: Tree, feed: Feed) -> None:
     run(feed, *SOME)
     table = table_of(tree)

@@ -54,28 +54,6 @@ def names(tree: Tree) -> list[str]:
     return [tree.entries[e].document.cases[c].eval_id for e, c in tree.outline.all_cases()]
 
 
-def test_rows_show_status_glyphs_and_scores_and_each_total_once(tree: Tree, feed: Feed) -> None:
-    run(
-        feed,
-        ("refunds", "on_time", "passed"),
-        ("refunds", "late_parcel", "failed"),
-        ("refunds", "unknown_order", "error"),
-    )
-    assert lines(tree)[:7] == [
-        "everything  |  ",
-        "▾ order_desk  |  1✓ 1✗ 1!",
-        "  ▾ refunds  |  1✓ 1✗ 1!",
-        "    ✓ on_time  |  0.90",
-        "    ✗ late_parcel  |  0.50",
-        "    ! unknown_order  |  ",
-        "    ○ two_parcels  |  ",
-    ]
-    assert lines(tree)[7] == "  ▾ greetings  |  2"
-    assert lines(tree)[10:12] == ["▾ team_router  |  ", "  ▾ hand_over  |  2"], "an only evalset says the same"
-    run(feed, ("greetings", "hello", "passed"))
-    assert lines(tree)[0] == "everything  |  2✓ 1✗ 1!", "the bar has the counts of the last run"
-
-
 def test_run_changes_labels_but_not_rows_or_cursor(tree: Tree, feed: Feed) -> None:
     tree.set_query(parse_query("parcel"))
     tree.stand_on(tree.outline.nearest(Row("case", 0, 0, 1)))
@@ -159,25 +137,6 @@ def test_deciding_repeat_has_the_cause_of_its_case(tree: Tree, feed: Feed) -> No
     assert cause is not None
     assert cause.text == "answer differs"
     assert tree.verdicts.cause(0, 1) is None
-
-
-def test_a_filter_keeps_the_cursor_on_its_case(tree: Tree) -> None:
-    tree.show(Row("case", 0, 0, 3))
-    tree.set_query(parse_query("parcel"))
-    assert tree.cursor == Row("case", 0, 0, 3)
-    tree.set_query(parse_query(""))
-    assert tree.cursor == Row("case", 0, 0, 3)
-
-
-def test_filter_without_a_match_leaves_no_rows(tree: Tree) -> None:
-    tree.set_query(parse_query("zzz"))
-    assert len(tree.outline) == 0
-    assert tree.cursor is None
-    assert targets_of("run", tree).pairs() == []
-    assert targets_of("rerun", tree).count() == 0
-    assert not tree.toggle()
-    assert tree.problem(1) is None
-    tree.mark()
 
 
 def test_reapplied_filter_keeps_the_case_under_the_cursor(tree: Tree, feed: Feed) -> None:
@@ -280,12 +239,6 @@ def test_evalsets_without_agent_come_last(store: Store, make_workspace: MakeWork
     tree.load(make_workspace({"": {"stray": ["x"]}, "zebra": {}, "agent": {"one": ["y"]}}))
     assert tree.groups == ["zebra", "agent", "(no agent)"]
     assert lines(tree)[1] == "  zebra  |  no evalsets"
-
-
-def test_broken_file_is_a_row_that_says_so(store: Store, make_workspace: MakeWorkspace) -> None:
-    tree = Tree(Verdicts(store))
-    tree.load(make_workspace({"agent": {"broken": "{ not json", "fine": ["x"]}}))
-    assert lines(tree)[2].endswith("|  ! broken file")
 
 
 def test_repeats_are_rows_under_their_case(tree: Tree, feed: Feed) -> None:

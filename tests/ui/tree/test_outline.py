@@ -52,25 +52,6 @@ def test_a_filter_hides_empty_evalsets_and_agents() -> None:
     assert tree.all_cases() == [(0, 2), (0, 0)]
 
 
-def test_repeats_are_rows_below_an_open_case() -> None:
-    tree = outline({(0, 1): 2})
-    tree.opened = {Row("case", 0, 0, 1)}
-    tree.rebuild()
-    assert texts(tree)[4:8] == ["case 0 0 1", "repeat 0 0 1 1", "repeat 0 0 1 2", "case 0 0 2"]
-    assert tree.find(Row("repeat", 0, 0, 1, 2)) == 6
-    assert tree.find(Row("repeat", 0, 0, 1, 3)) is None
-    assert Row("repeat", 0, 0, 1, 2).parent == Row("case", 0, 0, 1)
-
-
-def test_reveal_opens_everything_above() -> None:
-    tree = outline()
-    tree.closed = {Row("agent", 0), Row("evalset", 0, 1)}
-    tree.rebuild()
-    tree.reveal(Row("case", 0, 1, 1))
-    tree.rebuild()
-    assert tree.find(Row("case", 0, 1, 1)) is not None
-
-
 @given(st.data())
 def test_find_is_the_inverse_of_row(data: st.DataObject) -> None:
     sizes = data.draw(st.lists(st.integers(0, 6), min_size=1, max_size=5))
