@@ -3,7 +3,7 @@ import pytest
 from tests.run.forking.recorded import REF, original
 from workbench.events.events import PlannedCase
 from workbench.files.prices import Price, Prices
-from workbench.results.compared import Cost, compared, conversation, cost_after, cost_words, first_difference
+from workbench.results.forked import Cost, compared, conversation, cost_after, cost_words, first_difference
 from workbench.results.lines import View
 from workbench.run.forking import Point
 from workbench.store.execution import CaseRecord

@@ -50,7 +50,7 @@ def own_calls(rows: Sequence[Mapping[str, Any]]) -> list[int | None]:
 def aligned_rows(
     expected: Sequence[ToolCall], actual: Sequence[ToolCall], scored: MetricResult | None
 ) -> list[dict[str, Any]]:
-    """Return the rows of `metrics.call_rows`: those of the trajectory criterion's result, else of a new alignment."""
+    """Return the rows of `criteria.call_rows`: those of the trajectory criterion's result, else of a new alignment."""
     details = scored.details if scored else {}
     rows = details.get("rows")
     if isinstance(rows, list) and all(map(_is_row, rows)):

@@ -122,7 +122,7 @@ def plain_calls(invocation: dict[str, Any], view: View, *, results: bool) -> Ite
 def call_row(
     name: str, row: Mapping[str, Any], view: View, then: Any = _NO_RESULT, now: Any = _NO_RESULT
 ) -> Iterator[Line]:
-    """Yield one call (`metrics.call_rows`) with its name: the call and its result, then what differs.
+    """Yield one call (`criteria.call_rows`) with its name: the call and its result, then what differs.
 
     `then` is its result in an earlier execution.
     """

@@ -1,7 +1,7 @@
 """One turn of the evidence: the user's message, the calls, and the answer with the claims in it."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rich.text import Text
 
@@ -9,7 +9,6 @@ from workbench.criteria.description import Shown
 from workbench.criteria.json_difference import ABSENT, describe, lcs_pairs
 from workbench.criteria.registry import descriptions
 from workbench.criteria.value_rules import compare, described
-from workbench.editing.accept_turn import Hunk
 from workbench.events.events import MetricStatus
 from workbench.files.invocation import content_text, intermediate_texts
 from workbench.results.calls import difference_lines
@@ -37,6 +36,9 @@ from workbench.results.texts import both_sides, compact, pretty_lines, step, tex
 from workbench.store.execution import CaseRecord, Turn
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
+
+if TYPE_CHECKING:
+    from workbench.editing.accept_turn import Hunk
 
 SCORES = "/scores"
 """The end of the key of the reasons for a verdict that the calls and the answer do not show."""
@@ -294,7 +296,7 @@ def _raw(turn: Turn | None, expected: dict[str, Any] | None, view: View) -> Iter
 # Differences that can be accepted
 
 
-def hunk_lines(hunk: Hunk, view: View) -> Iterator[Line]:
+def hunk_lines(hunk: "Hunk", view: View) -> Iterator[Line]:
     """Yield both sides of a difference. It shows only the part of a call that differs."""
     match hunk.kind:
         case "answer":
@@ -315,7 +317,7 @@ def hunk_lines(hunk: Hunk, view: View) -> Iterator[Line]:
     return _call_lines(hunk, view)
 
 
-def _call_lines(hunk: Hunk, view: View) -> Iterator[Line]:
+def _call_lines(hunk: "Hunk", view: View) -> Iterator[Line]:
     marks = {"call added": "extra", "call removed": "missing", "result": "same"}
     args = {hunk.argument: hunk.new} if hunk.argument else hunk.old if hunk.new is ABSENT else hunk.new
     call = {"name": hunk.tool, "args": args if isinstance(args, dict) else None}

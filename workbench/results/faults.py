@@ -253,7 +253,7 @@ def status_of(cell: Cell) -> Status:
 class Form(NamedTuple):
     """A form of the texts of all cells.
 
-    `words` are those of a single outcome, or None for `fault_table.cell_text`. `between` separates them from their
+    `words` are those of a single outcome, or None for `cell_text`. `between` separates them from their
     sign. `least` is the least width, so that columns do not change with each result. `gap` follows each cell.
     """
 

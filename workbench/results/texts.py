@@ -287,7 +287,7 @@ def pretty(
 ) -> Text:
     """Return the value as indented JSON: safe text with line breaks, for `pretty_lines`.
 
-    Parts whose JSON path is in `marked` have the style `mark`. Paths have the form of `metrics.json_difference`. With
+    Parts whose JSON path is in `marked` have the style `mark`. Paths have the form of `criteria.json_difference`. With
     `most`, only so many lines are made, and perhaps one more.
     """
     tokens = _value(value, path, marked, mark, "", 0)

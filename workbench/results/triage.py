@@ -1,11 +1,10 @@
 """The user's triage, as lines beside the verdicts, and how far judges agree with it."""
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from workbench.editing.triage.entry import JudgeAgreement, left_out_text
+from workbench.editing.triage.entry import Entry, JudgeAgreement, Standing, choice_label, left_out_text, standing
 from workbench.results.cells import cut
 from workbench.results.document import Subject
 from workbench.results.faces import JUDGED, TRIAGED, TRIAGED_EARLIER
@@ -13,10 +12,6 @@ from workbench.results.lines import Line, View, cut_line, pad, part, rule, wrap
 from workbench.results.repeat_texts import interval
 from workbench.text.counting import counted, cut_score, percent
 from workbench.text.safe_text import one_line, plain
-
-if TYPE_CHECKING:
-    from workbench.editing.triage.entry import Entry, Standing
-
 
 _STYLE = TRIAGED.variable
 _PARTS = {"": "verdicts", "sentence": "sentences", "rubric": "rubrics", "verdict": "verdicts over turns"}
@@ -81,21 +76,17 @@ def _word(label: str) -> str:
     return face.word if face else one_line(label, limit=40) or "nothing"
 
 
-def _standing(entry: "Entry", subject: Subject) -> "Standing":
+def _standing(entry: Entry, subject: Subject) -> Standing:
     """Return whether the entry is about the answer and verdict shown, or about earlier ones.
 
     Without an answer, it is always about those shown.
     """
     if subject.record is None or not subject.record.answer:
         return "now"
-    from workbench.editing.triage.entry import standing
-
     return standing(entry, subject.record)
 
 
-def _label(entry: "Entry") -> str:
-    from workbench.editing.triage.entry import choice_label
-
+def _label(entry: Entry) -> str:
     return one_line(choice_label(entry.triage), limit=40)
 
 

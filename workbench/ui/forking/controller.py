@@ -108,7 +108,7 @@ class Fork(Controller):
     async def _try(
         self, original: "Original", point: "Point", verdict: "Verdict | None", agent: "AgentFolder", frozen: bool
     ) -> None:
-        from workbench.results.compared import cost_after, cost_words
+        from workbench.results.forked import cost_after, cost_words
         from workbench.run.forking import choices_at, describe_point
         from workbench.ui.forking.dialog import ForkDialog
 

@@ -11,8 +11,8 @@ from textual.message import Message
 from textual.timer import Timer
 
 from workbench.events.events import MetricResult
-from workbench.results.compared import compared, conversation, first_difference
 from workbench.results.faces import FACES, Status, chips
+from workbench.results.forked import compared, conversation, first_difference
 from workbench.results.lines import View
 from workbench.run.forking import Original, Point
 from workbench.store.details import read_details

@@ -1,0 +1,103 @@
+"""The tries of a fork beside the conversation that they repeat, turn by turn, and what they cost."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from workbench.files.prices import Prices, judge_cost, money, total
+from workbench.results.compared import add_turns, is_same
+from workbench.results.document import Document
+from workbench.results.error import error_lines
+from workbench.results.lines import View, remark
+from workbench.run.forking import Original, Point
+from workbench.run.recordings.recording import ModelCall
+from workbench.store.execution import CaseRecord, Turn
+from workbench.text.counting import counted
+from workbench.text.json_values import mapping
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """The recorded conversation's use after a point: model calls, tokens, and money if it is known.
+
+    Calls of plain Python agents are not `seen`.
+    """
+
+    calls: int = 0
+    tokens: int = 0
+    money: float | None = None
+    currency: str = ""
+    seen: bool = True
+
+
+def cost_after(original: Original, point: Point, prices: Prices | None) -> Cost:
+    """Return what the original spent from a point on."""
+    start = point.call if point.call is not None else original.calls_of(point.turn).start
+    models = [call.call for call in original.calls[start:] if isinstance(call.call, ModelCall)]
+    tallies = []
+    for model in models:
+        usage = [mapping(mapping(response).get("usage_metadata")) for response in model.responses]
+        read, written = (
+            max((count for one in usage if type(count := one.get(name)) is int), default=0)
+            for name in ("prompt_token_count", "candidates_token_count")
+        )
+        tally = {"calls": 1, "input_tokens": read, "output_tokens": written}
+        tallies.append((str((model.request or {}).get("model") or ""), tally))
+    tokens = sum(tally["input_tokens"] + tally["output_tokens"] for _, tally in tallies)
+    if not prices:
+        return Cost(len(models), tokens, seen=original.has_models)
+    return Cost(
+        len(models),
+        tokens,
+        total(judge_cost(name, tally, prices) for name, tally in tallies),
+        prices.currency,
+        original.has_models,
+    )
+
+
+def conversation(original: Original) -> list[Turn]:
+    """Return the turns of the recorded conversation."""
+    return [Turn(turn.user, list(turn.events), turn.actual) for turn in original.turns]
+
+
+def first_difference(original: Sequence[Turn], record: CaseRecord, point: Point) -> int | None:
+    """Return the first turn in which a try differs from the original, or None. Leave out a turn that still goes on.
+
+    A message that was changed at the point of the fork is no difference: only what follows from it is.
+    """
+    for number, turn in enumerate(record.turns):
+        if number >= len(original):
+            return number
+        goes_on = turn.actual is None and not record.finished
+        then = replace(original[number], user=turn.user) if number == point.turn else original[number]
+        if not (goes_on or is_same(then, turn)):
+            return number
+    return len(record.turns) if record.finished and len(record.turns) < len(original) else None
+
+
+def compared(original: Original, record: CaseRecord | None, number: int, point: Point, view: View) -> Document:
+    """Return a try beside the original, in the form of the evidence. `record` is None before the try starts."""
+    document = Document()
+    sides = replace(view, sides=("original", f"try {number}"))
+    if record is not None and record.error is not None:
+        document.add(error_lines(record.error, view))
+        document.gap()
+    turns = [] if record is None else record.turns
+    ended = record is not None and record.finished
+    then = conversation(original)[: None if ended else max(len(turns), point.turn)]
+    add_turns(document, then, turns, record, sides, point.turn)
+    if not turns and not ended:
+        document.gap()
+        document.add(remark(f"try {number} waits", view))
+    return document
+
+
+def cost_words(cost: Cost, tries: int, *, judged: bool) -> str:
+    """Return what the tries will probably cost, from the recorded calls after the point."""
+    if not cost.seen:
+        return "cost not known"
+    if not cost.calls:
+        return "no model call after this point" + (", but judges" if judged else "")
+    words = f"about {counted(cost.calls * tries, 'model call')}"
+    words += f", {counted(cost.tokens * tries, 'token')}" if cost.tokens else ""
+    words += f", {money(cost.money * tries, cost.currency)}" if cost.money else ""
+    return f"{words}, and judges" if judged else words
