@@ -189,7 +189,12 @@ def _check_criterion(config: CriteriaConfig, criterion: Criterion) -> Iterator[F
         hint = f"Use `limits` with `{info.limit}`" if info.limit else "Remove it from the criteria"
         yield _fault(config, location, message, hint)
     else:
-        yield from _check_range(config, criterion, info)
+        low, high = info.lowest, info.highest
+        # Every score reaches such a threshold, or none can.
+        if not low <= criterion.threshold <= high:
+            always = "every score passes" if criterion.threshold < low else "no score reaches it"
+            message = f"the threshold is {criterion.threshold:g}, but scores run from {low:g} to {high:g}: {always}"
+            yield _fault(config, ("criteria", criterion.name), message, severity="warning")
         found = [
             fault
             for key, value in criterion.options.items()
@@ -230,15 +235,6 @@ def _check_interval(config: CriteriaConfig, criterion: Criterion) -> Iterator[Fa
     elif interval is not None and criterion.threshold not in interval:
         message = f"the threshold {criterion.threshold:g} of `{name}` is outside its declared interval {interval}"
         yield _fault(config, ("criteria", name), message, severity="warning")
-
-
-def _check_range(config: CriteriaConfig, criterion: Criterion, info: CriterionDescription) -> Iterator[Fault]:
-    """Warn about a threshold that every score reaches or no score can reach."""
-    low, high = info.lowest, info.highest
-    if not low <= criterion.threshold <= high:
-        always = "every score passes" if criterion.threshold < low else "no score reaches it"
-        message = f"the threshold is {criterion.threshold:g}, but scores run from {low:g} to {high:g}: {always}"
-        yield _fault(config, ("criteria", criterion.name), message, severity="warning")
 
 
 def _check_option(

@@ -311,7 +311,10 @@ class Saver:
             ChangedOnDiskError: a file now has another content. No file was changed.
             OSError: a file is read-only or cannot be written. No file was changed.
         """
-        _refuse_read_only(contents)
+        for file, (before, _) in contents.items():
+            if before is not None and file.exists() and not os.access(file, os.W_OK):
+                os.close(os.open(file, os.O_WRONLY))  # Raises the specific error, such as a read-only file system.
+                raise PermissionError(13, "the file is read-only", str(file))
         with ThreadPoolExecutor(1) as pool:
             found = pool.map(_content, contents)
             changes = [change_of(file, before, after) for file, (before, after) in contents.items()]
@@ -416,13 +419,6 @@ class Saver:
             if not parts or not _NOT_EDITED.isdisjoint(part.lower() for part in parts):
                 why = "undo changes only files of the project"
                 raise OSError(errno.EINVAL, why, str(change.file))
-
-
-def _refuse_read_only(contents: Contents) -> None:
-    for file, (before, _) in contents.items():
-        if before is not None and file.exists() and not os.access(file, os.W_OK):
-            os.close(os.open(file, os.O_WRONLY))  # Raises the specific error, such as a read-only file system.
-            raise PermissionError(13, "the file is read-only", str(file))
 
 
 def _read_for(edit: Edit) -> Contents:

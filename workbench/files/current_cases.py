@@ -58,17 +58,11 @@ def validate(schema: type, text: bytes) -> tuple[dict[str, Any] | None, list[Bre
     except ValidationError as error:
         if error.error_count() > 1 or error.errors(include_url=False, include_input=False)[0]["type"] != "json_invalid":
             return None, explain(schema, error)
-        return _validate_shielded(schema, text)
+        try:  # Without lone surrogates, which pydantic cannot read.
+            return unshielded(validator.validate_json(shielded(text))), []
+        except ValidationError as second:
+            return None, explain(schema, second)
     return value, []
-
-
-def _validate_shielded(schema: type, text: bytes) -> tuple[dict[str, Any] | None, list[Breach]]:
-    """Validate JSON that pydantic cannot read because of lone surrogates."""
-    try:
-        value = adapter(schema).validator.validate_json(shielded(text))
-    except ValidationError as error:
-        return None, explain(schema, error)
-    return unshielded(value), []
 
 
 class CurrentCases:

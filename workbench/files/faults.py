@@ -37,24 +37,12 @@ class Places:
     def at(self, offset: int) -> tuple[int, int]:
         """Return the line and column of the character at `offset`."""
         line = self.line(offset)
-        start = self.line_start(offset)
-        return line, offset - start + (self._column if start == 0 else 1)
-
-    def line_start(self, offset: int) -> int:
-        """Return the offset at which that character's line begins, or 0 if it began before the text."""
         newline = self._text.rfind("\n", 0, offset)
         lone_return = self._text.rfind("\r", newline + 1, offset)
         if lone_return >= 0 and self._text[lone_return + 1 : lone_return + 2] == "\n":
             lone_return = self._text.rfind("\r", newline + 1, lone_return)
-        return max(newline, lone_return) + 1
-
-    def indent(self, offset: int) -> int | None:
-        """Return the indentation of that character's line, or None if the line began before the text."""
-        start = self.line_start(offset)
-        if start == 0 and self._column != 1:
-            return None
-        line = self._text[start : offset + 1]
-        return len(line) - len(line.lstrip(" \t"))
+        start = max(newline, lone_return) + 1
+        return line, offset - start + (self._column if start == 0 else 1)
 
 
 def json_path(location: Iterable[str | int]) -> str:

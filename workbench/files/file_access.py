@@ -207,7 +207,13 @@ def _replace(file: Path, pieces: Iterable[bytes], mode: int | None, known_hash: 
     try:
         with os.fdopen(descriptor, "wb") as out:
             if before is not None:
-                _like(out.fileno(), before)
+                own = os.fstat(descriptor)
+                if (own.st_uid, own.st_gid) != (before.st_uid, before.st_gid):
+                    # Only the superuser may change the owner. The group may be changed by its members.
+                    for owner, group in ((-1, before.st_gid), (before.st_uid, -1)):
+                        with contextlib.suppress(PermissionError):
+                            os.fchown(descriptor, owner, group)
+                os.fchmod(descriptor, stat.S_IMODE(before.st_mode))
             written = _write(out, pieces)
             out.flush()
             os.fsync(out.fileno())
@@ -227,16 +233,6 @@ def _write(out: BinaryIO, pieces: Iterable[bytes]) -> str:
         out.write(piece)
         running.update(piece)
     return running.hexdigest()
-
-
-def _like(descriptor: int, before: os.stat_result) -> None:
-    own = os.fstat(descriptor)
-    if (own.st_uid, own.st_gid) != (before.st_uid, before.st_gid):
-        # Only the superuser may change the owner. The group may be changed by its members.
-        for owner, group in ((-1, before.st_gid), (before.st_uid, -1)):
-            with contextlib.suppress(PermissionError):
-                os.fchown(descriptor, owner, group)
-    os.fchmod(descriptor, stat.S_IMODE(before.st_mode))
 
 
 def sync_folder(folder: Path) -> None:

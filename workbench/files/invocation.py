@@ -67,7 +67,11 @@ def with_inner_calls(invocation: Invocation, inner: Sequence[dict[str, Any]]) ->
     waiting: dict[Any, list[dict[str, Any]]] = {}
     for call in inner:
         if not call.get("hidden"):
-            waiting.setdefault(call.get("call"), []).append(_inner_event(call))
+            part = {"function_call": {"name": call.get("name"), "args": call.get("args")}}
+            content = {"role": "model", "parts": [part]}
+            waiting.setdefault(call.get("call"), []).append(
+                {"author": call.get("agent"), "content": content, "inside": call.get("tool")}
+            )
     merged: list[dict[str, Any]] = []
     for event in events:
         merged.append(event)
@@ -76,12 +80,6 @@ def with_inner_calls(invocation: Invocation, inner: Sequence[dict[str, Any]]) ->
     merged += (event for events in waiting.values() for event in events)
     data = {**mapping(invocation.get("intermediate_data")), "invocation_events": merged}
     return {**invocation, "intermediate_data": data}
-
-
-def _inner_event(call: dict[str, Any]) -> dict[str, Any]:
-    part = {"function_call": {"name": call.get("name"), "args": call.get("args")}}
-    content = {"role": "model", "parts": [part]}
-    return {"author": call.get("agent"), "content": content, "inside": call.get("tool")}
 
 
 def tool_responses(invocation: Invocation) -> list[dict[str, Any]]:

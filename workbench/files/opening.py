@@ -154,7 +154,13 @@ class _Opening:
             return Opened(tuple(faults), size=len(self._file.data))
         content = read_json(self._file.data)
         if old_format_of(content) is None:
-            faults.append(self._strange_list(content, places.at(root.start)))
+            modern = any(isinstance(item, dict) and {"eval_id", "evalId"} & item.keys() for item in content)
+            message = (
+                "a bare list of cases, without the evalset around it"
+                if modern
+                else "a list in a format that ADK does not know"
+            )
+            faults.append(Fault(self._path, *places.at(root.start), "", message, f"Expected {WRAPPER}"))
             return Opened(tuple(faults), size=len(self._file.data))
         return self._old(content, faults, places, self._tree)
 
@@ -249,15 +255,6 @@ class _Opening:
             return []
         message = "an initial session file works only with the old test format, and this file has another format"
         return [Fault(self._path, 0, 0, "", message, "Add `session_input` to its cases")]
-
-    def _strange_list(self, content: list[Any], place: tuple[int, int]) -> Fault:
-        modern = any(isinstance(item, dict) and {"eval_id", "evalId"} & item.keys() for item in content)
-        message = (
-            "a bare list of cases, without the evalset around it"
-            if modern
-            else "a list in a format that ADK does not know"
-        )
-        return Fault(self._path, *place, "", message, f"Expected {WRAPPER}")
 
 
 def _index_of(root: Node, file: TextFile) -> CaseIndex:

@@ -289,7 +289,12 @@ def ignored_by(
 
 
 def _rule(line: str, number: int) -> IgnoreRule | None:
-    text = _strip_end(line.removesuffix("\r"))
+    line = line.removesuffix("\r")
+    # Blanks at the end do not count, except one that follows a backslash.
+    bare = line.rstrip(" ")
+    blanks = len(line) - len(bare)
+    odd_backslashes = (len(bare) - len(bare.rstrip("\\"))) % 2
+    text = bare + " " if blanks and odd_backslashes else bare
     if not text or text.startswith("#"):
         return None
     body = text.removeprefix("!")
@@ -301,14 +306,6 @@ def _rule(line: str, number: int) -> IgnoreRule | None:
     body = body.removeprefix("/")
     pattern = _translate(body) if 0 < len(body) <= _LONGEST else None
     return IgnoreRule(pattern, negated, folders_only, anchored, number, text) if pattern else None
-
-
-def _strip_end(line: str) -> str:
-    """Return `line` without the blanks at its end, except one that follows a backslash."""
-    bare = line.rstrip(" ")
-    blanks = len(line) - len(bare)
-    odd_backslashes = (len(bare) - len(bare.rstrip("\\"))) % 2
-    return bare + " " if blanks and odd_backslashes else bare
 
 
 def _translate(pattern: str) -> re.Pattern[str] | None:

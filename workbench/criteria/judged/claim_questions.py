@@ -407,7 +407,9 @@ def read_claims(text: str, sentences: Sequence[str]) -> list[Claim]:
     places = {normalised(sentence): index for index, sentence in reversed(list(enumerate(sentences)))}
     added = []
     for entry in entries:
-        label = _label(first_present(entry, _LABEL))
+        value = first_present(entry, _LABEL)
+        word = re.sub(r"[\s-]+", "_", normalised(value)) if isinstance(value, str) else ""
+        label = word if word in LABELS else UNLABELLED
         place = _place(entry, places, len(sentences))
         if label == UNLABELLED:
             if place is not None and claims[place].label == UNLABELLED:
@@ -423,11 +425,6 @@ def read_claims(text: str, sentences: Sequence[str]) -> list[Claim]:
 
 def _labelled(entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return [entry for entry in entries if first_present(entry, _LABEL) is not None]
-
-
-def _label(value: Any) -> str:
-    word = re.sub(r"[\s-]+", "_", normalised(value)) if isinstance(value, str) else ""
-    return word if word in LABELS else UNLABELLED
 
 
 def _place(entry: dict[str, Any], places: Mapping[str, int], count: int) -> int | None:

@@ -22,7 +22,6 @@ from workbench.criteria.judged.voting import (
     normalised,
     values_outside_json,
 )
-from workbench.files.criteria import Criterion
 from workbench.files.schema import Rubric as RubricSchema
 from workbench.files.schema import adapter
 from workbench.judges.base import Question
@@ -148,7 +147,12 @@ def rubrics_by_turn(request: ScoreRequest, kind: str) -> list[tuple[Rubric, ...]
     Raises:
         NotScorableError: An id is used twice, or the config's rubrics are invalid.
     """
-    configured = _configured(request.criterion)
+    criterion = request.criterion
+    try:
+        read = read_rubrics(criterion.options.get("rubrics") or [])
+    except ValueError as error:
+        raise NotScorableError(f"{criterion.name}: {error}") from error
+    configured = [_rubric(rubric, "config") for rubric in read]
     found = []
     for index, turn in enumerate(request.actual):
         own = [("turn", rubric) for rubric in turn.get("rubrics") or ()]
@@ -198,14 +202,6 @@ def repeated(ids: Iterable[str]) -> list[str]:
             twice[each] = None
         seen.add(each)
     return list(twice)
-
-
-def _configured(criterion: Criterion) -> Sequence[Rubric]:
-    try:
-        read = read_rubrics(criterion.options.get("rubrics") or [])
-    except ValueError as error:
-        raise NotScorableError(f"{criterion.name}: {error}") from error
-    return [_rubric(rubric, "config") for rubric in read]
 
 
 def _rubric(rubric: dict[str, Any], origin: Any) -> Rubric:

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -89,18 +89,14 @@ def agent_problems(agent: AgentFolder, models: Iterable[str], environment: Agent
         if message := retires(f"the agent {agent.name}", model):
             yield Problem("retires", Fault(*_named(agent, model), "", message, successor_hint(model), "warning"))
         if model.startswith("gemini-"):
-            yield from _key(agent, model, environment.values)
+            try:
+                gemini_access(model, environment.values)
+            except NotAvailableError as missing:
+                message = f"the agent {agent.name} cannot run: {missing}"
+                hint = "Set GOOGLE_API_KEY or the Vertex AI variables in the agent's .env or in the environment"
+                yield Problem("key", Fault(*_named(agent, model), "", message, hint, "warning"))
         elif not _KNOWN.match(model) and not {"/", ":"} & set(model):
             yield from _unknown(agent, model)
-
-
-def _key(agent: AgentFolder, model: str, values: Mapping[str, str]) -> Iterator[Problem]:
-    try:
-        gemini_access(model, values)
-    except NotAvailableError as missing:
-        message = f"the agent {agent.name} cannot run: {missing}"
-        hint = "Set GOOGLE_API_KEY or the Vertex AI variables in the agent's .env or in the environment"
-        yield Problem("key", Fault(*_named(agent, model), "", message, hint, "warning"))
 
 
 def _unknown(agent: AgentFolder, model: str) -> Iterator[Problem]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from workbench.agents.declared_tools import DeclaredTool, DeclaredTools
+from workbench.agents.declared_tools import DeclaredTools
 from workbench.agents.python_source import fails_in_adk, missing_evaluate, missing_function
 from workbench.criteria.custom import function_path
 from workbench.criteria.description import JUDGE, RUBRICS
@@ -60,7 +60,13 @@ def criteria_problems(config: CriteriaConfig) -> Found:
     for criterion, info in described_criteria(config):
         place: Location = ("criteria", criterion.name)
         yield from empty_rubrics(placed_rubrics((*place, RUBRICS), criterion.options.get(RUBRICS)))
-        yield from _misspelt_judge(place, criterion)
+        options = criterion.options.get(JUDGE)
+        model = get(options, "judge_model")
+        better = suggested_name(model) if isinstance(model, str) and not _of_a_plugin(model) else None
+        if better is not None:
+            message = f"the judge model `{model}` looks misspelled"
+            found = (*place, JUDGE, key_for(options, "judge_model", camel=False))
+            yield "judge", Breach(found, message, f"Did you mean `{better}`?", "warning")
         if criterion.threshold > info.highest and not info.informational:
             message = f"the threshold {criterion.threshold:g} is above the highest score {info.highest:g}"
             hint = f"Scores go from {info.range}: choose a threshold in this range"
@@ -68,16 +74,6 @@ def criteria_problems(config: CriteriaConfig) -> Found:
         for option, value, only in info.useless_options(criterion.options):
             message = f"the simulated user ends with `{only}`, but this criterion waits for `{value}`"
             yield "stop-signal", Breach((*place, option), message, f"Remove `{option}`", "warning")
-
-
-def _misspelt_judge(place: Location, criterion: Criterion) -> Found:
-    options = criterion.options.get(JUDGE)
-    model = get(options, "judge_model")
-    better = suggested_name(model) if isinstance(model, str) and not _of_a_plugin(model) else None
-    if better is not None:
-        message = f"the judge model `{model}` looks misspelled"
-        found = (*place, JUDGE, key_for(options, "judge_model", camel=False))
-        yield "judge", Breach(found, message, f"Did you mean `{better}`?", "warning")
 
 
 def _of_a_plugin(model: str) -> bool:
@@ -295,21 +291,17 @@ def _call(place: Location, call: ToolCall, tools: DeclaredTools) -> Found:
             hint = nearest_hint(name, tool.arguments, f"Its arguments are {_listed(tool.arguments) or 'none'}")
             message = f"`{call.name}` has no argument `{name}`"
             yield "unknown-argument", Breach((*place, "args", name), message, hint, "warning", on_key=True)
-    yield from _argument_types(place, call, tool)
-    missing = sorted(tool.required - call.args.keys())
-    if missing:
-        message = f"`{call.name}` requires {_listed(missing)}, missing from the expected arguments"
-        hint = "Add it to the expected arguments, or give it a default value in the tool"
-        yield "unknown-argument", Breach((*place, "args"), message, hint, "warning")
-
-
-def _argument_types(place: Location, call: ToolCall, tool: DeclaredTool) -> Found:
     for name, value in (call.args or {}).items():
         allowed = tool.types.get(name)
         if allowed is not None and not allowed.allows(value):
             message = f"`{call.name}` declares `{name}` as {allowed.shown}, but the case expects {shown(value)}"
             hint = "Correct the value or the tool's annotation"
             yield "argument-type", Breach((*place, "args", name), message, hint, "warning")
+    missing = sorted(tool.required - call.args.keys())
+    if missing:
+        message = f"`{call.name}` requires {_listed(missing)}, missing from the expected arguments"
+        hint = "Add it to the expected arguments, or give it a default value in the tool"
+        yield "unknown-argument", Breach((*place, "args"), message, hint, "warning")
 
 
 def _listed(names: Iterable[str]) -> str:
