@@ -36,11 +36,10 @@ os.fsync = lambda descriptor: None  # type: ignore[assignment]
 
 
 class _Unsynced(sqlite3.Connection):
-    """A connection that does not wait for the disk. The files of `tests/store` would wait thousands of times."""
+    """A connection that does not wait for the disk. The files of `tests/store` would wait thousands of times.
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        super().execute("PRAGMA synchronous=OFF")
+    It asks nothing by itself: any question reads the schema, and of a file that was cut that must not come first.
+    """
 
     def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
         return super().execute("PRAGMA synchronous=OFF" if sql.startswith("PRAGMA synchronous") else sql, parameters)
