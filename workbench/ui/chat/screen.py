@@ -1,7 +1,6 @@
 """The screen of a conversation with an agent: the turns above, and the next message below."""
 
 import json
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -12,7 +11,6 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
 from textual.screen import ModalScreen
-from textual.timer import Timer
 from textual.widgets import Static
 from textual.widgets.text_area import Edit, EditResult
 
@@ -22,9 +20,9 @@ from workbench.ui.actions import footer
 from workbench.ui.chat.conversation import ChatLink, Conversation
 from workbench.ui.chat.conversation_view import ConversationView
 from workbench.ui.dialogs.pick import show_keys
+from workbench.ui.dialogs.screens import Batches
 from workbench.ui.editing.drafts import UnreadableError
 from workbench.ui.editing.field import PlainTextArea, typed
-from workbench.ui.terminal.terminal import Pace
 from workbench.ui.widgets.footer import KeyLine, bindings, bindings_of
 
 # The dialog that edits the initial state of a session
@@ -190,9 +188,6 @@ class ChatScreen(ModalScreen[Conversation | ForkAsked | None]):
         *bindings_of("chat"),
     ]
 
-    class NewsCame(Message):
-        """New events are waiting."""
-
     def __init__(
         self,
         name: str,
@@ -207,8 +202,7 @@ class ChatScreen(ModalScreen[Conversation | ForkAsked | None]):
         self._agent, self._connect, self._keys = name, connect, keys
         self.talk: Conversation = before.talk if before else Conversation(name, {})
         self._link: ChatLink | None = before._link if before else None
-        self._pace = Pace()
-        self._due: Timer | None = None
+        self._batches = Batches(self, self._take_news)
         self._asked_to_stop = False
         self._confirming = ""
         """The action that the user was warned about. Pressing its key again runs it."""
@@ -235,7 +229,7 @@ class ChatScreen(ModalScreen[Conversation | ForkAsked | None]):
         if self._link is None:
             self._begin()
         else:
-            self._link.listen(self._wake)
+            self._link.listen(self._batches.wake)
         self._box.focus()
         self._show()
 
@@ -250,18 +244,9 @@ class ChatScreen(ModalScreen[Conversation | ForkAsked | None]):
         self.leave()
         self.talk = Conversation(self._agent, self.talk.initial, prices=self.talk.prices)
         self._asked_to_stop = False
-        self._link = self._connect(self.talk.initial, self._wake)
+        self._link = self._connect(self.talk.initial, self._batches.wake)
 
-    def _wake(self) -> None:
-        self.post_message(self.NewsCame())
-
-    def on_chat_screen_news_came(self) -> None:
-        """Show the new events soon, together with those that arrive right after them."""
-        if self._due is None:
-            self._due = self.set_timer(max(_BATCH, self._pace.wait(time.monotonic())), self._take_news)
-
-    def _take_news(self) -> None:
-        self._due = None
+    def _take_news(self) -> int:
         assert self._link is not None
         was_answering = self.talk.doing == "answering"
         news = self._link.take()
@@ -273,7 +258,7 @@ class ChatScreen(ModalScreen[Conversation | ForkAsked | None]):
                 if was_answering:
                     self._forget_message()
             self._show()
-            self._pace.painted(time.monotonic(), 0)
+        return 0
 
     # The message
 

@@ -1,5 +1,6 @@
 """Dialogs that show a page of lines, and the bases of dialogs with rows and of screens with a list."""
 
+import time
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -21,6 +22,7 @@ from workbench.ui.actions import BY_ID, Where, footer
 from workbench.ui.detail.body import Body
 from workbench.ui.dialogs.pick import show_keys
 from workbench.ui.terminal.host import Host, copy
+from workbench.ui.terminal.terminal import Pace
 from workbench.ui.widgets.footer import KeyLine, bindings
 from workbench.ui.widgets.rows import RowView
 
@@ -109,6 +111,10 @@ class RowsScreen(ModalScreen[ScreenResultType]):
 
     def action_enter(self) -> None:
         """Run the default action of the row under the cursor."""
+
+    def action_back(self) -> None:
+        """Close the dialog without a result."""
+        self.dismiss(None)
 
     def on_row_view_picked(self) -> None:
         """Treat a click on the current row like enter."""
@@ -231,6 +237,10 @@ class SplitScreen(ListScreen):
             self._due.stop()
         self._due = read and self.set_timer(_SOON, lambda: self.run_worker(read(), group="case", exclusive=True))
 
+    def on_body_moved(self, event: Body.Moved) -> None:
+        """Keep the event from the screens above."""
+        event.stop()
+
     # Sides
 
     @property
@@ -299,3 +309,32 @@ class SplitScreen(ListScreen):
     def action_maximise(self) -> None:
         """Maximise the current side, or undo that."""
         self.toggle_class("-maximised")
+
+
+_BATCH = 0.05
+"""Seconds during which events of a run are collected before they are shown."""
+
+
+class Batches:
+    """Events that come from the thread for runs, taken at the pace of the terminal.
+
+    `take` takes what has come, shows it on the screen, and returns how many lines that painted.
+    """
+
+    def __init__(self, screen: Screen[Any], take: Callable[[], int]) -> None:
+        self._screen, self._take = screen, take
+        self._pace = Pace()
+        self._due: Timer | None = None
+
+    def wake(self) -> None:
+        """Take events soon, together with those that arrive right after them. May be called from any thread."""
+        self._screen.call_later(self._take_soon)
+
+    def _take_soon(self) -> None:
+        if self._due is None:
+            self._due = self._screen.set_timer(max(_BATCH, self._pace.wait(time.monotonic())), self._take_now)
+
+    def _take_now(self) -> None:
+        self._due = None
+        lines = self._take()
+        self._pace.painted(time.monotonic(), lines)

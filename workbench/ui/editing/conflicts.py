@@ -190,10 +190,6 @@ class ConflictScreen(RowsScreen[Mapping[str, Side] | None]):
         """Close the dialog with the chosen sides."""
         self.dismiss(self._list.chosen)
 
-    def action_back(self) -> None:
-        """Go back without saving."""
-        self.dismiss(None)
-
     def _show(self) -> None:
         one = self._list.row
         self._versions.update(_versions(one.theirs, one.mine))

@@ -315,10 +315,6 @@ class SeveralScreen(RowsScreen[Choice | None]):
         """Choose or drop the clicked line."""
         self.action_mark()
 
-    def action_back(self) -> None:
-        """Close the dialog without a change."""
-        self.dismiss(None)
-
     def action_enter(self) -> None:
         """Close the dialog with what is chosen."""
         choice = self.list.choice

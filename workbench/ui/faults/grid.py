@@ -48,10 +48,6 @@ class Matrix:
         """Whether executions may still run."""
         return self.link is not None and not self.link.over
 
-    def start(self, start: Callable[[Callable[[], None]], SideRun], wake: Callable[[], None]) -> None:
-        """Start the run. `wake` is called from the run's thread when there is news."""
-        self.link = start(wake)
-
     def take(self) -> bool:
         """Take the news of the run. Return whether there was any."""
         news = self.link.take() if self.link is not None else []

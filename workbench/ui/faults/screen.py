@@ -1,7 +1,6 @@
 """The dialog before tool faults are tried, and the screen with their table and each of its executions."""
 
 import asyncio
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,9 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.message import Message
 from textual.screen import ModalScreen
-from textual.timer import Timer
 from textual.widgets import Static
 
 from workbench.events.events import CaseRef
@@ -27,12 +24,12 @@ from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
 from workbench.ui.actions import footer
 from workbench.ui.dialogs.pick import show_keys
-from workbench.ui.dialogs.screens import SplitScreen
+from workbench.ui.dialogs.screens import Batches
 from workbench.ui.faults.grid import FaultGrid, Matrix, Titles
 from workbench.ui.running.run_thread import SideRun, cancel_words
+from workbench.ui.screen.case_screen import CaseScreen
 from workbench.ui.screen.sides import Right
 from workbench.ui.terminal.host import Host
-from workbench.ui.terminal.terminal import Pace
 from workbench.ui.widgets.footer import KeyLine, bindings, bindings_of
 
 
@@ -106,12 +103,10 @@ class FaultDialog(ModalScreen[bool | None]):
     action_close = action_back
 
 
-_BATCH = 0.05
-"""Seconds during which events are collected before they are shown."""
 _APART = "executions with faults do not count as verdicts"
 
 
-class FaultScreen(SplitScreen):
+class FaultScreen(CaseScreen):
     """The table, which fills the screen, or one execution in its place.
 
     `title` is safe text. `start` starts a matrix that has not run. `go` shows a case as it is now and returns False if
@@ -120,13 +115,7 @@ class FaultScreen(SplitScreen):
 
     where, list_name = "faults", "table"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow")]  # noqa: RUF012 - Textual's declaration
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *bindings("pane", "next_turn", "previous_turn", "to_event"),
-        *bindings_of("faults"),
-    ]
-
-    class NewsCame(Message):
-        """New events are waiting."""
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of("faults")]
 
     def __init__(
         self,
@@ -140,14 +129,12 @@ class FaultScreen(SplitScreen):
         go: Callable[[CaseRef], bool],
         start: Callable[[Callable[[], None]], SideRun] | None = None,
     ) -> None:
-        self.grid, self.right = FaultGrid(), Right()
+        self.grid = FaultGrid()
         self._about = Static("", classes="about", markup=False)
-        frame = Vertical(Titles(self.grid), self.grid, self._about)
-        super().__init__(keys, host, self.grid, frame, self.right, self.right, self.right.move)
+        super().__init__(keys, host, self.grid, Vertical(Titles(self.grid), self.grid, self._about), Right())
         self._matrix, self._title, self._state, self._prices = matrix, title, state, prices
         self._go, self._begin = go, start
-        self._pace = Pace()
-        self._due: Timer | None = None
+        self._batches = Batches(self, self._take_news)
         self._summed = False
         """Whether `esc` returns to the summed table."""
         self._leaving = False
@@ -155,31 +142,26 @@ class FaultScreen(SplitScreen):
     def on_mount(self) -> None:
         """Show the table, and start the run if there is one to start."""
         super().on_mount()
-        self.right.add_class("details")
         self.right.make_panes()
         self.frame.border_subtitle = Content(_APART)
         self.grid.when_moved, self.grid.when_laid_out = self._show_about, self._show_titles
         self._show_records()
         if self._begin is not None:
-            self._matrix.start(self._begin, self._wake)
+            self._matrix.link = self._begin(self._batches.wake)
 
     # Events
 
-    def _wake(self) -> None:
-        self.post_message(self.NewsCame())
+    @property
+    def case_shown(self) -> bool:
+        """Whether the panes of an execution are on the screen, in place of the table."""
+        return self.in_right and self.right.shows_case
 
-    def on_fault_screen_news_came(self) -> None:
-        """Show the new events soon, together with those that arrive right after them."""
-        if self._due is None:
-            self._due = self.set_timer(max(_BATCH, self._pace.wait(time.monotonic())), self._take_news)
-
-    def _take_news(self) -> None:
-        self._due = None
+    def _take_news(self) -> int:
         self._matrix.take()
         self._show_records()
         if self.in_right:
             self._show_execution()
-        self._pace.painted(time.monotonic(), len(self.grid.rows))
+        return len(self.grid.rows)
 
     # What is shown
 
@@ -316,7 +298,7 @@ class FaultScreen(SplitScreen):
     def action_back(self) -> None:
         """Go back to the table, to the summed table, or leave. A run is cancelled after a second key."""
         if self.in_right:
-            if not (self.right.shows_case and self.right.detail.go_back()):
+            if not (self.case_shown and self.right.detail.go_back()):
                 self.go_left()
         elif self._summed:
             self.action_table()
@@ -328,18 +310,3 @@ class FaultScreen(SplitScreen):
             if self._matrix.going and self._matrix.link is not None:
                 self._matrix.link.cancel()
             self.dismiss(None)
-
-    def action_pane(self, number: int) -> None:
-        """Show the pane with this number."""
-        if self.in_right and self.right.shows_case:
-            self.right.detail.show_pane(number)
-
-    def action_turn(self, step: int) -> None:
-        """Go to the next (1) or previous (-1) turn."""
-        if self.in_right and self.right.shows_case:
-            self.right.detail.go_to_turn(step)
-
-    def action_to_event(self) -> None:
-        """Go from the item under the cursor to its event in the trace, and back."""
-        if not (self.in_right and self.right.shows_case and self.right.detail.to_event()):
-            self.say("no event in the trace for this line")

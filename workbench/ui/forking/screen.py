@@ -1,14 +1,11 @@
 """The screen with the tries of a fork: their verdicts above, and turn by turn beside the original."""
 
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, TypeAlias
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.message import Message
-from textual.timer import Timer
 
 from workbench.events.events import MetricResult
 from workbench.results.faces import FACES, Status, chips
@@ -21,9 +18,8 @@ from workbench.store.store import Store
 from workbench.text.safe_text import one_line
 from workbench.ui.actions import footer
 from workbench.ui.detail.body import Body
-from workbench.ui.dialogs.screens import RowsScreen
+from workbench.ui.dialogs.screens import Batches, RowsScreen
 from workbench.ui.running.run_thread import Refused, SideRun, cancel_words
-from workbench.ui.terminal.terminal import Pace
 from workbench.ui.widgets.basics import Titled
 from workbench.ui.widgets.footer import KeyLine, bindings, bindings_of
 from workbench.ui.widgets.rows import Piece, RowsOf
@@ -131,9 +127,6 @@ class ForkScreen(RowsScreen[Asked | None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("close", "next_pane"), *bindings_of("forked")]
 
-    class NewsCame(Message):
-        """New events are waiting."""
-
     def __init__(
         self, tries: Tries, start: Callable[[Callable[[], None]], SideRun], keys: Mapping[str, tuple[str, ...]]
     ) -> None:
@@ -142,8 +135,7 @@ class ForkScreen(RowsScreen[Asked | None]):
         self._tries, self._begin = tries, start
         self._body = Body()
         self._line = KeyLine((), self.keys_of)
-        self._pace = Pace()
-        self._due: Timer | None = None
+        self._batches = Batches(self, self._take_news)
         self._leaving = False
 
     def compose(self) -> ComposeResult:
@@ -163,26 +155,17 @@ class ForkScreen(RowsScreen[Asked | None]):
         self._list.move_to(1)
         self._list.focus()
         if self._tries.link is None:
-            self._tries.link = self._begin(self._wake)
+            self._tries.link = self._begin(self._batches.wake)
         else:
-            self._tries.link.listen(self._wake)
+            self._tries.link.listen(self._batches.wake)
         self._show()
 
     # Events
 
-    def _wake(self) -> None:
-        self.post_message(self.NewsCame())
-
-    def on_fork_screen_news_came(self) -> None:
-        """Show the new events soon, together with those that arrive right after them."""
-        if self._due is None:
-            self._due = self.set_timer(max(_BATCH, self._pace.wait(time.monotonic())), self._take_news)
-
-    def _take_news(self) -> None:
-        self._due = None
+    def _take_news(self) -> int:
         self._tries.take()
         self._show()
-        self._pace.painted(time.monotonic(), 0)
+        return 0
 
     # Keys
 
@@ -265,12 +248,7 @@ class ForkScreen(RowsScreen[Asked | None]):
             view = View(shares.width, full=True, narrow=shares.narrow)
             document = compared(tries.original, self._record(), number, tries.point, view)
             self._body.show(document, self._body.top)
-        self._line.show_keys(footer("forked", without=tuple(self._useless())), self.keys_of)
+        without = [*(["save"] if tries.why_not_saved else []), "edit" if tries.going else "cancel"]
+        self._line.show_keys(footer("forked", without=without), self.keys_of)
         if tries.refused is not None:
             self.say(one_line(f"{tries.refused.message} {tries.refused.hint}", limit=300), warning=True)
-
-    def _useless(self) -> Iterator[str]:
-        """Yield the actions that cannot do anything now."""
-        if self._tries.why_not_saved:
-            yield "save"
-        yield "edit" if self._tries.going else "cancel"

@@ -164,10 +164,6 @@ class FreezeScreen(RowsScreen[FreezeChoice | None]):
         else:
             self.say("nothing to write: no case is chosen", warning=True)
 
-    def action_back(self) -> None:
-        """Close the dialog without writing."""
-        self.dismiss(None)
-
     # Display
 
     def on_body_resized(self, event: Body.Resized) -> None:

@@ -74,10 +74,6 @@ class ChangeRows(RowsOf[Line]):
         self.rows_changed()
         self.move_to(0)
 
-    def next_case(self, step: int) -> bool:
-        """Go to the next (1) or previous (-1) case, wrapping around. Return whether there is any."""
-        return self.next_where(lambda place: self.rows[place].case is not None, step)
-
     # RowView
 
     def can_stop(self, position: int) -> bool:
@@ -243,10 +239,6 @@ class CompareScreen(SplitScreen):
         event.stop()
         self._draw()
 
-    def on_body_moved(self, event: Body.Moved) -> None:
-        """Keep the event from the screens above."""
-        event.stop()
-
     # Keys
 
     def action_next_changed(self) -> None:
@@ -258,7 +250,8 @@ class CompareScreen(SplitScreen):
         self._step(-1)
 
     def _step(self, step: int) -> None:
-        if self._found is not None and not self.changes.next_case(step):
+        rows = self.changes.rows
+        if self._found is not None and not self.changes.next_where(lambda place: rows[place].case is not None, step):
             self.say("no case changed")
 
     def action_compare(self) -> None:

@@ -31,7 +31,7 @@ from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
 from workbench.ui.dialogs.items import Item, searching
 from workbench.ui.dialogs.pick import PickScreen
-from workbench.ui.dialogs.screens import SplitScreen
+from workbench.ui.screen.case_screen import CaseScreen
 from workbench.ui.screen.sides import Cases, Right
 from workbench.ui.session import run_labels
 from workbench.ui.session.run_labels import ended_in, evalset_name, state_of
@@ -39,7 +39,7 @@ from workbench.ui.terminal.host import Host
 from workbench.ui.tree.case_tree import CaseTree
 from workbench.ui.tree.verdicts import WHOLE_FILE, Verdicts
 from workbench.ui.widgets.basics import Line
-from workbench.ui.widgets.footer import bindings, bindings_of
+from workbench.ui.widgets.footer import bindings_of
 from workbench.ui.widgets.rows import Piece
 
 
@@ -156,7 +156,7 @@ ForkRecord = Callable[[CaseRecord, tuple[str, ...]], None]
 Go = Callable[[CaseRef], bool]
 
 
-class RunScreen(SplitScreen):
+class RunScreen(CaseScreen):
     """The screen for one stored run.
 
     `keep` creates a case from an execution, and `fork` forks it at the place with these names. `go` shows a case as it
@@ -165,10 +165,7 @@ class RunScreen(SplitScreen):
     """
 
     where = "stored"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *bindings("pane", "next_turn", "previous_turn", "to_event"),
-        *bindings_of("stored"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of("stored")]
 
     def __init__(
         self,
@@ -184,9 +181,9 @@ class RunScreen(SplitScreen):
         compare: Callable[[ListedRun], None],
         running: Callable[[], str],
     ) -> None:
-        self.tree_view, self.right = StoredRunTree(), Right()
+        self.tree_view = StoredRunTree()
         self.cases = Cases(self.tree_view)
-        super().__init__(keys, host, self.tree_view, self.cases, self.right, self.right, self.right.move)
+        super().__init__(keys, host, self.tree_view, self.cases, Right())
         self._run, self._state = run, state
         self._prices = prices
         self._keep, self._fork, self._go, self._compare, self._active_run = keep, fork, go, compare, running
@@ -198,7 +195,6 @@ class RunScreen(SplitScreen):
     def on_mount(self) -> None:
         """Start reading the run."""
         super().on_mount()
-        self.right.add_class("details")
         self.cases.border_title = Content("cases of this run")
         self.right.show_page("this run", [("loading", "")])
         self.tree_view.when_moved = self._show
@@ -309,23 +305,6 @@ class RunScreen(SplitScreen):
             return
         if self.in_right or not self.cases.input.end():
             super().action_back()
-
-    def action_pane(self, number: int) -> None:
-        """Show the pane with this number."""
-        if self.right.shows_case:
-            self.right.detail.show_pane(number)
-            if self.has_class("-narrow"):
-                self.go_right()
-
-    def action_turn(self, step: int) -> None:
-        """Go to the next (1) or previous (-1) turn."""
-        if self.right.shows_case:
-            self.right.detail.go_to_turn(step)
-
-    def action_to_event(self) -> None:
-        """Go from the item under the cursor to its event in the trace, and back."""
-        if not (self.right.shows_case and self.right.detail.to_event()):
-            self.say("no event in the trace for this line")
 
     def action_problem(self, step: int) -> None:
         """Go to the next (1) or previous (-1) problem."""

@@ -10,7 +10,6 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.events import DescendantFocus
-from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import Static
 
@@ -98,11 +97,12 @@ class CaseRows(RowsOf[CaseLine]):
 
     def next_worse(self, step: int) -> bool:
         """Go to the next (1) or previous (-1) case that got worse. Return whether there is any."""
-        return self.next_where(lambda position: _is_worse(self.rows[position]), step)
 
+        def is_worse(position: int) -> bool:
+            case = self.rows[position].case
+            return case is not None and case.direction == "worse"
 
-def _is_worse(line: CaseLine) -> bool:
-    return line.case is not None and line.case.direction == "worse"
+        return self.next_where(is_worse, step)
 
 
 class TryScreen(SplitScreen):
@@ -115,9 +115,6 @@ class TryScreen(SplitScreen):
     where, list_name = "variants", "variants"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow")]  # noqa: RUF012 - Textual's declaration
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of("variants")]
-
-    class NewsCame(Message):
-        """New events are waiting."""
 
     def __init__(
         self,
@@ -160,9 +157,9 @@ class TryScreen(SplitScreen):
     # Events
 
     def _wake(self) -> None:
-        self.post_message(self.NewsCame())
+        self.call_later(self._news_came)
 
-    def on_try_screen_news_came(self) -> None:
+    def _news_came(self) -> None:
         """Show the new events soon, together with those that arrive right after them."""
         self._waiting = True
         self._take_soon(_BATCH)
@@ -317,10 +314,6 @@ class TryScreen(SplitScreen):
         """Lay out the details for the new size."""
         event.stop()
         self._draw()
-
-    def on_body_moved(self, event: Body.Moved) -> None:
-        """Keep the event from the screens above."""
-        event.stop()
 
     async def _open(self, case: CaseChange) -> None:
         pairs = await asyncio.to_thread(self.tried.pairs, self.variants.variant, case.case)
