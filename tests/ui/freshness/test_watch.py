@@ -132,11 +132,11 @@ def test_pressing_w_twice_before_the_folder_is_read_starts_no_watch(bench: Bench
 
 
 async def test_stepping_through_changed_verdicts_wraps_around_and_opens_their_pane(bench: Bench) -> None:
-    bench.watch.next_changed()
+    bench.watch.changed(1)
     assert bench.view.said == ["nothing has run yet"]
     finish(bench, 1, "passed", "run-1")
     finish(bench, 2, "failed", "run-2")
-    bench.watch.next_changed()
+    bench.watch.changed(1)
     assert bench.view.rows.cursor == bench.view.rows.row_of(0, 1)
     assert bench.view.shown[-1] == "History"
     change = bench.watch.change_of(bench.session.verdicts.record(0, 1))
@@ -147,5 +147,5 @@ async def test_stepping_through_changed_verdicts_wraps_around_and_opens_their_pa
 async def test_first_verdict_is_not_a_change(bench: Bench) -> None:
     finish(bench, 1, "passed", "run-1")
     assert bench.watch.change_of(bench.session.verdicts.record(0, 1)) is None
-    bench.watch.previous_changed()
+    bench.watch.changed(-1)
     assert bench.view.said == ["no verdict has changed"]

@@ -8,12 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
 
 from rich.text import Text
 from textual.app import ComposeResult
-from textual.binding import BindingType
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Static
 
@@ -33,16 +31,22 @@ from workbench.text.counting import counted, cut_score
 from workbench.text.safe_text import one_line
 from workbench.ui.accepting.outcome import Outcome, Results, Transcript, outcomes
 from workbench.ui.actions import footer
-from workbench.ui.detail.body import Body
 from workbench.ui.dialogs.items import Item, searching
 from workbench.ui.dialogs.pick import PickScreen
-from workbench.ui.dialogs.screens import RowsScreen
 from workbench.ui.editing.conflicts import save_error_message
 from workbench.ui.editing.drafts import CaseDraft
-from workbench.ui.editing.proposals import BOXES, DiffLine, file_diff, show_hunks, shown_change
+from workbench.ui.editing.proposals import (
+    BOXES,
+    ChangeList,
+    ChangesScreen,
+    DiffLine,
+    file_diff,
+    show_hunks,
+    shown_change,
+)
 from workbench.ui.widgets.basics import Titled
-from workbench.ui.widgets.footer import KeyLine, bindings_of
-from workbench.ui.widgets.rows import Piece, RowsOf
+from workbench.ui.widgets.footer import KeyLine
+from workbench.ui.widgets.rows import Piece
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,7 @@ class Row:
     hunk: Hunk | None = None
 
 
-class HunkList(RowsOf[Row]):
+class HunkList(ChangeList[Row]):
     """The tree of case, turns and hunks. `failed(hunk)` names the failed criteria that the hunk concerns.
 
     `chosen` are the hunks whose values become expected, `offers` those that a chosen rule accepts. `rules` are the
@@ -85,15 +89,6 @@ class HunkList(RowsOf[Row]):
             del self.offers[line.hunk]
         self.chosen = self.chosen - hunks if hunks <= self.chosen else self.chosen | hunks
         self.refresh()
-
-    def accept_by(self, hunk: Hunk, offer: Offer) -> None:
-        """Choose a rule for a hunk, instead of its value."""
-        self.chosen = self.chosen - {hunk}
-        self.offers[hunk] = offer
-
-    def choose_all(self) -> None:
-        """Choose everything. The second call drops everything."""
-        self.toggle(self.rows[0])
 
     def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
         """Return checkbox, name, change and failed criteria of a line."""
@@ -147,26 +142,13 @@ class Acceptance:
         return [content_text(turn and turn.get("user_content")) for turn in self.transcript.turns]
 
 
-class AcceptScreen(RowsScreen[bool]):
+class AcceptScreen(ChangesScreen[HunkList, bool]):
     """The dialog that accepts differences. Its result is whether the file was written. At first, nothing is chosen."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *bindings_of("accept"),
-    ]
-
-    where = "accept"
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 - Textual's declaration
-
     def __init__(self, about: Acceptance, saver: Saver, keys: Mapping[str, tuple[str, ...]]) -> None:
-        self.list = HunkList(about.comparison, about.questions, about.failed, rules_of(about.criteria))
-        super().__init__(self.list, keys)
+        super().__init__(HunkList(about.comparison, about.questions, about.failed, rules_of(about.criteria)), keys)
         self._about, self._saver = about, saver
         self._busy = False
-        self._detail = Body()
-        self._detail.add_class("detail")
-        self._detail.can_focus = False
-        self._preview = Static("", markup=False)
-        self.text = self._scroll = VerticalScroll(self._preview, classes="change", can_focus=False)
         self._outcome = Static("", classes="outcome", markup=False)
 
     def compose(self) -> ComposeResult:
@@ -187,21 +169,15 @@ class AcceptScreen(RowsScreen[bool]):
 
     def on_mount(self) -> None:
         """Show the differences, and what cannot be compared."""
-        self.list.when_moved = self._show_hunk
-        self.list.rows_changed()
-        self.list.focus()
-        self._show_hunk()
+        self.list.when_moved = self._show_hunks
+        super().on_mount()
+        self._show_hunks()
         self._show_change()
         notes = self._about.comparison.notes
         if notes:
             self.say(one_line("not compared: " + "; ".join(notes)), warning=True)
 
     # Keys
-
-    def action_mark(self) -> None:
-        """Choose or drop the difference, turn or case under the cursor."""
-        self.list.toggle(self.list.row)
-        self._show_change()
 
     def action_criteria(self) -> None:
         """Pick a rule that accepts the argument under the cursor."""
@@ -222,17 +198,10 @@ class AcceptScreen(RowsScreen[bool]):
 
     def _by_rule(self, hunk: Hunk, offer: Offer | None) -> None:
         if offer is not None:
-            self.list.accept_by(hunk, offer)
+            # The rule accepts the hunk, instead of its value.
+            self.list.chosen = self.list.chosen - {hunk}
+            self.list.offers[hunk] = offer
             self._show_change()
-
-    def action_mark_all(self) -> None:
-        """Choose or drop everything."""
-        self.list.choose_all()
-        self._show_change()
-
-    def on_row_view_picked(self) -> None:
-        """Choose or drop the clicked line."""
-        self.action_mark()
 
     def action_back(self) -> None:
         """Close the dialog without saving."""
@@ -279,13 +248,8 @@ class AcceptScreen(RowsScreen[bool]):
 
     # Display
 
-    def _show_hunk(self) -> None:
+    def _show_hunks(self) -> None:
         show_hunks(self._detail, self.list.below(self.list.row))
-
-    def on_body_resized(self, event: Body.Resized) -> None:
-        """Lay out the difference for its new size."""
-        event.stop()
-        self._show_hunk()
 
     def _show_change(self) -> None:
         self.say("")

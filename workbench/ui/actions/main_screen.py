@@ -168,9 +168,21 @@ MAIN_SCREEN: tuple[Action, ...] = (
         id="previous_problem",
     ),
     Action(
-        "watch.next_changed", "]", "next change", "Go to the next case whose verdict changed, regressions first.", FIND
+        "watch.changed(1)",
+        "]",
+        "next change",
+        "Go to the next case whose verdict changed, regressions first.",
+        FIND,
+        id="next_changed",
     ),
-    Action("watch.previous_changed", "[", "previous change", "Go to the previous case whose verdict changed.", FIND),
+    Action(
+        "watch.changed(-1)",
+        "[",
+        "previous change",
+        "Go to the previous case whose verdict changed.",
+        FIND,
+        id="previous_changed",
+    ),
     Action(
         "filter",
         "/",

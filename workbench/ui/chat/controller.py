@@ -60,8 +60,9 @@ class Keep(Controller):
 
         entry = self.session.entry(row.evalset)
         case = self.session.case(row.evalset, row.case)
+        app_name = entry.agent.folder.name if entry.agent is not None else entry.file.parent.name
         details = await asyncio.to_thread(read_details, record)
-        captured = captured_from_record(details, case, _app_name(entry.agent, entry))
+        captured = captured_from_record(details, case, app_name)
         if not captured.turns:
             self.view.say("nothing to keep: no turn has an answer")
             return
@@ -244,11 +245,10 @@ class Talk(Controller):
         if agent is None:
             return
         from workbench.editing.capture import id_from
+        from workbench.ui.chat.conversation import ChatLink, captured_from_conversation
         from workbench.ui.chat.screen import ChatScreen, ForkAsked
 
         def connect(state: dict[str, Any], wake: Callable[[], None]) -> "ChatLink":
-            from workbench.ui.chat.conversation import ChatLink
-
             given = {"app_name": agent.folder.name, "user_id": _USER, "state": state}
             return ChatLink(self._thread, self._engine.chat(agent, given), wake)
 
@@ -264,23 +264,13 @@ class Talk(Controller):
                 await self._fork_chat(screen.talk, given, talk.names)
                 screen = ChatScreen(agent.name, connect, self.view.keys, note=note, before=screen)
                 continue
-            captured = _captured(talk, agent)
+            captured = captured_from_conversation(talk, agent.folder.name, _USER)
             if await self._keep.review_case(
                 captured, agent, id_from(captured, "chat"), self._keep.file_under_cursor(agent)
             ):
                 screen.leave()
                 return
             screen = ChatScreen(agent.name, connect, self.view.keys, note=note, before=screen)
-
-
-def _captured(talk: "Conversation", agent: "AgentFolder") -> "Captured":
-    from workbench.ui.chat.conversation import captured_from_conversation
-
-    return captured_from_conversation(talk, agent.folder.name, _USER)
-
-
-def _app_name(agent: "AgentFolder | None", entry: "EvalsetEntry") -> str:
-    return agent.folder.name if agent is not None else entry.file.parent.name
 
 
 def _destination(entry: "EvalsetEntry") -> "Destination":

@@ -1,7 +1,6 @@
 """A conversation without widgets: its state, its link to the thread for runs, and new cases made from it."""
 
 import traceback
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,7 +24,7 @@ from workbench.run.chat import ChatEnded, ChatEvent, ChatOpened, StateTold, Stre
 from workbench.store.execution import CaseRecord, Turn
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
-from workbench.ui.running.run_thread import RunThread
+from workbench.ui.running.run_thread import RunThread, SideWork
 
 if TYPE_CHECKING:
     from workbench.results.document import Document
@@ -153,24 +152,15 @@ def _as_step(streamed: Streamed) -> dict[str, Any]:
 MakeChat: TypeAlias = "Callable[[Callable[[ChatEvent], None]], Chat]"
 
 
-class ChatLink:
-    """The screen's side of a conversation, which starts at once.
-
-    `wake` is called from the run's thread whenever there are events to `take`.
-    """
+class ChatLink(SideWork["ChatEvent"]):
+    """The screen's side of a conversation, which starts at once."""
 
     def __init__(self, runs: RunThread, make: MakeChat, wake: Callable[[], None]) -> None:
-        self._runs, self._make, self._wake = runs, make, wake
-        self._news: deque[ChatEvent] = deque()
+        self._make = make
         self._chat: Chat | None = None
         self._waiting: list[Callable[[Chat], None]] = []
         """Calls to make once the conversation exists. Used by the run's thread only, like `_chat`."""
-        runs.also(self._execute)
-
-    def listen(self, wake: Callable[[], None]) -> None:
-        """Replace the function that is called on new events, and call it once."""
-        self._wake = wake
-        wake()
+        super().__init__(runs, wake)
 
     def say(self, content: dict[str, Any]) -> None:
         """Send the user's next message, an ADK content."""
@@ -191,13 +181,6 @@ class ChatLink:
         """End the conversation if it is not over."""
         self._wake = _no_screen
         self._with(lambda chat: chat.end())
-
-    def take(self) -> "list[ChatEvent]":
-        """Return all events since the last call."""
-        news: list[ChatEvent] = []
-        while self._news:
-            news.append(self._news.popleft())
-        return news
 
     def _with(self, do: "Callable[[Chat], None]") -> None:
         def now() -> None:
@@ -221,10 +204,6 @@ class ChatLink:
             hint = getattr(fault, "hint", "")
             trace = "" if hint else traceback.format_exc()
             self._publish(ChatEnded(CaseError("internal", str(fault) or repr(fault), hint, trace)))
-
-    def _publish(self, event: "ChatEvent") -> None:
-        self._news.append(event)
-        self._wake()
 
 
 def _no_screen() -> None:

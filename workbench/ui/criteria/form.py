@@ -51,7 +51,8 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         self.list = FormList()
         super().__init__(self.list, keys, footer("criteria"))
         self.edits, self.mode = edits, mode
-        self._previews = PreviewPanel(edits, self.list, self.say, lambda work: self.run_worker(work, group="look"))
+        warn = partial(self.say, warning=True)
+        self._previews = PreviewPanel(edits, self.list, warn, lambda work: self.run_worker(work, group="look"))
         self._typing = NumberTyping(self.list, self._take_number)
         self._leaving = Leaving(self, edits, mode, saver, self._reject, self._saved)
         self._needs_value = False

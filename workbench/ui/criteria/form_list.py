@@ -60,7 +60,8 @@ class FormList(RowsOf[FormRow]):
         self.all_rows = rows
         self.rows = [row for row in rows if not self._folded(row)]
         self.rows_changed()
-        found = (n for n, row in enumerate(self.rows) if row.file == file and _is_at(row, before))
+        inside = [n for n, row in enumerate(self.rows) if before and row.location[: len(before)] == before]
+        found = (n for n in inside if self.rows[n].file == file)
         place = next(found, None)
         self.move_to(self.cursor if place is None else place)
         self.show_cursor()
@@ -192,10 +193,6 @@ def _group(row: FormRow) -> _Group:
 
 def _unit(row: FormRow) -> _Group:
     return row.file, row.unit
-
-
-def _is_at(row: FormRow, location: Location | None) -> bool:
-    return bool(location) and location is not None and row.location[: len(location)] == location
 
 
 IN_NUMBERS = frozenset("0123456789.,")

@@ -109,7 +109,9 @@ class Leaving:
         """Write the changed configs to their files."""
         if self._busy:
             return
-        wanted = [edit for edit in self._edits if edit.changes.pending or self._is_new(edit)]
+        in_file = not self._mode.is_for_next_run
+        drafts = ((edit, edit.changes.draft) for edit in self._edits)
+        wanted = [edit for edit, draft in drafts if edit.changes.pending or (in_file and draft.before is None)]
         obstacle = next((edit.obstacle for edit in wanted if edit.obstacle), "")
         if obstacle or not wanted:
             self._screen.say(obstacle or "no changes", warning=bool(obstacle))
@@ -118,9 +120,6 @@ class Leaving:
             return
         self._busy = True
         self._screen.run_worker(self._save(wanted, then), group="save")
-
-    def _is_new(self, edit: ConfigEdit) -> bool:
-        return edit.changes.draft.before is None and not self._mode.is_for_next_run
 
     async def _save(self, wanted: Sequence[ConfigEdit], then: Callable[[], object] | None) -> None:
         messages = []

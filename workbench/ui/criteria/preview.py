@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from textual.content import Content as Text
 from textual.widgets import Static
@@ -244,13 +244,6 @@ def concerns_row(row: FormRow, fault: Fault) -> bool:
     return bool(row.location) and (fault.json_path == here or (inside and row.kind in ("json", "lines", "kept")))
 
 
-class Say(Protocol):
-    """A function that shows a safe message."""
-
-    def __call__(self, text: str, *, warning: bool = False) -> None:
-        """Show safe text, as a warning or not."""
-
-
 class About(Static):
     """An explanation in whole sentences, as many as there is room for."""
 
@@ -272,17 +265,17 @@ class PreviewPanel:
     """The previews of the configs in the editor.
 
     The widget `about` explains the row under the cursor, and `cases` shows how whole cases would end. `run` starts a
-    coroutine in the background.
+    coroutine in the background. `warn` shows safe text.
     """
 
     def __init__(
         self,
         edits: Sequence[ConfigEdit],
         rows: FormList,
-        say: Say,
+        warn: Callable[[str], object],
         run: Callable[[Coroutine[Any, Any, None]], object],
     ) -> None:
-        self._edits, self._list, self._say = edits, rows, say
+        self._edits, self._list, self._warn = edits, rows, warn
         self._previewers = [Previewer(edit.what_if, run, partial(self._take, n)) for n, edit in enumerate(edits)]
         self.about = About()
         self.cases = Static("", classes="cases", markup=False)
@@ -309,7 +302,7 @@ class PreviewPanel:
 
     def _take(self, file: int, preview: Preview) -> None:
         if preview.trouble:
-            self._say(preview.trouble, warning=True)
+            self._warn(preview.trouble)
             return
         self._edits[file].preview = preview
         self._list.marks[file] = preview.marks([row for row in self._list.all_rows if row.file == file])

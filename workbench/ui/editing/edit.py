@@ -115,7 +115,9 @@ class Edit(Controller):
             if not isinstance(after, str):
                 self.view.say("no changes" if after is draft else f"saved: {one_line(draft.name)}")
                 return after
-            if not await self._edit_again(after):
+            why = one_line(after)
+            items = [Item("edit again", True, help=why), Item("discard your text", False)]
+            if not await self.view.pick(why, items):
                 return draft
 
     async def _save_outside(self, draft: "Draft", text: str) -> "Draft | str | None":
@@ -135,10 +137,6 @@ class Edit(Controller):
             return _located(text, error)
         except NotSavedError as error:
             return str(error)
-
-    async def _edit_again(self, reason: str) -> bool:
-        items = [Item("edit again", True, help=one_line(reason)), Item("discard your text", False)]
-        return bool(await self.view.pick(one_line(reason), items))
 
 
 def _located(text: str, error: "RejectedError") -> str:

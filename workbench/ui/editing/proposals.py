@@ -7,18 +7,19 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import unified_diff
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
+from textual.screen import ScreenResultType
 from textual.widgets import Static
 
 from workbench.criteria.json_difference import ABSENT, shown
 from workbench.editing.accept_turn import Hunk
 from workbench.editing.saving import change_of
-from workbench.editing.whole_cases import Choice, Part, Proposal
+from workbench.editing.whole_cases import Choice, Proposal
 from workbench.results.cells import cut_sibling
 from workbench.results.document import Document
 from workbench.results.evidence_turn import hunk_lines
@@ -157,6 +158,69 @@ def shown_change(lines: Sequence[DiffLine]) -> Content:
     return Content.assemble(*((f"{line.sign.replace('@', '⋯')} {line.text}\n", _LOOKS[line.sign]) for line in lines))
 
 
+_Row = TypeVar("_Row")
+
+
+class ChangeList(RowsOf[_Row]):
+    """A tree of changes. Its first row stands for all of them."""
+
+    def toggle(self, line: _Row) -> None:
+        """Choose all changes of a line. If all are chosen, drop them."""
+        raise NotImplementedError
+
+
+_List = TypeVar("_List", bound=ChangeList[Any])
+
+
+class ChangesScreen(RowsScreen[ScreenResultType], Generic[_List, ScreenResultType]):
+    """A dialog in which changes are chosen: their list, the change under the cursor, and what becomes of the file."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of("accept")]
+    where = "accept"
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 - Textual's declaration
+
+    def __init__(self, changes: _List, keys: Mapping[str, tuple[str, ...]]) -> None:
+        super().__init__(changes, keys)
+        self.list = changes
+        self._detail = Body()
+        self._detail.add_class("detail")
+        self._detail.can_focus = False
+        self._preview = Static("", markup=False)
+        self.text = self._scroll = VerticalScroll(self._preview, classes="change", can_focus=False)
+
+    def on_mount(self) -> None:
+        """Focus the list."""
+        self.list.rows_changed()
+        self.list.focus()
+
+    def action_mark(self) -> None:
+        """Choose or drop what is under the cursor."""
+        self.list.toggle(self.list.row)
+        self._show_change()
+
+    def action_mark_all(self) -> None:
+        """Choose or drop everything."""
+        self.list.toggle(self.list.rows[0])
+        self._show_change()
+
+    def on_row_view_picked(self) -> None:
+        """Choose or drop the clicked line."""
+        self.action_mark()
+
+    def on_body_resized(self, event: Body.Resized) -> None:
+        """Lay out the difference for its new size."""
+        event.stop()
+        self._show_hunks()
+
+    def _show_hunks(self) -> None:
+        """Show the change under the cursor."""
+        raise NotImplementedError
+
+    def _show_change(self) -> None:
+        """Show what becomes of the file."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True, slots=True)
 class Line:
     """A row of the list: all cases (no `proposal`), one case, or one part of it."""
@@ -165,7 +229,7 @@ class Line:
     part: int = -1
 
 
-class ProposalList(RowsOf[Line]):
+class ProposalList(ChangeList[Line]):
     """The tree of cases and their parts."""
 
     def __init__(self, proposals: Sequence[Proposal], *, all_chosen: bool) -> None:
@@ -206,10 +270,6 @@ class ProposalList(RowsOf[Line]):
             self.chosen[one] = self.chosen[one] - numbers if drop else self.chosen[one] | numbers
         self.refresh()
 
-    def choose_all(self) -> None:
-        """Choose everything. The second call drops everything."""
-        self.toggle(self.rows[0])
-
     def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
         """Return checkbox, name and change of a line."""
         line = self.rows[position]
@@ -226,7 +286,8 @@ class ProposalList(RowsOf[Line]):
             name = cut_sibling(one_line(proposal.name), room, others)
             return [("  ", ""), self._box(line), (name, "strong")], right
         part = proposal.parts[line.part]
-        turn = "" if part.turn is None or _is_state(part) else f"turn {part.turn + 1} "
+        is_state = isinstance(part, Hunk) and part.kind == "state"
+        turn = "" if part.turn is None or is_state else f"turn {part.turn + 1} "
         left: list[Piece] = [("    ", ""), self._box(line), (turn, "muted"), (one_line(part.what, limit=120), "")]
         if not isinstance(part, Hunk):
             sides = [shown(value, limit=40) for value in (part.old, part.new) if value is not ABSENT]
@@ -245,18 +306,11 @@ class ProposalList(RowsOf[Line]):
         return (BOXES[state], "passed" if state == "all" else "accent" if state == "some" else "muted")
 
 
-def _is_state(part: Part) -> bool:
-    return isinstance(part, Hunk) and part.kind == "state"
-
-
-class SeveralScreen(RowsScreen[Choice | None]):
+class SeveralScreen(ChangesScreen[ProposalList, Choice | None]):
     """The dialog with the review list. Its result are the chosen parts, or None if the user left.
 
     `title` and `note` are safe text. The note says what is left out, and why.
     """
-
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of("accept")]
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 - Textual's declaration
 
     def __init__(
         self,
@@ -267,14 +321,8 @@ class SeveralScreen(RowsScreen[Choice | None]):
         note: str = "",
         all_chosen: bool = False,
     ) -> None:
-        self.list = ProposalList(proposals, all_chosen=all_chosen)
-        super().__init__(self.list, keys)
+        super().__init__(ProposalList(proposals, all_chosen=all_chosen), keys)
         self._title, self._note = title, note
-        self._detail = Body()
-        self._detail.add_class("detail")
-        self._detail.can_focus = False
-        self._preview = Static("", markup=False)
-        self.text = self._scroll = VerticalScroll(self._preview, classes="change", can_focus=False)
 
     def compose(self) -> ComposeResult:
         """Lay out the cases, the change of the current one, and the keys."""
@@ -292,28 +340,13 @@ class SeveralScreen(RowsScreen[Choice | None]):
     def on_mount(self) -> None:
         """Show the list, and what is left out."""
         self.list.when_moved = self._show_change
-        self.list.rows_changed()
-        self.list.focus()
+        super().on_mount()
         self._show_change()
         self.say(self._note, warning=True)
-
-    def action_mark(self) -> None:
-        """Choose or drop the part, case or all cases under the cursor."""
-        self.list.toggle(self.list.row)
-        self._show_change()
-
-    def action_mark_all(self) -> None:
-        """Choose or drop everything."""
-        self.list.choose_all()
-        self._show_change()
 
     def action_criteria(self) -> None:
         """Say where a difference can be accepted by a rule."""
         self.say("rules are for the differences of one case: press esc, then A on that case")
-
-    def on_row_view_picked(self) -> None:
-        """Choose or drop the clicked line."""
-        self.action_mark()
 
     def action_enter(self) -> None:
         """Close the dialog with what is chosen."""
@@ -322,11 +355,6 @@ class SeveralScreen(RowsScreen[Choice | None]):
             self.dismiss(choice)
         else:
             self.say("nothing chosen: space chooses the line, a chooses everything", warning=True)
-
-    def on_body_resized(self, event: Body.Resized) -> None:
-        """Lay out the difference for its new size."""
-        event.stop()
-        self._show_hunks()
 
     def _show_hunks(self) -> None:
         line = self.list.row

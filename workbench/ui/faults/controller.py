@@ -12,6 +12,7 @@ from workbench.ui.editing.files import Files
 from workbench.ui.running.engine_run import Engine
 from workbench.ui.running.news import News
 from workbench.ui.running.run import Run, Targets
+from workbench.ui.running.run_thread import SideRun
 from workbench.ui.screen.controller import Controller
 from workbench.ui.session.next_run import RecordingOptions
 from workbench.ui.terminal.host import Host
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from workbench.store.history.summary import ListedRun
     from workbench.ui.faults.grid import Matrix
     from workbench.ui.faults.screen import Offer
-    from workbench.ui.running.run_thread import SideRun
     from workbench.ui.screen.view import View
 
 
@@ -136,7 +136,7 @@ class Faults(Controller):
         self._push(
             Matrix(writers=self.session.store.writers),
             f"faults in {mode} tools",
-            lambda wake: self._run.beside(build, wake),
+            lambda wake: SideRun(self._run.thread, build, wake),
         )
 
     # A stored run

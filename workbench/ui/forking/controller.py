@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from workbench.store.details import read_details
@@ -116,15 +117,12 @@ class Fork(Controller):
         cost = cost_after(original, point, self.session.prices)
         judged = any(metric.details.get("judge") for metric in (verdict or ("", ()))[1])
         title, name = f"fork at {describe_point(original, point)}", one_line(original.ref.eval_id, limit=200)
-        siblings = self._siblings(original)
+        siblings, costs = self._siblings(original), partial(cost_words, cost, judged=judged)
         wanted: Wanted | None = None
-
-        def tries_text(tries: int) -> str:
-            return cost_words(cost, tries, judged=judged)
 
         while True:
             wanted = await self.view.ask(
-                ForkDialog(title, name, siblings, offers, tries_text, self.view.keys, wanted, frozen=frozen)
+                ForkDialog(title, name, siblings, offers, costs, self.view.keys, wanted, frozen=frozen)
             )
             if wanted is None:
                 return

@@ -96,17 +96,17 @@ class PastResults(Controller):
                 parts.append(part)
                 session.recall(part)
                 if time.monotonic() > due:
-                    self._show_verdicts()
+                    self.show_verdicts()
                     due = time.monotonic() + _SHOWN_EVERY
             spare_what_stays()
             session.loading = "changes"
-            self._show_verdicts()
+            self.show_verdicts()
         self.verdicts_shown.set()
         await asyncio.to_thread(_import_panes)
         if parts:
             await self._read_previous(workspace, parts)
         await self._staleness.begin(part.latest for part in parts)
-        self._show_verdicts()
+        self.show_verdicts()
 
     async def _read_previous(self, workspace: "Workspace", parts: "Sequence[Recalled]") -> None:
         """Find out which verdicts changed in the newest run, unless a run of this session is newer.
@@ -127,17 +127,13 @@ class PastResults(Controller):
             session.changed.recall(earlier)
             self._watch.show_flags()
 
-    def _show_verdicts(self) -> None:
+    def show_verdicts(self) -> None:
+        """Arrange the cases by new verdicts that no run of this session made, and show them."""
         self.view.tree_view.arrange_again()
         self.view.tree_view.show_verdicts()
         self.view.show_state()
         self.view.show_row()
         self.view.show_facts()
-
-    def show_adopted(self) -> None:
-        """Show verdicts that another program stored."""
-        self._show_verdicts()
-        self.cursor_moved()
 
     # Past runs of a case
 
@@ -290,7 +286,8 @@ class OtherRuns(Controller):
         if any(recalled is not None for _, recalled in found):
             self._watch.show_flags()
             self._review.after_news(False)
-            self._past_results.show_adopted()
+            self._past_results.show_verdicts()
+            self._past_results.cursor_moved()
         if any(run.state != "running" for run, _ in found):
             self._staleness.stored()
         self.view.show_facts()

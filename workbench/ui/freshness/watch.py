@@ -91,14 +91,6 @@ class Watch(Controller):
         nothing = "no files are watched" if watching else "The watch is off. Press esc, then w to turn it on."
         self.view.work(self.view.pick("watched files, and why", items, nothing=nothing), "ask", exclusive=False)
 
-    def next_changed(self) -> None:
-        """Go to the next case whose verdict changed."""
-        self._to_changed(1)
-
-    def previous_changed(self) -> None:
-        """Go to the previous case whose verdict changed."""
-        self._to_changed(-1)
-
     # On and off
 
     def arm(self) -> None:
@@ -227,7 +219,8 @@ class Watch(Controller):
             return None
         return Change(before, session.changed.rates(record), session.changed.flaky(record))
 
-    def _to_changed(self, step: int) -> None:
+    def changed(self, step: int) -> None:
+        """Go to the next (1) or previous (-1) case whose verdict changed."""
         verdicts = self.session.verdicts
         found = (verdicts.place(ref.evalset_file, ref.eval_id) for ref in self.session.changed.refs())
         pairs = list(dict.fromkeys(pair for pair in found if pair is not None))

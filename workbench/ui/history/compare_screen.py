@@ -241,15 +241,8 @@ class CompareScreen(SplitScreen):
 
     # Keys
 
-    def action_next_changed(self) -> None:
-        """Go to the next changed case."""
-        self._step(1)
-
-    def action_previous_changed(self) -> None:
-        """Go to the previous changed case."""
-        self._step(-1)
-
-    def _step(self, step: int) -> None:
+    def action_changed(self, step: int) -> None:
+        """Go to the next (1) or previous (-1) changed case."""
         rows = self.changes.rows
         if self._found is not None and not self.changes.next_where(lambda place: rows[place].case is not None, step):
             self.say("no case changed")

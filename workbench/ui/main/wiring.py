@@ -85,7 +85,7 @@ class Controllers:
             return
         await self.folder.offer_trust()
         self.past_results.expect_verdicts()
-        await self.restoring.restore(run_wanted=self.run.is_wanted)
+        await self.restoring.restore(run_wanted=self.run.wanted_when_read)
         await self.other_runs.begin()
         self.past_results.load_verdicts()
         self.run.start_if_wanted()

@@ -442,10 +442,10 @@ class Review(Controller):
                 self._with_dialog(lambda: self._accept.accept_cases(self._pairs(names)))
             case "judge wrong":
                 self._triage.agreement()
-            case "errors":
-                self._leave_and_run(names)
-            case "flaky":
-                self._leave_and_repeat(names)
+            case "errors" | "flaky":
+                targets = self._pairs(names)
+                self._close()
+                (self._run.start if kind == "errors" else self._run.repeat_cases)(targets)
             case "skipped":
                 self._model.go_through_again(names)
                 self._go_on("")
@@ -458,16 +458,6 @@ class Review(Controller):
         found = await asyncio.to_thread(lambda: [(cause, read_details(one), note) for cause, one, note in known])
         copied = copy(counted(len(found), "agent bug"), failures_as_markdown(found), self._host.copy)
         self.view.say(copied.message)
-
-    def _leave_and_run(self, names: "Sequence[CaseName]") -> None:
-        targets = self._pairs(names)
-        self._close()
-        self._run.start(targets)
-
-    def _leave_and_repeat(self, names: "Sequence[CaseName]") -> None:
-        targets = self._pairs(names)
-        self._close()
-        self._run.repeat_cases(targets)
 
     def _pairs(self, names: "Sequence[CaseName]") -> list[Pair]:
         return sorted(pair for name in names if (pair := self.session.verdicts.place(*name)) is not None)

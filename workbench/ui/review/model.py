@@ -3,7 +3,7 @@
 import math
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Literal
@@ -324,11 +324,9 @@ class Review:
         """Return the position of the first case from `start` on that has no verdict and still needs one."""
         if self._again:
             return start
-        return next(self._without_verdict(start), len(self.names))
-
-    def _without_verdict(self, start: int) -> Iterator[int]:
         left = (place for place in range(start, len(self.names)) if self.given(self.names[place]) is None)
-        return (place for place in left if self._judgeable(self.names[place]) != "passed")
+        unjudged = (place for place in left if self._judgeable(self.names[place]) != "passed")
+        return next(unjudged, len(self.names))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Dialogs of runs: how often to repeat, and the machines of a run that is in progress."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -28,6 +28,9 @@ _LOOK_EVERY = 1.0
 _LOOK_FIRST = 0.1
 """Seconds until the current states have come from the run's thread."""
 _HOW = "enter runs · tab next field · esc closes"
+
+
+_Options = TypeVar("_Options")
 
 
 class Checkbox(Static, can_focus=True):
@@ -57,8 +60,8 @@ class Checkbox(Static, can_focus=True):
         self.update(Content(f"[{'x' if self.on else ' '}] {self._words}"))
 
 
-class RepeatScreen(ModalScreen[RepeatOptions | None]):
-    """A dialog that returns how often to run, or None if the user left. `question` is safe text."""
+class FieldsDialog(ModalScreen[_Options | None]):
+    """A dialog with fields and a help line. It returns what they say, or None if the user left."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave"),
@@ -66,6 +69,34 @@ class RepeatScreen(ModalScreen[RepeatOptions | None]):
         Binding("down", "app.focus_next"),
         Binding("up", "app.focus_previous"),
     ]
+
+    def read(self) -> _Options | str:
+        """Return what the fields say, or what is wrong with the input."""
+        raise NotImplementedError
+
+    def say(self, words: str) -> None:
+        """Show safe text in the help line."""
+        self.query_one(".help", Static).update(Content(words))
+
+    def on_input_submitted(self) -> None:
+        """Start."""
+        self.action_start()
+
+    def action_start(self) -> None:
+        """Return what the fields say, or show what is wrong with the input."""
+        found = self.read()
+        if isinstance(found, str):
+            self.say(found)
+        else:
+            self.dismiss(found)
+
+    def action_leave(self) -> None:
+        """Close the dialog without a result."""
+        self.dismiss(None)
+
+
+class RepeatScreen(FieldsDialog[RepeatOptions]):
+    """A dialog that returns how often to run. `question` is safe text."""
 
     def __init__(self, question: str) -> None:
         super().__init__()
@@ -96,25 +127,9 @@ class RepeatScreen(ModalScreen[RepeatOptions | None]):
         """Show what the input means. If a rate is entered, propose a higher limit."""
         if self._until.value.strip() and self._times.value == _PROPOSED:
             self._times.value = _PROPOSED_UNTIL_SURE
-        self._say(_HOW if isinstance(found := self._read(), str) else _meaning(found))
+        self.say(_HOW if isinstance(found := self.read(), str) else _meaning(found))
 
-    def on_input_submitted(self) -> None:
-        """Start the run."""
-        self.action_start()
-
-    def action_start(self) -> None:
-        """Return the options, or show what is wrong with the input."""
-        found = self._read()
-        if isinstance(found, str):
-            self._say(found)
-        else:
-            self.dismiss(found)
-
-    def action_leave(self) -> None:
-        """Close the dialog without a run."""
-        self.dismiss(None)
-
-    def _read(self) -> RepeatOptions | str:
+    def read(self) -> RepeatOptions | str:
         """Return the options, or what is wrong with the input."""
         times, until = self._times.value.strip(), self._until.value.strip().removesuffix("%").strip()
         if not (times.isdecimal() and 1 <= int(times) <= MOST):
@@ -128,9 +143,6 @@ class RepeatScreen(ModalScreen[RepeatOptions | None]):
         if not 0 < share < 1:
             return "the pass rate must be above 0 and below 100%"
         return RepeatOptions(int(times), share, self._votes.on)
-
-    def _say(self, words: str) -> None:
-        self.query_one(".help", Static).update(Content(words))
 
 
 def _meaning(times: RepeatOptions) -> str:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from workbench.freshness.follow import Follower
     from workbench.project.fault_matrix import FaultMatrix
     from workbench.project.project import Project, TrialImport
-    from workbench.project.targets import Shell, ShellCommand
     from workbench.project.variants.trial import Trial
     from workbench.project.variants.variant import Wanted
     from workbench.project.watch import News as WatchNews
@@ -149,8 +148,10 @@ class Engine:
         session, workspace = self._session, self._workspace
 
         async def build(publish: Publish) -> Runnable:
+            from workbench.project.targets import command_of_plan
+
             made = await plan()
-            session.last_command = partial(_command_of, made, workspace, session.state_dir)
+            session.last_command = partial(command_of_plan, made, workspace, session.state_dir)
             return await self._connected(made, publish)
 
         return build
@@ -307,12 +308,6 @@ class Engine:
 
         usual = {"all_votes": self._settings.all_votes, "max_judge_calls": self._settings.max_judge_calls}
         return RunOptions(**{**usual, **options})
-
-
-def _command_of(plan: "Plan", workspace: "Workspace", state: Path, shell: "Shell") -> "ShellCommand":
-    from workbench.project.targets import command_of_plan
-
-    return command_of_plan(plan, workspace, state, shell)
 
 
 def _with_draft(workspace: "Workspace", draft: Draft) -> "Workspace":

@@ -11,7 +11,7 @@ from workbench.store.rates import STARTING_AGENTS
 from workbench.text.counting import counted
 from workbench.ui.dialogs.items import Item
 from workbench.ui.running.engine_run import Engine, RepeatOptions
-from workbench.ui.running.run_thread import Build, RunThread, SideRun, cancel_words
+from workbench.ui.running.run_thread import Build, RunThread, cancel_words
 from workbench.ui.screen.controller import Controller
 from workbench.ui.screen.folder import Folder
 from workbench.ui.session.next_run import Draft
@@ -42,7 +42,7 @@ class Run(Controller):
         self._folder, self._engine = folder, engine
         self._draft_in_use = Draft()
         """The changed criteria used by the run that is starting."""
-        self._wanted_when_read = False
+        self.wanted_when_read = False
         """Whether `r` was pressed before the folder was read."""
         self.session.store.subscribe(self._take)
 
@@ -52,20 +52,15 @@ class Run(Controller):
         """Run the cases. Wait until the folder is read."""
         session = self.session
         if session.reading or (session.workspace is None and not session.read_error):
-            self._wanted_when_read = True
+            self.wanted_when_read = True
             self.view.say("the run starts once the folder is read")
         else:
             self.start(self.view.targets("run"))
 
-    @property
-    def is_wanted(self) -> bool:
-        """Whether a run was requested before the folder was read."""
-        return self._wanted_when_read
-
     def start_if_wanted(self) -> None:
         """Start the run that was requested before the folder was read."""
-        if self._wanted_when_read:
-            self._wanted_when_read = False
+        if self.wanted_when_read:
+            self.wanted_when_read = False
             self.run()
 
     def rerun(self) -> None:
@@ -209,10 +204,6 @@ class Run(Controller):
         self.session.store.request_run()
         self.view.show_facts()
         self.view.work(self._start(targets, build), "start", exclusive=False)
-
-    def beside(self, build: Build, wake: Callable[[], None]) -> SideRun:
-        """Start a run whose events go to another screen, which `wake` tells about them."""
-        return SideRun(self.thread, build, wake)
 
     # For the watch
 

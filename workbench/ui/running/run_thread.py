@@ -10,7 +10,7 @@ import traceback
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVar
 
 from workbench.events.events import CaseFinished, CaseRef, Event
 
@@ -254,25 +254,51 @@ def cancel_words(what: str, *, kill: bool) -> str:
     return f"killing {what}" if kill else f"cancelling {what}: once more kills"
 
 
-class SideRun:
-    """A run whose events go to one screen instead of the session's store. It starts at once.
+_News = TypeVar("_News")
 
-    `wake` is called from the run's thread whenever there are events to `take`.
+
+class SideWork(Generic[_News]):
+    """Work in the thread for runs whose events go to one screen, and never to the tree. It starts at once.
+
+    `wake` is called from that thread whenever there are events to `take`.
     """
 
-    def __init__(self, runs: RunThread, build: Build, wake: Callable[[], None]) -> None:
-        self._runs, self._build, self._wake = runs, build, wake
-        self._news: deque[Event | Refused] = deque()
-        self._run: Runnable | None = None
-        self._stopped = self._cancelled = False
-        self.over = False
-        """Whether the run has ended. Set after its last event."""
+    def __init__(self, runs: RunThread, wake: Callable[[], None]) -> None:
+        self._runs, self._wake = runs, wake
+        self._news: deque[_News] = deque()
         runs.also(self._execute)
 
     def listen(self, wake: Callable[[], None]) -> None:
         """Replace the function that is called on new events, and call it once."""
         self._wake = wake
         wake()
+
+    def take(self) -> list[_News]:
+        """Return all events since the last call."""
+        news: list[_News] = []
+        while self._news:
+            news.append(self._news.popleft())
+        return news
+
+    def _publish(self, event: _News) -> None:
+        self._news.append(event)
+        self._wake()
+
+    async def _execute(self) -> None:
+        """Do the work. Runs in the thread."""
+        raise NotImplementedError
+
+
+class SideRun(SideWork[Event | Refused]):
+    """A run beside the one of the session."""
+
+    def __init__(self, runs: RunThread, build: Build, wake: Callable[[], None]) -> None:
+        self._build = build
+        self._run: Runnable | None = None
+        self._stopped = self._cancelled = False
+        self.over = False
+        """Whether the run has ended. Set after its last event."""
+        super().__init__(runs, wake)
 
     def cancel(self) -> bool:
         """Cancel what runs, and start no more. The second call kills. Return whether this one does."""
@@ -287,13 +313,6 @@ class SideRun:
         self._runs.call(now)
         return kill
 
-    def take(self) -> list[Event | Refused]:
-        """Return all events since the last call."""
-        news: list[Event | Refused] = []
-        while self._news:
-            news.append(self._news.popleft())
-        return news
-
     async def _execute(self) -> None:
         try:
             self._run = await self._build(self._publish)
@@ -306,7 +325,3 @@ class SideRun:
         finally:
             self.over = True
             self._wake()
-
-    def _publish(self, event: Event) -> None:
-        self._news.append(event)
-        self._wake()

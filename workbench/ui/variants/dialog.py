@@ -3,19 +3,17 @@
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Label, Static
 
 from workbench.files.folders import expanded
 from workbench.project.variants.variant import Wanted
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
+from workbench.ui.running.dialogs import FieldsDialog
 from workbench.ui.widgets.basics import PlainInput
 
 RUNS = 3
@@ -43,15 +41,8 @@ class Choice:
     typed: tuple[tuple[str, str], ...] = ()
 
 
-class TryDialog(ModalScreen[Choice | None]):
-    """A dialog that returns what to try, or None if the user left. `title` is safe text."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave"),
-        Binding("enter", "start"),
-        Binding("down", "app.focus_next"),
-        Binding("up", "app.focus_previous"),
-    ]
+class TryDialog(FieldsDialog[Choice]):
+    """A dialog that returns what to try. `title` is safe text."""
 
     def __init__(self, title: str, before: Choice | None = None) -> None:
         super().__init__()
@@ -81,34 +72,18 @@ class TryDialog(ModalScreen[Choice | None]):
 
     def on_input_changed(self) -> None:
         """Show what is wrong with the input, or what the field is for."""
-        found = self._read()
+        found = self.read()
         if isinstance(found, str):
-            self._say(found)
+            self.say(found)
         else:
             self._explain()
-
-    def on_input_submitted(self) -> None:
-        """Start the try."""
-        self.action_start()
-
-    def action_start(self) -> None:
-        """Return what to try, or show what is wrong with the input."""
-        found = self._read()
-        if isinstance(found, str):
-            self._say(found)
-        else:
-            self.dismiss(found)
-
-    def action_leave(self) -> None:
-        """Close the dialog without a try."""
-        self.dismiss(None)
 
     def _explain(self) -> None:
         about = next((_FIELDS[name][2] for name, field in self._fields.items() if field.has_focus), "")
         several = " Separate several by blanks." if self.focused in [self._fields[one] for one in _SEVERAL] else ""
-        self._say(f"{about}.{several}\n{_HOW}" if about else _HOW)
+        self.say(f"{about}.{several}\n{_HOW}" if about else _HOW)
 
-    def _read(self) -> Choice | str:
+    def read(self) -> Choice | str:
         """Return what to try, or what is wrong with the input."""
         values = {name: field.value.strip() for name, field in self._fields.items()}
         runs = values["runs"]
@@ -134,9 +109,6 @@ class TryDialog(ModalScreen[Choice | None]):
             here=Path.cwd(),
         )
         return Choice(wanted, int(runs), tuple(values.items()))
-
-    def _say(self, words: str) -> None:
-        self.query_one(".help", Static).update(Content(words))
 
 
 _SEVERAL = ("models", *_PAIRS)
