@@ -1,7 +1,7 @@
 """A conversation without widgets: its state, its link to the thread for runs, and new cases made from it."""
 
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -179,7 +179,7 @@ class ChatLink(SideWork["ChatEvent"]):
 
     def end(self) -> None:
         """End the conversation if it is not over."""
-        self._wake = _no_screen
+        self._wake = lambda: None  # The screen is closed.
         self._with(lambda chat: chat.end())
 
     def _with(self, do: "Callable[[Chat], None]") -> None:
@@ -206,10 +206,6 @@ class ChatLink(SideWork["ChatEvent"]):
             self._publish(ChatEnded(CaseError("internal", str(fault) or repr(fault), hint, trace)))
 
 
-def _no_screen() -> None:
-    """Ignore events after the screen was closed."""
-
-
 def captured_from_conversation(conversation: Conversation, app_name: str, user_id: str) -> Captured:
     """Return the answered turns of a conversation. Its notes name the turns without an answer."""
     notes = [
@@ -226,46 +222,34 @@ def captured_from_conversation(conversation: Conversation, app_name: str, user_i
 
 def captured_from_try(record: CaseRecord, app_name: str) -> Captured:
     """Return the answered turns of a fork's try, with the session that it began with."""
-    session = record.session or {}
-    state = session.get("state")
-    turns = tuple(turn.actual for turn in record.turns if turn.actual is not None)
-    without = len(record.turns) - len(turns)
-    return Captured(
-        str(session.get("app_name") or app_name),
-        str(session.get("user_id") or "user"),
-        turns,
-        state if isinstance(state, dict) else {},
-        (f"{counted(without, 'turn')} without an answer left out",) if without else (),
-        states=_states(record),
-    )
+    return _captured(record, record.session or {}, app_name)
 
 
 def captured_from_record(record: CaseRecord, case: EvalCase | None, app_name: str) -> Captured:
     """Return the answered turns of a finished case, with the session input of the case."""
     session: dict[str, Any] = (case.session_input if case is not None else None) or {}
-    finished = [turn.actual for turn in record.turns if turn.actual is not None]
-    without = len(record.turns) - len(finished)
-    notes = []
-    if without:
-        notes.append(f"{counted(without, 'turn')} without an answer left out")
-    state = session.get("state")
+    note = ""
     if case is None:
-        notes.append("initial state unknown: the case is no longer in its file")
-    elif state and record.expected is not None and list(record.expected) != list(case.turns or ()):
-        notes.append("the case has changed since that run: this is its current initial state")
+        note = "initial state unknown: the case is no longer in its file"
+    elif session.get("state") and record.expected is not None and list(record.expected) != list(case.turns or ()):
+        note = "the case has changed since that run: this is its current initial state"
+    return _captured(record, session, app_name, note)
+
+
+def _captured(record: CaseRecord, session: Mapping[str, Any], app_name: str, note: str = "") -> Captured:
+    """Return the answered turns of a record, with the session's state after each, as far as it is known."""
+    answered = [turn for turn in record.turns if turn.actual is not None]
+    without = len(record.turns) - len(answered)
+    left_out = f"{counted(without, 'turn')} without an answer left out" if without else ""
+    state = session.get("state")
     return Captured(
         str(session.get("app_name") or app_name),
         str(session.get("user_id") or "user"),
-        tuple(finished),
+        tuple(turn.actual for turn in answered if turn.actual is not None),
         state if isinstance(state, dict) else {},
-        tuple(notes),
-        states=_states(record),
+        tuple(filter(None, (left_out, note))),
+        states=tuple(turn.state for turn in answered),
     )
-
-
-def _states(record: CaseRecord) -> tuple[dict[str, Any] | None, ...]:
-    """Return the session's state after each answered turn, as far as it is known."""
-    return tuple(turn.state for turn in record.turns if turn.actual is not None)
 
 
 def with_recording(captured: Captured, record: CaseRecord, root: Path, state: Path) -> Captured:
