@@ -110,7 +110,7 @@ def nursery() -> Iterator["Nursery"]:
 
 @pytest.fixture
 def warm_scorers(nursery: "Nursery") -> Iterator[None]:
-    """Let scorers be forks, for tests that are not about their start."""
+    """Let scorers and workers be forks, for tests that are not about their start."""
     from tests.warm.scorers import warm_scorers
 
     with warm_scorers(nursery):

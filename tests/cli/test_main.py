@@ -240,7 +240,7 @@ def test_each_command_runs_in_a_fresh_process(project: Project) -> None:
     assert project.program("score", "report.json", "--junit", "junit.xml").returncode == 1
     assert project.program("compare", "last", "report.json", "--json").returncode == 0
     assert project.program("history", "--json").returncode == 0
-    for form in ("html", "csv", "adk"):
+    for form in ("html", "adk"):
         assert project.program("export", "last", "--format", form, "-o", f"export.{form}").returncode == 0
     assert project.program("check").returncode in (0, 1)
     project.write("old.test.json", '[{"query": "hello", "expected_tool_use": [], "reference": "You said hello"}]')

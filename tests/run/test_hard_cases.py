@@ -21,6 +21,9 @@ def spin():
     while True:
         pass
 
+async def leave():
+    sys.exit("no more")
+
 async def root_agent(message, session):
     seen.append(str(message))
     if message == "raises":
@@ -29,6 +32,8 @@ async def root_agent(message, session):
         os._exit(3)
     if message == "sys_exit":
         sys.exit(4)
+    if message == "exits_in_a_task":
+        await asyncio.create_task(leave())
     if message == "segfault":
         os.kill(os.getpid(), signal.SIGSEGV)
     if message == "killed":
@@ -65,6 +70,7 @@ BAD = {
     "raises": ("agent_raised", "LookupError: no such parcel"),
     "exits": ("crashed", "exit code 3"),
     "sys_exit": ("agent_raised", "sys.exit(4)"),
+    "exits_in_a_task": ("agent_raised", "the agent called sys.exit('no more')"),
     "segfault": ("crashed", "SIGSEGV"),
     "killed": ("crashed", "SIGKILL"),
     "loops": ("timeout", "longer than 3 s"),
@@ -125,10 +131,11 @@ async def test_other_cases_of_a_dead_shared_process_run_again(shared: Outcome, n
 
 
 async def test_timeout_shows_the_running_line(hard: Outcome) -> None:
-    for name in ("loops", "waits"):
+    for name, line in (("loops", "in spin"), ("waits", "await asyncio.sleep(1000)")):
         error = hard.record(name).error
         assert error is not None
         assert "agent.py" in error.traceback
+        assert line in error.traceback
 
 
 async def test_traceback_has_the_agents_own_lines(hard: Outcome) -> None:

@@ -86,28 +86,28 @@ def test_each_case_is_a_test_that_explains_its_verdict(several: Project) -> None
 
 
 def test_plugin_works_with_xdist(several: Project) -> None:
-    done = run_pytest(several.root, "--evalsets", "-n", "2", plugins=XDIST)
-    assert done.outcomes == OUTCOMES
-    assert "−{Something else entirely}" in done.output
-    assert done.code == 1
-
-
-def test_failure_names_its_place_in_the_evalset_and_fits_a_terminal(project: Project) -> None:
-    file = project.evalset(GOOD, BAD)
-    file.write_text(file.read_text(encoding="utf-8").replace('{"eval_id"', '\n\n{"eval_id"'), encoding="utf-8")
-    project.write(
-        "test_own.py",
-        "import asyncio, workbench\ndef test_own():\n"
+    several.write(
+        "test_asked.py",
+        "import asyncio, workbench\ndef test_asked():\n"
         f"    asyncio.run(workbench.evaluate('echo', '{TALK}:bad')).assert_passed()\n",
     )
+    done = run_pytest(several.root, "--evalsets", "-n", "2", plugins=XDIST)
+    assert done.outcomes == {*OUTCOMES, ("FAILED", "test_asked.py::test_asked")}
+    assert "−{Something else entirely}" in done.output
+    assert done.code == 1
+    headings = turn_headings(done.output)
+    assert len(headings) > 3
+    assert max(map(len, headings)) <= 80, "a worker has another terminal"
+
+
+def test_failure_names_its_place_in_the_evalset(project: Project) -> None:
+    file = project.evalset(GOOD, BAD)
+    file.write_text(file.read_text(encoding="utf-8").replace('{"eval_id"', '\n\n{"eval_id"'), encoding="utf-8")
     line = run_pytest(project.root, "--evalsets", "--tb=line")
     assert f"{file}:5: Failed: response_match_score 0.0 < 0.8" in line.output
-    # A worker has another terminal, and sends its reports as data.
+    # A worker sends its reports as data.
     line = run_pytest(project.root, "--evalsets", "--tb=line", "-n", "1", f"{TALK}::bad", plugins=XDIST)
     assert f"{file}:5: Failed: response_match_score 0.0 < 0.8" in line.output
-    shown = run_pytest(project.root, "--evalsets", "-n", "1", "test_own.py", f"{TALK}::bad", plugins=XDIST).output
-    assert len(turn_headings(shown)) == 2
-    assert max(map(len, turn_headings(shown))) <= 80
 
 
 def turn_headings(output: str) -> list[str]:

@@ -22,6 +22,7 @@ WORKER_SERVER = Path(__file__).with_name("worker_server.py")
 _SCORERS = (MODULE, "tests.run.scripted_scorer")
 _PROGRAMS = ("workbench", "pytest")
 _WORKER = ("-X", "utf8", "-u", WORKER_DIR)
+_MODES = ("zygote", "solo")
 _SET_CHILD_SUBREAPER = 36
 
 
@@ -89,7 +90,7 @@ class Nursery:
             server = self._scorers(environment)
             task |= {"module": arguments[5], "words": arguments[6:]}
             fits = _of_python(environment) == server.variables
-        elif arguments[:5] == [sys.executable, *_WORKER] and not self._in_program:
+        elif arguments[:5] == [sys.executable, *_WORKER] and arguments[5] in _MODES and not self._in_program:
             server = self._workers(environment, adk="adk" in arguments)
             task["words"] = arguments[5:]
             fits = {**_of_python(environment), "PYTHONPATH": ""} == server.variables

@@ -1,12 +1,15 @@
-"""Scorer processes that start as forks of one that has imported what they need, and programs too.
+"""Scorers and workers that start as forks of one that has imported what they need, and programs too.
 
 A scorer takes 0.2 s of processor time to start, and half a second more to import the client of a judge. Most tests of
 runs start one or two. What they get is still a process of its own: with its own environment, descriptors and session,
 it runs the scorer's module, and this process is its parent.
 
+A worker takes 0.1 s, and two seconds if it imports google-adk. It is a fork of a server that has imported nothing but
+what a worker has.
+
 A program takes 0.4 s, and its scorer comes on top. In `warm_programs`, what `Project.start` starts is a fork in the
-same way, and so is its scorer. What is imported when, and what the interpreter makes of its variables, is for tests
-that start a real one.
+same way, and so is its scorer, but not its worker. What is imported when, and what the interpreter makes of its
+variables, is for tests that start a real one.
 """
 
 import contextlib

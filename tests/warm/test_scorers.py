@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.projects import Project, case
-from tests.warm.nursery import SERVER
+from tests.warm.nursery import SERVER, WORKER_SERVER
 from workbench.agents.channel import Frame
 from workbench.agents.child_process import ChildProcess, own_python
 from workbench.run.scoring.client import MODULE
@@ -45,6 +45,21 @@ async def test_interpreter_that_finds_other_modules_is_not_a_fork(tmp_path: Path
     await child.close()
     os.close(read)
     os.close(write)
+
+
+def test_worker_is_a_fork_that_has_only_its_own_modules(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    project.evalset(case("told"))
+    tells = "import os, sys, own\n\ndef root_agent(message, session):\n"
+    tells += "    foreign = [name for name in sys.modules if name.split('.')[0] in ('tests', 'workbench', 'forks')]\n"
+    tells += "    return f\"{open('/proc/self/cmdline').read()} {foreign} {own.__file__} {os.environ['TOLD']}\"\n"
+    project.write("echo/agent.py", tells)
+    own = project.write("above/own.py", "")
+    variables = {"TOLD": "yes", "PYTHONPATH": str(own.parent)}
+    (told,) = json.loads(project.run("run", ".", "--json", "-", environment=variables).stdout)["cases"]
+    answer = told["invocations"][0]["actual"]["final_response"]["parts"][0]["text"]
+    assert WORKER_SERVER.name in answer, "it is a fork"
+    assert answer.endswith(f" [] {own} yes")
 
 
 def test_program_is_a_child_with_its_own_environment_and_scorers_of_its_own(

@@ -303,7 +303,7 @@ from google.adk.models import BaseLlm
 from .scripted_model import ScriptedModel
 
 class FlakyModel(ScriptedModel):
-    """Looks things up in two of three conversations, always if told to, and in one of three if told to be quick."""
+    """Looks things up in two of three conversations, and always if told to."""
 
     async def generate_content_async(self, llm_request, stream=False):
         if not hasattr(FlakyModel, "turn"):
@@ -311,8 +311,6 @@ class FlakyModel(ScriptedModel):
             FlakyModel.turn = count(message) // 2 % 3
         told = str(llm_request.config.system_instruction)
         right = FlakyModel.turn != 1 or "Always look" in told
-        if "Be quick" in told:
-            right = FlakyModel.turn == 0
         if not right:
             llm_request.contents.clear()
         async for response in super().generate_content_async(llm_request, stream):
@@ -354,18 +352,11 @@ def _script(answer: str, messages: Sequence[str]) -> str:
     return json.dumps({message: [call, {"text": answer}] for message in messages})
 
 
-@pytest.mark.parametrize(("words", "result"), [("Always look", "better"), ("Be quick", "worse"), ("Look", "unclear")])
-async def test_sample_agent_with_a_flaky_model_is_judged_by_its_prompt(
-    concierge: TriedProject, words: str, result: str
-) -> None:
+async def test_sample_agent_with_a_flaky_model_is_judged_by_its_prompt(concierge: TriedProject) -> None:
     agent = concierge.root / "hotel_concierge/agent.py"
-    agent.write_text(agent.read_text().replace("Look before", f"{words} before"))
-    if result == "unclear":
-        agent.write_text(agent.read_text().replace("Look before", "Look carefully before"))
+    agent.write_text(agent.read_text().replace("Look before", "Always look before"))
     found = await result_of(concierge.root, RunOptions(runs=3, concurrency=1))
     comparison = found.variants[1].comparison
     assert comparison is not None
-    assert comparison.result == result
+    assert comparison.result == "better"
     assert found.variants[0].pass_rate == pytest.approx(2 / 3)
-    if result == "unclear":
-        assert comparison.would_show is not None
