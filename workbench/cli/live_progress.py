@@ -7,10 +7,11 @@ notice of the run, which has its own line.
 
 import asyncio
 import time
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
-from typing import Protocol, Self, TextIO
+from typing import Self, TextIO
 
 from rich.console import Console
 from rich.live import Live
@@ -126,41 +127,11 @@ class MachineLines:
             self._say(fleet_line(self._place, states, new))
 
 
-class Progress(Protocol):
+class Progress(ABC):
     """A progress display that follows the store while it is entered."""
 
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
-
-    def message(self, line: str) -> None:
-        """Show a message, such as the effect of Ctrl-C. `line` is safe text."""
-
-    def show_machines(self, machines: Callable[[], Sequence[MachineState]]) -> None:
-        """Show how busy the machines are that `machines` returns, if the display is redrawn."""
-
-    async def keep_fresh(self) -> None:
-        """Redraw what changes with time, until cancelled."""
-
-
-class PlainProgress:
-    """Progress on two streams, one for results and one for messages. Nothing is redrawn.
-
-    `done_again` returns whether another run will repeat the cases that this run did not reach. They then get no
-    CANCELLED line.
-    """
-
-    def __init__(
-        self, store: Store, results: TextIO, messages: TextIO, done_again: Callable[[], bool] = lambda: False
-    ) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
-        self._done_again = done_again
-        self._cancelled: set[CaseRef] = set()
-        """Cancelled cases of this run that already have their line."""
-        self._results = results
-        self._messages = messages
         self._unsubscribe: Callable[[], None] | None = None
 
     def __enter__(self) -> Self:
@@ -173,15 +144,40 @@ class PlainProgress:
         if self._unsubscribe:
             self._unsubscribe()
 
+    @abstractmethod
+    def message(self, line: str) -> None:
+        """Show a message, such as the effect of Ctrl-C. `line` is safe text."""
+
+    def show_machines(self, machines: Callable[[], Sequence[MachineState]]) -> None:  # noqa: B027
+        """Show how busy the machines are that `machines` returns, if the display is redrawn."""
+
+    async def keep_fresh(self) -> None:  # noqa: B027
+        """Redraw what changes with time, until cancelled."""
+
+    @abstractmethod
+    def _on_event(self, event: Event) -> None: ...
+
+
+class PlainProgress(Progress):
+    """Progress on two streams, one for results and one for messages. Nothing is redrawn.
+
+    `done_again` returns whether another run will repeat the cases that this run did not reach. They then get no
+    CANCELLED line.
+    """
+
+    def __init__(
+        self, store: Store, results: TextIO, messages: TextIO, done_again: Callable[[], bool] = lambda: False
+    ) -> None:
+        super().__init__(store)
+        self._done_again = done_again
+        self._cancelled: set[CaseRef] = set()
+        """Cancelled cases of this run that already have their line."""
+        self._results = results
+        self._messages = messages
+
     def message(self, line: str) -> None:
         """Write a message to its stream."""
         write_line(self._messages, line)
-
-    def show_machines(self, machines: Callable[[], Sequence[MachineState]]) -> None:
-        """Do nothing: lines of their own tell about machines."""
-
-    async def keep_fresh(self) -> None:
-        """Do nothing: plain lines do not change with time."""
 
     def _on_event(self, event: Event) -> None:
         if isinstance(event, CaseFinished):
@@ -241,7 +237,7 @@ def _wrapped(console: Console, stream: TextIO, line: SummaryLine) -> Iterator[Te
         yield Text(" " * line.indent).append_text(part)
 
 
-class LiveProgress:
+class LiveProgress(Progress):
     """A progress display on the terminal `results`.
 
     Messages go there as well, unless `messages` is not a terminal. `names_cases` writes a line for each case that did
@@ -257,7 +253,7 @@ class LiveProgress:
         *,
         names_cases: bool = True,
     ) -> None:
-        self._store = store
+        super().__init__(store)
         self._names_cases = names_cases
         self._clock = clock
         self._began = clock()
@@ -275,19 +271,17 @@ class LiveProgress:
         self._changed = False
         self._second = -1
         self._remaining = RemainingTime(clock)
-        self._unsubscribe: Callable[[], None] | None = None
         self._machines: Callable[[], Sequence[MachineState]] | None = None
 
     def __enter__(self) -> Self:
-        self._unsubscribe = self._store.subscribe(self._on_event)
+        super().__enter__()
         self._guarded(self._live.start)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._unsubscribe:
-            self._unsubscribe()
+        super().__exit__(kind, error, trace)
         self.refresh()
         self._guarded(self._live.stop)
 

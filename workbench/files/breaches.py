@@ -10,14 +10,14 @@ import re
 import types
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Protocol, Required, Union, get_args, get_origin, get_type_hints
+from typing import Any, Required, Union, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails
 from typing_extensions import is_typeddict
 
-from workbench.files.faults import Breach, Fault, Location, json_path, nearest, snake
+from workbench.files.faults import Breach, Fault, Location, Places, json_path, nearest, snake
 from workbench.files.genai_types import Content, Part
 from workbench.files.json_text.json_nodes import Child, Node
 from workbench.files.json_text.scanner import Flaw
@@ -250,21 +250,14 @@ _MOST_PLACED = 1_000
 """Maximum number of breaches that are located."""
 
 
-class Lines(Protocol):
-    """An object that knows the line and column of an offset, such as `Places`."""
-
-    def at(self, offset: int) -> tuple[int, int]:
-        """Return the line and column of an offset."""
-
-
-def fault_of(path: Path, flaw: Flaw, lines: Lines, above: Location = ()) -> Fault:
+def fault_of(path: Path, flaw: Flaw, lines: Places, above: Location = ()) -> Fault:
     """Return a flaw of JSON text as a fault of the file. `above` is the location of the text in the file."""
     line, column = lines.at(flaw.offset)
     return Fault(path, line, column, json_path((*above, *flaw.location)), flaw.message, flaw.hint, flaw.severity)
 
 
 def faults_of(
-    path: Path, breaches: Iterable[Breach], root: Node, lines: Lines, above: Location = ()
+    path: Path, breaches: Iterable[Breach], root: Node, lines: Places, above: Location = ()
 ) -> Iterator[Fault]:
     """Yield the breaches of the value `root` as faults at their places.
 
