@@ -8,8 +8,8 @@ import threading
 
 import pytest
 
-from workbench.cli import interruption as interruption_module
-from workbench.cli.interruption import Interruption
+from workbench.cli import following as interruption_module
+from workbench.cli.following import Interruption
 from workbench.cli.streams import let_go_of_streams, write_line
 from workbench.events.events import CaseRef
 

@@ -197,8 +197,7 @@ async def _try(request: _Request) -> int:
     import asyncio
 
     from workbench.cli import following
-    from workbench.cli.following import ask_if_typed
-    from workbench.cli.interruption import Interruption
+    from workbench.cli.following import Interruption, ask_if_typed
     from workbench.project.project import Project
     from workbench.project.variants.report import report
     from workbench.project.variants.trial import open_trial

@@ -9,8 +9,7 @@ from typing import TypeAlias
 
 from workbench.agents.workspace import Workspace
 from workbench.cli.exit_codes import INTERRUPTED, UNDECIDED
-from workbench.cli.following import ask_if_typed
-from workbench.cli.interruption import Interruption
+from workbench.cli.following import Interruption, ask_if_typed
 from workbench.cli.live_progress import PlainProgress, QuietProgress, machine_lines
 from workbench.cli.running_options import RunRequest
 from workbench.cli.streams import has_failed, is_unread, write_line
