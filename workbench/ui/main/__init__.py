@@ -1,1 +1,1 @@
-"""The main screen: layout, movement keys, palette, and the construction of all controllers."""
+"""The main screen with its keys and palette, and the construction of all controllers."""

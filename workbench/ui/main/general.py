@@ -1,4 +1,4 @@
-"""The palette, the list of keys, themes, copying (also of shell commands), screenshots and quitting."""
+"""Actions of the program itself: palette, key list, themes, copying, screenshots, opening a folder and quitting."""
 
 import asyncio
 import json
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 
 _CASES_FOUND = 50
 _TO_CONFIRM = 3.0
-"""Seconds within which the next key can confirm quitting."""
+"""Seconds within which a second press confirms quitting."""
 _PALETTE = (RUN, FIND, EDIT, MARK, COPY, GENERAL, PANES)
-"""Groups of actions in the palette, in its order. Actions that only move the cursor are left out."""
+"""The groups of the palette, in display order. Groups that only move the cursor are left out."""
 
 
 class General(Controller):
@@ -52,7 +52,7 @@ class General(Controller):
         super().__init__(view)
         self._run, self._news, self._host = run, news, host
         self._confirmed_by, self._confirmed_until = 0, 0.0
-        """The number of the only key that confirms quitting, and until when it does."""
+        """The number of the key press that can confirm quitting, and the monotonic time until which it can."""
 
     # Finding actions
 
@@ -78,7 +78,7 @@ class General(Controller):
         self._pick("palette", searching(do, self._find_cases), placeholder="an action or a case")
 
     def keys(self) -> None:
-        """List the keys: first those that are most useful here, then the rest by group."""
+        """List the keys: the most useful ones at this place first, then all others by group."""
         at = self.view.situation
         here = [row for row in offered(at) if self.view.keys[row.id]]
         ids = {row.id for row in here}
@@ -135,13 +135,13 @@ class General(Controller):
     # Copying
 
     def copy_id(self) -> None:
-        """Copy the id or path of what is under the cursor."""
+        """Copy the ID of the case, or the path of the file or agent, under the cursor."""
         found = self._id_under_cursor()
         if found is not None:
             self._copy(*found)
 
     def copy(self) -> None:
-        """Copy what is under the cursor."""
+        """Copy the JSON of the case, or the content of the pane, under the cursor."""
         row = self.view.rows.cursor
         if self.view.right.in_case or row is None:
             found = self.view.right.copied()
@@ -153,7 +153,7 @@ class General(Controller):
             self._copy(*found)
 
     def copy_command(self) -> None:
-        """Choose the command that repeats the last action, or one for its run, and copy it."""
+        """Ask which shell command to copy: one that repeats the last run, shows the status, or exports the run."""
         if self.workspace() is not None:
             self.view.work(self._copy_command(), "ask", exclusive=False)
 
@@ -211,7 +211,7 @@ class General(Controller):
     # Leaving
 
     def screenshot(self) -> None:
-        """Save the screen as an SVG file, under a name that the user types."""
+        """Ask for a file name and save the screen there as SVG."""
         self.view.work(self._screenshot(), "screenshot")
 
     async def _screenshot(self) -> None:
@@ -235,11 +235,11 @@ class General(Controller):
         self.view.say(one_line(f"saved: {file}"))
 
     def suspend(self) -> None:
-        """Return to the shell until it continues the program."""
+        """Suspend the program and return to the shell, until `fg`."""
         self._host.suspend()
 
     def quit(self) -> None:
-        """Quit. While a run is active, the next key must confirm it within three seconds."""
+        """Quit, or copy the selected text. During a run, a second press within three seconds must confirm quitting."""
         selected, activity = self.view.get_selected_text(), self.session.store.activity
         if selected:
             self._copy("selection", selected)
@@ -258,7 +258,7 @@ class General(Controller):
             self.view.work(self._leave(), "leave")
 
     def open_folder(self) -> None:
-        """Ask for another folder, leave this one and open it."""
+        """Ask for another folder and open it in place of this one."""
         if self.session.store.activity.busy:
             self.view.say("a run is active: x cancels it", warning=True)
         else:

@@ -1,6 +1,7 @@
-"""Cursor and split of the last session, restored when the folder is opened again. Whatever is stored, reading works.
+"""The cursor and the split of the last session, which are restored when the folder is opened again.
 
-They are stored only if the state folder exists, so that opening a project leaves nothing behind.
+Invalid stored values are ignored. Values are stored only if the state folder exists, so that just opening a project
+creates no files.
 """
 
 import asyncio
@@ -16,15 +17,15 @@ from workbench.ui.tree.outline import ALL, Row
 
 _NAME = "screen"
 _LONGEST = 2000
-"""Characters of a name."""
+"""Maximum number of characters of a stored name."""
 
 
 @dataclass(frozen=True, slots=True)
 class ViewState:
-    """The view that the user left.
+    """The cursor and the split at the end of a session.
 
-    `cursor` has the names of the row under the cursor: agent, evalset, case ID, or fewer. `number` is the position of
-    its case in the file, for the case that it is deleted. `share` is the part of the width that the tree has.
+    `cursor` names the row under the cursor by agent, evalset and case ID, or fewer for rows above a case. `number` is
+    the index of the case in its file, in case it is deleted. `share` is the tree's share of the width, between 0 and 1.
     """
 
     cursor: tuple[str, ...] = ()
@@ -33,7 +34,7 @@ class ViewState:
 
 
 def read_view_state(folder: Path) -> ViewState:
-    """Return the stored state. What is missing or wrong has its default."""
+    """Return the stored state. Missing or invalid values get their defaults."""
     try:
         text = database(folder).read(lambda connection: get_value(connection, _NAME))
         found = json.loads(text or "{}")
@@ -46,7 +47,7 @@ def read_view_state(folder: Path) -> ViewState:
 
 
 def save_view_state(folder: Path, state: ViewState) -> None:
-    """Store the state if the folder exists.
+    """Store the state if the folder exists and the state has changed.
 
     Raises:
         OSError: it cannot be written.
@@ -68,13 +69,10 @@ def _valid(found: dict[str, object]) -> dict[str, object]:
 
 
 class Restoring(Controller):
-    """The user's last place, without the filter, which would hide cases.
-
-    Nothing is restored over what the user has done since the start.
-    """
+    """Restores and saves the cursor and the split. The filter is not saved, because it would hide cases."""
 
     async def restore(self, *, run_wanted: bool) -> None:
-        """Restore the split and the cursor. With `run_wanted`, everything runs: leave the cursor there."""
+        """Restore the split. Restore the cursor, too, unless a run starts or the user has already acted."""
         state = await asyncio.to_thread(read_view_state, self.session.state_dir)
         self.view.split.use(state.share)
         rows = self.view.rows
@@ -86,7 +84,7 @@ class Restoring(Controller):
                 self.view.show_row()
 
     def save(self) -> None:
-        """Store what is shown now. If that fails, nothing is kept."""
+        """Store the current cursor and split. Errors are ignored."""
         rows = self.view.rows
         if self.session.workspace is None or not rows.entries:
             return
@@ -97,7 +95,7 @@ class Restoring(Controller):
             save_view_state(self.session.state_dir, state)
 
     def _row(self, state: ViewState) -> Row:
-        """Return the row of the cursor. If its case is gone, return the case that took its place."""
+        """Return the row of the stored cursor. If its case was deleted, return the case at its old index."""
         rows, names = self.view.rows, state.cursor
         row = rows.names().row(names, rows.outline)
         if row.kind == "evalset" and len(names) > 2 and rows.outline.sizes[row.evalset]:

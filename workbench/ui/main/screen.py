@@ -1,4 +1,4 @@
-"""The main screen with its controllers, and the keys that move, mark and find in it."""
+"""The main screen with its controllers, and its actions for moving, marking and filtering."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -32,13 +32,13 @@ DIGITS = BY_ID["pane"].keys
 
 
 def places(panes: Sequence[tuple[str, str]]) -> dict[str, tuple[str, str]]:
-    """Return the target of each jump key (`cases`, `filter` or a pane's digit) and its name."""
+    """Return, for each jump key, its target (`cases`, `filter` or a pane's digit) and the target's name."""
     found = {"c": ("cases", "cases"), "/": ("filter", "filter")}
     return found | {digit: (digit, name) for digit, name in panes}
 
 
 class JumpScreen(ModalScreen[str | None]):
-    """A dialog that returns a target of `places` or any digit, or None for another key."""
+    """A dialog that waits for one key. It returns a target of `places`, a digit, or None for any other key."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave")]
 
@@ -47,7 +47,7 @@ class JumpScreen(ModalScreen[str | None]):
         self._places = places(panes)
 
     def compose(self) -> ComposeResult:
-        """List the keys and their targets."""
+        """Lay out the keys and their targets."""
         with Vertical(classes="corner") as corner:
             corner.border_title = Content("jump to")
             lines = [
@@ -56,7 +56,7 @@ class JumpScreen(ModalScreen[str | None]):
             yield Static(Content("\n").join(lines))
 
     def on_key(self, event: Key) -> None:
-        """Return the key's target."""
+        """Close the dialog with the key's target as its result."""
         event.stop()
         key = event.character or ""
         place = self._places.get(key)
@@ -68,9 +68,10 @@ class JumpScreen(ModalScreen[str | None]):
 
 
 class MainScreen(View):
-    """The view with its controllers. A key calls the method that its row in the action table names.
+    """The main screen. A key calls the method that the action table gives for it.
 
-    `engine` makes the engine. It is called when the controllers are made: after the first frame, or at the first key.
+    `engine` creates the engine. It is called together with the creation of the controllers, which is after the first
+    frame or at the first key.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of("main")]
@@ -83,14 +84,14 @@ class MainScreen(View):
 
     @cached_property
     def controllers(self) -> "Controllers":
-        """The controllers. The first frame does not need their modules."""
+        """The controllers, created on first use, because the first frame does not need their modules."""
         from workbench.ui.main.wiring import Controllers
 
         return Controllers(self, self._engine(), self._host)
 
     @property
     def has_controllers(self) -> bool:
-        """Whether the controllers have been made."""
+        """Whether the controllers have been created."""
         return "controllers" in vars(self)
 
     def on_row_view_picked(self, event: CaseTree.Picked) -> None:
@@ -99,14 +100,14 @@ class MainScreen(View):
             self.do("enter")
 
     def show_row(self) -> None:
-        """Show the row under the cursor and ask for its past runs."""
+        """Show the row under the cursor, and load its past runs once the cursor rests."""
         super().show_row()
         self.controllers.past_results.cursor_moved()
         self.controllers.overview.cursor_moved()
 
     @property
     def overviews(self) -> "Showing":
-        """The overviews of rows. What they paint late counts for the pace of the whole screen."""
+        """The overviews of rows. Their delayed updates count towards the screen's paint rate."""
         overviews = super().overviews
         overviews.painted = self.controllers.news.painted
         return overviews
@@ -116,7 +117,7 @@ class MainScreen(View):
         self.controllers.overview.enter()
 
     def change_of(self, record: "Execution | None") -> "Change | None":
-        """Return how the watch changed the case's verdict, or None if it did not."""
+        """Return how a rerun by the watch changed the case's verdict, or None if it did not."""
         return self.controllers.watch.change_of(record)
 
     # Move
@@ -144,7 +145,7 @@ class MainScreen(View):
             self.go_left()
 
     def action_enter(self) -> None:
-        """Expand or collapse a row. On a case, go to its panes. Picked while the filter is typed: keep the filter."""
+        """Expand or collapse a row. On a case, go to its panes. In the filter field, keep the filter."""
         if self.cases.input.has_focus:
             self.cases.input.action_done()
             return
@@ -159,7 +160,7 @@ class MainScreen(View):
             self.go_right()
 
     def action_back(self) -> None:
-        """Go back: leave the field or the pane, drop the marks, or clear the filter."""
+        """Go back one step: leave the filter field or the pane, drop the marks, or clear the filter."""
         if self.cases.input.has_focus:
             self.cases.input.action_clear()
         elif self.in_right:
@@ -188,7 +189,7 @@ class MainScreen(View):
     # Panes
 
     def action_pane(self, number: int | None = None) -> None:
-        """Show a pane by its number. Without one (picked from the key help), ask for it."""
+        """Show the pane with this number. None, as from the key help, asks for the number."""
         if number is None:
             self.action_jump()
         elif self.right.shows_case:
@@ -203,7 +204,7 @@ class MainScreen(View):
         (self.go_left if self.in_right else self.go_right)()
 
     def action_jump(self) -> None:
-        """Ask for one more key and go to its pane."""
+        """Ask for a key and go to its target."""
         panes = self.right.detail.tabs if self.right.shows_case else ()
         self.app.push_screen(JumpScreen(panes), self._jumped)
 
@@ -212,7 +213,7 @@ class MainScreen(View):
         self.maximise(not self.maximised)
 
     def action_change(self, steps: int) -> None:
-        """Give the cases more columns, or with a negative number of steps less."""
+        """Widen the tree by this number of steps, or narrow it if the number is negative."""
         if not self.split.widen(steps * STEP):
             self.say("the tree cannot be wider" if steps > 0 else "the tree cannot be narrower")
 
@@ -232,7 +233,7 @@ class MainScreen(View):
         self.show_state()
 
     def action_mark_range(self) -> None:
-        """Start a range, or mark it."""
+        """Start a range, or mark the cases of the started one."""
         self.tree_view.mark_range()
         self.show_state()
 

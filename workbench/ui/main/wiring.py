@@ -80,7 +80,7 @@ class Controllers:
         self.general = General(view, run, news, host)
 
     async def open(self, *, watch: bool) -> None:
-        """Read the folder for the first time, then the state of earlier sessions. With `watch`, arm the watch."""
+        """Read the folder, then the verdicts of earlier sessions. With `watch`, turn on the watch."""
         if not await self.folder.read_again():
             return
         await self.folder.offer_trust()

@@ -32,15 +32,15 @@ if TYPE_CHECKING:
     from workbench.ui.running.run_thread import RunThread
 
 _SWITCH_SECONDS = 0.005
-"""Python's default. `open_screen` lets threads switch more often until the first frame."""
+"""Python's default switch interval. `open_screen` uses a shorter one until the first frame."""
 
 
 class WorkbenchApp(SparseApp, inherit_bindings=False):
     """The Textual app of the workbench.
 
-    `theme` is the first theme. `faults` are sentences to show once. `engine` is scripted in tests. `watch` turns the
-    watch on after the folder was read. `watchdog` reports when the program must end. `shown` is what the terminal can
-    show.
+    `theme` is the initial theme. `faults` are sentences to show once at the start. Tests pass their own `engine`.
+    `watch` turns the watch on once the folder is read. `watchdog` ends the app on a signal. `shown` describes the
+    terminal.
     """
 
     CSS_PATH = "workbench.tcss"
@@ -48,7 +48,7 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = []
     VERTICAL_BREAKPOINTS = [(0, "-low"), (18, "-high")]  # noqa: RUF012 - Textual's declaration
-    """Height classes. In a low terminal, dialogs keep their choices and drop margins and explanations."""
+    """Classes by height in lines. In a low terminal, dialogs leave out margins and explanations."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
         self._line_filters = filters_for(shown)
         self._watchdog = watchdog
         self._stopping = False
-        """Whether ctrl+z has given the terminal to the shell."""
+        """Whether the app is suspended by ctrl+z, so that the shell has the terminal."""
         self.begin_with(theme)
         self._read = {theme.name}
         host = Host(
@@ -92,11 +92,11 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
         self.main = MainScreen(session, self._keys.keys, self._engine, host)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
-        """Return values for the variables that the theme does not set."""
+        """Return default values for stylesheet variables that the theme does not set."""
         return variable_defaults(self.current_theme)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        """Return Textual's filters, and those that the terminal needs."""
+        """Return Textual's line filters, then those that the terminal needs."""
         return [*super().get_line_filters(), *self._line_filters]
 
     def get_default_screen(self) -> MainScreen:
@@ -112,9 +112,9 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
         timeout: float | None = None,
         markup: bool = False,
     ) -> None:
-        """Show a short message in the footer, and any other over the screen, away from the cursor.
+        """Show a short untitled note in the footer, and any other message as a notice away from the cursor.
 
-        The text is never read as markup, whatever the caller passes.
+        The text is never parsed as markup, whatever `markup` is.
         """
         footer = getattr(self.screen, "key_line", None)
         if severity == "information" and not title and isinstance(footer, KeyLine) and footer.has_room_for(message):
@@ -128,15 +128,15 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
             self._watchdog.lend()
 
     def _take_terminal_back(self, _app: App[Any]) -> None:
-        """Draw everything again after another program had the terminal."""
+        """Draw the whole screen after another program used the terminal."""
         if self._watchdog is not None:
             self._watchdog.take_back()
         self.draw_in_full()
 
     def _stop_as_job(self) -> None:
-        """Give the terminal back to the shell until it continues this program.
+        """Suspend the app until the shell continues it.
 
-        Processes of agents are not stopped. Their messages wait until then, and time limits do not count that time.
+        Agent processes are not stopped. Their messages wait until then, and the time does not count towards timeouts.
         """
         if self._watchdog is None or self.is_headless:
             self.main.say("the program cannot be suspended here", warning=True)
@@ -153,10 +153,10 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
             self.main.say("no shell could continue the program, so it was not suspended", warning=True)
 
     def on_resize(self, event: Resize) -> None:
-        """Draw everything again if the size did not change.
+        """Draw the whole screen if the size did not change.
 
-        A terminal that is attached again may report the size that it had. Textual ignores that, but the terminal's
-        content is unknown.
+        A reattached terminal may report its old size. Textual ignores such an event, but the terminal's content is
+        then unknown.
         """
         if event.size == self.size:
             self.draw_in_full()
@@ -181,19 +181,19 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
             await super().on_event(event)
 
     async def push_screen_wait(self, screen: Any, *, mode: str | None = None) -> Any:
-        """Open a dialog and return its result. Keys reach the dialog even while a worker is busy."""
+        """Open a dialog and return its result. Keys reach the dialog although the calling worker is not done."""
         with self._key_order.asking(screen):
             return await super().push_screen_wait(screen, mode=mode)
 
     @property
     def keys_delivered(self) -> int:
-        """Number of keys that were handled so far."""
+        """Number of keys delivered since the start."""
         return self._key_order.delivered
 
     # Opening and ending
 
     def on_mount(self) -> None:
-        """Use the user's keys, watch for signals, and open the folder after the first frame."""
+        """Set the user's keymap, watch for signals, and open the folder after the first frame."""
         self.app_suspend_signal.subscribe(self, self._lend_terminal, immediate=True)
         self.app_resume_signal.subscribe(self, self._take_terminal_back, immediate=True)
         self.set_keymap(textual_keymap(self._keys))
@@ -202,7 +202,7 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
         self.call_after_refresh(self._open)
 
     def on_unmount(self) -> None:
-        """Keep what was shown for the next session, and stop watching for signals."""
+        """Save the cursor and split for the next session, and stop watching for signals."""
         self._key_order.close()
         self.main.controllers.restoring.save()
         if self._watchdog is not None:
@@ -220,9 +220,9 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
         self.run_worker(controllers.open(watch=self._watch), group="read")
 
     def _read_other_styles(self) -> None:
-        """Read the styles of all other screens after the first frame.
+        """Read the stylesheets of all other screens after the first frame.
 
-        If they were the CSS_PATH of those screens, opening one would parse everything again.
+        With a CSS_PATH per screen, opening a screen would parse all stylesheets again.
         """
         self.stylesheet.read_all(sorted(Path(__file__).parents[1].glob("*/*.tcss")))
         self.stylesheet.parse()
@@ -234,18 +234,18 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
         self.exit(128 + number)
 
     def _engine(self) -> "Engine":
-        """Return the engine, whose modules the first frame does not need."""
+        """Return the engine. It is imported here because the first frame does not need it."""
         from workbench.ui.running.engine_run import Engine
 
         return self._given_engine or Engine(self.session, self._settings)
 
     @property
     def runs(self) -> "RunThread":
-        """The thread for runs."""
+        """The thread that runs cases."""
         return self.main.controllers.thread
 
     def close_runs(self, timeout: float) -> None:
-        """End all runs and their processes, for at most `timeout` seconds. Before the first frame, there are none."""
+        """End all runs and their processes, and wait for them for at most `timeout` seconds."""
         if self.main.has_controllers:
             self.runs.close(timeout=timeout)
 
