@@ -1,1 +1,1 @@
-"""The state behind all screens, the view of the main screen that controllers work with, and the open folder."""
+"""The state shared by all screens, without widgets: the open folder, verdicts, and options of the next runs."""

@@ -1,4 +1,4 @@
-"""The bar in the first line: the folder, progress, verdicts, time and the watch, as read from the session."""
+"""The bar on the first line of the screen: folder, progress, verdicts, time and watch."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -24,17 +24,18 @@ if TYPE_CHECKING:
 
 
 _WIDE = 120
-"""Cells from which on the use of recordings is named in full."""
+"""Minimum width of the bar, in cells, for the long text about recordings."""
 Part = tuple[str, str]
 Form = tuple[bool, int, int, list[Part]]
-"""A form of the bar: with words for states or not, cells of the meter, detail of judges (0 to 2), the right side."""
+"""A form of the bar: whether states have words, the meter's cells, detail about judges (0 to 2), and the right side."""
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
     """The content of the bar.
 
-    `root` is safe text. If `total` is 0, nothing has run, and `idle_text` is shown in place of progress.
+    Pairs of texts are a long and a short form, both "" if there is nothing to show. `root` is safe text. If `total` is
+    0, nothing has run, and `idle_text` replaces the progress.
     """
 
     root: str = ""
@@ -43,50 +44,50 @@ class Facts:
     total: int = 0
     running: bool = False
     of_last_run: bool = False
-    """Whether the counts differ from those of the tree, because the last run was not of each case once."""
+    """Whether the counts differ from the tree's, because the last run skipped or repeated cases."""
     interrupted: bool = False
     rescored: bool = False
-    """Whether transcripts were scored again, without the agent."""
+    """Whether stored transcripts were scored again and the agent did not run."""
     phase: str = ""
-    """What happens while no case is in progress, such as `starting agents`."""
+    """The current step while no case is in progress, such as `starting agents`."""
     left: tuple[str, str] = ("", "")
-    """Remaining time of the run, in full and in short."""
+    """Remaining time of the run."""
     when: tuple[str, str] = ("", "")
-    """When the run was made, in full and in short."""
+    """Time of the run."""
     loading: str = ""
     """Data being loaded from earlier sessions."""
     elsewhere: str = ""
-    """Progress of a run of another program, such as `5/12`."""
+    """Progress of a run in another program, such as `5/12`."""
     seconds: float = 0.0
     judge_calls: str = ""
     """Number and cost of judge calls, as text."""
     by_function: bool = False
-    """Whether a function judged instead of a language model."""
+    """Whether a Python function replaced a judge model."""
     waiting: tuple[str, str] = ("", "")
-    """Which judge waits, in full and in short."""
+    """The judge that is waiting for its quota."""
     frozen: tuple[str, str] = ("", "")
-    """How many cases of the run were replayed, in words and as a number, or ""."""
+    """Number of replayed cases of the run."""
     other_criteria: bool = False
-    """Whether the run was made with criteria that are not in the file."""
+    """Whether the run used criteria other than those in the files."""
     criteria_changed: bool = False
     """Whether the criteria of the next run differ from the files."""
     recordings: tuple[str, str] = ("", "")
-    """The use of recordings by the next run, in full and in short."""
+    """The next run's use of recordings."""
     place: str = ""
-    """Where the next run is, such as `on cluster`, or "" for this machine."""
+    """The place of the next run, such as `on cluster`, or "" for this machine."""
     machines: tuple[str, str] = ("", "")
-    """How busy the machines of the run are, in full and in short."""
+    """The load of the run's other machines."""
     stale: tuple[str, str] = ("", "")
-    """Number of stale verdicts and the reason, in full and in short."""
+    """Number of stale verdicts, and the reason."""
     watching: bool = False
     watch: tuple[str, str] = ("watch off", "watch off")
     """State of the watch, in full and in short."""
     awaits_key: bool = False
-    """Whether the watch waits for a key. Its cost is then more important than the run."""
+    """Whether a rerun by the watch waits for a key. The bar then shows its cost rather than the last run."""
 
 
 def bar_parts(facts: Facts, width: int) -> tuple[list[Part], list[Part]]:
-    """Return the left and right side of the bar as (text, theme variable), shorter if `width` is small."""
+    """Return the left and right side of the bar as (text, theme variable), shortened to `width` cells."""
     changed: list[Part] = [(" criteria changed ", "accent")] if facts.criteria_changed else []
     changed += [(f" {FROZEN.glyph} {facts.recordings[width < _WIDE]} ", "accent")] if facts.recordings[0] else []
     changed += [(f" {facts.place} ", "accent")] if facts.place and not facts.running else []
@@ -125,8 +126,8 @@ def _forms(
 ) -> Iterator[Form]:
     """Yield forms of the bar, from the longest to the shortest.
 
-    `why` has the reason of stale verdicts, without the watch. If the watch is on, its state is kept longer than the
-    words for states. If it is off, its state is dropped first.
+    `why` is the right side with the reason for stale verdicts but without the watch. The state of a watch that is off
+    is dropped first. If the watch is on, the words for states are dropped before it.
     """
     yield from ((True, 20, 2, full), (True, 0, 2, full))
     if ended and not armed:
@@ -151,7 +152,7 @@ def _forms_awaiting_key(full: list[Part], short: list[Part]) -> Iterator[Form]:
 
 
 def _progress(facts: Facts, form: int, *, words: bool) -> tuple[list[Part], list[Part]]:
-    """Return what a run in progress shows before and after its counts. `form` is the detail, as for judges."""
+    """Return the texts before and after the counts of a run in progress. `form` is the detail, 0 to 2."""
     counts = facts.counts or Counter()
     done = sum(counts[state] for state in DECIDED)
     gap = "   " if words else "  "
@@ -170,7 +171,7 @@ def _progress(facts: Facts, form: int, *, words: bool) -> tuple[list[Part], list
 
 
 def _result(facts: Facts, *, words: bool, full: bool) -> tuple[list[Part], list[Part]]:
-    """Return what a run that has ended shows before and after its counts."""
+    """Return the texts before and after the counts of a finished run."""
     counts = facts.counts or Counter()
     done = sum(counts[state] for state in DECIDED)
     gap = "   " if words else "  "
@@ -215,7 +216,7 @@ def _counts(facts: Facts, *, words: bool, meter: int) -> list[Part]:
 
 
 def _judges(facts: Facts, form: int) -> list[Part]:
-    """Return the text about judges: everything (2), only what qualifies the verdicts (1), or nothing (0)."""
+    """Return the text about judges: in full (2), only if it affects trust in the verdicts (1), or none (0)."""
     full, short = facts.waiting
     parts: list[Part] = []
     if form == 2 and facts.judge_calls:
@@ -229,7 +230,7 @@ def _judges(facts: Facts, form: int) -> list[Part]:
 
 
 def _meter(counts: Counter[CaseState], total: int, width: int) -> list[Part]:
-    """Return a meter of `width` cells with a share for each verdict. The rest is dim."""
+    """Return a meter of `width` cells with a share for each verdict. Cells of unfinished cases are dim."""
     parts: list[Part] = []
     done, drawn = 0, 0
     for state in DECIDED:
@@ -241,7 +242,7 @@ def _meter(counts: Counter[CaseState], total: int, width: int) -> list[Part]:
 
 
 class Bar(Widget):
-    """The bar. It is painted only if its text changes."""
+    """The widget of the bar. It is repainted only if its text changes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -310,7 +311,7 @@ def bar_facts(session: Session, agents: int, now: datetime) -> Facts:
 
 
 def _phase(session: Session) -> str:
-    """Return what happens while no case of a requested run is in progress or all were cancelled, or ""."""
+    """Return the current step of a requested run while no case is in progress, or ""."""
     activity, counts = session.store.activity, session.store.counts()
     if activity.starting:
         job = activity.watch_job
@@ -322,14 +323,14 @@ def _phase(session: Session) -> str:
 
 
 def _machines(session: Session) -> tuple[str, str]:
-    """Return how busy other machines are, in full and in short."""
+    """Return the load of the run's other machines as a long and a short text."""
     from workbench.results.machines import fleet_brief  # Most runs are on this machine.
 
     return fleet_brief(session.machines)
 
 
 def _when(session: Session, now: datetime) -> tuple[str, str]:
-    """Return when the run was made, in full and in short, or two "" while there is none or it is active."""
+    """Return the time of the last run as a long and a short text. Both are "" without a run or during one."""
     run = session.store.run
     of_save = session.watching is not None and session.watching.latency is not None
     if not run.started or session.store.activity.busy or of_save:
@@ -340,7 +341,7 @@ def _when(session: Session, now: datetime) -> tuple[str, str]:
 
 
 def _watch_words(session: Session, watching: "Watching") -> tuple[str, str]:
-    """Return the state of the watch, in full and in short."""
+    """Return the state of the watch as a long and a short text."""
     waiting = watching.jobs.waiting
     if waiting is not None and session.workspace is not None:
         stale = len(watching.jobs.depths)

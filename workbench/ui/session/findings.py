@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 Severity: TypeAlias = Literal["error", "warning"]
 Pair: TypeAlias = tuple[int, int]
 WHOLE_EVALSET = -1
-"""Case number that stands for the whole evalset."""
+"""Used in place of a case's index for problems of the whole evalset."""
 MOST_CASES = 3_000
-"""Maximum number of cases for which a folder is checked automatically. A check competes with keys for the processor."""
+"""A folder with more cases is not checked automatically, because the check would slow down the screen."""
 _CASE = re.compile(r"(?:eval_cases|evalCases)?\[(\d+)\]")
 
 
@@ -23,20 +23,20 @@ _CASE = re.compile(r"(?:eval_cases|evalCases)?\[(\d+)\]")
 class Findings:
     """Problems by row.
 
-    `faults` has them by (evalset, case). `WHOLE_EVALSET` in place of a case stands for the evalset, its criteria or its
-    agent. `every` has them in the order of `check`, each with its row, or None if it has no row.
+    `faults` maps (evalset, case) to the row's problems. The case is `WHOLE_EVALSET` for problems of the evalset, its
+    criteria or its agent. `every` lists all problems in the order of `check`, each with its row, or None without a row.
     """
 
     faults: Mapping[Pair, tuple["Fault", ...]] = field(default_factory=dict)
     every: "tuple[tuple[Fault, Pair | None], ...]" = ()
 
     def faults_of(self, evalset: int, case: int) -> "tuple[Fault, ...]":
-        """Return the problems of a case, or of its evalset with `WHOLE_EVALSET`."""
+        """Return the problems of a case, or with `WHOLE_EVALSET` as the case, those of the evalset."""
         return self.faults.get((evalset, case), ())
 
     @property
     def worst(self) -> dict[Pair, Severity]:
-        """The worst severity of each row with problems. Notes do not count."""
+        """The worst severity of each row that has errors or warnings. Notes do not count."""
         severities = {pair: {fault.severity for fault in found} for pair, found in self.faults.items()}
         return {
             pair: "error" if "error" in found else "warning" for pair, found in severities.items() if found != {"note"}
@@ -44,7 +44,7 @@ class Findings:
 
 
 def check(workspace: "Workspace") -> Findings:
-    """Check a workspace. This reads each case, so call it in a thread."""
+    """Run `check` on a workspace. It reads every case, so call it in a thread."""
     # Not needed before the first frame.
     from workbench.editing.check.project import check_project
 
@@ -54,7 +54,7 @@ def check(workspace: "Workspace") -> Findings:
 def group_by_row(workspace: "Workspace", faults: "Iterable[Fault]") -> Findings:
     """Group faults by row.
 
-    A fault of a config belongs to every evalset that it governs, a fault of an agent to the agent's evalsets.
+    A fault of a config is listed for every evalset that uses it, a fault of an agent for each of the agent's evalsets.
     """
     found: dict[Pair, list[Fault]] = defaultdict(list)
     every: list[tuple[Fault, Pair | None]] = []

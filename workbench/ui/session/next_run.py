@@ -23,14 +23,14 @@ Content = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class _Edit:
-    """The content of a config when it was edited, and its edited content."""
+    """A config's content before and after the user's edit."""
 
     before: Content
     after: Content
 
 
 class Draft:
-    """Edited contents by config file (None: the defaults), for the next run only."""
+    """Edits of criteria for the next run only, by config file. The key None is for the default criteria."""
 
     def __init__(self) -> None:
         self._edits: dict[Path | None, _Edit] = {}
@@ -53,24 +53,24 @@ class Draft:
             self._edits[path] = _Edit(before, after)
 
     def forget(self, path: Path | None) -> None:
-        """Drop the edit of a config because its file has it now."""
+        """Drop the edit of a config, because it was saved to the file."""
         self._edits.pop(path, None)
 
     def used(self, other: "Draft") -> None:
-        """Drop the edits that a run was made with. Edits made since then apply to the next run."""
+        """Drop the edits that a run used, given as the `other` draft. Later edits apply to the next run."""
         for path, edit in other._edits.items():
             if self._edits.get(path) == edit:
                 del self._edits[path]
 
     def content(self, path: Path | None, now: Content) -> Content:
-        """Return the content of a config for the next run. `now` is its content in the file."""
+        """Return the content of a config for the next run. `now` is the content of the file."""
         from workbench.editing.criteria_change import merged
 
         edit = self._edits.get(path)
         return now if edit is None else merged(edit.before, now, edit.after)
 
     def apply(self, choice: "CriteriaChoice") -> "CriteriaChoice":
-        """Return the criteria of the next run. Their reason names the edits."""
+        """Return the criteria of the next run. Their `reason` lists the edits."""
         from workbench.files.criteria import parse_config
         from workbench.files.metrics_config import metrics_of, with_metrics
 
@@ -95,7 +95,7 @@ class Draft:
 
 
 def _content_of(config: "CriteriaConfig") -> Content:
-    """Return a config's content as it was read, with the default criteria if it names none."""
+    """Return a config's content, with the default criteria if it has no criteria."""
     content = config.tree[0].value() if config.tree is not None else {}
     named = content if isinstance(content, dict) else {}
     if config.has_criteria and "criteria" in named:
@@ -105,7 +105,7 @@ def _content_of(config: "CriteriaConfig") -> Content:
 
 
 def _in_words(before: Content, after: Content) -> Iterator[str]:
-    """Yield the edits as text, such as `response_match_score ≥ 0.3 instead of 0.8`."""
+    """Yield a text for each edit, such as `response_match_score ≥ 0.3 instead of 0.8`."""
     from workbench.editing.criteria_change import changed_names
 
     old, new = before.get("criteria"), after.get("criteria")
@@ -154,7 +154,7 @@ def _shown(value: Any) -> str:
 
 
 Mode: TypeAlias = Literal["", "tools", "all", "thaw"]
-"""What is answered from recordings. "": nothing; `thaw`: nothing, but live answers are compared with them."""
+"""The calls that recordings answer. "" and `thaw`: none; `thaw` also compares live answers with the recordings."""
 _MODES: tuple[Mode, ...] = ("", "tools", "all", "thaw")
 _WORDS = {"": "off", "tools": "tools", "all": "tools and models", "thaw": "thaw"}
 _SHORT = {"tools": "tools", "all": "all", "thaw": "thaw"}
@@ -168,7 +168,7 @@ _HELP = {
 
 @dataclass(frozen=True, slots=True)
 class RecordingOptions:
-    """The options of the next runs. `mode` None means that of the project, which is `project`."""
+    """The use of recordings by the next runs. If `mode` is None, the project's mode in `project` applies."""
 
     mode: Mode | None = None
     live_on_miss: bool = False
@@ -186,24 +186,24 @@ class RecordingOptions:
 
     @property
     def label(self) -> str:
-        """The mode in words: `tools (pyproject.toml)`."""
+        """The mode as text, with its source if that is the project: `tools (pyproject.toml)`."""
         return _WORDS[self.effective] + (" (pyproject.toml)" if self.mode is None and self.project else "")
 
     @property
     def help(self) -> str:
-        """One sentence about the mode, without a full stop."""
+        """An explanation of the mode, without a full stop."""
         return _HELP[self.effective]
 
     @property
     def on_miss_words(self) -> str:
-        """The rule for calls without a recording, or "" if nothing is replayed."""
+        """The treatment of calls without a recording (`call live` or `error`), or "" if nothing is replayed."""
         if self.effective not in ("tools", "all"):
             return ""
         return "call live" if self.live_on_miss else "error"
 
     @property
     def for_bar(self) -> tuple[str, str]:
-        """The option that is on, in full and in short, or two ""."""
+        """The mode as a long and a short text for the bar, or two "" if recordings are not used."""
         if not self.effective:
             return "", ""
         sign = _SHORT[self.effective]
@@ -213,7 +213,7 @@ class RecordingOptions:
 
     @property
     def for_chat(self) -> str:
-        """A notice for a user who talks to an agent although runs are frozen, else ""."""
+        """A notice for the chat that its calls are live although runs are frozen, or "" if runs are live."""
         if self.effective not in ("tools", "all"):
             return ""
         where = " (pyproject.toml)" if self.mode is None else ""
@@ -229,7 +229,7 @@ class RecordingOptions:
 
 
 def lacks_recording(record: Execution | None) -> bool:
-    """Return whether a case ended because its recording lacks a call, or cannot be used."""
+    """Return whether a case ended because its recording lacks a call or cannot be read."""
     error = record.error if record is not None else None
     return error is not None and error.kind in ("frozen_miss", "frozen_file")
 
@@ -242,9 +242,9 @@ _ON_OTHERS = "Agents run there. Judges, limits, the budget and stored runs stay 
 
 @dataclass(frozen=True, slots=True)
 class PlaceOptions:
-    """The place of the next runs. `chosen` None means that of the project, which is `project`.
+    """The place of the next runs. If `chosen` is None, the project's place in `project` applies.
 
-    `named` are the places in the project's settings, with their names.
+    `named` are the places that the project's settings give names to.
     """
 
     chosen: PlaceChoice | None = None
@@ -253,14 +253,14 @@ class PlaceOptions:
 
     @property
     def label(self) -> str:
-        """The place in words, which are safe text: `local`, `cluster (pyproject.toml)`."""
+        """The place as safe text, with its source if that is the project: `local`, `cluster (pyproject.toml)`."""
         if self.chosen is None and self.project is not None:
             return f"{_name(self.project)} (pyproject.toml)"
         return _name(self.chosen or _HERE)
 
     @property
     def for_bar(self) -> str:
-        """The place of the next run, or "" if it is this machine."""
+        """The place as text for the bar, such as `on cluster`, or "" for this machine."""
         effective = self.chosen or self.project or _HERE
         return "" if effective.is_local else f"on {one_line(_name(effective), limit=_LONGEST_IN_BAR)}"
 
@@ -269,7 +269,7 @@ class PlaceOptions:
         return {} if self.chosen is None else {"place": self.chosen}
 
     def search(self) -> Search:
-        """Return a search over the known places. It also offers what is typed, with the options of the command line."""
+        """Return a search over the known places. The typed text is offered as a place, too, and may have options."""
         known = [PlaceChoice(choice.name) for choice in self.named]
         items = [
             Item("local", _HERE, help="Agents run on this machine."),
@@ -292,7 +292,7 @@ class PlaceOptions:
 
 
 def read_place(text: str) -> PlaceChoice:
-    """Read a place as it is written behind `--on`, with its options.
+    """Parse a place as typed after `--on`, with `--remote-python` and `--env`.
 
     Raises:
         ValueError: the text is not one place with known options.
@@ -309,7 +309,7 @@ def read_place(text: str) -> PlaceChoice:
             if not python:
                 raise ValueError(f"{_PYTHON} needs a path")
         elif part.startswith("-"):
-            raise ValueError(f"the options here are {_PYTHON} and {_ENV}")
+            raise ValueError(f"unknown option; known options: {_PYTHON} and {_ENV}")
         else:
             words.append(part)
     if len(words) != 1:

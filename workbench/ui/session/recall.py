@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from workbench.agents.workspace import Workspace
 
 _MAX_PREVIOUS = 20
-"""Number of runs before the newest one that are searched for the previous verdicts of its cases."""
+"""Maximum number of older runs that are searched for previous verdicts."""
 
 
 @dataclass(frozen=True)
 class Recalled:
-    """The cases whose newest verdict is in one run. Their details stay in the database."""
+    """A run, and the cases whose newest verdict it has. Details of cases stay in the database."""
 
     run: RunSummary
     records: dict[CaseRef, Execution]
@@ -35,9 +35,10 @@ def recall(state: Path, workspace: "Workspace") -> Iterator[Recalled]:
 
 
 def recall_previous(state: Path, workspace: "Workspace", newest_first: Iterable[Recalled]) -> Iterator[Execution]:
-    """Yield the verdicts that the cases of the newest run had before. Reads files, so call it in a thread.
+    """Yield the previous verdicts of the newest run's cases. Reads files, so call it in a thread.
 
-    For the cases that it cancelled, these are the verdicts before those of the run that decided them.
+    If the newest run cancelled a case, its newest verdict is in an older run, and the one before that is its previous
+    verdict.
     """
     wanted: set[CaseName] | None = None
     for newest in newest_first:
@@ -81,6 +82,6 @@ def _run_summary(latest: LatestRun, records: dict[CaseRef, Execution]) -> RunSum
 
 
 def _is_there(ref: CaseRef, ids: dict[str, set[str]]) -> bool:
-    """Return whether the file still has the case. An unreadable file may have it."""
+    """Return whether the file still has the case, or cannot be read."""
     known = ids.get(ref.evalset_file)
     return known is not None and (not known or ref.eval_id in known)

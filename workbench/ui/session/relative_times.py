@@ -1,4 +1,4 @@
-"""The time of now, durations, and timers that redraw relative times such as `2 min ago` when their text changes."""
+"""The current time, durations, and timers that update relative times such as `2 min ago`."""
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
@@ -9,11 +9,11 @@ if TYPE_CHECKING:
     from textual.timer import Timer
 
 LONGEST = 600.0
-"""Longest wait in seconds. The clock may have been set, or the machine may have slept."""
+"""Maximum wait in seconds. After it, texts are updated anyway, in case the clock was set or the machine slept."""
 
 
 def now() -> datetime:
-    """Return the time in the user's time zone."""
+    """Return the current time in the user's time zone."""
     return datetime.now().astimezone()
 
 
@@ -35,9 +35,9 @@ class UpdateTimer:
         self._timer: Timer | None = None
 
     def wait(self, seconds: Iterable[float | None]) -> None:
-        """Wait until the first of several texts changes.
+        """Restart the timer with the shortest of these waits, in seconds.
 
-        None stands for a text that never changes.
+        None is for a text that never changes.
         """
         if self._timer is not None:
             self._timer.stop()

@@ -19,7 +19,7 @@ from workbench.ui.tree.labels import Piece, label, style_of
 
 _MINUTE, _HOUR = 60, 3600
 _LISTED = 12
-"""Agents and evalsets of a run that are listed at most."""
+"""Maximum number of agents and of evalsets that are listed for a run."""
 _LEAST_CHANGE = 1e-6
 SHOWN: tuple[Status, ...] = (*COUNTED, "not_run")
 """Statuses that are counted. A killed run has unfinished cases, which neither failed nor ended in an error."""
@@ -27,17 +27,17 @@ _WORDS: dict[Status, str] = {"not_run": "unfinished"}
 
 
 def state_of(run: Summary, execution: Execution) -> Status:
-    """Return the status of a case in its run, or `not_run` while both are unfinished."""
+    """Return the status of an execution in its run, or `not_run` if neither has finished."""
     return "not_run" if run.seconds is None and not execution.finished else run.status_of(execution)
 
 
 def ended_in(run: Summary, execution: Execution) -> Execution:
-    """Return an execution with the status that it has in its run: `cancelled` if both are unfinished."""
+    """Return an execution with its status in the run, which is `cancelled` if the run was killed before it finished."""
     return execution if execution.finished else replace(execution, state=run.status_of(execution))
 
 
 def local_time(started: str) -> datetime | None:
-    """Return the time of a run in the user's time zone, or None if the time is unknown."""
+    """Return an ISO 8601 time in the user's time zone, or None if it is unknown or invalid."""
     try:
         return datetime.fromisoformat(started).astimezone()
     except (ValueError, OverflowError, OSError):
@@ -64,7 +64,7 @@ def short_time(started: str, now: datetime) -> str:
 
 
 def column_time(started: str, now: datetime) -> str:
-    """Return a time as the title of a column: `14:02` today, `21 Nov`, or the year. At most six cells."""
+    """Return a time as a column title of at most six cells: `14:02` today, `21 Nov` this year, else the year."""
     time = local_time(started)
     if time is None:
         return "no date"
@@ -74,7 +74,7 @@ def column_time(started: str, now: datetime) -> str:
 
 
 def ran_words(started: str, now: datetime) -> tuple[str, str]:
-    """Return `ran 14:02, 2 min ago` and `2 min ago`, or twice `ran yest. 14:03` if the run is older."""
+    """Return a long and a short text: `ran 14:02, 2 min ago` and `2 min ago`, or twice `ran yest. 14:03`."""
     short, time = short_time(started, now), local_time(started)
     if time is not None and short.endswith(("ago", "now")):
         return f"ran {time:%H:%M}, {short}", short
@@ -98,7 +98,7 @@ def seconds_until_change(started: str, now: datetime) -> float | None:
 
 
 def no_runs_text(state: Path) -> str:
-    """Explain why a state folder has no runs."""
+    """Return an explanation why a state folder has no runs."""
     place = next(path for path in (state, *state.parents) if os.access(path, os.F_OK))
     if place.is_dir() and os.access(place, os.W_OK | os.X_OK):
         return (
@@ -112,10 +112,7 @@ def no_runs_text(state: Path) -> str:
 
 
 def exact_time(started: str, now: datetime) -> str:
-    """Return a time as `14:03:21` today, else `21 Nov 14:03:21`, with the year if it is another one.
-
-    Seconds tell two runs apart.
-    """
+    """Return a time with seconds: `14:03:21` today, `21 Nov 14:03:21` this year, else `2025-11-21 14:03:21`."""
     time = local_time(started)
     if time is None:
         return "no date"
@@ -125,7 +122,7 @@ def exact_time(started: str, now: datetime) -> str:
 
 
 def clock_time(started: str, now: datetime) -> str:
-    """Return a time as `14:03` today, else `21 Nov 14:03`, with the year if it is another one."""
+    """Return a time as `14:03` today, `21 Nov 14:03` this year, else `2025-11-21`."""
     time = local_time(started)
     if time is None:
         return "the last run"
@@ -146,12 +143,12 @@ def agents_and_evalsets(run: ListedRun, most: int = 3) -> str:
 
 
 def evalset_name(file: str) -> str:
-    """Return the name of an evalset file without its endings. Raw text."""
+    """Return the name of an evalset file without folder and suffixes. The name is not made safe."""
     return PurePosixPath(file).name.removesuffix(".json").removesuffix(".evalset").removesuffix(".test")
 
 
 def counts(run: Mapping[str, int]) -> list[Piece]:
-    """Return counts as `10✓ 2✗`."""
+    """Return the number of cases by status as `10✓ 2✗`."""
     pieces: list[Piece] = []
     for status in SHOWN:
         if run.get(status):
@@ -161,12 +158,12 @@ def counts(run: Mapping[str, int]) -> list[Piece]:
 
 
 def counts_in_words(run: Mapping[str, int]) -> str:
-    """Return counts as `10 passed, 2 failed, 1 error, 3 unfinished`."""
+    """Return the number of cases by status as `10 passed, 2 failed, 1 error, 3 unfinished`."""
     return ", ".join(counted_status(_WORDS.get(one, one), run[one]) for one in SHOWN if run.get(one)) or "no cases"
 
 
 def meter(run: Mapping[str, int], width: int) -> list[Piece]:
-    """Return a bar of `width` cells with a share of at least one cell for each status."""
+    """Return a bar of `width` cells, divided by status. Each status in the run has at least one cell."""
     total = sum(run.get(status, 0) for status in SHOWN)
     if not total:
         return [(" " * width, "")]
@@ -185,7 +182,7 @@ _INJECTED = "injected faults"
 
 
 def flags(run: ListedRun, *, baseline: str | None, running: str) -> list[str]:
-    """Return what is special about a run, the most important first."""
+    """Return the special properties of a run as texts, such as `baseline`, most important first."""
     found = []
     if run.trouble:
         newer = "later version" in run.trouble
@@ -210,7 +207,7 @@ def flags(run: ListedRun, *, baseline: str | None, running: str) -> list[str]:
 
 
 def sign_of(flag: str) -> str:
-    """Return the sign of a flag, such as `ƒ`, or the flag itself or its last word if it has none."""
+    """Return the short form of a flag, such as `ƒ` or `faults`, or the flag itself if it has none."""
     if flag == _INJECTED:
         return flag.split()[-1]
     signs = (BY_FUNCTION.glyph, OTHER_CRITERIA.glyph, FROZEN.glyph)
@@ -234,9 +231,10 @@ def short_number(number: int) -> str:
 
 
 def pass_change(better: float | None) -> Piece:
-    """Return how many more of the same cases passed than in the previous run.
+    """Return the change in passed cases since the previous run as `+2`, `−1` or `=`, with its style.
 
-    The text is `+2`, `−1`, `=`, or `+0.3` with repeats. It is empty without a previous run.
+    Only cases of both runs count. With repeats, the change may be a fraction, such as `+0.3`. None, for no previous
+    run, gives an empty text.
     """
     if better is None:
         return "", "muted"
@@ -247,7 +245,7 @@ def pass_change(better: float | None) -> Piece:
 
 
 def run_facts(run: ListedRun, special: Sequence[str]) -> list[str]:
-    """Return what a row of the list leaves out or cuts, one fact per text. `special` are the run's flags."""
+    """Return the facts about a run that do not fit into its row. `special` are the run's flags."""
     time = local_time(run.started)
     found = [f"{time:%A, %-d %B %Y, %H:%M:%S}" if time else "no date", agents_and_evalsets(run, _LISTED)]
     found += [f"in {seconds(run.seconds)}"] if run.seconds else []
@@ -258,7 +256,7 @@ def run_facts(run: ListedRun, special: Sequence[str]) -> list[str]:
 
 
 def fork_facts(fork: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return what a run forks and changes, as labelled safe texts; [] if it is not a fork."""
+    """Return the origin and the change of a fork as (label, safe text), or [] if the run is not a fork."""
     if not fork:
         return []
     place = f"call {fork['call']}" if fork.get("call") else f"turn {fork.get('turn', 0) + 1}"

@@ -1,4 +1,4 @@
-"""The screen's state without widgets: the folder, the verdicts, and the criteria of the next run."""
+"""The state of the screen without widgets: the folder, the verdicts, and the options of the next runs."""
 
 import contextlib
 import math
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 class JudgeCount:
     """Judge calls of the run so far.
 
-    `calls` and `cached` count calls. `by_function` says whether a function judged anything. With `prices`, the text
-    has the cost too.
+    `calls` and `cached` are numbers of calls. `by_function` is whether a Python function replaced a judge. With
+    `prices`, the text includes the cost.
     """
 
     def __init__(self, prices: Prices | None = None) -> None:
@@ -57,11 +57,11 @@ class JudgeCount:
         self.simulated_cached = 0
         self._cases: dict[CaseRef, tuple[int, int]] = {}
         self._of_user: dict[CaseRef, tuple[int, int]] = {}
-        """Calls of the simulated user of each case, which its usage includes."""
+        """Calls and cached calls of each case's simulated user. The usage of a finished case includes them."""
         self._rescoring = False
 
     def apply(self, event: Event) -> None:
-        """Count an event. The count of a finished case replaces that of its criteria."""
+        """Count the calls of an event. The usage of a finished case replaces the counts of its criteria."""
         match event:
             case RunStarted():
                 self.clear()
@@ -82,7 +82,7 @@ class JudgeCount:
                 self._set(event.case, max(0, usage.judge_calls - calls), max(0, usage.judge_calls_cached - cached))
 
     def clear(self) -> None:
-        """Forget the run, because another one is shown."""
+        """Reset all counts, because another run is shown."""
         self.calls = self.cached = 0
         self.simulated = self.simulated_cached = 0
         self.by_function = False
@@ -91,7 +91,7 @@ class JudgeCount:
         self._costs.clear()
 
     def _count_user(self, event: UserSimulated) -> None:
-        """Count the calls for a message of a simulated user. Scoring again makes none."""
+        """Count the calls for a simulated user's message. None are made while transcripts are scored again."""
         # Imported here, because the first frame does not need it.
         from workbench.judges.base import question_usage
 
@@ -128,9 +128,10 @@ def _calls(calls: int, cached: int, noun: str) -> str:
 
 
 def wait_text(waits: Iterable[JudgeWaits], elapsed: float) -> tuple[str, str]:
-    """Return the longest judge wait as `gemini-2.5-flash waits 12 s: quota`, and a short form, or two "".
+    """Return the longest wait of a judge as a long and a short text, or two "" if none waits.
 
-    `elapsed` counts seconds since the run started, like `JudgeWaits.at`.
+    The texts are such as `gemini-2.5-flash waits 12 s: quota` and `waits 12 s`. `elapsed` is in seconds since the run
+    started, like `JudgeWaits.at`.
     """
     left = sorted(((wait.at + wait.seconds - elapsed, wait) for wait in waits), key=lambda pair: -pair[0])
     if not left or left[0][0] <= 0:
@@ -144,14 +145,14 @@ def wait_text(waits: Iterable[JudgeWaits], elapsed: float) -> tuple[str, str]:
 
 
 _LARGE = 8 << 20
-"""Bytes from which on reading an evalset takes long enough to be named."""
+"""Size in bytes from which on the bar names the evalset that is being read."""
 
 
 class Session:
     """The state of the screen, without widgets.
 
-    `state_dir` None is `.workbench` in the root. `prices` are those of the user's settings. With `checks`, the folder
-    is checked after it was read.
+    A `state_dir` of None means `.workbench` in the root. `prices` come from the user's settings. With `checks`, the
+    folder is checked after each read.
     """
 
     def __init__(
@@ -170,27 +171,27 @@ class Session:
         self._clock = time.monotonic
         self.remaining = RemainingTime(lambda: self._clock())
         self.starting = ""
-        """Words for what a requested run does until it begins."""
+        """The current step of a requested run before it begins, as text."""
         self.cancelling: set[CaseRef] = set()
-        """Executions of the active run that were cancelled. The next such key kills them."""
+        """Executions of the active run that were cancelled once. Cancelling them again kills them."""
         self.draft = Draft()
         self.recordings = RecordingOptions()
-        """The use of recordings by the next runs, until it is changed."""
+        """The use of recordings by the next runs."""
         self.places = PlaceOptions()
-        """Where the next runs are, until it is changed."""
+        """The place of the next runs."""
         self.machines: Sequence[MachineState] = ()
-        """Other machines of the current run, as they were a moment ago."""
+        """The latest reported states of the current run's other machines."""
         self.workspace: Workspace | None = None
         self.reading = False
-        """Whether the folder is still being read. `workspace` then has what was read so far."""
+        """Whether the folder is being read. Meanwhile, `workspace` has only the evalsets read so far."""
         self.large_file = ""
         """Name and size of the large evalset that is being read now, as safe text, or ""."""
         self.when_large_file: Callable[[], object] = lambda: None
-        """Called when `large_file` changes, in the thread that reads."""
+        """Called in the reading thread when `large_file` changes."""
         self.read_error = ""
-        """Why the folder could not be read the last time, raw, or "" if it could."""
+        """The error of the last read of the folder as raw text, or "" if it succeeded."""
         self.declined: set[str] = set()
-        """Evalsets (relative paths) for which the user did not choose an agent. They are not asked about again."""
+        """Relative paths of evalsets for which the user declined to choose an agent. The user is not asked again."""
         self.extra_evalsets: set[Path] = set()
         """Evalsets with unusual names that the user opened, as absolute paths."""
         self.prices = prices
@@ -200,17 +201,17 @@ class Session:
         self.watching: Watching | None = None
         """The watch, while it is on."""
         self.follower: Follower | None = None
-        """Notices changes on disk by others, from the first verdicts until the program ends."""
+        """Detects changes of files by other programs, once verdicts are shown."""
         self.last_watch_effect = ""
         """Effect of the last save: `run`, `score` or `decide`, or "" before the first one."""
         self.restored_run = ""
-        """ID of a run of an earlier session, if it is shown as the newest one."""
+        """ID of the newest run if it was loaded from disk, else ""."""
         self.stale: dict[CaseName, Changes] = {}
-        """Cases with a stale verdict, and which of its inputs changed."""
+        """Cases with a stale verdict, each with the changed inputs."""
         self.loading: Literal["", "results", "changes"] = ""
-        """Data being loaded from earlier sessions: verdicts, or which verdicts are stale."""
+        """Data being loaded from earlier sessions: `results` are verdicts, `changes` tell which of them are stale."""
         self.elsewhere: tuple[int, int] | None = None
-        """Finished and all cases of a run that another program is making, or None."""
+        """Numbers of finished and of all cases of a run in another program, or None."""
         self.given_state_dir = state_dir
         self._began = 0.0
         self._files: tuple[Path, ...] = ()
@@ -227,9 +228,9 @@ class Session:
     # The folder
 
     def read(self, arrived: "OnEvalset | None" = None) -> "Workspace":
-        """Read the folder, in a thread. Changes nothing in the session.
+        """Read the folder and return its workspace. Call this in a thread.
 
-        `arrived` is called after each evalset.
+        The session keeps its workspace until `set_workspace`. `arrived` is called after each evalset.
 
         Raises:
             OSError, ValueError: the path does not exist.
@@ -253,7 +254,7 @@ class Session:
             self.large_file = ""
 
     def _before_file(self, file: Path) -> None:
-        """Note the name of a large file that is about to be read, so that the bar can show it. Runs in a thread."""
+        """Set `large_file` before a large file is read, so that the bar can show it. Runs in a thread."""
         with contextlib.suppress(OSError):
             size = file.stat().st_size
             name = f"{one_line(file.name, limit=40)}, {size >> 20:,} MB" if size >= _LARGE else ""
@@ -286,7 +287,7 @@ class Session:
 
     @property
     def saver(self) -> "Saver":
-        """The saver of all edits of this session, which can also undo them. Made when first needed."""
+        """The saver, which writes and undoes all edits of this session. It is created on first use."""
         from workbench.editing.saving import Saver
 
         if self._saver is None:
@@ -301,7 +302,7 @@ class Session:
         return one_line(path.name or str(path), limit=80)
 
     def below_root(self, path: object) -> str:
-        """Return a path as safe text, relative to the root if it is below it."""
+        """Return a path as safe text, relative to the root if possible."""
         root = str(self.workspace.root) if self.workspace else ""
         return one_line(str(path).removeprefix(root + "/"))
 
@@ -311,7 +312,7 @@ class Session:
         return self.workspace.evalsets[evalset]
 
     def case(self, evalset: int, case: int) -> "EvalCase | None":
-        """Return a full case, or None if ADK would reject it. The document has its faults."""
+        """Return a full case, or None if ADK would reject it. Its faults are in the evalset's document."""
         from workbench.files.evalset import BrokenCaseError
 
         document = self.entry(evalset).document
@@ -325,18 +326,18 @@ class Session:
         return self.verdicts.record(row.evalset, row.case, row.repeat)
 
     def unfinished(self, pairs: Iterable[tuple[int, int]]) -> list[CaseRef]:
-        """Return the executions of some cases that run or wait."""
+        """Return the unfinished executions of these cases."""
         records = (record for pair in pairs for record in self.verdicts.records(*pair))
         return [record.ref for record in records if not record.finished]
 
     @property
     def is_cancelled(self) -> bool:
-        """Whether all that is left of the active run was cancelled."""
+        """Whether all unfinished executions of the active run were cancelled."""
         left = sum(not self.store.records[ref].finished for ref in self.cancelling)
         return 0 < self.store.activity.unfinished <= left
 
     def save_owner(self, entry: "EvalsetEntry", agent: "AgentFolder") -> None:
-        """Save which agent an evalset belongs to. This takes effect when the folder is read again.
+        """Save the choice of an evalset's agent. It takes effect when the folder is read again.
 
         Raises:
             OSError, ValueError: it cannot be saved.
@@ -354,9 +355,9 @@ class Session:
         self.verdicts.recall(recalled.records)
 
     def adopt(self, recalled: "Recalled", *, ended: bool, continues: bool) -> None:
-        """Show verdicts of a run that another program made, except where newer ones are known.
+        """Show verdicts of a run in another program, except where newer ones are known.
 
-        Once the run has `ended`, it is the newest one. `continues` means that the run's first verdicts are shown
+        If the run has `ended`, it can become the newest run. `continues` is whether some of its verdicts are shown
         already.
         """
         from workbench.store.history.run_names import ages
@@ -383,10 +384,7 @@ class Session:
         return self.reading or self.loading == "results"
 
     def why_nothing_found(self, otherwise: str) -> str:
-        """Return why there is nothing to go to.
-
-        If there are results but none matches, return `otherwise`.
-        """
+        """Return why there is no case to go to. If there are results but none matches, return `otherwise`."""
         if self.reading or (self.workspace is None and not self.read_error):
             return "still reading the folder"
         if self.loading == "results":
@@ -400,7 +398,7 @@ class Session:
         return self._clock() - self._began if self.store.activity.running else self.store.run.duration_seconds
 
     def waiting(self) -> tuple[str, str]:
-        """Return which judge waits and how long, in full and in short, or two ""."""
+        """Return the longest wait of a judge as a long and a short text, or two "" if none waits."""
         return wait_text(self.store.activity.waits, self.elapsed())
 
     def _keep_time(self, event: object) -> None:
