@@ -74,7 +74,7 @@ def test_equal_beginning_passes_and_everything_after_it_is_live() -> None:
     [
         (asked("refund", order=1), "turn 2: then desk called pay, now desk called refund(order=1)"),
         (asked(""), "turn 2: then desk called pay, now desk asked its model"),
-        (asked(state="other"), "turn 2: the session's state is another one when desk calls pay"),
+        (asked(state="other"), "turn 2: the session's state differs when desk calls pay"),
     ],
 )
 def test_other_first_live_call_is_a_difference(call: Asked, message: str) -> None:

@@ -114,7 +114,7 @@ def test_fork_changes_one_thing_and_repeats_the_rest(make_agent: MakeAgent, tmp_
 @pytest.mark.parametrize(
     ("edit", "files", "message"),
     [
-        (("", ""), {"added": "2"}, "turn 1: the session's state is another one when desk asks its model"),
+        (("", ""), {"added": "2"}, "turn 1: the session's state differs when desk asks its model"),
         (
             (" + ADDED", " + 1\n    return {**tool_response, 'item': 'pot'}"),
             {},

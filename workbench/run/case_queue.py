@@ -1,4 +1,4 @@
-"""The queue of executions that have not started, and which repeats are worth starting until a pass rate is sure."""
+"""The queue of executions that have not started, and the repeats that are still needed to establish a pass rate."""
 
 import asyncio
 from collections import Counter, deque
@@ -66,7 +66,7 @@ class CaseQueue:
     """The executions of `entries` that have not started, in their order.
 
     With `until` they start in rounds, one repeat of each case after the other. No more repeats of a case run at a time
-    than are needed to decide it. Others might be unnecessary.
+    than are needed to decide it. Further repeats might be unnecessary.
     """
 
     def __init__(self, entries: Iterable[PlanEntry], until: UntilSure | None = None) -> None:
@@ -79,7 +79,7 @@ class CaseQueue:
         self._closed = False
 
     def close(self) -> None:
-        """Let no more executions start."""
+        """Start no more executions: `next` returns None from now on."""
         self._closed = True
         self._room.set()
 
@@ -113,7 +113,7 @@ class CaseQueue:
         self._room.set()
 
     def take(self, event: CaseFinished) -> tuple[CaseRef, ...]:
-        """Remove and return the executions that this end of another one makes unnecessary."""
+        """Count a finished execution. Remove and return the waiting ones that it makes unnecessary."""
         if self._until is None or not self._until.take(event):
             return ()
         needless = self._until.needless(entry.ref for entry in self._order if entry.ref in self._refs)
@@ -121,7 +121,7 @@ class CaseQueue:
         return needless
 
     def did_not_pass(self, event: CaseFinished) -> bool:
-        """Return whether this end of an execution shows that its case does not pass. Call `take` before."""
+        """Return whether a finished execution shows that its case does not pass. Call `take` with the event first."""
         name = event.case.name
         if event.status == "cancelled":
             return False
@@ -131,7 +131,7 @@ class CaseQueue:
         return self._until.falls_short(name, is_last=is_last)
 
     def clear(self) -> tuple[CaseRef, ...]:
-        """Remove and return all executions whose agent has not run."""
+        """Remove and return all waiting executions that would run an agent."""
         waiting = (entry for entry in self._order if isinstance(entry.source, AgentSource))
         cleared = tuple(entry.ref for entry in waiting if entry.ref in self._refs)
         self._refs.difference_update(cleared)

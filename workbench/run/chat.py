@@ -40,17 +40,17 @@ from workbench.run.recorder import Recorder
 from workbench.text.json_values import parts_of
 
 PAUSE = 0.05
-"""Seconds between two updates of the same text. The eye does not see more."""
+"""Seconds between two updates of the same text. Faster updates would not be visible."""
 LONGEST = 200_000
-"""Limit of characters of a streamed text. The rest arrives with the finished step."""
+"""Maximum length of a streamed text, in characters. The rest arrives with the finished step."""
 
 _CUT = "…"
-"""Marks the end of an unfinished text, so that the start of a secret before it can be recognised."""
+"""Mark at the end of an unfinished text. The start of a secret before it is recognised and removed."""
 
 Passage = tuple[str, bool]
 """A text, and whether it is a thought."""
 _NO_LIMIT = 7 * 24 * 3600.0
-"""Limit of seconds for the agent. There is practically none, because the user can stop a turn."""
+"""Time limit of the agent in seconds. It is never reached in practice, because the user can stop a turn."""
 _ENDED_BY_USER = CaseError("cancelled", "ended")
 
 
@@ -66,7 +66,7 @@ class StreamBuffer:
     """The streamed texts of the current turn.
 
     `publish` gets changed texts in the event loop's thread, at most every `PAUSE` seconds. `clean` removes secrets from
-    a text, including the start of one before the mark of a cut.
+    a text, including the start of a secret at the end of an unfinished text.
     """
 
     def __init__(self, publish: Callable[[Streamed], None], clean: Callable[[str], str]) -> None:
@@ -137,8 +137,8 @@ class ChatOpened:
 
 
 @dataclass(frozen=True, slots=True)
-class StateTold:
-    """The current session state, or None and `why` if it cannot be shown."""
+class StateReported:
+    """The current session state. If it cannot be shown, `state` is None and `why` is the reason."""
 
     state: Any
     why: str = ""
@@ -168,7 +168,7 @@ ChatEvent: TypeAlias = (
     | CallsRecorded
     | TurnFinished
     | TurnFailed
-    | StateTold
+    | StateReported
     | OutputCaptured
     | Noticed
     | ChatEnded
@@ -199,8 +199,8 @@ class TypedMessages:
 class Chat:
     """One conversation.
 
-    `session_input` has the form of a case's. `publish` gets each event without secrets. If it raises, the conversation
-    ends. Call all methods in the event loop's thread.
+    `session_input` has the same form as in a case. `publish` gets each event without secrets. If it raises, the
+    conversation ends. Call all methods in the event loop's thread.
     """
 
     def __init__(
@@ -327,7 +327,7 @@ class _ChatRun(CaseRun):
             case "Streamed":
                 self._buffer.add(str(frame["author"]), str(frame["text"]), bool(frame["thought"]))
             case "State":
-                self._tell(StateTold(frame.get("state"), str(frame.get("why") or "")))
+                self._tell(StateReported(frame.get("state"), str(frame.get("why") or "")))
             case "TurnFailed":
                 self._buffer.publish_now()
                 self._buffer.end()

@@ -1,4 +1,4 @@
-"""Figures, dates, times and ids of texts, comparable across spellings."""
+"""Numbers, dates, times and ids in texts, in a form that is equal for different spellings."""
 
 import re
 import unicodedata
@@ -27,7 +27,7 @@ _MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
 _DASHES: Final = str.maketrans(dict.fromkeys("‐‑‒–—−", "-"))
 _MARKUP = re.compile(r"[*`|~]+")
 _ITEM = re.compile(rf"(?mi)^[ \t]{{0,40}}(?:\d{{1,3}}[.)](?![ \t]*(?:{_MONTH})\b)|[-+•#>]+)[ \t]+")
-"""The number or sign of a list item, which is no figure."""
+"""The number or sign of a list item. It is not a fact."""
 _FACT = re.compile(
     r"(?<![a-z0-9])(?P<y>\d{4})[-/.](?P<m>\d{1,2})[-/.](?P<d>\d{1,2})(?!\d)(?:t(?=\d))?"
     r"|(?<![a-z0-9])(?P<a>\d{1,2})(?P<sep>[./])(?P<b>\d{1,2})(?P=sep)(?P<y1>\d{4}|\d{2})(?![\d.,]\d|\d)"
@@ -56,7 +56,7 @@ class Fact:
     `values` has its meanings: several if the spelling is ambiguous (`1.200`).
 
     The value of a date is (month, day, year or None), of a time the minute of the day, and of an id its letters and
-    digits. `text` is the spelling. `is_word` is for numbers such as `three`, which are often no figures.
+    digits. `text` is the spelling. `is_word` marks numbers such as `three`, which often state no fact.
     """
 
     kind: FactKind
@@ -66,7 +66,7 @@ class Fact:
 
     @property
     def is_common(self) -> bool:
-        """Whether unrelated tools give such a fact, too: a whole number below 100."""
+        """Whether it is a whole number below 100. Unrelated tools often return these."""
         return self.kind == "number" and all(value < 100 and value.is_integer() for value in self.values)
 
 
@@ -114,7 +114,7 @@ class Sources:
         return not fact.values.isdisjoint(known)
 
     def may_have(self, fact: Fact) -> bool:
-        """Return whether these may have a fact by chance: as a list's length, part of an id, or a date's numbers."""
+        """Return whether a fact may occur here by chance: as the length of a list, in an id, or in a date."""
         if fact.kind == "number":
             return not fact.values.isdisjoint(self._known["count"] | self._parts)
         return fact.kind == "date" and any(self._known["number"] >= {value[0], value[1]} for value in fact.values)
@@ -156,7 +156,7 @@ def _fact(match: re.Match[str]) -> Fact | None:
 
 
 def _days(of: dict[str, str | None]) -> Iterator[tuple[int, int, int | None]]:
-    """Yield the days that a match can mean. `5/12/2026` is in May or in December."""
+    """Yield the possible days of a match, as (month, day, year or None). `5/12/2026` is in May or in December."""
     readings = (
         (of["m"], of["d"], of["y"]),
         (of["b"], of["a"], of["y1"]),

@@ -1,6 +1,6 @@
 """Injected faults: the matrix in which each tool of a case fails once in each way, and how an agent handled a fault.
 
-Rules decide, or else a judge. `docs/faults.md` describes both for users.
+Rules decide first, and a judge decides the other cases. `docs/faults.md` describes both for users.
 """
 
 import re
@@ -85,9 +85,9 @@ _REPORTS: Final = tuple(
         r"(?:確認|取得|照会|検索)(?:が)?(?:できません|できなかった)",
     )
 )
-"""Wordings by which an answer reports a fault. An apology alone is none: people say sorry for a late parcel, too."""
+"""Wordings by which an answer reports a fault. An apology alone is not a report: it may be for a late parcel."""
 _CONDITION = re.compile(r"\b(?:if|in case|when|whenever|should|unless|wenn|falls|si|cuando|quand)\b|場合")
-"""Words that make a following report a mere condition, so that it reports nothing."""
+"""Words that make a following wording a condition, which reports nothing."""
 _CLAUSE_END = re.compile(
     r"[.!?](?=\s|$)|[。、;:,—–()]| - |\b(?:but|however|although|though|because|since|yet|aber|pero|mais)\b"
     r"|\b(?:and|so)\b(?= (?:it|it's|its|your|they|all|everything|nothing|no)\b)"
@@ -105,7 +105,7 @@ _POLITE = re.compile(
     r"(?:es tut mir leid|tut mir leid|leider|bitte|entschuldigung|lo siento|lamentablemente|por favor|désolée?|"
     r"je suis désolée?|malheureusement|veuillez)\b|申し訳|すみません|恐れ入り|後ほど)"
 )
-"""Beginnings of parts of an answer that tell nothing about what the user asked for."""
+"""Beginnings of parts of an answer that say nothing about the user's request."""
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _LATIN = re.compile(r"[a-zß-öø-ÿœ]+")
 _PLAIN_WORDS: Final = """
@@ -129,7 +129,7 @@ momento más no obtener podemos podido por pude pudimos puedo servicio siento si
 actuellement ai avons désolé désolée est je la le les malheureusement ne nous pas plus pu réessayer réessayez
 suis système tard trouver veuillez vos votre vous vérifier
 """
-"""Words of reports. With another word, an answer may claim something: "the service is not available on Sundays"."""
+"""Words of reports. An answer with other words may claim something: "the service is not available on Sundays"."""
 _SIGNS: Final = str.maketrans(dict.fromkeys("‘’ʼ", "'"))
 
 
@@ -189,10 +189,11 @@ def injection_of(fault: ToolFault) -> Injection:
 class Observed:
     """Observations about the fault of a conversation, from its recorded calls and its answers.
 
-    `turn` is the turn of the call that got the fault, from 0, or None if no call got it. `called_again` says whether a
-    call of a tool succeeded after it in that turn. `recovered` says why this is a recovery, or is "". `unsourced` are
-    the facts without a source, from the answers since the fault. `invented` says that none of those in the turn's
-    answer can be computed from others. `uncertain` says that one of its facts may be in a result only by chance.
+    `turn` is the turn of the call that got the fault, from 0, or None if no call got it. `called_again` says whether
+    another tool call succeeded later in that turn. `recovered` says why this is a recovery, or is "". `unsourced` are
+    the facts without a source in the answers since the fault. `invented` says that the turn's answer has such facts,
+    and that none of these can be computed from known facts. `uncertain` says that another fact of that answer may occur
+    in the results only by chance.
     """
 
     turn: int | None = None
@@ -213,7 +214,7 @@ def observe(
     fault: ToolFault,
     session: Any = None,
 ) -> Observed:
-    """Return the observations about a fault. Calls that cannot be read count as none.
+    """Return the observations about a fault. Unreadable calls are ignored.
 
     Args:
         events: The recorded calls, and the spans that may hold their pieces.
@@ -295,7 +296,10 @@ def _recovery(
 
 
 def decide(seen: Observed, error: CaseError | None) -> FaultHandling | None:
-    """Return what the agent did, or None if rules cannot tell. `error` says why the conversation is incomplete."""
+    """Return how the agent handled the fault, or None if the rules cannot decide.
+
+    `error` is the case's error, or None.
+    """
     if error is not None and seen.turn is None:
         return FaultHandling("no_result", f"before the fault: {error.message}")
     if error is not None:
@@ -314,7 +318,7 @@ def decide(seen: Observed, error: CaseError | None) -> FaultHandling | None:
 
 
 def with_facts(handling: FaultHandling, seen: Observed) -> FaultHandling:
-    """Return a handling with the facts without a source. They rule out that the agent recovered or reported."""
+    """Add the facts without a source to a handling. With such facts, the agent neither recovered nor reported."""
     if not seen.unsourced:
         return handling
     listed = f"facts without a source: {', '.join(seen.unsourced)}"
@@ -494,7 +498,7 @@ def _verdict(rows: Mapping[Any, Mapping[str, Any]], name: str) -> bool | None:
 
 
 def _reason(decided: str, rows: Mapping[Any, Mapping[str, Any]], result: MetricResult) -> str:
-    """Return the judge's rationale for the rubric that decided, or why nothing was decided."""
+    """Return the judge's rationale for the deciding rubric, or why no rubric decided."""
     if decided:
         return str(rows[decided].get("rationale") or "")
     return result.reason if result.status != "failed" else "the judge could not tell"

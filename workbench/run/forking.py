@@ -29,7 +29,7 @@ Json: TypeAlias = dict[str, Any]
 
 
 class CannotForkError(Exception):
-    """A conversation, or a point in it, cannot be forked. The message says why, without a full stop."""
+    """A conversation or a point that cannot be forked. The message says why, without a full stop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +46,8 @@ class OriginalTurn:
 class OriginalCall:
     """A call of a tool or model.
 
-    `turn` counts from 0. `before` is the number of the turn's events that came before the call's own one, or a smaller
-    number if that is not known. Then it is not `placed`.
+    `turn` counts from 0. `before` is the number of the turn's events before that of the call. If this is not known, it
+    is a lower bound, and `placed` is False.
     """
 
     call: AnyCall
@@ -77,7 +77,7 @@ class Original:
 
     @property
     def has_models(self) -> bool:
-        """Whether the calls of its models were seen. Those of plain Python agents are not."""
+        """Whether it has calls of models. Those of plain Python agents are not recorded."""
         return any(not call.tool for call in self.calls)
 
     def calls_of(self, turn: int) -> range:
@@ -203,8 +203,8 @@ class Change:
     """The change of a fork.
 
     `value` is the new text of a message or instruction, the name of a model, or an answer as JSON data. `agent` is the
-    agent whose instruction or model is changed. With `whole`, the instruction replaces everything that the agent's
-    requests instruct, also what ADK and its toolsets add.
+    agent whose instruction or model is changed. With `whole`, the new instruction also replaces those that ADK and
+    toolsets add to the agent's requests.
     """
 
     kind: ForkChange = "nothing"
@@ -317,7 +317,7 @@ class Fork:
         return call if isinstance(call, ToolCall) else None
 
     def _before(self) -> list[OriginalCall]:
-        """Return the calls that the recording answers. A changed answer is the last one."""
+        """Return the calls that the recording answers. If an answer is changed, its call is the last one."""
         before = list(self.original.calls[: self._limit()])
         changed = self._changed_call()
         if self.change.kind == "answer" and changed is not None and self.call is not None:
@@ -333,7 +333,7 @@ class Fork:
             yield from ((self.turn, event) for event in self.original.turns[self.turn].events[:before])
 
     def _next(self) -> Iterator[Json]:
-        """Yield the calls of which the first live one must be one. After a changed text, it may be any."""
+        """Yield the calls that may be the first live one, or none if any call may be, as after a changed text."""
         if self.change.kind in ("message", "answer"):
             return
         for index in self.original.calls_of(self.turn):
@@ -379,14 +379,14 @@ class Choice:
         """Return the change to another text.
 
         Raises:
-            ValueError: the text of an answer is no JSON.
+            ValueError: the text of an answer is not JSON.
         """
         value: Any = json.loads(text) if self.kind == "answer" else text
         return Change(self.kind, value, self.agent, whole)
 
 
 def point_of(original: Original, names: Iterable[str]) -> Point | None:
-    """Return the point that the panes know by one of these names, or None.
+    """Return the point with one of these names, which the panes use, or None.
 
     Names are `call/TURN/ID`, `event/TURN/NUMBER`, `span/TURN/NUMBER` and `user/TURN`. The first known one counts.
     """
@@ -415,7 +415,7 @@ def _is_named(call: OriginalCall, kind: str, name: str) -> bool:
 
 
 def choices_at(original: Original, point: Point) -> tuple[Choice, ...]:
-    """Return what can be changed at a point, the most likely first."""
+    """Return the possible changes at a point, the most likely first."""
     return tuple(_choices(original, point))
 
 

@@ -1,4 +1,4 @@
-"""Recording of a run's inputs: those of each execution, the contents of the agents' files, and versions.
+"""Recording of a run's inputs: the inputs of each execution, the contents of the agents' files, and versions.
 
 Files are identified by the hash of their content without secrets. The database stores each content once, so that two
 runs can be compared line by line.
@@ -116,7 +116,7 @@ def read_sources(
 def versions(settings: Iterable[AgentSetting], place: PlaceChoice | None = None) -> dict[str, Any]:
     """Return the versions of the workbench, its Python, and google-adk in the first interpreter that has it.
 
-    Other machines have the same ones. Then the place is named, too.
+    If the run is on other machines, these have the same versions, and the result also has the `place`.
     """
     found = {"python": platform.python_version(), **_own_version()}
     if place is not None and not place.is_local:
@@ -349,7 +349,7 @@ class InputRecorder:
         *,
         is_simulated: bool,
     ) -> Iterator[Bundle]:
-        """Yield the inputs besides those in the evalset and the config. `changed` are files that changed meanwhile."""
+        """Yield all inputs except those in the evalset and the config. `changed` are files that changed meanwhile."""
         setting = self._plan.agents.get(entry.ref.agent)
         agent = None if setting is None else setting.agent
         others = now.other_files(entry.config, agent, is_simulated=is_simulated)

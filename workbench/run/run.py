@@ -1,4 +1,4 @@
-"""The execution of a plan: starts cases, publishes their events in order, and ends."""
+"""The execution of a plan: cases are started, and their events are published in order."""
 
 import asyncio
 import functools
@@ -234,7 +234,7 @@ class Run:
     def _read_inputs(self) -> None:
         """Read the secrets and the agents' files before the first case, and store the owners of the evalsets.
 
-        So an owner never changes silently. Call it in a thread.
+        Storing them first keeps an owner from changing silently. Call it in a thread.
         """
         try:
             if self._writer is not None:

@@ -230,7 +230,7 @@ async def _kept(
             if texts and not isinstance(error, Exception):
                 call.responded(texts)
             elif isinstance(error, GeneratorExit):
-                call.lost("nobody waited for it")
+                call.lost("it was abandoned before it ended")
             else:
                 call.raised(error)
         raise

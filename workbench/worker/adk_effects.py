@@ -148,7 +148,7 @@ async def _save(context: Any, artifact: Dict[str, Any]) -> None:
     try:
         part = types.Part.model_validate_json(json.dumps(artifact["content"]))
     except ValueError as error:
-        raise UnknownFormError(f"the artifact {artifact['name']} is no part of a message: {error}") from None
+        raise UnknownFormError(f"the artifact {artifact['name']} is not a part of a message: {error}") from None
     version = artifact.get("version")
     for _ in range(_MOST_VERSIONS):
         saved = await context.save_artifact(artifact["name"], part)
@@ -167,7 +167,7 @@ def _apply_actions(actions: Any, recorded: Dict[str, Any]) -> None:
             asked = made.requested_auth_configs
             made.requested_auth_configs = {call: AuthConfig.model_validate(config) for call, config in asked.items()}
     except ValueError as error:
-        raise UnknownFormError(f"the recorded actions are none of ADK's: {error}") from None
+        raise UnknownFormError(f"the recorded actions are not valid in ADK: {error}") from None
     for name in known:
         value, before = getattr(made, name), getattr(actions, name)
         if isinstance(value, dict) and isinstance(before, dict):

@@ -16,7 +16,7 @@ from .matching import BrokenRecordingError, Recorded, canonical, difference_text
 from .spans import plain_digest
 
 Json = Dict[str, Any]
-_WAYS_OUT = "fork at an earlier turn or call, or run the case again and fork the new run"
+_HINT = "fork at an earlier turn or call, or run the case again and fork the new run"
 _REQUESTED = "adk_request_"
 """The beginning of the names of calls by which ADK asks the user. Their arguments hold IDs of other calls."""
 
@@ -191,7 +191,7 @@ class Fork:
             else f"{asked.agent} asked its model"
         )
         if self._turn < self.point:
-            return self._diverged(self._turn, f"{now}, which it did not do then")
+            return self._diverged(self._turn, f"{now}, which it did not in the recording")
         fault = self._differing_here(asked.agent)
         if fault is not None:
             return fault
@@ -228,7 +228,7 @@ class Fork:
         if not then or asked.state is None or asked.state == then:
             return None
         what = f"{asked.agent} calls {asked.tool}" if asked.tool else f"{asked.agent} asks its model"
-        return self._diverged(self._turn, f"the session's state is another one when {what}")
+        return self._diverged(self._turn, f"the session's state differs when {what}")
 
     def _differing(self, before: int) -> Optional[faults.Fault]:
         """Return the first difference in the turns before this one, or None."""
@@ -273,7 +273,7 @@ class Fork:
 
     def _diverged(self, turn: int, what: str, event: Optional[int] = None) -> faults.Fault:
         place = f"turn {turn + 1}" if event is None else f"turn {turn + 1}, event {event + 1}"
-        return faults.fault("fork_diverged", f"not as recorded before the fork: {place}: {what}", _WAYS_OUT)
+        return faults.fault("fork_diverged", f"not as recorded before the fork: {place}: {what}", _HINT)
 
 
 def state_digest(state: Any) -> str:

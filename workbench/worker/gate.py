@@ -21,7 +21,7 @@ from .matching import BrokenRecordingError, Fault, Injection, Recorded, Recordin
 Json = Dict[str, Any]
 OnMiss = Callable[[faults.Fault], None]
 """A function that ends the case with a fault, from any thread. It may end the process."""
-_WAYS_OUT = "freeze the case again after a live run, or use --on-miss live"
+_HINT = "freeze the case again after a live run, or use --on-miss live"
 _MODELS = "freeze the answers of models, too (agent-workbench freeze RUN --models), or replay only tools (--frozen)"
 _OTHER_PART = (
     'freeze the case again after a live run, or write "ignore": {{"$model": ["{part}"]}} into its frozen file '
@@ -34,7 +34,7 @@ _ESCAPED = (
 _NO_OWNER = "put the toolset into the agent's tools and freeze the case again, or use --on-miss live"
 _PART_LIMIT = 1024 * 1024
 """Maximum size of a part of a request that is reported with a miss, in characters of JSON."""
-_AFTER_FAULT = "the agent took another way after the injected fault; --on-miss live makes such calls"
+_AFTER_FAULT = "the agent acted differently after the injected fault; --on-miss live makes such calls"
 
 
 inside: contextvars.ContextVar[bool] = contextvars.ContextVar("agent_workbench_inside", default=False)
@@ -413,7 +413,7 @@ class Gate:
         with self._lock:
             self._counts["misses"] += 1
         call = shown_call(recorded.tool, recorded.args)
-        return Miss(faults.fault("frozen_miss", f"{call} was cancelled when it was recorded, but not now", _WAYS_OUT))
+        return Miss(faults.fault("frozen_miss", f"{call} was cancelled when it was recorded, but not now", _HINT))
 
     def next_order(self, count: int = 1) -> int:
         """Return the number of the next call, and reserve `count` numbers from there."""
@@ -426,7 +426,7 @@ class Gate:
         self._counts["misses"] += 1
         if self._injected:
             return Miss(faults.fault("off_recording", message, _AFTER_FAULT))
-        return Miss(faults.fault("frozen_miss", message, hint or _WAYS_OUT))
+        return Miss(faults.fault("frozen_miss", message, hint or _HINT))
 
     def end(self, miss: Miss) -> None:
         """End the case with the first miss. The caller must not let its call return."""

@@ -10,7 +10,7 @@ from tests.run.project import Project
 from workbench.agents.workspace import open_workspace
 from workbench.events.events import AgentActed, Noticed, OutputCaptured, SpansRecorded, TurnFinished, TurnStarted
 from workbench.files.run_options import RunOptions
-from workbench.run.chat import Chat, ChatEnded, ChatEvent, ChatOpened, StateTold, TurnFailed
+from workbench.run.chat import Chat, ChatEnded, ChatEvent, ChatOpened, StateReported, TurnFailed
 from workbench.run.plan.plan import agent_setting
 from workbench.run.processes.children import Children
 
@@ -84,7 +84,7 @@ class Talker:
         return last
 
     def states(self) -> list[Any]:
-        return [event.state for event in self.events if isinstance(event, StateTold)]
+        return [event.state for event in self.events if isinstance(event, StateReported)]
 
 
 async def test_turns_steps_and_state_are_published_as_they_happen(project: Project, children: Children) -> None:
@@ -96,9 +96,9 @@ async def test_turns_steps_and_state_are_published_as_they_happen(project: Proje
     assert second.turn == 1
     assert (await talker.end()).error is None
     kinds = [type(event) for event in talker.events if not isinstance(event, OutputCaptured | Noticed)]
-    turn = [TurnStarted, AgentActed, AgentActed, SpansRecorded, StateTold, TurnFinished]
+    turn = [TurnStarted, AgentActed, AgentActed, SpansRecorded, StateReported, TurnFinished]
     # The first message was there before the session was.
-    assert kinds == [ChatOpened, TurnStarted, StateTold, *turn[1:], *turn, ChatEnded]
+    assert kinds == [ChatOpened, TurnStarted, StateReported, *turn[1:], *turn, ChatEnded]
     assert talker.states() == [
         {"customer": "Mira"},
         {"customer": "Mira", "turns": 1},
@@ -174,7 +174,7 @@ async def test_large_or_odd_state_does_not_break_the_conversation(project: Proje
     assert isinstance(await talker.say("odd"), TurnFinished)
     assert "odd" in talker.states()[-1]
     assert isinstance(await talker.say("a large state"), TurnFinished)
-    told = [event for event in talker.events if isinstance(event, StateTold)][-1]
+    told = [event for event in talker.events if isinstance(event, StateReported)][-1]
     assert told.state is None
     assert "too large to keep" in told.why
     await talker.end()

@@ -77,6 +77,6 @@ async def test_questions_that_are_none_are_ignored() -> None:
 def test_report_that_is_too_large_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     made, sent = cluster()
     monkeypatch.setattr(module, "LARGEST_REPORT", 10)
-    with pytest.raises(ValueError, match="sent 11 bytes, and at most 10 are taken"):
+    with pytest.raises(ValueError, match="sent 11 bytes; the limit is 10"):
         made._send_pieces("report", "k", b"x" * 11)
     assert sent == []

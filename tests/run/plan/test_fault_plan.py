@@ -36,7 +36,7 @@ def test_each_tool_of_each_case_gets_an_execution_for_each_way(desk: Project) ->
     assert len({entry.ref for entry in plan.entries}) == len(plan.entries)
     assert plan.notices[-1].message == "1 case calls no tool and is left out"
     raised = matrix_of(desk.plan(), {(FILE, "one"): ["find"], (FILE, "two"): ["find"]}, 1)
-    assert raised.notices[-1].message == "1 case ended in an error before any tool and is left out"
+    assert raised.notices[-1].message == "1 case ended with an error before any tool call and is left out"
 
 
 def test_no_criteria_are_scored_and_all_are_known(desk: Project) -> None:

@@ -121,7 +121,7 @@ _PLACES = [
         "(calls[0].answer_in): 0123456789abcdef0123.json: there is no such file",
         "Freeze the case again",
     ),
-    ({"requests": [{"part": "d", "value": 1}] * 2}, "(requests[1].part): the part d is here twice", ""),
+    ({"requests": [{"part": "d", "value": 1}] * 2}, "(requests[1].part): the part d occurs twice", ""),
 ]
 
 

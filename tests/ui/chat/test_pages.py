@@ -20,7 +20,7 @@ from workbench.events.events import (
 )
 from workbench.files.evalset import EvalCase
 from workbench.results.lines import View
-from workbench.run.chat import ChatEnded, ChatOpened, StateTold, Streamed, TurnFailed
+from workbench.run.chat import ChatEnded, ChatOpened, StateReported, Streamed, TurnFailed
 from workbench.store.execution import CaseRecord, Turn
 from workbench.ui.chat.conversation import Conversation, captured_from_conversation, captured_from_record
 from workbench.ui.chat.conversation_view import PAGES, ConversationView
@@ -53,7 +53,7 @@ def test_hostile_texts_do_not_reach_the_terminal(text: str) -> None:
         AgentActed(REF, 0, acted),
         AgentActed(REF, 0, {"author": text, "content": content(text)}),
         OutputCaptured(REF, "stdout", text),
-        StateTold({text: [text]}),
+        StateReported({text: [text]}),
         TurnFailed(0, CaseError("agent_raised", text, text, text)),
         TurnStarted(REF, 0, content(text)),
         TurnFinished(REF, 0, {"user_content": content(text), "final_response": content(text)}, text),
@@ -110,7 +110,7 @@ def test_turn_without_an_answer_is_left_out_with_a_note() -> None:
 
 def test_state_that_cannot_be_read_has_a_reason() -> None:
     talk = Conversation("desk", {})
-    talk.take(StateTold(None, "too much"))
+    talk.take(StateReported(None, "too much"))
     assert "too much" in shown(talk)
 
 

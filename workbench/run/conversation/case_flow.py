@@ -58,8 +58,8 @@ StartAgent: TypeAlias = Callable[[Execution], AgentPart]
 class CaseFlow:
     """The flow of one plan entry.
 
-    `agent` runs the agent. It is None if no agent is needed. `release` is called once, when another case may start:
-    after the agent's part, or after the case is scored if the run ends with the first that did not pass.
+    `agent` runs the agent. It is None if no agent is needed. `release` is called once, when another case may start.
+    That is after the agent's part, or after scoring if the run ends with the first case that does not pass.
     """
 
     def __init__(
@@ -304,7 +304,7 @@ class CaseFlow:
             await self._part.finish()
 
     async def _handling(self, case: EvalCase, transcript: Transcript, verdicts: Verdicts) -> FaultHandling | None:
-        """Return what the agent did about its injected fault, or None without one, or if the case was cancelled."""
+        """Return how the agent handled its injected fault, or None if it had none or the case was cancelled."""
         fault, judging = self._entry.planned.fault, self._entry.judging
         if fault is None or judging is None or self._cancelled is not None:
             return None

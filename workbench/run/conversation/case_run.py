@@ -1,4 +1,4 @@
-"""The agent's part of a case on this machine: its attempts in agent processes, their turns, events and ends."""
+"""The agent's part of a case on this machine: its attempts in agent processes, with their turns and events."""
 
 import asyncio
 import json
@@ -36,11 +36,11 @@ from workbench.worker.project_files import UNSEEN
 
 _LONGEST_FAULT = 500
 _LARGEST = 2**53
-"""The number from which on counts are invalid."""
+"""Counts from this number on are invalid."""
 FRAMES_LIMIT = 256 * 1024 * 1024
-"""Limit of a case's events in bytes: sixteen of the largest answers."""
+"""Maximum size of a case's events in bytes, which is 16 times that of the largest answer."""
 _WORD = 200
-"""Characters of a word that may be left out to cut between words. Keys are shorter."""
+"""Maximum number of characters that are dropped to cut a text between words. Keys are shorter."""
 
 
 _STALLED_TWICE = (
@@ -54,7 +54,7 @@ def declarations(calls: str) -> Iterator[tuple[tuple[str, str], tuple[str | None
 
     Each is agent and name, with the digests of its declaration (or None) and of its source (or "").
 
-    Toolsets themselves have no declaration, and one that was too large to be kept cannot be compared.
+    Toolsets, and declarations that were too large to be stored, are left out.
 
     Raises:
         ValueError, KeyError or TypeError: the text has another form.
@@ -142,7 +142,7 @@ class CaseRun:
         return self._transcript
 
     async def closed(self) -> None:
-        """Wait until the agent has closed. No relevant output follows, although the process may still run."""
+        """Wait until the agent has closed its resources. No relevant output follows, but the process may still run."""
         self._process.allow_teardown()
         await self._process.closed.wait()
 
@@ -170,7 +170,10 @@ class CaseRun:
             self._process.terminate()
 
     def _break_off(self, error: CaseError) -> None:
-        """Kill the case. What it sent meanwhile does not count, or the verdict would depend on how long that takes."""
+        """Kill the case, and ignore what it still sends.
+
+        Otherwise the verdict would depend on the time that killing takes.
+        """
         self.cancel(error, kill=True)
         self._settle(self._stop_reason)
 
@@ -348,7 +351,7 @@ class CaseRun:
         self._settled.set_result(None)
 
     def _process_exited(self, how: str | None) -> None:
-        """Settle the case after its process ended (`how`), or its parent process died (None)."""
+        """Settle the case after its process ended. `how` says how it ended, or is None if its parent process died."""
         turn = len(self._transcript.turns) + 1
         if not self._settled.done() and self._process.agent.stalled and self._is_running_or_overdue():
             self._transcript.stalled = True
@@ -416,12 +419,12 @@ def beginning(text: str, most: int) -> str:
 
 @dataclass(frozen=True)
 class Execution:
-    """The inputs of an agent in one execution of a case, and the receivers of what happens.
+    """The inputs and the callbacks of the agent's part of one execution.
 
     `spec` is the protocol's CaseSpec without `answers`. `before` are messages that precede the first turn. `answers`
     are stored answers of models. `user` makes the user at the start of the conversation. `begin` is called at the start
-    of each attempt, with the name of the machine ("" for this one) and the attempt that was lost before, if any. All
-    events before that are void.
+    of each attempt, with the name of the machine ("" for this one) and the attempt that was lost before, if any. Events
+    of earlier attempts are void.
     """
 
     ref: CaseRef
@@ -437,7 +440,7 @@ class AgentPart(Protocol):
     """The agent's part of one execution. Await `transcript`, then `closed`, then `finish`."""
 
     async def transcript(self) -> Transcript:
-        """Run the agent, again if an attempt is lost without its fault, and return the transcript."""
+        """Run the agent, and return the transcript. Repeat an attempt that is lost without the agent's fault."""
         ...
 
     def cancel(self, reason: CaseError, *, kill: bool) -> None:

@@ -29,7 +29,7 @@ from workbench.run.recordings.requests import request_difference
 from workbench.worker.matching import shown_call, shown_value
 
 _SMALL = 64 * 1024
-"""Bytes up to which a frozen file is read in the event loop. Starting a thread would take longer."""
+"""Maximum size in bytes of a frozen file that is read in the event loop. Starting a thread would take longer."""
 _LONGEST_ERROR = 300
 """Maximum length of an error in a change, in characters."""
 _MOST = 200
@@ -63,7 +63,7 @@ class Replay:
             yield from self.recording.frames(self.mode)
 
     def note(self, transcript: Transcript) -> Transcript:
-        """Add the counts of the replay to a transcript, and return it. Without a recording, it is a live one."""
+        """Add the counts of the replay to a transcript, and return it. Without a recording, it gets no counts."""
         transcript.recording = self.files
         if self.recording is not None or self.error is not None:
             recorded = "" if self.recording is None else self.recording.origin.at
@@ -83,8 +83,8 @@ async def read_replay(
 ) -> Replay | None:
     """Return the replay of a case, or None if the run is live.
 
-    A case without a recording runs live with `--on-miss live`, or if none is `required`. Otherwise it ends with an
-    error, as with a recording that cannot be read.
+    A case without a recording runs live if `required` is false, or with `--on-miss live`. Otherwise it ends with an
+    error. A recording that cannot be read is always an error.
     """
     options = context.options
     if not options.frozen:
@@ -98,7 +98,7 @@ async def read_replay(
 
 
 class _LargeError(Exception):
-    """A recording is too large to be read in the event loop."""
+    """A recording that is too large to be read in the event loop."""
 
 
 def _read(
@@ -114,7 +114,7 @@ def _read(
     """Return the replay of a case.
 
     Raises:
-        _LargeError: with `only_small`, the recording is large or has values beside it.
+        _LargeError: `only_small` is set, and the recording is large or has values in other files.
     """
     # The schema takes 20 ms, which runs without frozen cases save.
     from workbench.run.recordings.frozen_file import frozen_content, parse_frozen
@@ -149,7 +149,7 @@ def _no_recording(file: str, ref: CaseRef) -> CaseError:
 def _changed(
     recording: Recording, declared: Mapping[tuple[str, str], tuple[str | None, str]]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the tools that differ from the recorded ones, and those of which only the declaration differs, sorted.
+    """Return the sorted tools that differ from the recording, and those of them whose source is unchanged.
 
     The source counts only for tools with recorded calls.
     """
@@ -190,7 +190,7 @@ def compare_with_recording(
 
 
 def thawed(file: str, thaw: Thaw) -> Thawed:
-    """Return a comparison in the form in which the verdict has it."""
+    """Return a comparison in the form that is stored with the verdict."""
     changes = [drift for drift in thaw.drifts if drift.kind != "same"]
     return Thawed(
         file,

@@ -64,7 +64,10 @@ class MessageSource(Protocol):
         ...
 
     def next(self, turns: Sequence[dict[str, Any]]) -> Move | Awaitable[Move]:
-        """Return the move after `turns` (ADK invocations), or an awaitable of it that may be cancelled. Never raise."""
+        """Return the user's move after `turns` (ADK invocations), or a cancellable awaitable of the move.
+
+        Never raise.
+        """
         ...
 
     def close(self) -> None:
@@ -73,7 +76,7 @@ class MessageSource(Protocol):
 
 
 class FixedMessages:
-    """The messages of a case without a simulated user, at least one."""
+    """The messages (at least one) of a case without a simulated user."""
 
     usage = Usage()
 
@@ -96,8 +99,8 @@ class _ChannelLostError(Exception):
 class ScenarioUser:
     """A `MessageSource` that simulates the user of a scenario.
 
-    `environment` is the environment of the agent's judges (`AgentSetting.judge_environment`). `scenario` is
-    the case's and `simulator` the config's.
+    `environment` is the environment of the agent's judges (`AgentSetting.judge_environment`). `scenario` comes from the
+    case, and `simulator` from the config.
     """
 
     def __init__(

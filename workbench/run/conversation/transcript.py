@@ -45,7 +45,7 @@ from workbench.run.scoring.client import Conversation, JudgeAccess
 from workbench.run.scoring.verdict import case_status, judge_usage, metric_error
 
 _JUDGE_CALLS_AT_ONCE = 100
-"""Number of calls to judges, the evaluation service and simulated users at the same time."""
+"""Maximum number of simultaneous calls to judges, the evaluation service and simulated users."""
 
 
 class CallCounts(NamedTuple):
@@ -92,7 +92,7 @@ class Transcript:
     thawed: Thawed | None = None
     """The differences of a live case from its recording, or None if they were not compared."""
     state: dict[str, Any] | None = None
-    """The session state after the last turn, or None if nobody needs it or it is not known."""
+    """The session state after the last turn, or None if it is not needed or not known."""
     inner_calls: list[InnerCalls] = field(default_factory=list)
     """The calls inside agents that are used as tools, for each turn."""
     recording: tuple[Path, ...] = ()
@@ -100,7 +100,10 @@ class Transcript:
 
 
 def stored_events(source: StoredSource, config: CriteriaConfig, at: float) -> Iterator[Event]:
-    """Yield the stored events of the case with the current criteria. The case starts `at` these seconds."""
+    """Yield the stored events of the case with the current criteria.
+
+    `at` is its start, in seconds since the run began.
+    """
     started, ref = source.case.started, source.case.ref
     if started is not None:
         criteria = {criterion.name: criterion.value for criterion in config.criteria}
@@ -117,7 +120,7 @@ def complete_case(source: StoredSource) -> EvalCase:
 
 
 def settled_verdicts(source: StoredSource, config: CriteriaConfig) -> tuple[Scored, ...]:
-    """Return the verdicts that need no scoring: valid ones, and `not_evaluated` for replaced secrets."""
+    """Return the verdicts that need no scoring: those still valid, and `not_evaluated` because of replaced secrets."""
     valid = {one.result.name for one in source.verdicts}
     impossible = not_scored_again(source.case, config)
     return (*source.verdicts, *(one for one in impossible if one.result.name not in valid))
@@ -143,10 +146,10 @@ class RunContext:
     """The shared context of the cases of one run.
 
     `emit` takes events, and `at` returns the seconds since the run began. `secrets` must not be shown. `environment_of`
-    returns the environment of an agent's judges (`AgentSetting.judge_environment`). `with_inputs` adds the
-    inputs of the verdict to the end of a case. It gets its transcript, and whether its user was simulated.
-    `note_inputs` gets files that a case is about to read, in a thread. `answers` stores answers of models, or is None.
-    `records` says whether the calls of agents are recorded.
+    returns the environment of an agent's judges (`AgentSetting.judge_environment`). `with_inputs` adds the inputs of
+    the verdict to a `CaseFinished`. It also gets the transcript, and whether the user was simulated. `note_inputs` gets
+    files that a case is about to read, in a thread. `answers` stores answers of models, or is None. `records` says
+    whether the calls of agents are recorded.
     """
 
     options: RunOptions
@@ -164,7 +167,7 @@ class RunContext:
     """Notices of this run."""
 
     def notice_once(self, text: str) -> None:
-        """Emit a notice, if the run has not had it."""
+        """Emit a notice, unless the run has emitted it before."""
         if text not in self.noticed:
             self.noticed.add(text)
             self.emit(Noticed("info", text))
@@ -327,7 +330,7 @@ async def fault_handling(
     case: EvalCase,
     ask: Ask,
 ) -> FaultHandling:
-    """Return what the agent did about the injected fault. `recorded` are its calls, with their spans."""
+    """Return how the agent handled the injected fault. `recorded` are the agent's calls, with their spans."""
     seen = await asyncio.to_thread(observe, recorded, transcript.turns, case.turns or (), fault, case.session_input)
     found = decide(seen, transcript.error)
     if found is not None:

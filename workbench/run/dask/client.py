@@ -1,4 +1,4 @@
-"""The child process with the client of Dask, whose imports and threads do not belong into the screen's process.
+"""The child process with Dask's client, which keeps Dask's imports and threads out of the main process.
 
 → `{"op": "resolve", "word"}`, then `{"op": "connect", "topic"}`
 → `{"op": "needs", "needs": {name: version}, "python"}`: what workers must have
@@ -34,11 +34,11 @@ from workbench.run.dask.task import Sealed, close_run, probe, run_execution
 from workbench.text.counting import counted
 
 _LONGEST = 2000
-"""Characters of a name or a reason from the cluster."""
+"""Maximum length of a name or a reason from the cluster, in characters."""
 _PIECE = 4 * 1024 * 1024
 _CONNECT_SECONDS = 10
 _LOOK_EVERY = 2.0
-"""Seconds between two looks at the workers."""
+"""Seconds between two checks of the workers."""
 _TOGETHER = 0.05
 """Seconds for which progress is collected."""
 _PROBE_SECONDS = 30.0
@@ -65,7 +65,7 @@ class Cluster:
         self._sent_at = 0.0
         self._futures: dict[str, Any] = {}
         self._probed: dict[str, str | None] = {}
-        """Address → why the worker does not fit, "" if it fits, None while it is asked."""
+        """Address → why the worker is unsuitable, "" if it is suitable, None while it is being probed."""
         self._about: dict[str, str] = {}
         self._progress: list[dict[str, Any]] = []
         self._tasks: set[asyncio.Task[None]] = set()
@@ -181,7 +181,10 @@ class Cluster:
         self._channel.send({"op": "workers", "workers": told})
 
     async def _probe(self, addresses: list[str]) -> None:
-        """Find out which workers fit. The version of Python is known without running anything there."""
+        """Find out which workers are suitable.
+
+        The scheduler knows their versions of Python, so that needs no code there.
+        """
         try:
             versions = (await asyncio.wait_for(self._client.get_versions(check=False), _PROBE_SECONDS))["workers"]
         except Exception:  # Whatever it is, the workers are asked one by one.
@@ -220,7 +223,7 @@ class Cluster:
         self._channel.send({"op": "sent"})
 
     async def _scatter(self, workers: list[str] | None) -> None:
-        """Send the files to workers (None: all, or the first that comes).
+        """Send the files to `workers`. If it is None, send them to all workers, or to the first one that joins.
 
         Dask may drop copies, so a worker may ask another one for them later.
         """
@@ -300,7 +303,7 @@ class Cluster:
 
     def _send_pieces(self, op: str, key: str, data: bytes) -> None:
         if len(data) > LARGEST_REPORT:
-            raise ValueError(f"the worker sent {counted(len(data), 'byte')}, and at most {LARGEST_REPORT:,} are taken")
+            raise ValueError(f"the worker sent {counted(len(data), 'byte')}; the limit is {LARGEST_REPORT:,}")
         text = data.decode("ascii")
         for start in range(0, max(1, len(text)), _PIECE):
             piece = text[start : start + _PIECE]

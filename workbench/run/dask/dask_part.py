@@ -1,4 +1,4 @@
-"""One execution on a cluster: its task, its attempts, its end, and the report in which the worker sends it.
+"""One execution on a cluster: its tasks and attempts, and the report that a worker returns.
 
 A report is lines of JSON. The first is about the execution, each other line is an event. A worker may be broken or
 hostile, so a report is checked before its events count.
@@ -47,16 +47,16 @@ _OF_TURN = (AgentActed, CallsRecorded, SpansRecorded, TurnFinished, TurnStarted)
 _ALLOWED = (*_OF_TURN, OutputCaptured, UserSimulated)
 """Events that a worker may report."""
 LARGEST_REPORT = 256 * 1024 * 1024
-"""Bytes of a report."""
+"""Maximum size of a report, in bytes."""
 _LONGEST = 2000
-"""Characters of a name or a reason."""
+"""Maximum length of a name or a reason, in characters."""
 _MOST_PATHS = 100_000
 _MOVES: dict[str, type[Any]] = {kind.__name__: kind for kind in (NextMessage, ConversationEnd, UserFailure)}
 
 
 _MOST_ATTEMPTS = 3
 _MOST_TASKS = 10
-"""Tasks of one execution, also those that no worker started."""
+"""Maximum number of tasks of one execution, including those that no worker started."""
 _START_SECONDS = 120.0
 """Seconds that a worker may take to start the agent's interpreter."""
 _GRACE = 30.0
@@ -67,15 +67,15 @@ _READ_IN_THREAD = 512 * 1024
 
 
 class InvalidReportError(ValueError):
-    """A report that is not one. The text says why."""
+    """An invalid report. The message says why."""
 
 
 @dataclass
 class Report:
     """The report of a task.
 
-    `refused` is why the worker can run none of the run's executions, or "". `failed` is why this one failed there
-    without an agent's fault, or "".
+    `refused` says why the worker can run no execution of this run. `failed` says why this execution failed without the
+    agent's fault. Both are "" otherwise.
     """
 
     worker: str
@@ -176,7 +176,7 @@ def _transcript(first: dict[str, Any], root: Path) -> Transcript:
 
 
 def _inside(names: Sequence[str], root: Path) -> frozenset[Path]:
-    """Return the paths in the project. Others are files of the worker."""
+    """Return the paths inside the project. Other paths are files of the worker's machine."""
     base = f"{root}/"
     return frozenset(Path(name) for name in names if name.startswith(base) and _is_path(name))
 
@@ -192,7 +192,7 @@ class Cluster(Protocol):
     """The part of a place that an execution needs (`DaskPlace`)."""
 
     def submit(self, part: "DaskPart", order: str, *, again: bool, without: str = "", only: str = "") -> str:
-        """Give an execution to the cluster, `again` if it had a task before, and return the key of its task."""
+        """Submit an execution, and return the key of its task. Details are in `DaskPlace.submit`."""
         ...
 
     def forget(self, key: str) -> None:
@@ -248,15 +248,15 @@ class DaskPart:
         """The address of the worker that runs the task, once that is known."""
         self.turn = 0
         self.restricted_to: frozenset[str] = frozenset()
-        """The workers that may run the task, or none for all."""
+        """The workers that may run the task. If it is empty, all may."""
         self._pending: LostAttempt | None = None
         """The attempt that was lost before the next one."""
         self._clock: AgentClock | None = None
         self._user: MessageSource | None = None
         self._talk = ""
-        """The conversation of the simulated user. Each attempt has its own."""
+        """ID of the conversation with the simulated user. Each attempt has its own."""
         self._heard: list[dict[str, Any]] = []
-        """The turns of it so far."""
+        """The turns of that conversation so far."""
         self._asking: asyncio.Task[None] | None = None
 
     @property
@@ -285,7 +285,7 @@ class DaskPart:
     # What the place reports:
 
     def progressed(self, message: dict[str, str]) -> None:
-        """Note what a worker says about the task."""
+        """Handle a worker's message about the progress of the task."""
         worker, op = message["worker"], message["op"]
         match op:
             case "assigned":
@@ -301,12 +301,12 @@ class DaskPart:
                 self.turn = int(message["turn"][:6])
 
     def asked(self, question: dict[str, Any]) -> None:
-        """Answer a simulated user's question. The time that takes does not count."""
+        """Send the simulated user's next message. The time for this does not count towards the time limit."""
         if self._asking is None or self._asking.done():
             self._asking = asyncio.create_task(self._answer(self._key, question))
 
     def reported(self, data: bytes) -> None:
-        """Take the report of the task."""
+        """Handle the report of the task."""
         if len(data) < _READ_IN_THREAD:
             self._take(_read(data, self._execution, self._root))
         else:
@@ -332,7 +332,7 @@ class DaskPart:
             self._settle(Transcript(error=CaseError("cancelled", "cancelled before it started")))
 
     def look(self, live: set[str], *, silent: bool) -> None:
-        """Submit the task again if no live worker can have it. `silent`: whether some worker does not answer."""
+        """Submit the task again if no live worker can run it. `silent` says whether some worker does not answer."""
         if self.address or not self._key:
             return
         if (self.restricted_to and not self.restricted_to & live) or (silent and not self.restricted_to):
@@ -365,13 +365,18 @@ class DaskPart:
         self._cluster.counted(self._worker, lost=True)
 
     def _again(self, why: str, *, without: str, pause: float = 0.0) -> None:
-        """Start the execution again elsewhere after a pause, if it did not have enough attempts."""
+        """Start the execution again after a pause, not on the worker `without`.
+
+        End it if all its attempts are used up.
+        """
         if self._has_begun:
             self._lose(why)
         if self._attempts >= _MOST_ATTEMPTS or self._tasks >= _MOST_TASKS:
             where = f" on {self._worker}" if self._worker else ""
             times = counted(self._tasks, "try", "tries")
-            self._settle(Transcript(error=CaseError("attempt_lost", f"lost in each of {times}, last{where}: {why}")))
+            self._settle(
+                Transcript(error=CaseError("attempt_lost", f"each of {times} was lost, the last{where}: {why}"))
+            )
             return
         self._stop_clock()
         self._cluster.forget(self._key)

@@ -1,6 +1,6 @@
-"""What leaves this machine for a cluster, with the user's consent: files, versions of packages, names of variables.
+"""The files, package versions and variables that this machine sends to a cluster, after the user has confirmed them.
 
-The states of the cluster's machines during a run are here, too, because front ends show both and import nothing else.
+The states of the cluster's machines are also defined here: front ends show both, and need no other module.
 """
 
 import contextlib
@@ -29,10 +29,10 @@ from workbench.text.counting import counted
 
 _GIT_SECONDS = 60
 _LARGEST: Final = 512 * 1024 * 1024
-"""Bytes of all files together."""
+"""Maximum size of all files together, in bytes."""
 _MOST = 50_000
 _SEARCHED = 1024 * 1024
-"""Bytes at the start of a file that are searched for a key."""
+"""Number of bytes at the start of a file that are searched for a key."""
 _KEY_NAMES = (
     *("id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore"),
     *("*.kdbx", "*.ppk", "*.gpg", "*.pgp", "*.env", "netrc", "_netrc", "credentials", "credentials.json"),
@@ -47,9 +47,9 @@ _KEY_CONTENT = re.compile(
     rb"|\b(?:gh[opsur]_\w{36}|github_pat_\w{22}|glpat-[\w-]{20}|xox[abprs]-[\w-]{10}|hf_\w{34}"
     rb"|(?:AKIA|ASIA)[0-9A-Z]{16}|AIza[\w-]{35}|sk-(?:ant|proj)-[\w-]{20})"
 )
-"""Texts in files with keys, and tokens of services that have a form of their own."""
+"""Texts that mark private keys and credentials, and tokens with a known form."""
 _NOT_SEARCHED = (".py", ".md")
-"""Endings of files that talk about keys more often than they hold one."""
+"""Suffixes of files that mention keys more often than they contain one."""
 _FIXED_TIME = (1980, 1, 1, 0, 0, 0)
 _ENVIRONMENT_FILE = ".env"
 _NAME = re.compile(r"\s*([A-Za-z0-9][\w.-]*)")
@@ -62,15 +62,15 @@ _LARGEST_LIST = 1 << 20
 
 
 class FilesError(Exception):
-    """Files that cannot travel. The text says why and what to do."""
+    """Files that cannot be sent to other machines. The message says why and how to continue."""
 
 
 @dataclass(frozen=True)
 class Files:
     """The files of the project in `root` that travel.
 
-    `sizes` are their sizes by path relative to the root, with links as 0. `left_out` are tracked files that stay, and
-    files that agents read before and that are not tracked, with the reasons.
+    `sizes` are their sizes by path relative to the root, with links as 0. `left_out` maps files that stay here to the
+    reasons: some tracked files, and untracked files that agents have read.
     """
 
     root: Path
@@ -88,7 +88,9 @@ class Files:
 def files_of_agents(
     root: Path, settings: Mapping[str, AgentSetting], read_before: Mapping[str, Collection[Path]]
 ) -> Files:
-    """Return the files that travel for agents of the project in `root`, or the copies if they are variants.
+    """Return the files that travel for agents of the project in `root`.
+
+    For variants, these are the files of their copies.
 
     The arguments and errors are those of `find_files`.
     """
@@ -108,11 +110,12 @@ def find_files(
 ) -> Files:
     """Return the files that travel for agents (name → folder). Call it in a thread.
 
-    `read_before` are the files that each agent was seen to read. With `whole`, git is not asked, and everything in the
-    folders travels.
+    `read_before` are the files that each agent read in earlier runs. With `whole`, everything in the folders travels,
+    whether or not git tracks it.
 
     Raises:
-        FilesError: there are too many, one of the agents would not travel, or git cannot list a repository's files.
+        FilesError: the files are too many or too large, an agent has no file that travels, or git cannot list the files
+            of a repository.
     """
     sizes: dict[str, int] = {}
     left_out: dict[str, str] = {}
@@ -145,7 +148,7 @@ def find_files(
 
 
 def _why_left(path: Path, name: str, root: Path, mode: int) -> str:
-    """Return why a file stays here, or ""."""
+    """Return why a file stays here, or "" if it travels."""
     if why := _hidden(name):
         return why
     if not _is_text(name):
@@ -154,7 +157,7 @@ def _why_left(path: Path, name: str, root: Path, mode: int) -> str:
         return "" if _stays_inside(path, root) else "it is a link that leads out of the project"
     if stat.S_ISDIR(mode):
         return "it is another git repository"
-    return _key(path) if stat.S_ISREG(mode) else "it is no regular file"
+    return _key(path) if stat.S_ISREG(mode) else "it is not a regular file"
 
 
 def pack(files: Files, folder: Path) -> tuple[Path, str]:
@@ -192,7 +195,7 @@ def pack(files: Files, folder: Path) -> tuple[Path, str]:
 
 
 def _content(path: Path) -> tuple[int, bytes] | None:
-    """Return the mode and content of a file as it is now. What is appended meanwhile is left out."""
+    """Return the current mode and content of a file, or None if it is gone. Data appended meanwhile is left out."""
     try:
         status = path.lstat()
         if stat.S_ISLNK(status.st_mode):
@@ -208,7 +211,8 @@ def _tracked(root: Path) -> Iterator[str] | None:
     """Return the paths that git tracks in `root`, or None if it is in no repository.
 
     Raises:
-        FilesError: it is in one, and git cannot list them: it is not installed, or does not trust the repository.
+        FilesError: it is in a repository, but git cannot list the files, for example because git is not installed or
+            does not trust the repository.
     """
     listed = run_git(root, "ls-files", "--cached", "-z", seconds=_GIT_SECONDS)
     if listed is None:
@@ -289,7 +293,7 @@ def _check(root: Path, sizes: Mapping[str, int], left: Mapping[str, str], agents
     """Check the limits.
 
     Raises:
-        FilesError: one is exceeded, or an agent has no file that travels.
+        FilesError: a limit is exceeded, or an agent has no file that travels.
     """
     for name, folder in agents.items():
         relative = os.path.relpath(folder, root)
@@ -358,10 +362,10 @@ def _declared(folder: Path, root: Path) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class MachineState:
-    """Another machine of a place, at one moment.
+    """The current state of a machine of a cluster.
 
-    `phase` is `connecting`, `preparing` (it is asked whether it fits), `ready`, `lost` or `unusable`. `why` is the
-    reason for the last two.
+    `phase` is `connecting`, `preparing` (it is being probed), `ready`, `lost` or `unusable`. `why` is the reason for
+    the last two.
     """
 
     name: str
@@ -383,7 +387,7 @@ class MachineState:
 
 
 def cleaned_states(states: Sequence[MachineState], clean: Callable[[str], str]) -> Sequence[MachineState]:
-    """Return the states with their reasons cleaned, because these have texts of other machines."""
+    """Return the states with `clean` applied to the reasons, because these come from other machines."""
     return tuple(replace(state, why=clean(state.why)) if state.why else state for state in states)
 
 
@@ -391,8 +395,8 @@ def cleaned_states(states: Sequence[MachineState], clean: Callable[[str], str]) 
 class Sending:
     """The files and variables that leave this machine for a place. All texts are raw.
 
-    `place` is the word of the user, `address` what it stands for. `sizes` are the files by path, and `left_out` the
-    tracked files that stay, with the reasons.
+    `place` is the place as the user wrote it, and `address` the address of its scheduler. `sizes` and `left_out` are as
+    in `Files`.
     """
 
     place: str
@@ -409,13 +413,13 @@ class Sending:
 
 
 class UnconfirmedError(UsageFaultError):
-    """The user has not confirmed what would leave this machine, which is `sending`."""
+    """The user has not confirmed that `sending` may leave this machine."""
 
     def __init__(self, sending: Sending) -> None:
         named = f"{sending.place} ({sending.address})" if sending.place != sending.address else sending.address
         super().__init__(
             f"nothing was sent to {named}: you have not confirmed that this project runs there",
-            f"If you trust it, name it once: --on {sending.place}. --on local runs here",
+            f"If you trust it, confirm once with --on {sending.place}. To run on this machine, use --on local",
             "config",
         )
         self.sending = sending
@@ -427,7 +431,7 @@ def is_confirmed(sending: Sending) -> bool:
 
 
 def confirm(sending: Sending) -> None:
-    """Remember that the user confirmed. If that is impossible, the user is asked again."""
+    """Store the user's confirmation. If it cannot be stored, the user is asked again next time."""
     known = _read()
     places = {**known.get(str(sending.root), {}), sending.address: sorted(sending.variables)}
     with contextlib.suppress(OSError):

@@ -41,12 +41,12 @@ _HINT = "The same command continues the run"
 
 
 def _ignore(warning: str, hint: str) -> None:
-    """Take a warning and do nothing."""
+    """Ignore a warning."""
 
 
 @dataclass
 class _Worker:
-    """A worker of the cluster, as it was reported last."""
+    """A worker of the cluster, as last reported."""
 
     address: str
     name: str
@@ -54,7 +54,7 @@ class _Worker:
     seen: float
     """Seconds since its last sign of life."""
     unfit: str | None
-    """The reason why it cannot be used. "": it can be used. None: that is not known yet."""
+    """The reason why it cannot be used, "" if it can be used, or None if that is not known yet."""
     about: str = ""
     done: int = 0
     lost: int = 0
@@ -119,12 +119,12 @@ class DaskPlace:
         return self.address
 
     async def connect(self, needs: Mapping[str, str], say: Callable[[str], None] = lambda text: None) -> None:
-        """Connect, and find a first worker that fits. If all that is done, return at once.
+        """Connect, and wait for a suitable worker. Return at once if there is one already.
 
-        `say` gets a raw line about what is awaited, every few seconds.
+        `say` gets a line of raw text about the awaited event, every few seconds.
 
         Raises:
-            UsageFaultError: the scheduler cannot be reached, or no worker fits.
+            UsageFaultError: the scheduler cannot be reached, or no worker is suitable.
         """
         if self.why_lost or self._child is None or self._child.ended.done():
             await self._restart()
@@ -147,7 +147,10 @@ class DaskPlace:
             waiting.cancel()
 
     async def send(self, find: Callable[[], Files]) -> None:
-        """Send the files that `find` returns, if they differ from those before. If that fails, the place is lost."""
+        """Send the files that `find` returns, unless the same files were sent before.
+
+        If sending fails, the place is lost.
+        """
         self._phase = "sending files"
         try:
             files = await asyncio.to_thread(find)
@@ -178,7 +181,7 @@ class DaskPlace:
                 await asyncio.wait_for(self._looked.wait(), _LOOK_EVERY)
 
     async def try_import(self, setting: AgentSetting, options: RunOptions, address: str) -> tuple[str, str]:
-        """Import an agent on the worker at `address`. Return its name, and the reason of a failure or ""."""
+        """Import an agent on the worker at `address`. Return the worker's name, and why the import failed or ""."""
         name = self._workers[address].name
         execution = Execution(
             CaseRef("", "", "", ""),
@@ -194,7 +197,7 @@ class DaskPlace:
         return name, "" if error is None else error.message
 
     def begin(self, notify: Notify = _ignore, on_lost: Callable[[str], None] = lambda why: None) -> None:
-        """Begin a run, or without arguments end it. `on_lost` is called once with a reason if the place is lost."""
+        """Begin a run. `on_lost` is called once with a reason if the place is lost. Without arguments, end the run."""
         self._notify, self._on_lost = notify, on_lost
         self._warned.clear()
         for worker in self._workers.values():
@@ -256,9 +259,10 @@ class DaskPlace:
         return tuple(dict.fromkeys([*setting.environment.names, *self._choice.env]))
 
     def submit(self, part: DaskPart, order: str, *, again: bool, without: str = "", only: str = "") -> str:
-        """Give an execution to the cluster, `again` if it had a task before, and return the key of its task.
+        """Submit an execution, and return the key of its task.
 
-        It does not go to the worker `without`, if there is another one. `only` names the only worker.
+        `again` says whether it had a task before. The worker `without` is avoided if there is another one. With `only`,
+        no other worker may run it.
 
         Raises:
             FrameTooLargeError: the execution is too large to be sent.
@@ -318,7 +322,7 @@ class DaskPlace:
         return tuple(self._state(worker, tuple(running.get(address, ()))) for address, worker in self._workers.items())
 
     async def end_run(self) -> None:
-        """End what the run has on the workers."""
+        """End the run's processes on the workers, and delete its files there."""
         for key in tuple(self._parts):
             self.forget(key)
         if self._child is not None and not self._child.ended.done() and not self.why_lost:
@@ -436,7 +440,9 @@ class DaskPlace:
         for worker in self._workers.values():
             if worker.unfit and not worker.gone and worker.address not in self._warned:
                 self._warned.add(worker.address)
-                self._notify(f"{worker.name} gets no case: {worker.unfit}", "Workers need what agents have here")
+                self._notify(
+                    f"{worker.name} gets no case: {worker.unfit}", "Workers need the same versions as this machine"
+                )
 
     def _lost(self, why: str) -> None:
         if self.why_lost:
@@ -453,10 +459,10 @@ class DaskPlace:
     # Workers:
 
     async def _first_worker(self) -> None:
-        """Wait until a worker fits.
+        """Wait until a worker is suitable.
 
         Raises:
-            UsageFaultError: all that there are do not, or none comes.
+            UsageFaultError: no worker joins, or all workers are unsuitable.
         """
         loop = asyncio.get_running_loop()
         until = loop.time() + _FIRST_WORKER_WITHIN
@@ -469,14 +475,14 @@ class DaskPlace:
                     "Install the same versions there, or name another interpreter with --remote-python PATH",
                 )
             if loop.time() > until or self.why_lost:
-                why = self.why_lost or f"no worker came in {_FIRST_WORKER_WITHIN:g} s"
+                why = self.why_lost or f"no worker joined within {_FIRST_WORKER_WITHIN:g} s"
                 raise UsageFaultError(f"the Dask cluster at {self.address} cannot be used: {why}")
             self._looked.clear()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._looked.wait(), _LOOK_EVERY)
 
     async def _look(self) -> None:
-        """Look regularly for executions that wait for workers that are gone or silent."""
+        """Check regularly for executions that wait for gone or silent workers, and submit these again."""
         loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(_LOOK_EVERY)
@@ -494,7 +500,7 @@ class DaskPlace:
     def _addresses(self, without: str) -> list[str] | None:
         """Return the workers that may run a task, or None for all.
 
-        If no worker fits at the moment, the task waits for one that did. `_look` gives it to the next one that fits.
+        If no worker is suitable now, return those that were. The task then waits until `_look` submits it again.
         """
         present = [worker for worker in self._workers.values() if not worker.gone]
         fit = [worker.address for worker in present if worker.unfit == ""]
@@ -525,7 +531,7 @@ class DaskPlace:
         return replace(state, why=f"no sign of life for {worker.seen:.0f} s") if worker.is_silent else state
 
     async def _say_phase(self, say: Callable[[str], None]) -> None:
-        """Say what is awaited."""
+        """Call `say` every five seconds with the awaited event."""
         waited = 0
         while True:
             await asyncio.sleep(5)

@@ -1,6 +1,6 @@
-"""The functions that run on a worker of Dask. Only they travel by name, so the worker needs this package.
+"""The functions that run on a Dask worker. Dask sends only their names, so the worker needs this package.
 
-Their module imports nothing heavy, because the scheduler loads it, too.
+This module imports nothing heavy, because the scheduler loads it, too.
 """
 
 import asyncio
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 _RUNS: dict[tuple[int, str], "WorkerRun"] = {}
 """The runs on the workers of this process, by worker and run."""
 _FIT: set[tuple[str, ...]] = set()
-"""Needs that this process was found to meet: an interpreter and versions of packages."""
+"""Requirements (an interpreter and versions of packages) that this process is known to meet."""
 _LOCK = threading.Lock()
 _PROBE_SECONDS = 60
 
 
 class Sealed:
-    """Data for a worker that no log shows: Dask writes the arguments of failed tasks into its logs."""
+    """Data for a worker that must not appear in logs. Dask logs the arguments of failed tasks."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -57,7 +57,7 @@ def run_execution(job: Sealed, files: Sealed) -> bytes:
 
 
 async def close_run(run: str) -> None:
-    """End what a run has on the workers of this process: processes and files."""
+    """End a run's processes on the workers of this process, and delete its files."""
     with _LOCK:
         found = [_RUNS.pop(key) for key in tuple(_RUNS) if key[1] == run]
         _FIT.clear()  # Packages may be installed between two runs.
@@ -66,7 +66,7 @@ async def close_run(run: str) -> None:
 
 
 async def probe(needs: Mapping[str, str], python: str) -> str:
-    """Return how this worker differs from what agents need, or ""."""
+    """Return what agents need and this worker lacks, as text, or "" if it lacks nothing."""
     return await asyncio.to_thread(unfit, needs, python)
 
 
@@ -82,7 +82,7 @@ def _unfit_once(needs: Mapping[str, str], python: str) -> str:
 
 
 def unfit(needs: Mapping[str, str], python: str) -> str:
-    """Return how an interpreter of this machine differs from what agents need, or "".
+    """Return what agents need and an interpreter of this machine lacks, as text, or "" if it lacks nothing.
 
     `needs` are the versions of packages by name, of `python` only its first two numbers. `python` is the path of an
     interpreter, "" for this one.

@@ -32,7 +32,7 @@ from workbench.run.processes.children import Children
 from workbench.text.counting import counted
 
 FOLDER: Final = "agent-workbench"
-"""The folder for files of runs, in the worker's own folder, which Dask deletes with the worker."""
+"""Name of the folder for files of runs. It is in the worker's own folder, which Dask deletes with the worker."""
 _LOOK_EVERY = 1.0
 """Seconds between two checks whether Dask still wants the tasks."""
 _IDLE = 30.0
@@ -162,9 +162,7 @@ class WorkerRun:
         worker = str(self._worker.name)
         report = encode_report(worker, transcript, events, written)
         if len(report) > LARGEST_REPORT:
-            words = (
-                f"the events of the case have {counted(len(report), 'byte')}, and at most {LARGEST_REPORT:,} come back"
-            )
+            words = f"the events of the case have {counted(len(report), 'byte')}; the limit is {LARGEST_REPORT:,}"
             report = encode_report(worker, Transcript(error=CaseError("too_large", words)), [], written)
         # Texts name the files where the user has them.
         here, there = (json.dumps(path)[1:-1].encode("ascii") for path in (str(self._root), order["root"]))
@@ -196,7 +194,7 @@ class WorkerRun:
         return self._hosts[name]
 
     async def _look(self) -> None:
-        """Kill the executions that Dask does not want any more, and close everything once it is idle."""
+        """Kill executions whose tasks Dask has cancelled, and close everything once it is idle."""
         while not self.is_closed:
             await asyncio.sleep(_LOOK_EVERY)
             for key, part in tuple(self._parts.items()):

@@ -1,4 +1,4 @@
-"""The plan of a run: its entries, the settings of its agents, and what keeps an entry from starting.
+"""The plan of a run: its entries, the settings of its agents, and the errors that keep an entry from starting.
 
 A broken file, no agent or wrong criteria block a case. Expectations that no criterion compares never decide a verdict.
 """
@@ -51,7 +51,9 @@ _HINTS = {
 
 @dataclass(frozen=True)
 class AgentSetting:
-    """An agent with its interpreter and environment. `here` is where the workbench was started, None for now.
+    """An agent with its interpreter and environment.
+
+    `here` is the folder in which the workbench was started, or None for the current folder.
 
     In a variant of the project, `root` is a copy of the project. `original` is then the agent in the project itself,
     whose judges and functions are used, and `model` replaces the model of all its agents unless it is "".
@@ -128,7 +130,7 @@ class FaultJudging:
 
 @dataclass(frozen=True, slots=True)
 class PlanEntry:
-    """One execution of one case as it is announced, with what is needed to make it.
+    """One execution of a case: its announcement, and everything needed to run it.
 
     `config` has the criteria that score it. `blocked` says why it cannot start, or is None. `judging` is None unless a
     fault of a matrix is injected.
@@ -142,7 +144,7 @@ class PlanEntry:
 
     @property
     def ref(self) -> CaseRef:
-        """The execution."""
+        """The case and repeat."""
         return self.planned.case
 
 
@@ -165,9 +167,12 @@ class Plan:
     scored_from: str = ""
     resumed: InterruptedRun | None = None
     shard: Shard | None = None
-    """The part of a larger plan that this is, or None if it is whole."""
+    """The shard of a larger plan that this plan is, or None if it is a whole plan."""
     checked: "Plan | None" = None
-    """The plan that preflight checks in place of this one, whose agents are variants of its agents."""
+    """The plan that preflight checks instead of this one, or None.
+
+    It has the agents whose variants run in this plan.
+    """
     project_agents: tuple[AgentFolder, ...] = ()
     """All agents of the project, including those that do not run."""
 

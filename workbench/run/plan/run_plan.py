@@ -172,23 +172,23 @@ def _option_notices(options: RunOptions) -> Iterator[Noticed]:
 def matrix_of(plan: Plan, tools: Mapping[CaseName, Sequence[str]], raised: int = 0) -> Plan:
     """Return the plan for the matrix of tool faults. Entries that cannot start stay as they are.
 
-    `tools` are the tools that each case calls. `raised` cases ended in an error before they called one. No
-    criteria are scored: a recovery has other calls and other words.
+    `tools` are the tools that each case calls. `raised` is the number of cases that ended with an error before any tool
+    call. No criteria are scored, because a recovery differs from the reference.
 
     Raises:
         UsageFaultError: no case calls a tool.
     """
     entries = tuple(variants_of(plan, tools))
     if not entries:
-        why = f"; {counted(raised, 'case')} ended in an error before any" if raised else ""
+        why = f"; {counted(raised, 'case')} ended with an error before any tool call" if raised else ""
         raise UsageFaultError(f"no case calls a tool, so none can fail{why}", "", "nothing")
     without = sum(entry.blocked is None and not tools.get(entry.ref.name) for entry in plan.entries) - raised
     notices = plan.notices
     if raised:
         ended = (
-            "ended in an error before any tool and is left out"
+            "ended with an error before any tool call and is left out"
             if raised == 1
-            else ("ended in an error before any tool and are left out")
+            else ("ended with an error before any tool call and are left out")
         )
         notices = (*notices, Noticed("warning", f"{counted(raised, 'case')} {ended}"))
     if without:

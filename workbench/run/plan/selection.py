@@ -369,7 +369,7 @@ def _indexes(entry: "EvalsetEntry | _QuickEntry", case_ids: Sequence[str]) -> se
 
 
 def _filter_cases(chosen: Sequence[Chosen[EntryT]], selection: Selection) -> list[Chosen[EntryT]]:
-    """Return the chosen evalsets with only the cases that the selection takes.
+    """Return the chosen evalsets, restricted to the cases of the selection.
 
     Broken files stay, because they may have such a case.
     """
@@ -385,7 +385,11 @@ def _filter_cases(chosen: Sequence[Chosen[EntryT]], selection: Selection) -> lis
         if indexes or item.entry.broken:
             kept.append(Chosen(item.entry, indexes, item.named))
     if not kept:
-        why = f"no case has {selection.name_contains} in its name" if selection.name_contains else "no case is left"
+        why = (
+            f"no case has {selection.name_contains} in its name"
+            if selection.name_contains
+            else "no case matches these options"
+        )
         raise UsageFaultError(why, nearest_name(selection.name_contains, known, "Cases"), "nothing")
     return kept
 

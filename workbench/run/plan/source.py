@@ -32,7 +32,7 @@ from workbench.store.inputs import RunInputs
 from workbench.store.transcripts import StoredCase
 
 RETRIED = frozenset({"cancelled", "crashed", "internal", "simulator", "judge", "quota"})
-"""Errors whose cause may have passed. All others are results, because the agent would fail again."""
+"""Kinds of errors that may not occur again. All other errors are results, because the agent would fail again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +56,8 @@ class Answer:
 class AnswerStorage:
     """The storage for answers of a run. `keep` stores them, as JSON text, in any thread.
 
-    `environments` maps agent names to their environments. Answers that contain a secret are not stored: without it,
-    they would be other answers.
+    `environments` maps agent names to their environments. Answers that contain a secret are not stored, because they
+    would differ without it.
     """
 
     def __init__(self, keep: Callable[[Sequence[str]], None], environments: Mapping[str, Mapping[str, str]]) -> None:
@@ -81,7 +81,7 @@ class AnswerStorage:
         self._thread.submit(self._store)
 
     def _store(self) -> None:
-        """Store all answers that wait, in one change."""
+        """Store all queued answers in one transaction."""
         count = len(self._waiting)
         texts, self._waiting[:count] = self._waiting[:count], []
         if texts:
@@ -274,7 +274,7 @@ class InterruptedRun:
     complete: bool = False
     cut_short: bool = False
     _before: float = 0.0
-    """Seconds before it was resumed the last time."""
+    """Duration of the run up to its last resumption, in seconds."""
 
     @property
     def began(self) -> float | None:

@@ -55,7 +55,7 @@ class Pulse:
             self._next()
 
     def end(self) -> None:
-        """Count one running clock less."""
+        """Count one running clock fewer."""
         self._clocks -= 1
         if not self._clocks and self._timer is not None:
             self._lost += self._gap()

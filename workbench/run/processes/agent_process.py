@@ -19,9 +19,9 @@ from workbench.worker.project_files import UNSEEN
 
 _OUTPUT_LIMIT = 200_000
 _MOST_PATHS = 10_000
-"""Paths in one message. A worker stops watching files at half as many."""
+"""Maximum number of paths in one message. A worker stops watching files at half as many."""
 _MOST_TOUCHED = 100_000
-"""Files, or folders, of an agent that are remembered for all runs."""
+"""Maximum number of files, and of folders, of an agent that are remembered for all runs."""
 _LONGEST_PATH = 4096
 _OURS: tuple[ErrorKind, ...] = ("cancelled", "attempt_lost")
 """Errors that no process of an agent can report, because they are the engine's own decisions."""

@@ -12,12 +12,12 @@ from workbench.text.counting import counted, few
 from workbench.worker.matching import canonical, differences, plain_branch
 
 DriftKind: TypeAlias = Literal["same", "changed", "gone", "new", "unknown"]
-"""The recorded outcome, another one, a call that is not made any more, or one that is not recorded.
+"""How the live call compares: the same outcome, a changed one, a call that is gone, or a new call.
 
 It is `unknown` if the live run ended before the call.
 """
 _PLACES = 20
-"""Maximum number of places that a changed call names."""
+"""Maximum number of differing places that are listed for a call."""
 CallT = TypeVar("CallT", ToolCall, ModelCall)
 
 
@@ -30,7 +30,7 @@ MISSING: Final = Missing()
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Drift:
-    """A recorded call compared with the live one. Objects are equal only if they are the same one.
+    """A recorded call compared with the live one. Two objects are equal only if they are identical.
 
     `about` is a call of a tool, the declaration of a tool, or all calls of models together. `then` and `now` are the
     recorded and the live one, or None on a side without it.
@@ -113,7 +113,7 @@ class Thaw:
 
     @property
     def changes(self) -> list[Drift]:
-        """All that can be accepted."""
+        """All differences that can be accepted."""
         return [drift for drift in self.drifts if not drift.why_not]
 
     def accepted(self, chosen: Collection[Drift]) -> Recording:
@@ -178,12 +178,12 @@ def _by_place(declared: Iterable[Declaration]) -> dict[tuple[str, int], Declarat
 
 
 def _place(tool: Declaration) -> tuple[str, int]:
-    """Return what identifies a tool of an agent. Toolsets themselves have no names."""
+    """Return the name and the toolset of a tool, which identify it within its agent."""
     return tool.name, tool.toolset
 
 
 def _value(side: ToolCall | Declaration | Sequence[ModelCall] | None) -> Any:
-    """Return what is compared, as JSON data."""
+    """Return the compared data of one side, or `MISSING`."""
     if side is None:
         return MISSING
     if isinstance(side, ToolCall):
@@ -214,7 +214,7 @@ def remarks(recording: Recording) -> Iterator[str]:
 def merged(old: Recording | None, taken: Taken, *, models: bool, prune: bool) -> Recording:
     """Return the recording to keep.
 
-    With `models`, answers of models are kept. They are also kept if `old` has some, so that they fit to the calls. With
+    With `models`, answers of models are kept. They are also kept if `old` has some, so that they match the calls. With
     `prune`, recorded calls that a frozen run did not use are left out. If nothing changed but times, return `old`.
     """
     new = taken.recording
@@ -334,7 +334,7 @@ def _tool_key(call: ToolCall, ignore: Mapping[str, Collection[str]]) -> Hashable
 
 
 def _parts(models: Sequence[ModelCall], parts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parts that requests name, in the order in which they do."""
+    """Return the parts of the requests of `models`, in the order of their first use."""
     requests = [model.request for model in models if model.request is not None]
     return {name: parts[name] for request in requests for name in text_parts(request) if name in parts}
 

@@ -37,7 +37,7 @@ CONTROL_TOOLS = frozenset({"transfer_to_agent", "exit_loop", "set_model_response
 Runs of older versions recorded only names, so an agent's own tool with such a name is taken for ADK's. It runs live
 until the case is frozen from a new run.
 """
-_ESCAPED = "the agent calls {} itself, and a replay cannot answer it: plain Python has `session.tool` for that"
+_ESCAPED = "the agent calls {} itself, so a replay cannot answer it; in plain Python, use `session.tool`"
 _FLAGS = ("long_running", "confirmation", "hidden")
 _KINDS = ("tool", "model", "tools", "escaped")
 _CUT = "the run kept only the beginning of it"
@@ -53,8 +53,8 @@ class Taken:
     """The calls of a case, as its events report them.
 
     `replayed` and `replayed_models` have the numbers of calls that were answered from a recording in this run.
-    `why_not` says why the case cannot be replayed: its agent called tools where nothing could answer for them. It is
-    "" if it can be.
+    `why_not` says why the case cannot be replayed: its agent called tools outside the framework. It is "" if the case
+    can be replayed.
     """
 
     recording: Recording
@@ -115,7 +115,7 @@ def _from_calls(empty: Recording, events: Iterable[CallsRecorded], pieces: Piece
 
 
 def ends_of(pairs: Iterable[tuple[int, Mapping[str, Any]]]) -> Iterator[Ended]:
-    """Yield the order in which calls ended, of the turns with parallel calls."""
+    """Yield the ends of the calls in turns with parallel calls, in their order."""
     turns: dict[int, list[Mapping[str, Any]]] = defaultdict(list)
     for turn, item in pairs:
         turns[turn].append(item)
@@ -202,7 +202,7 @@ def _model_call(turn: int, item: Mapping[str, Any], pieces: Pieces) -> ModelCall
 def _unlike_secrets(models: Iterable[ModelCall], pieces: Pieces) -> tuple[ModelCall, ...]:
     """Return calls of models without the digests of requests that held a secret.
 
-    A replayed request has the placeholder, or another secret. So it answers the agent's next request.
+    Their digests would not match on replay. Without a digest, a call answers the agent's next request.
     """
     known: dict[str, bool] = {}
 
@@ -323,7 +323,7 @@ def _secret_arguments(calls: Iterable[ToolCall]) -> dict[str, tuple[str, ...]]:
 
 
 def _traces(steps: Iterable[Event], spans: Iterable[SpansRecorded]) -> Iterator[tuple[int, Node]]:
-    """Yield each turn with the root of its tree."""
+    """Yield the number of each turn with the root of its tree of spans."""
     recorded = {event.turn: event for event in spans}
     actual = {step.turn: step.actual for step in steps if isinstance(step, TurnFinished)}
     for turn in sorted({*recorded, *actual}):
@@ -353,7 +353,7 @@ def _span_call(turn: int, node: Node, pieces: Pieces) -> ToolCall:
 
 
 def _span_piece(node: Node, name: str, without_spans: str, pieces: Pieces) -> Any:
-    """Return a value that a span names, or that the tree has because it was made from events."""
+    """Return the arguments or the answer of a call, from the tree itself or from the span's piece."""
     if without_spans in node.facts:
         return node.facts[without_spans]
     if not isinstance(node.facts.get(name), str):
@@ -362,7 +362,7 @@ def _span_piece(node: Node, name: str, without_spans: str, pieces: Pieces) -> An
 
 
 def _whole(value: Any) -> Any:
-    """Return a piece of spans. Raise PieceLostError if it was cut."""
+    """Return a piece of a span. Raise PieceLostError if it was cut."""
     if isinstance(value, dict) and value.keys() == {"cut_at", "characters", "begins"}:
         raise PieceLostError(_CUT)
     return value

@@ -1,8 +1,8 @@
 """Reading of frozen files. `frozen_schema` has their shape.
 
-Values over 16 KiB lie beside the file, each named by its digest.
-Nothing in a file is executed or imported, and no file outside of its folder is read. The schema cannot say whose file
-one is, and which keys exclude each other. That is checked here.
+Values over 16 KiB lie beside the file, each named by its digest. Nothing in a file is executed or imported, and no file
+outside of its folder is read. The schema cannot express which case a file belongs to, and which keys exclude each
+other. This module checks both.
 """
 
 from collections.abc import Iterator, Mapping
@@ -37,7 +37,10 @@ _FAMILY = SCHEMA.rpartition("/")[0] + "/"
 LARGEST = 64 << 20
 """Bytes of the largest frozen file, and of the values that one file names, all together."""
 _AS_GIVEN = ("args", "responses", "value")
-"""Keys of values that are given to the agent as they are. In all others, the agent's process reads each `$form`."""
+"""Keys of values that are given to the agent as they are.
+
+In all others, the agent's process decodes each `$form` object.
+"""
 _NOT_FINITE = ("nan", "inf", "-inf")
 
 
@@ -66,7 +69,7 @@ def refuse_foreign(file: OwnFile) -> None:
 
 
 def contradictions(path: Path, value: Mapping[str, Any]) -> Iterator[Breach]:
-    """Yield what is wrong in a frozen file that matches the schema."""
+    """Yield the contradictions in a frozen file that matches the schema."""
     expected = frozen_name(value["eval_id"])
     if path.name != expected:
         message = f"the file is named {path.name}, but the recording of this case is named {expected}"
@@ -101,11 +104,11 @@ def _objects(value: Mapping[str, Any]) -> Iterator[tuple[str, Location, Mapping[
 
 
 def _parts(value: Mapping[str, Any]) -> Iterator[Breach]:
-    """Yield parts of requests that are there twice."""
+    """Yield a breach for each part of requests that occurs twice."""
     known: set[str] = set()
     for number, part in enumerate(value.get("requests", ())):
         if part["part"] in known:
-            yield Breach(("requests", number, "part"), f"the part {part['part']} is here twice", "Delete one of them")
+            yield Breach(("requests", number, "part"), f"the part {part['part']} occurs twice", "Delete one of them")
         known.add(part["part"])
 
 
@@ -146,7 +149,7 @@ def parse_frozen(path: Path, content: bytes) -> Recording:
 
 
 def _unsendable(recording: Recording) -> Iterator[Breach]:
-    """Yield calls that do not fit into a message to the agent's process."""
+    """Yield a breach for each call that is too large for a message to the agent's process."""
     limit = MAX_FRAME - 1024
     frames = {
         "calls": [call.wire(0) for call in recording.calls],
@@ -208,7 +211,7 @@ class _Beside:
 
 
 def _numbers(value: Any) -> Any:
-    """Return a value with the numbers that are not finite, for which `finite_json` wrote objects."""
+    """Replace the objects that `finite_json` wrote by the numbers for which they stand (NaN and infinities)."""
     if isinstance(value, list):
         return [_numbers(item) for item in value]
     if not isinstance(value, dict):

@@ -1,8 +1,8 @@
 """The format of frozen files: their schema, and how they are written.
 
 They are reviewed in a diff. So they are in a stable order, with one call per paragraph and short values on one line.
-Nothing in them misleads a terminal or an eye. `python -m workbench.run.recordings.frozen_schema` prints the schema as
-JSON Schema.
+They have no characters that mislead a terminal or a reader. `python -m workbench.run.recordings.frozen_schema` prints
+the schema as JSON Schema.
 """
 
 import json

@@ -25,8 +25,8 @@ def digest(value: Any) -> str:
 class RecordedError:
     """An exception that a call raised.
 
-    `types` are its class and base classes as `module.Class`, the nearest first. `attributes` are those that JSON data
-    can stand for, such as a status code.
+    `types` are its class and base classes as `module.Class`, the nearest first. `attributes` are those that have a JSON
+    form, such as a status code.
     """
 
     types: tuple[str, ...]
@@ -83,8 +83,8 @@ class ToolCall:
     """A call of a tool.
 
     It has an `error`, or was `lost` (why its outcome is not known), or has an `answer`. `turn` counts from 1. `secret`
-    says that the outcome held a secret, which was replaced. `branch` is ADK's branch, or None if it was not recorded;
-    then any will do.
+    says that the outcome held a secret, which was replaced. `branch` is ADK's branch, or None if it was not recorded.
+    Then any branch matches.
     """
 
     turn: int

@@ -1,4 +1,4 @@
-"""Where a case differs from its recording: recorded requests to models as text, and the call that it does not have."""
+"""The difference of a case from its recording: a changed request to a model, or a call that is not recorded."""
 
 import base64
 import json
@@ -19,9 +19,9 @@ from workbench.worker.matching import difference_text, differences
 from workbench.worker.spans import plain_digest
 
 _BEFORE, _AFTER = 3, 9
-"""Number of words that are shown before the first different one, and from there on."""
+"""Number of words that are shown before the first different word, and from this word on."""
 _WORD = re.compile(rf"(?:{re.escape(REPLACED)}[^\]]*\]|\S)+")
-"""A word. A secret that was replaced has blanks, but is one."""
+"""A word. The placeholder of a replaced secret has blanks, but counts as one word."""
 _LONGEST = 160
 """Maximum length of an excerpt, in characters."""
 
@@ -40,7 +40,7 @@ class Answered:
         self._answers = {(call.tool, dumps(_response(call))) for call in recording.calls}
 
     def hold(self, digest: str, part: Any) -> bool:
-        """Return whether a part of a request is such a message, so that it need not be kept."""
+        """Return whether a part of a request is a message with these answers, so that it need not be stored."""
         if digest in self._responses:
             return True
         given = [mapping(item.get("function_response")) for item in objects(mapping(part).get("parts"))]
@@ -71,7 +71,10 @@ def request_difference(recording: Recording, differs: str) -> str:
 
 
 def _content(recording: Recording, digest: str, now: Any) -> Any:
-    """Return the recorded message with a digest, or None. `now` is the message that is at its place now."""
+    """Return the recorded message with a digest, or None.
+
+    `now` is the message at the same position of the new request.
+    """
     if digest in recording.parts:
         return recording.parts[digest]
     found = next((content for content in _contents(recording) if plain_digest(dumps(content)) == digest), None)
@@ -85,7 +88,7 @@ def _contents(recording: Recording) -> Iterator[Any]:
 
 
 def _from_answers(recording: Recording, digest: str, like: Any) -> Any:
-    """Return the message with the recorded answers of tools that has a digest. Its other fields are those of `like`."""
+    """Return the message with this digest, made from recorded answers and the other fields of `like`, or None."""
     parts = objects(mapping(like).get("parts"))
     given = [mapping(part.get("function_response")) for part in parts]
     if not all(given) or not given:
@@ -138,7 +141,7 @@ def _whose(content: Any) -> str:
 
 
 def _text(content: Any) -> str:
-    """Return a message as text: its words, or JSON where it has others."""
+    """Return a message as text. Parts without text are shown as JSON."""
     parts = objects(mapping(content).get("parts"))
     return " ".join(part["text"] if isinstance(part.get("text"), str) else dumps(part) for part in parts)
 
@@ -172,7 +175,7 @@ def _first_difference(then: Any, now: Any) -> str:
 
 
 def _was_now(then: Any, now: Any) -> str:
-    """Return two texts from shortly before their first different word on: ` was "Be kind", now "Be rude"`."""
+    """Return the first difference of two texts, with a few words around it: ` was "Be kind", now "Be rude"`."""
     old, new = ("" if value is None else value if isinstance(value, str) else dumps(value) for value in (then, now))
     if not old:
         return f" was not given, now {_excerpt(new)}"
@@ -187,7 +190,7 @@ def _was_now(then: Any, now: Any) -> str:
 
 
 def _same(then: str, now: str) -> bool:
-    """Return whether two words are equal. A secret that was replaced may be any word."""
+    """Return whether two words are equal. A replaced secret equals any word."""
     return then == now or holds_secret(then)
 
 
@@ -216,7 +219,7 @@ def holds_secret(value: Any) -> bool:
 def readable_bytes(value: Any) -> Any:
     """Return JSON data in which bytes with a replaced secret are base64 again, so that they can be read.
 
-    Such bytes are the placeholder and what is left of the base64 text. They are in `$form` objects and in the
+    Such bytes consist of the placeholder and the rest of the base64 text. They are in `$form` objects and in the
     `inline_data` of ADK's parts.
     """
     if isinstance(value, list):
@@ -306,7 +309,7 @@ def missed_request(events: Iterable[CallsRecorded | SpansRecorded]) -> MissedReq
 
 
 def _misses(events: Iterable[CallsRecorded | SpansRecorded]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield what was reported about missed calls, each with its turn from 1."""
+    """Yield the turn (from 1) and the report of each missed call."""
     for event in events:
         if isinstance(event, CallsRecorded) and '"miss"' in event.calls:
             yield from ((event.turn + 1, item) for item in parsed_objects(event.calls) if item.get("kind") == "miss")

@@ -41,7 +41,7 @@ from workbench.worker.frames import Channel, FrameTooLargeError
 Message: TypeAlias = dict[str, Any]
 _ALIVE_EVERY = 2.0
 _SETTLE_SECONDS = 1.0
-"""Seconds in which pending answers may arrive after the workbench has ended. The scorer itself has 2."""
+"""Seconds in which pending answers may arrive after the workbench has ended. The scorer process may live for 2."""
 
 
 async def serve_async(sync_part: SyncScorer) -> None:

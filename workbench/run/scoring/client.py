@@ -29,7 +29,7 @@ OnScored: TypeAlias = Callable[[Scored], None]
 
 MODULE = "workbench.run.scoring.scorer"
 _ANSWER_WITHIN = 300.0
-"""Most seconds without a message of the scorer. Then its calculation is given up.
+"""Maximum seconds without a message of the scorer. After that, its calculation is given up.
 
 Waiting for a judge does not count as silence.
 """

@@ -18,7 +18,7 @@ from workbench.text.counting import counted
 from workbench.worker.frames import Channel, FrameTooLargeError, encode
 
 _END_OF_PROMPT = 5_000
-"""Characters that are kept of the start and the end of a prompt that is too long."""
+"""Number of characters that are kept at the start and at the end of a prompt that is too long."""
 _TOGETHER = 0.003
 """Seconds for which a result may wait for the next one of its case."""
 

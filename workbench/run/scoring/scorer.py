@@ -29,10 +29,12 @@ from workbench.worker import collect_rarely
 from workbench.worker.frames import Channel
 
 _NOT_NEEDED = ("matplotlib", "pandas", "scipy", "sklearn", "tkinter")
-"""Optional imports of nltk that cost a second and a hundred megabytes. Its stemmer does not need them
-(`workbench.criteria.rouge_words`)."""
-_LAST_WORDS = 2.0
-"""Seconds in which this process may end by itself after the workbench has ended."""
+"""Optional imports of nltk that cost a second and a hundred megabytes.
+
+Its stemmer does not need them (`workbench.criteria.rouge_words`).
+"""
+_EXIT_SECONDS = 2.0
+"""Seconds in which this process may finish after the workbench has ended. After that, it is ended."""
 
 
 def serve(channel: Channel) -> None:
@@ -63,7 +65,7 @@ def _end_with(lifeline: int) -> None:
     Answers of judges are written first, so that a resumed run does not ask again.
     """
     os.read(lifeline, 1)
-    time.sleep(_LAST_WORDS)
+    time.sleep(_EXIT_SECONDS)
     os._exit(0)
 
 

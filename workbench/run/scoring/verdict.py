@@ -14,7 +14,7 @@ _UNANSWERED: Mapping[str, str] = {
     "http": "Fix the cause and run again, or use another judge_model",
     "connection": "Check the connection and the address, then run again",
 }
-_WAYS_OUT: Mapping[str, str] = {
+_HINTS: Mapping[str, str] = {
     "skipped": "The next run asks again. Another judge_model may answer everything",
     "unrated": "The next run asks the service again",
     "cut": "Raise max_output_tokens in judge_model_config, or use another judge_model",
@@ -64,7 +64,7 @@ def metric_error(scored: Iterable[Scored]) -> CaseError | None:
             if not faults:
                 return CaseError("metric_crashed", message, traceback=traceback)
             first = faults[0].kind  # The fault in the message.
-            hint = _UNANSWERED.get(first) or _WAYS_OUT.get(first, "")
+            hint = _UNANSWERED.get(first) or _HINTS.get(first, "")
             if first in _UNANSWERED and any(_answered(part.details) for part in (result, *one.turns)):
                 hint = _KEPT
             kind: ErrorKind = "quota" if all(fault.kind == "quota" for fault in faults) else "judge"

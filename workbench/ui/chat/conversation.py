@@ -20,7 +20,7 @@ from workbench.events.events import (
 from workbench.files.evalset import EvalCase
 from workbench.files.invocation import content_text
 from workbench.files.prices import Prices
-from workbench.run.chat import ChatEnded, ChatEvent, ChatOpened, StateTold, Streamed, TurnFailed, has_text
+from workbench.run.chat import ChatEnded, ChatEvent, ChatOpened, StateReported, Streamed, TurnFailed, has_text
 from workbench.store.execution import CaseRecord, Turn
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
@@ -87,7 +87,7 @@ class Conversation:
     initial: dict[str, Any]
     framework: str = ""
     turns: list[ConversationTurn] = field(default_factory=list)
-    state: StateTold | None = None
+    state: StateReported | None = None
     output: dict[str, str] = field(default_factory=dict)
     notices: list[Noticed] = field(default_factory=list)
     waiting: list[dict[str, Any]] = field(default_factory=list)
@@ -110,7 +110,7 @@ class Conversation:
                 self.turns
             ):
                 self.turns[-1].take(event)
-            case StateTold():
+            case StateReported():
                 self.state = event
                 # It comes before the end of the turn that it belongs to.
                 if self.turns and isinstance(event.state, dict):
