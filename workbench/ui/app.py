@@ -1,4 +1,4 @@
-"""Entry point of the screen for the command line. Textual is imported inside, not before."""
+"""Entry point of the screen for the command line. Textual is imported only when the screen opens."""
 
 import gc
 import os
@@ -24,12 +24,12 @@ def open_screen(
     watch: bool = False,
     state_dir: Path | None = None,
 ) -> int:
-    """Open the workbench on a folder, evalset or agent until the user leaves. Return the exit code.
+    """Open the workbench on a folder, evalset or agent. Return the exit code when the user quits.
 
     The exit code is 0, or 2 if the workbench could not open (the reason is on stderr), or 128 + the signal that ended
-    it. `theme` None uses the theme of the settings, else the default. `mouse` False, here or in the settings, leaves
-    the mouse to the terminal. `watch` turns the watch on. `state_dir` None is `.workbench` in the root. If the user
-    opens another folder, the workbench leaves this one and opens that one without a watch, with its own `.workbench`.
+    it. A `theme` of None means the one of the settings, else the default. Without `mouse`, here or in the settings, the
+    terminal handles the mouse. `watch` turns the watch on. A `state_dir` of None means `.workbench` in the root. If the
+    user opens another folder, it is opened without a watch and with its own `.workbench`.
     """
     before = terminal.TerminalState()
     watchdog = Watchdog(lambda: before.restore(wait=False))
@@ -85,9 +85,9 @@ def open_screen(
 
 
 def _theme_name(shown: Display, named: str | None, saved: str) -> str:
-    """Return the name of the first theme.
+    """Return the name of the initial theme.
 
-    A saved theme is for terminals with more colours. Without colours, even the named one would show nothing.
+    With sixteen colours, a `saved` theme is ignored. Without colours, the `named` one is ignored, too.
     """
     if shown.colors == "none":
         return SIXTEEN_COLORS

@@ -1,1 +1,1 @@
-"""The main screen without its features: the cases, the right side with its overview, and what controllers work with."""
+"""The frame of the main screen: cases, right side and overview, and the base class of its controllers."""

@@ -14,7 +14,7 @@ from workbench.ui.widgets.rows import RowView
 
 
 class CaseScreen(SplitScreen):
-    """A screen whose details are the panes of the case under the cursor."""
+    """A screen with a list of cases on the left, and the panes of the case under the cursor on the right."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("pane", "next_turn", "previous_turn", "to_event")]
 

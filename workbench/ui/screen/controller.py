@@ -1,4 +1,4 @@
-"""What controllers work with: their base class, functions of the app, notices, and reading in a thread."""
+"""The base class of controllers, notices over the screen, and reading in a thread."""
 
 import asyncio
 from collections.abc import Callable
@@ -20,14 +20,14 @@ _Read = TypeVar("_Read")
 
 
 class Controller:
-    """One concern of the main screen. Rows of the action table name its methods."""
+    """A group of actions of the main screen. The action table refers to its methods by name."""
 
     def __init__(self, view: "View") -> None:
         self.view = view
         self.session = view.session
 
     def current_case(self) -> Row | None:
-        """Return the row of the case under the cursor, or None with a message."""
+        """Return the row of the case under the cursor. Without a case, show a message and return None."""
         row = self.view.rows.cursor
         if row is not None and row.case >= 0:
             return row
@@ -35,7 +35,7 @@ class Controller:
         return None
 
     def current_evalset(self) -> Row | None:
-        """Return the row of the evalset or case under the cursor, or None with a message."""
+        """Return the row of the evalset or case under the cursor. Without one, show a message and return None."""
         row = self.view.rows.cursor
         if row is not None and row.evalset >= 0:
             return row
@@ -43,7 +43,7 @@ class Controller:
         return None
 
     def marked_or_current(self) -> list[tuple[int, int]]:
-        """Return the marked cases, else the one under the cursor, as (evalset, case). Without any, show a message."""
+        """Return the marked cases, else the current case, as (evalset, case). If there are none, show a message."""
         row = self.view.rows.cursor
         if marked := sorted(self.view.rows.marks):
             return marked
@@ -53,7 +53,7 @@ class Controller:
         return []
 
     def workspace(self) -> "Workspace | None":
-        """Return the workspace, or None with a message if the folder was not read yet or cannot be read."""
+        """Return the workspace. If the folder is not read yet or unreadable, show a message and return None."""
         if self.session.workspace is None:
             self.view.say("the folder could not be read" if self.session.read_error else "still reading the folder")
         return self.session.workspace
@@ -67,9 +67,9 @@ def show_notice(view: "View", notice: Noticed) -> None:
 
 
 async def read_in_thread(read: Callable[[Callable[[], bool]], _Read]) -> _Read:
-    """Read much in a daemon thread, because quitting must not wait for it.
+    """Run a long read in a daemon thread, so that quitting does not wait for it.
 
-    `read` must write nothing. It gets a function that returns whether nobody waits for the result any more.
+    `read` must not write anything. Its argument is a function that returns whether the caller was cancelled.
     """
     loop = asyncio.get_running_loop()
     done: asyncio.Future[_Read] = loop.create_future()

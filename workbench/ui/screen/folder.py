@@ -1,4 +1,4 @@
-"""The open folder: reading it, its ignored files, the agents of its evalsets, and its check in the background."""
+"""The open folder: reading and checking it, its ignored files, and the agents of its evalsets."""
 
 import asyncio
 import math
@@ -29,27 +29,27 @@ if TYPE_CHECKING:
 _SHOWN_EVERY = 0.3
 """Minimum seconds between two updates of the screen while the folder is read for the first time."""
 _PAUSE_FACTOR = 10
-"""How much longer than an update the pause after it is, because each update shows all evalsets so far."""
+"""The pause after an update as a multiple of its duration, because each update shows all evalsets read so far."""
 _DELAY = 0.4
-"""Seconds between showing the folder and checking it, so that the first frame and keys come first."""
+"""Seconds between showing the folder and checking it. Meanwhile the first frame is drawn and keys are handled."""
 _OPENS = "Press enter to open it as an evalset."
 
 
 class _NobodyWaitsError(Exception):
-    """Ends the reading of a folder that is not needed any more."""
+    """Stops the read of a folder whose caller was cancelled."""
 
 
 class Folder(Controller):
-    """The folder, read in a thread so that keys still work while a large one is read."""
+    """Actions that read the folder. They read in a thread, so that keys still work."""
 
     def __init__(self, view: "View") -> None:
         super().__init__(view)
         self.when_loaded: list[Callable[[], None]] = []
-        """Called after the whole folder, or a file in it, was read and shown."""
+        """Called after the folder or a file in it was read and shown."""
         self.when_owned: list[Callable[[], None]] = []
-        """Called after the user chose the agents of evalsets and the folder was read again."""
+        """Called after the user chose agents for evalsets and the folder was read again."""
         self._due = 0.0
-        """When the screen may show the next evalsets of the first reading."""
+        """Monotonic time of the next update during the first read."""
 
     def load(self, workspace: "Workspace") -> None:
         """Show a workspace and notify the controllers that depend on it."""
@@ -59,7 +59,7 @@ class Folder(Controller):
         self.read_settings()
 
     def read_settings(self) -> None:
-        """Read what the project says about recordings and places."""
+        """Read the project's settings for recordings and places."""
         self.view.work(self._read_settings(), "read setting", exclusive=False)
 
     async def _read_settings(self) -> None:
@@ -78,7 +78,7 @@ class Folder(Controller):
             self.view.show_facts()
 
     async def offer_trust(self) -> None:
-        """Ask once whether to trust a `.workbench` that this user did not create. Until then, it is not read."""
+        """Ask whether to trust a `.workbench` that another user created. It is not read before."""
         workspace = self.session.workspace
         if workspace is None or self.session.given_state_dir is not None:
             return
@@ -102,7 +102,7 @@ class Folder(Controller):
             await done.wait()
 
     async def _use(self, root: "Path", trust: Callable[["Path"], None], done: asyncio.Event) -> None:
-        """Trust the state folder and read the project again. Sets `done` at the end."""
+        """Trust the state folder and read the project again. Set `done` at the end, even after an error."""
         try:
             await asyncio.to_thread(trust, root)
             await self.read_again()
@@ -137,7 +137,7 @@ class Folder(Controller):
             self.view.say(f"copied to {copy.name}: {after}")
 
     def ignored(self) -> None:
-        """List the ignored files. An evalset under an unusual name can be opened from the list."""
+        """List the ignored files. The user can open an evalset with an unusual name from the list."""
         workspace = self.session.workspace
         ignored = workspace.ignored if workspace else ()
         items = [
@@ -164,9 +164,9 @@ class Folder(Controller):
             self.view.work(self._choose(self.session.entry(row.evalset)), "ask", exclusive=False)
 
     async def read_again(self) -> bool:
-        """Read the folder and show it. If it cannot be read, say why and return False.
+        """Read the folder and show it. If it cannot be read, show the reason and return False.
 
-        On the first read, the screen already shows the evalsets that were read so far.
+        During the first read, the screen shows the evalsets read so far.
         """
         session = self.session
         session.reading = session.reading or session.workspace is None
@@ -187,7 +187,7 @@ class Folder(Controller):
         return True
 
     def _read(self, loop: asyncio.AbstractEventLoop | None, is_left: Callable[[], bool]) -> "Workspace":
-        """Read the folder, until `is_left`. Runs in a thread. With `loop`, show partial results in that event loop."""
+        """Read the folder in a thread, until `is_left` is true. With a `loop`, show partial results in it."""
         self._due = time.monotonic() + _SHOWN_EVERY
 
         def arrived(workspace: "Workspace") -> None:
@@ -210,7 +210,7 @@ class Folder(Controller):
     async def give_agents(self, targets: Iterable[tuple[int, int]]) -> None:
         """Ask once for the agent of each target evalset that has none.
 
-        If the user does not choose one, or there is no agent, the run reports it.
+        If the user chooses none, the run reports the missing agent.
         """
         workspace = self.session.workspace
         if workspace is None or not workspace.agents:
@@ -239,7 +239,7 @@ class Folder(Controller):
                 notify()
 
     async def _ask(self, entry: "EvalsetEntry") -> bool:
-        """Ask which agent the evalset belongs to, and save the answer. Return whether the user chose one."""
+        """Ask which agent the evalset belongs to, and save the choice. Return whether it was saved."""
         assert self.session.workspace is not None
         items = [
             Item(
@@ -264,10 +264,10 @@ class Folder(Controller):
 
 
 class Checks(Controller):
-    """The check of the folder.
+    """Checks of the folder and trial imports of its agents.
 
-    It runs in a thread after each read of the folder or of a file in it. `try_imports` makes the engine import each
-    agent in a child process. It passes every outcome to its second argument, in another thread.
+    The check runs in a thread after each read of the folder or of a file in it. `try_imports` imports each agent in a
+    child process. It calls its second argument with each outcome, in another thread.
     """
 
     def __init__(
@@ -282,7 +282,7 @@ class Checks(Controller):
         folder.when_loaded.append(self.loaded)
 
     def loaded(self) -> None:
-        """Check the folder soon, because it was read."""
+        """Schedule a check of the folder, which was just read."""
         if self._due is not None:
             self._due.stop()
         if self.session.checks:
@@ -344,7 +344,7 @@ class Checks(Controller):
             self.view.go_left()
 
     async def _check(self, workspace: "Workspace") -> Findings | None:
-        """Check the folder and show the findings. Return None if the folder was read again meanwhile."""
+        """Check the folder and show the findings. Return None if the check failed or is outdated."""
         try:
             found = await read_in_thread(lambda _: check(workspace))
         except Exception as error:

@@ -1,12 +1,11 @@
-"""Keys in the order in which they were pressed, however fast they come.
+"""A queue for keys, so that fast keys reach the widgets that they were meant for.
 
-A key travels from the app to the focused widget and from there outwards. Its action may open a dialog, move the focus
-or start to save. Textual sends the next key before all that is done. Keys that come together (fast typing, a paste, a
-slow line) would reach the place that the first of them is about to leave.
+The action of a key may open a dialog, move the focus or start to save. Textual sends the next key before that is done.
+So if keys arrive together (fast typing, a paste, a slow line), the second one would reach the old dialog or widget.
 
-Here each key waits in a queue until the key before it is done: its messages are handled, the screen that it opened is
-mounted, and the worker that it started has ended or shows a dialog. If that takes too long, all waiting keys are
-dropped.
+Here each key waits until the key before it is done. A key is done when its messages are handled, the screen that it
+opened is mounted, and the worker that it started has ended or shows a dialog. If that takes too long, all waiting keys
+are dropped.
 """
 
 import asyncio
@@ -38,29 +37,26 @@ BACKGROUND = frozenset(
 """Groups of workers that keys do not wait for. They may take long, and they open no dialog or
 field for the next key."""
 PATIENCE = 5
-"""Number of seconds after which waiting keys are dropped.
+"""Seconds after which waiting keys are dropped.
 
-Each is waited for on its own. So a stopped program loses at most one of them, and drops no keys when it continues.
+They are counted in steps of one second. So the time for which the program was stopped counts as one second at most.
 """
 _SECOND = 1.0
 _MOST_ROUNDS = 20
-"""Maximum number of rounds for one key. A run sends messages all the time, so a key cannot wait for silence."""
+"""Maximum number of rounds for one key. A run sends messages all the time, so the queues may never be empty."""
 
 
 class KeyOrder:
-    """The queue of keys in front of an app.
-
-    `deliver` hands one key to the app. If the key before them takes too long, all waiting keys are dropped.
-    """
+    """The queue of keys for an app. `deliver` sends one key to the app."""
 
     def __init__(self, app: "App[Any]", deliver: Callable[[Pressed], Awaitable[None]]) -> None:
         self._app, self._deliver = app, deliver
         self.delivered = 0
-        """Number of keys and pastes handed to the app."""
+        """Number of keys and pastes delivered to the app."""
         self._waiting: deque[Pressed] = deque()
         self._patience = PATIENCE
         self._follower: asyncio.Task[None] | None = None
-        """Follows the last key until it is done, then sends the next one."""
+        """The task that waits until the last key is done and then sends the next one."""
         self._dropped_at = 0.0
         self._news = asyncio.Event()
         """Set when a worker ended or opened a dialog."""
@@ -68,7 +64,7 @@ class KeyOrder:
         self._dialogs: WeakKeyDictionary[Worker[Any], Screen[Any]] = WeakKeyDictionary()
         self._given_up: WeakSet[Worker[Any]] = WeakSet()
         self._unexpected: WeakKeyDictionary[Screen[Any], float] = WeakKeyDictionary()
-        """Dialogs opened by background work, with the time when each was first painted."""
+        """Dialogs opened by background work, each with the time when it was first painted (infinity before)."""
 
     async def take(self, event: Pressed) -> None:
         """Deliver a key now, or later when its turn comes."""
@@ -88,7 +84,7 @@ class KeyOrder:
 
     @contextmanager
     def asking(self, screen: Screen[Any]) -> Iterator[None]:
-        """Let keys through to a dialog while the current worker waits for its answer."""
+        """Deliver keys to a dialog while the current worker waits for its result."""
         try:
             worker = get_current_worker()
         except NoActiveWorker:
@@ -106,7 +102,7 @@ class KeyOrder:
             self._dialogs.pop(worker, None)
 
     def close(self) -> None:
-        """Deliver no more keys."""
+        """Drop all waiting keys and deliver no more."""
         self._waiting.clear()
         if self._follower is not None:
             self._follower.cancel()
@@ -122,9 +118,9 @@ class KeyOrder:
         self._unexpected[screen] = time.monotonic()
 
     def _came_too_early(self, event: Pressed) -> bool:
-        """Whether a key belongs to dropped ones, or was pressed before an unexpected dialog was visible.
+        """Return whether a key must be dropped.
 
-        Such a key must not answer the dialog.
+        It must if it was pressed before other keys were dropped, or before an unexpected dialog was visible.
         """
         if event.time < self._dropped_at:
             return True
@@ -135,7 +131,7 @@ class KeyOrder:
             self._follower = asyncio.create_task(self._send_in_turn())
 
     async def _send_in_turn(self) -> None:
-        """Wait until the last key is done, and send the next one, until none is waiting."""
+        """Send all waiting keys, each one after the key before it is done."""
         try:
             while await self._is_done() and self._waiting:
                 self._patience = PATIENCE
@@ -152,7 +148,7 @@ class KeyOrder:
     # Whether the last key is done
 
     async def _is_done(self) -> bool:
-        """Wait until the last key is done. Return False if keys have waited too long for that."""
+        """Wait until the last key is done. Return False if other keys have waited too long for it."""
         done = asyncio.create_task(self._until_done())
         try:
             while not (await asyncio.wait({done}, timeout=_SECOND))[0]:
@@ -175,9 +171,9 @@ class KeyOrder:
             await self._until_handled()
 
     async def _until_handled(self) -> None:
-        """Follow the key from the focus outwards.
+        """Wait until all widgets from the focused one outwards have handled their messages.
 
-        At each widget, wait for the messages already in its queue. Messages posted in a round need another one.
+        Each round waits for the messages that are already queued. Messages posted in a round need another round.
         """
         for number in range(_MOST_ROUNDS):
             for stop in list(self._stops()):
@@ -187,7 +183,7 @@ class KeyOrder:
 
     @staticmethod
     async def _in_turn(stop: MessagePump, call: Callable[..., Awaitable[None]] | None = None, *args: Any) -> None:
-        """Wait until a widget has handled the messages in its queue. Then call the function there."""
+        """Wait until a widget has handled the messages in its queue, and then call `call` in the widget."""
         reached = asyncio.Event()
 
         async def reach() -> None:

@@ -1,4 +1,4 @@
-"""What the keys of the overview do, with the filters that they set, and what is read of stored runs for it."""
+"""The actions of the overview, the filters that they set, and the data read from stored runs."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from workbench.ui.screen.view import View
 
 _CURSOR_REST = 0.15
-"""Seconds that the cursor must rest on a row before stored runs are read for it."""
+"""Seconds for which the cursor must rest on a row before stored runs are read for it."""
 _MAX_VOTES = 200_000
-"""Votes of stored runs that are kept in memory."""
+"""Maximum number of votes of stored runs in memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A filter that the overview set: its text, and what it replaced."""
+    """A filter set by the overview: its text, and the filter, row and item to return to."""
 
     text: str
     before: str
@@ -44,29 +44,29 @@ class _Step:
 
 
 class Overview(Controller):
-    """The overview of the row under the cursor. It joins the functions that are called after news of a run."""
+    """The overview of the row under the cursor."""
 
     def __init__(self, view: "View", when_taken: list[Callable[[bool], None]]) -> None:
         super().__init__(view)
         self._steps: list[_Step] = []
         self._due: Timer | None = None
         self._read_run = ""
-        """The newest run when stored runs were read."""
+        """ID of the newest run when stored runs were last read."""
         self._votes: dict[str, dict[Case, float]] = {}
         self._place_at_start: tuple[object, ...] | None = None
-        """Where the cursor was when the run started, or None if no run has started."""
+        """The cursor's place when the run started, or None if no run has started."""
         self.session.store.subscribe(self._take)
         when_taken.append(self.after_news)
 
     @property
     def spending(self) -> "Spending":
-        """The costs of executions that were read so far."""
+        """The known costs of executions."""
         return self.view.overviews.contents.spending
 
     # Keys
 
     def enter(self) -> None:
-        """Show only the cases of a cause, a criterion or all changed ones, or go to a changed case."""
+        """Go to the changed case under the cursor, or filter by the item's cause, criterion or changed verdicts."""
         pane, tree, cases = self.view.right.overview, self.view.rows, self.view.selected
         key, scope = pane.item_key, self.view.overviews.scope
         if scope is None or cases is None:
@@ -82,7 +82,7 @@ class Overview(Controller):
             self.view.say("no filter shows exactly these cases: M shows them in a table")
 
     def back(self) -> bool:
-        """Take back the last filter that `enter` set, unless another one replaced it. Return whether there was one."""
+        """Undo the last filter set by `enter`, if it is still active. Return whether it was."""
         if not self._steps or self._steps[-1].text != self.view.rows.query.text:
             self._steps.clear()
             return False
@@ -109,7 +109,7 @@ class Overview(Controller):
             self._place_at_start = self._place()
 
     def after_news(self, ended: bool) -> None:
-        """Go to the first cause after a run `ended`, if the user has not moved the cursor since it started."""
+        """If a run has `ended`, update the overview. Go to the first cause unless the user has moved the cursor."""
         if not ended:
             return
         if self._steps and self._steps[-1].text != self.view.rows.query.text:
@@ -131,7 +131,7 @@ class Overview(Controller):
     # Stored runs
 
     def cursor_moved(self) -> None:
-        """Read what stored runs say about the cases of the row, once the cursor rests."""
+        """Read the trend and the costs of the row from stored runs, once the cursor rests."""
         if self._due is not None:
             self._due.stop()
             self._due = None
@@ -145,7 +145,7 @@ class Overview(Controller):
             self.view.work(self._read_stored(scope), "overview")
 
     async def _read_stored(self, scope: Scope) -> None:
-        """Show trend and costs as they are read. Another scope or run cancels this."""
+        """Read and show trend and costs in steps. Stop if the scope or the run changes."""
         contents = self.view.overviews.contents
         run_id, state = self.session.store.run.run_id, self.session.state_dir
         if self._read_run != run_id:
@@ -190,9 +190,9 @@ class Overview(Controller):
 
 
 def filter_for(scope: Scope, tree: Tree, tests: Iterable[str], wanted: Iterable[Pair]) -> str:
-    """Return the shortest filter that shows exactly the `wanted` cases of a scope: `order_desk cause:no-refund`.
+    """Return the shortest filter for exactly the `wanted` cases of a scope, such as `order_desk cause:no-refund`.
 
-    Return "" if no test can select them, as for names that differ only in capitals.
+    Return "" if no filter can select them, for example if names differ only in capitals.
     """
     cases = set(wanted)
     for test in tests:
@@ -204,7 +204,7 @@ def filter_for(scope: Scope, tree: Tree, tests: Iterable[str], wanted: Iterable[
 
 
 def conditions_of(key: str, overview: tally.Overview, tree: Tree, cases: Iterable[Pair]) -> Iterator[str]:
-    """Yield what the cases of an item have in common, as words of a filter."""
+    """Yield filters that match the cases of an item, such as `cause:no-refund`."""
     if key.startswith(CAUSE):
         yield query.CAUSE + key.removeprefix(CAUSE)
         # Which causes are one of a kind depends on the rest of the filter. Their own names do not.
@@ -222,7 +222,7 @@ def conditions_of(key: str, overview: tally.Overview, tree: Tree, cases: Iterabl
 
 
 def _words(scope: Scope, tree: Tree) -> Iterator[list[str]]:
-    """Yield words that select the scope, the shortest first."""
+    """Yield lists of filter words that select the scope, the shortest first."""
     before = f":{query.MARKED}" if scope.marked else scope.query
     # Several causes are alternatives, so those of the filter so far would add their cases. So are names after `in:`.
     without_causes = _without(before, query.CAUSE)
@@ -235,7 +235,7 @@ def _without(text: str, beginning: str) -> str:
 
 
 def _names(scope: Scope, tree: Tree) -> Iterator[list[str]]:
-    """Yield words that name the row, the shortest first."""
+    """Yield lists of filter words that name the scope's row, the shortest first."""
     yield []
     agent = tree.groups[scope.row.agent] if scope.row.kind != "all" else ""
     if scope.row.kind == "agent":

@@ -1,4 +1,4 @@
-"""The overview of the row under the cursor: its figures and costs, drawn at a pace that leaves time for keys."""
+"""The content of the overview: figures, causes, costs and changes, updated at a limited rate."""
 
 import time
 from collections import Counter, deque
@@ -37,18 +37,18 @@ if TYPE_CHECKING:
 
 _TRENDS_KEPT = 16
 MOST = 2_000
-"""Executions whose costs are shown without being asked for. Each takes about a millisecond to read."""
+"""Maximum number of executions whose costs are read automatically. Each takes about a millisecond."""
 _PIECE = 20
-"""Executions whose costs are read at a time."""
+"""Number of executions whose costs are read in one step."""
 _SHORTEST = 0.5
-"""Seconds between two updates."""
+"""Minimum seconds between two updates."""
 _SHARE = 10
-"""An update is followed by a rest of this many times its own duration."""
+"""The minimum pause after an update, as a multiple of its duration."""
 _FAILING = ("failed", "error")
 
 
 class Figures:
-    """Sums and causes of cases, from their newest verdicts. Only evalsets with new verdicts are counted again."""
+    """Sums and causes from the newest verdicts of cases. Only evalsets with new verdicts are counted again."""
 
     def __init__(self, verdicts: Verdicts) -> None:
         self._verdicts = verdicts
@@ -56,7 +56,7 @@ class Figures:
         self._causes: dict[int, tuple[Sequence[int], int, Sequence[tuple[Pair, Cause]]]] = {}
 
     def version(self, scope: Scope) -> tuple[object, ...]:
-        """Return a value that changes with each verdict of the scope's evalsets, and with each changed verdict."""
+        """Return a value that changes whenever the figures of a scope may have changed."""
         versions = (self._verdicts.versions[evalset] for evalset in scope.evalsets)
         return self._verdicts.flips_version, *versions
 
@@ -65,7 +65,7 @@ class Figures:
         return added([self._tally_of(part) for part in scope.parts])
 
     def groups(self, scope: Scope) -> list[CauseGroup[Pair]]:
-        """Return the failing cases of a scope by cause: the biggest group first, then in file order."""
+        """Return the cases that failed or have errors by cause: the biggest group first, then in file order."""
         return group_by_cause(chain.from_iterable(map(self._causes_of, sorted(scope.parts, key=itemgetter(0)))))
 
     def finished(self, scope: Scope) -> list[Execution]:
@@ -75,7 +75,7 @@ class Figures:
     def judged_by(self, scope: Scope, criterion: str, *, frozen: bool) -> list[Pair]:
         """Return the cases that failed a criterion, or if there are none, those that passed it.
 
-        Only `frozen` cases, or only live ones.
+        These are only replayed cases if `frozen`, else only live ones.
         """
         failed, passed = [], []
         for pair, records in self._executions(scope):
@@ -116,10 +116,7 @@ class Figures:
 
 
 class Spending:
-    """Known costs by execution. Each belongs to one run, not to later ones of its case.
-
-    `prices` are those of the user's settings.
-    """
+    """The known costs of executions. `prices` come from the user's settings."""
 
     def __init__(self, prices: Prices | None) -> None:
         self._prices = prices
@@ -131,16 +128,16 @@ class Spending:
         return self._prices.currency if self._prices else ""
 
     def cost_of(self, record: Execution) -> tuple[bool, float | None]:
-        """Return whether the cost of an execution was read, and the cost, or None if a part of it is not known."""
+        """Return whether an execution's cost was read, and the cost. It is None if a part of it is unknown."""
         run_id, cost = self._known.get(record.ref, (None, None))
         return run_id == record.run_id, cost
 
     def missing(self, records: Iterable[Execution]) -> list[Execution]:
-        """Return the finished executions whose costs were not read yet."""
+        """Return the finished executions whose costs are not read yet."""
         return [record for record in records if record.finished and not self.cost_of(record)[0]]
 
     def unread(self, records: Iterable[Execution]) -> Sequence[Execution]:
-        """Return the next finished executions whose costs are not known yet, but none if they are too many."""
+        """Return the executions whose costs to read next. There are none if more than `MOST` are missing."""
         if not self._prices:
             return ()
         missing = self.missing(records)
@@ -156,7 +153,7 @@ class Spending:
             self._known.update((record.ref, (record.run_id, found.amounts.get(record.ref))) for record in records)
 
     def spent(self, time: str, tally: Tally, records: Sequence[Execution]) -> Spent:
-        """Return time and costs as texts, with tokens where costs are not known.
+        """Return time and costs as texts. Executions without known costs count with their tokens.
 
         `records` are the finished executions of the tally.
         """
@@ -174,21 +171,21 @@ class Spending:
 
 
 class Contents:
-    """Makes overviews. The trends are None until they were read."""
+    """Creates overviews from the session."""
 
     def __init__(self, session: "Session", tree: "Tree") -> None:
         self._session, self._tree = session, tree
         self.figures = Figures(session.verdicts)
         self.spending = Spending(session.prices)
         self.trends: deque[tuple[Scope, Trend]] = deque(maxlen=_TRENDS_KEPT)
-        """Trends that were read of stored runs, until there is a newer run."""
+        """Trends read from stored runs, each with its scope. They are cleared after each run."""
 
     def trend(self, scope: Scope) -> "Trend | None":
-        """Return the trend of a scope, or None if it was not read."""
+        """Return the trend of a scope, or None if it is not read yet."""
         return next((trend for known, trend in self.trends if known == scope), None)
 
     def cases_of(self, key: str, scope: Scope, shown: Overview) -> Scope | None:
-        """Return the cases of an item of the overview of a scope, or None if it stands for none."""
+        """Return the cases of the item `key` in the overview `shown` of a scope, or None if it has no cases."""
         cases: Iterable[Pair] = ()
         name = CHANGED
         if (case := case_of(key)) is not None:
@@ -203,7 +200,7 @@ class Contents:
         return scope_of(cases, name) or None
 
     def overview(self, scope: Scope) -> Overview:
-        """Return what is known about the cases of a scope."""
+        """Return the overview of a scope."""
         found = self.figures.tally(scope)
         entry = self._session.entry(scope.row.evalset) if scope.row.kind == "evalset" else None
         return Overview(
@@ -219,11 +216,11 @@ class Contents:
         )
 
     def records(self, scope: Scope) -> Sequence[Execution]:
-        """Return the finished executions of a scope, if costs are shown."""
+        """Return the finished executions of a scope, or () without prices."""
         return self.figures.finished(scope) if self._session.prices else ()
 
     def _time(self, scope: Scope, found: Tally) -> str:
-        """Return the duration of the run if it is about these cases, else the sum of theirs."""
+        """Return the duration of the run if the scope is all of its cases, else the sum of the cases' durations."""
         store = self._session.store
         if found.unfinished or not found.executions or store.activity.running:
             return ""
@@ -233,7 +230,7 @@ class Contents:
         return f"{seconds(found.seconds)} in total"
 
     def _changes(self, scope: Scope) -> Changes | None:
-        """Return the changes that the tree marks too, or None if nothing was compared yet."""
+        """Return the changed verdicts, which the tree marks, too. Return None if no runs were compared yet."""
         session = self._session
         runs = session.changed.runs
         found = self._changed(scope)
@@ -245,7 +242,7 @@ class Contents:
         return Changes(since if len(runs) == 1 else f"{since} or earlier", listed, worse, len(found) - worse)
 
     def _changed(self, scope: Scope) -> list[Pair]:
-        """Return the cases of a scope whose verdict changed, the worse first."""
+        """Return the cases of a scope whose verdict changed, regressions first."""
         flips = self._session.verdicts.flips
         inside = {evalset: cases if isinstance(cases, range) else frozenset(cases) for evalset, cases in scope.parts}
         found = [pair for pair in flips if pair[1] in inside.get(pair[0], ())]
@@ -260,7 +257,7 @@ class Contents:
         return ChangedVerdict(pair, name, _words(before), current, session.verdicts.flips[pair])
 
     def _foot(self, scope: Scope) -> list[tuple[str, str]]:
-        """Return why evalsets have no agent, or what is wrong with the agent."""
+        """Return the lines at the end of an agent's overview: the agent's problems, or why evalsets have no agent."""
         workspace = self._session.workspace
         if workspace is None or scope.row.kind != "agent":
             return []
@@ -275,7 +272,7 @@ class Contents:
 class Showing:
     """Shows overviews on the right side, and updates them during a run.
 
-    `set_timer` calls a function later. `painted` is told the number of lines that such an update painted.
+    `set_timer` calls a function after some seconds. `painted` is called with the number of lines of a delayed update.
     """
 
     def __init__(
@@ -289,21 +286,21 @@ class Showing:
         self.contents = Contents(session, tree)
         self._next = 0.0
         self._drawn: tuple[Scope, tuple[object, ...]] | None = None
-        """The scope and the version of the figures that were drawn."""
+        """The scope that is shown, and the version of its figures."""
         self._selected: tuple[object, str, Scope | None] = None, "", None
-        """The cases of an item, with its key and what was drawn."""
+        """A cache for `selected`: the value of `_drawn`, the key of the item, and its cases."""
         self._timer: Timer | None = None
         self.painted: Callable[[int], None] = lambda lines: None
 
     @property
     def scope(self) -> Scope | None:
-        """The cases of the row under the cursor, or None if it is a case."""
+        """The cases of the row under the cursor, or None if the row is a case."""
         row = self._tree.cursor
         return None if row is None or row.case >= 0 else scope_at(self._tree, row)
 
     @property
     def selected(self) -> Scope | None:
-        """The cases of the item under the cursor, if the overview has the focus, or None without any."""
+        """The cases of the overview's item under the cursor, or None if it has none or the overview has no focus."""
         if self._drawn is None or not (self._right.shows_overview and self._right.has_focus_within):
             return None
         pane = self._right.overview
@@ -313,7 +310,7 @@ class Showing:
         return self._selected[2]
 
     def show(self) -> int:
-        """Show the overview of the row under the cursor, which is not a case. Return the number of changed lines."""
+        """Show the overview of the row under the cursor, unless it is a case. Return the number of changed lines."""
         scope = self.scope
         if scope is None:
             return 0
@@ -326,13 +323,13 @@ class Showing:
         return lines
 
     def follow(self) -> None:
-        """Show the overview of other cases, if marks or a filter chose others."""
+        """Show the overview again if marks or the filter changed its cases."""
         scope = self.scope
         if scope is not None and (self._drawn is None or self._drawn[0] != scope):
             self.show()
 
     def update(self) -> int:
-        """Show the current figures now, or once it is time. Return the number of lines that changed now."""
+        """Show the current figures now, or soon after a recent update. Return the number of lines changed now."""
         scope = self.scope
         if scope is None or self._drawn == (scope, self.contents.figures.version(scope)):
             return 0
@@ -357,7 +354,7 @@ def _words(statuses: Sequence[Status]) -> str:
 
 
 def _sum(total: str, tokens: int, unknown: int) -> str:
-    """Return `$0.12 + 1,234 tokens + 2 unknown`, without what is missing. `unknown` counts executions."""
+    """Return `$0.12 + 1,234 tokens + 2 unknown` without empty parts. `unknown` is a number of executions."""
     known = " + ".join(filter(None, (total, counted(tokens, "token") if tokens else "")))
     if not unknown:
         return known

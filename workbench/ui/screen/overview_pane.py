@@ -1,4 +1,4 @@
-"""The widget of the overview: a frame with a title, and the lines in it with a cursor."""
+"""The widget of the overview: a frame with a title, and lines with a cursor."""
 
 from collections.abc import Hashable
 from typing import Self
@@ -20,9 +20,9 @@ _FRAME = 2
 
 
 class OverviewPane(Widget):
-    """An overview, redrawn in place while its figures change.
+    """An overview, which is updated in place.
 
-    The cursor stays on the first item until the user moves it. From then on it stays on its item.
+    The cursor is on the first item until the user moves it. After that, it stays on its item during updates.
     """
 
     DEFAULT_CSS = """
@@ -41,13 +41,13 @@ class OverviewPane(Widget):
         super().__init__()
         self._body = Body()
         self.overview = Overview()
-        """The figures that are shown."""
+        """The content that is shown."""
         self._scope: Hashable = None
         self._title = ""
         self._touched = False
-        """Whether the user has moved the cursor since this scope is shown."""
+        """Whether the user has moved the cursor in this scope."""
         self.moves = 0
-        """Number of the user's moves since the program started."""
+        """Number of cursor moves by the user since the program started."""
 
     def compose(self) -> ComposeResult:
         """Lay out the lines."""
@@ -66,7 +66,7 @@ class OverviewPane(Widget):
         return found[0] if found is not None else ""
 
     def show(self, scope: Hashable, title: str, overview: Overview) -> int:
-        """Show figures. Return the number of lines that changed.
+        """Show an overview. Return the number of lines that changed.
 
         For another `scope`, start at the top with the cursor on the first item.
         """
@@ -94,7 +94,7 @@ class OverviewPane(Widget):
         self._body.move("top")
 
     def move(self, direction: str) -> bool:
-        """Move the cursor or scroll, as the user wants. Return whether anything moved."""
+        """Move the cursor, or scroll, for the user. Return whether anything moved."""
         moved = self._body.move(direction)
         if moved:
             self._touched = True
@@ -116,19 +116,19 @@ class OverviewPane(Widget):
         self._lay_out()
 
     def on_body_picked(self, event: Body.Picked) -> None:
-        """Pass on a click on the item under the cursor."""
+        """Report a click on the item under the cursor."""
         event.stop()
         self.post_message(self.Chosen())
 
     def on_body_moved(self, event: Body.Moved) -> None:
-        """Keep the cursor where a click put it."""
+        """Keep the cursor on the clicked item during updates."""
         self._touched = self._touched or self._body.cursor > 0
 
     @property
     def _size_of_body(self) -> Size:
-        """The size of the lines. Before the first layout, it is the size that they will have.
+        """The size available for lines.
 
-        So the first frame that shows the overview is not painted twice.
+        Before the first layout, it is computed from the parent's size, so that the first frame is not painted twice.
         """
         if self._body.size or not isinstance(self.parent, Widget):
             return self._body.size

@@ -1,4 +1,4 @@
-"""Pages for the right side: an agent, the workspace, and folders without cases or without anything."""
+"""Pages of the right side: an agent, the folder, filters without matches, and folders without cases or agents."""
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
@@ -32,7 +32,7 @@ _KINDS = {"python": "Python", "yaml": "YAML"}
 def agent_page(
     workspace: "Workspace", agent: "AgentFolder", entries: "Sequence[EvalsetEntry]", imports: "ImportResults"
 ) -> list[Line]:
-    """Describe an agent: its folder, its definition, whether it can be imported, and its criteria."""
+    """Return the page of an agent: its folder, definition, evalsets, import result and criteria."""
     lines = [
         ("folder", _below(workspace, agent.folder)),
         ("defined by", f"{agent.attribute or 'the whole file'} in {_below(workspace, agent.definition)}"),
@@ -55,7 +55,7 @@ def agent_page(
 def agent_problems(
     agent: "AgentFolder", entries: "Sequence[EvalsetEntry]", imports: "ImportResults"
 ) -> list[tuple[str, str]]:
-    """Say why an agent cannot be imported, and what is wrong in its criteria."""
+    """Return lines about an agent's problems: why it cannot be imported, and faults in its criteria."""
     lines: list[tuple[str, str]] = []
     if failed := imports.failed.get(agent.name):
         lines.append(("import", f"failed: {one_line(failed.message)}"))
@@ -67,7 +67,7 @@ def agent_problems(
 
 
 def workspace_page(workspace: "Workspace", keys: "Mapping[str, tuple[str, ...]]") -> list[Line]:
-    """Say how to run the cases, and describe the folder."""
+    """Return the page of the folder: how to run its cases, its agents and evalsets, and its problems."""
     cases = sum(len(entry.document.cases) for entry in workspace.evalsets)
     first = [(key_label(keys["run"][0]), f"run {counted(cases, 'case')}"), ("", "")] if keys["run"] and cases else []
     entries = workspace.evalsets
@@ -92,7 +92,7 @@ def workspace_page(workspace: "Workspace", keys: "Mapping[str, tuple[str, ...]]"
 
 
 def no_match_page(keys: "Mapping[str, tuple[str, ...]]", *, unrepeated: bool = False) -> list[Line]:
-    """Explain the parts of a filter. `unrepeated`: it asks for flaky cases, and none ran more than once."""
+    """Return the help about filters. `unrepeated` is whether a filter for flaky cases found no repeats."""
     repeat = f" Repeat cases with {key_label(keys['repeat'][0])}." if keys["repeat"] else ""
     flaky = "Only repeats can show that a case is flaky, and no case was repeated in its last run."
     return [
@@ -108,7 +108,7 @@ def no_match_page(keys: "Mapping[str, tuple[str, ...]]", *, unrepeated: bool = F
 
 
 def no_evalsets_page(workspace: "Workspace", keys: "Mapping[str, tuple[str, ...]]") -> list[Line]:
-    """Explain why there is nothing to run although there are agents, and what to do about it."""
+    """Return the page of a folder that has agents but no evalsets."""
     names = few((label(agent.name) for agent in workspace.agents_here), _AGENTS_NAMED)
     lines: list[Line] = [
         (f"No evalsets in {one_line(shortened(workspace.target))}", ""),
@@ -140,7 +140,7 @@ def _below(workspace: "Workspace", path: object) -> str:
 
 _NAMED = 5
 _MOST_IGNORED = 1000
-"""Number of ignored paths that are looked at, because each costs a question to the disk."""
+"""Maximum number of ignored paths that are looked up on the disk."""
 
 
 WAYS = ("try_samples", "open_folder", "keys")
@@ -148,7 +148,7 @@ WAYS = ("try_samples", "open_folder", "keys")
 
 
 class NothingFound(VerticalScroll, can_focus=True):
-    """A page that offers to copy the sample agents or open another folder. Keys of the main screen work, too."""
+    """The page of an empty folder. It offers to copy the sample agents or to open another folder."""
 
     DEFAULT_CSS = """
     NothingFound {
@@ -171,7 +171,7 @@ class NothingFound(VerticalScroll, can_focus=True):
         self._text = Static(markup=False)
         self._lines: Sequence[tuple[str, str]] = ()
         self._way = 0
-        """The number of the way under the cursor."""
+        """Index in `WAYS` of the action under the cursor."""
         self.border_title = Content("No agents here yet")
 
     def compose(self) -> ComposeResult:
@@ -179,7 +179,7 @@ class NothingFound(VerticalScroll, can_focus=True):
         yield self._text
 
     def show(self, workspace: "Workspace") -> None:
-        """Describe what was searched in this folder."""
+        """Show the page for this workspace."""
         self._lines = list(nothing_found(workspace))
         self._draw()
 
@@ -192,11 +192,11 @@ class NothingFound(VerticalScroll, can_focus=True):
         self._text.update(Content.assemble(*parts))
 
     async def action_enter(self) -> None:
-        """Do what is under the cursor."""
+        """Run the action under the cursor."""
         await self._run(BY_ID[WAYS[self._way]].call)
 
     def action_move(self, direction: str) -> None:
-        """Move the cursor between the ways, or scroll the page."""
+        """Move the cursor between the actions, or scroll the page."""
         if direction in ("page_down", "page_up"):
             step = self.size.height // 2 * (1 if direction == "page_down" else -1)
             self.scroll_to(y=self.scroll_offset.y + step, animate=False)
@@ -208,7 +208,7 @@ class NothingFound(VerticalScroll, can_focus=True):
 
 
 def nothing_found(workspace: "Workspace") -> Iterator[tuple[str, str]]:
-    """Yield the lines of the page: what was searched and ignored, and what to do, with the ID of its action or ""."""
+    """Yield the lines of the page as (action, text). The action is an ID of `WAYS`, or "" for other lines."""
     folder = one_line(shortened(workspace.target))
     searched = sum(path.is_relative_to(workspace.target) for path in workspace.searched)
     yield "", f"No agent or evalset found in {folder} (searched {counted(searched, 'folder')})."

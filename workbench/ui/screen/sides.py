@@ -1,4 +1,4 @@
-"""The two sides of the screen: the cases with their filter, and what is known about the current row."""
+"""The two sides of the screen: the cases with their filter, and the details of the current row."""
 
 from collections.abc import Callable, Sequence
 from itertools import accumulate
@@ -47,15 +47,15 @@ class FilterInput(PlainInput):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "done"), Binding("escape", "clear")]
 
     class Left(Message):
-        """The user left the field. Its value stays the filter."""
+        """The user left the field. Its value is the filter."""
 
     _labelled = False
     """Whether the field was last drawn with its label."""
     typing = False
-    """Whether the user is in the field, also until it has told that it was cleared."""
+    """Whether the user is typing in the field. Clearing it with esc counts as typing."""
 
     def render_line(self, y: int) -> Strip:
-        """Draw the field. A kept filter has a label, because below a list it would look like one of its rows."""
+        """Draw the field. Without the focus it has a label, or it would look like a row of the list above."""
         strip = super().render_line(y)
         self._labelled = not self.has_focus
         if self.has_focus or y:
@@ -64,18 +64,18 @@ class FilterInput(PlainInput):
         return Strip([Segment(_KEPT, style), *strip]).crop(0, self.size.width)
 
     def on_focus(self) -> None:
-        """Start typing."""
+        """Mark the field as being typed in."""
         self.typing = True
 
     def on_mouse_down(self, event: MouseDown) -> None:
-        """Put the cursor on the clicked character, which the label had moved to the right."""
+        """Put the cursor on the clicked character. Subtract the width of the label, which disappears."""
         if self._labelled:
             event.prevent_default()
             cells = event.get_content_offset_capture(self).x - len(_KEPT) + self.scroll_offset.x
             self.cursor_position = sum(end <= cells for end in accumulate(map(cell_len, self.value)))
 
     def on_blur(self) -> None:
-        """End typing."""
+        """Mark the field as not being typed in."""
         self.typing = False
 
     def open(self) -> None:
@@ -84,14 +84,14 @@ class FilterInput(PlainInput):
         self.focus()
 
     def use(self, text: str) -> None:
-        """Take a text as if it had been typed, without telling so. Without one, hide the field."""
+        """Set the text without sending `Changed`. Hide the field if the text is empty."""
         with self.prevent(PlainInput.Changed):
             self.value = text
         self.cursor_position = len(text)
         self.set_class(bool(text), "-open")
 
     def end(self) -> bool:
-        """Clear the filter and hide the field. Return whether it was open."""
+        """Clear the text and hide the field. Return whether it was open."""
         was_open = self.has_class("-open")
         self.remove_class("-open")
         self.value = ""
@@ -135,14 +135,14 @@ class Cases(Vertical):
         self.show_state()
 
     def use_filter(self, text: str) -> None:
-        """Filter the cases as if the text had been typed, with the cursor on the first one."""
+        """Set the filter text, filter the cases, and put the cursor on the first match."""
         self.input.use(text)
         self.tree_view.set_query(parse_query(text), typing=True)
         self.show_nothing()
         self.show_state()
 
     def show_nothing(self) -> None:
-        """Show the filter's faults, or why no case matches."""
+        """Show the first fault of the filter, or that no case matches."""
         model = self.tree_view.model
         if model.query.faults:
             text = model.query.faults[0]
@@ -161,7 +161,7 @@ class Cases(Vertical):
         self.tree_view.focus()
 
     def show_state(self) -> None:
-        """Show in the frame what is marked, filtered and sorted."""
+        """Show in the frame how many cases are marked and filtered, and the sort order."""
         model = self.tree_view.model
         words = []
         if len(model.marks):
@@ -176,9 +176,9 @@ class Cases(Vertical):
 
 
 class Right(Vertical):
-    """The right side: a page of facts, the panes of a case or evalset, or the overview of many cases.
+    """The right side: a page, the panes of a case or evalset, or the overview of several cases.
 
-    Panes and overview are made when they are first shown, because the first frame does not need their modules.
+    Panes and overview are created on first use, because the first frame does not need their modules.
     """
 
     def __init__(self) -> None:
@@ -193,7 +193,7 @@ class Right(Vertical):
 
     @property
     def detail(self) -> "CaseDetail":
-        """The panes, made when first needed."""
+        """The panes, created on first use."""
         if self._detail is None:
             from workbench.ui.detail.pane import CaseDetail
 
@@ -204,7 +204,7 @@ class Right(Vertical):
 
     @property
     def overview(self) -> "OverviewPane":
-        """The overview, made when first needed."""
+        """The overview, created on first use."""
         if self._overview is None:
             from workbench.ui.screen.overview_pane import OverviewPane
 
@@ -214,7 +214,7 @@ class Right(Vertical):
         return self._overview
 
     def make_panes(self) -> "CaseDetail":
-        """Make the panes now, so that the first case that is shown can have the focus at once."""
+        """Create the panes early, so that the first case to be shown can have the focus at once."""
         return self.detail
 
     def show_case(self, subject: "Subject") -> None:
@@ -234,7 +234,7 @@ class Right(Vertical):
 
     @property
     def shows_case(self) -> bool:
-        """Whether the panes are visible."""
+        """Whether the panes of a case or evalset are visible."""
         return self._detail is not None and self._detail.display
 
     @property
@@ -244,7 +244,7 @@ class Right(Vertical):
 
     @property
     def moves(self) -> int:
-        """Number of times that the user moved the cursor of the overview."""
+        """Number of cursor moves by the user in the overview."""
         return self._overview.moves if self._overview is not None else 0
 
     @property
@@ -258,7 +258,7 @@ class Right(Vertical):
         return self.detail.item_key if self.in_case else ""
 
     def copied(self) -> tuple[str, str] | None:
-        """Return name and text of what is under the cursor in the panes, or of the overview, or None on a page."""
+        """Return a name and the text to copy from the panes or the overview, or None on a page."""
         shown = self._shown
         return None if isinstance(shown, Page) else shown.copy_text()
 
@@ -275,12 +275,12 @@ class Right(Vertical):
             self.detail.open_pane(title)
 
     def focus(self, scroll_visible: bool = True) -> Self:
-        """Focus what is shown."""
+        """Focus the visible widget."""
         self._shown.focus(scroll_visible)
         return self
 
     def move(self, direction: str) -> bool:
-        """Scroll or move the cursor. Return whether that changed anything."""
+        """Scroll or move the cursor in the visible widget. Return whether anything changed."""
         return self._shown.move(direction)
 
     @property

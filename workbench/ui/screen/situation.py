@@ -1,4 +1,4 @@
-"""The situation of the main screen, from which its footer, help and palette follow, and what `E` opens in it."""
+"""The situation of the main screen, which decides which actions can work, and the place that `E` opens."""
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -24,7 +24,7 @@ Side = Literal["cases", "filter", "panes", "page"]
 
 
 class WayBack(NamedTuple):
-    """A page that opened a case. `esc` in the panes of the case calls `go`. `name` is for the footer."""
+    """The way back to the page that opened a case. `esc` in the panes calls `go`, and `name` is for the footer."""
 
     name: str
     go: "Callable[[], None]"
@@ -42,7 +42,7 @@ def situation_of(
     opens: "Callable[[], str]" = str,
     as_expected: "Callable[[], bool]" = bool,
 ) -> Situation:
-    """Return what decides which actions can work. Called on each move of the cursor, so it walks over no cases."""
+    """Return the current situation. It is called after each move of the cursor, so it does not iterate over cases."""
     row, verdicts, activity = rows.cursor, session.verdicts, session.store.activity
     on_case = row is not None and row.case >= 0
     return Situation(
@@ -93,10 +93,11 @@ def _folder(session: "Session") -> Literal["reading", "unreadable", "nothing", "
 
 
 def responsible(session: "Session", rows: "Tree", right: "Right", *, exact: bool = True) -> "Place | None":
-    """Return the place of the call or criterion under the cursor of the right side, else that of the row, or None.
+    """Return the source of the item under the cursor of the right side, else of the row, or None without one.
 
-    A case whose verdict changed since the agent's files changed has the changed line. Without `exact`, lines of
-    cases are not looked up. Nothing is imported or run.
+    The item may be an agent, a call or a criterion. For a case whose verdict changed after a change of the agent's
+    files, the source is the changed line. Without `exact`, the line of a case in its file is not looked up. Nothing is
+    imported or run.
     """
     row, workspace = rows.cursor, session.workspace
     if row is None or workspace is None:
@@ -121,7 +122,7 @@ def responsible(session: "Session", rows: "Tree", right: "Right", *, exact: bool
 
 
 def _of_item(session: "Session", row: "Row", names: "Sequence[str]") -> "Place | None":
-    """Return the place of the agent, call or criterion with one of these names, as panes know it."""
+    """Return the source of the agent, call or criterion with one of these item names, or None."""
     from workbench.editing.responsible import agent_place, call_place, criterion_place
     from workbench.results.trace import AGENT
 
@@ -149,7 +150,7 @@ def _of_criterion(session: "Session", evalsets: "Iterable[int]", criterion: str)
 
 
 def _tool(record: "CaseRecord", names: "Sequence[str]") -> str:
-    """Return the tool of a call named `call/TURN/ID`, or of the event `event/TURN/NUMBER`, or ""."""
+    """Return the tool of the first item named `call/TURN/ID` or `event/TURN/NUMBER`, or "" if none is a call."""
     from workbench.files.invocation import recorded_events  # The first frame is drawn without the model.
 
     for kind, turn, name in (parts for one in names if len(parts := one.split("/")) == 3):

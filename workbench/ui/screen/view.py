@@ -1,4 +1,4 @@
-"""The main screen as controllers see it: its widgets, what they show, its messages, dialogs and background work."""
+"""The main screen without its controllers: widgets and their content, messages, dialogs and background work."""
 
 import asyncio
 from inspect import CORO_CREATED, getcoroutinestate, iscoroutine
@@ -45,23 +45,21 @@ if TYPE_CHECKING:
 
 
 _SPARE = 3
-"""Number of actions in the footer beyond those it needs, if they have room."""
+"""Maximum number of further actions in the footer, if there is room."""
 _NOTICE_LINES = 8
-"""Lines at the bottom of the cases that notices may cover."""
+"""Number of lines at the bottom of the cases that notices may cover."""
 _PLACE = 24
 """Maximum width of a file's name in the footer, in cells."""
 _SIDE_BY_SIDE = 76
-"""Columns from which both sides are visible."""
+"""Minimum width of the screen, in cells, for showing both sides."""
 _Result = TypeVar("_Result")
 
 
 class View(Screen[None]):
     """The main screen without its controllers: bar, cases, right side and footer.
 
-    It shows messages, asks questions, opens dialogs, and shows changes. `MainScreen` adds the controllers.
-
-    Below 76 columns, one side is visible at a time. The screen has the class `-in-right` while the focus is, or last
-    was, on the right.
+    Controllers use it to show messages, dialogs and changes. `MainScreen` adds the controllers. Below 76 columns, one
+    side is visible at a time. The screen has the class `-in-right` while the focus is, or last was, on the right.
     """
 
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (_SIDE_BY_SIDE, "-normal"), (140, "-wide")]  # noqa: RUF012 - Textual's declaration
@@ -77,11 +75,11 @@ class View(Screen[None]):
         self.split = Split(self.cases, self.right, lambda: self.size.width < _SIDE_BY_SIDE or self.maximised)
         self.key_line = KeyLine((), keys)
         self.say_on_page: Callable[..., None] | None = None
-        """Shows messages while a page over the screen does so itself. It takes the arguments of `say`."""
+        """Replaces `say` while another screen shows the messages itself, else None."""
         self.next_path: Path | None = None
-        """The folder to open after the end, if the user chose one."""
+        """The folder to open after this app has ended, or None to quit."""
         self._unstarted: list[Coroutine[Any, Any, Any]] = []
-        """Work that may not have begun."""
+        """Coroutines that may not have started yet."""
         self._shown_record: Execution | None = None
         self._nothing: NothingFound | None = None
         self._overviews: Showing | None = None
@@ -102,12 +100,12 @@ class View(Screen[None]):
 
     @property
     def in_right(self) -> bool:
-        """Whether keys go to the right side."""
+        """Whether the right side has the focus."""
         return self.right.has_focus_within
 
     @property
     def situation(self) -> Situation:
-        """The state of the screen that decides which actions can work now."""
+        """The current situation, which decides which actions can work."""
         side: Side = "cases"
         if self.cases.input.has_focus:
             side = "filter"
@@ -132,11 +130,11 @@ class View(Screen[None]):
         )
 
     def responsible(self) -> "Place | None":
-        """Return the place that `E` opens, or None."""
+        """Return the source that `E` opens, or None."""
         return responsible(self.session, self.rows, self.right)
 
     def _opens(self) -> str:
-        """Return the name of that place for the footer, such as `agent.py:38` or `refunds`, or ""."""
+        """Return the name of the source that `E` opens, such as `agent.py:38` or `refunds`, or ""."""
         place = responsible(self.session, self.rows, self.right, exact=False)
         if place is None:
             return ""
@@ -151,12 +149,12 @@ class View(Screen[None]):
 
     @property
     def selected(self) -> Scope | None:
-        """The cases of the item under the cursor of the overview, if it has the focus, or None without any."""
+        """The cases of the overview's item under the cursor, or None if it has none or the overview has no focus."""
         return self._overviews.selected if self._overviews is not None else None
 
     @property
     def allow_select(self) -> bool:
-        """Whether a press of the mouse begins to select text. On the border between the sides it does not."""
+        """Whether the mouse can select text. On the border between the sides it cannot."""
         return super().allow_select and not self.split.is_border(self.app.mouse_position.x)
 
     @property
@@ -165,7 +163,7 @@ class View(Screen[None]):
         return self.has_class("-maximised")
 
     def maximise(self, on: bool) -> None:
-        """Give the whole screen to the current side, or end that."""
+        """Give the whole screen to the current side, or show both sides again."""
         self.set_class(on, "-maximised")
         self.split.fit()
 
@@ -175,11 +173,11 @@ class View(Screen[None]):
         self.key_line.show_keys(footer_of(at, self.keys, _SPARE), self.keys, needed=place_of(at).in_footer)
 
     def say(self, text: str, *, warning: bool = False, seconds: float = 3.0) -> None:
-        """Show a short message in the footer, or on a page that shows messages itself. Raw text."""
+        """Show a short message in the footer, or on the screen that replaces it. The text need not be safe."""
         (self.say_on_page or self.key_line.say)(text, warning=warning, seconds=seconds)
 
     def keep_cursor_visible(self) -> None:
-        """Move notices to the top if the cursor of the cases is at the bottom."""
+        """Move notices to the top of the screen if they would cover the cursor of the cases."""
         view = self.tree_view
         line = view.cursor - view.scroll_offset.y
         self.set_class(not self.in_right and line >= view.size.height - _NOTICE_LINES, "-notices-above")
@@ -202,7 +200,7 @@ class View(Screen[None]):
         nothing: str = "nothing matches",
         placeholder: str = "type to find",
     ) -> Any:
-        """Ask for one of several items. Return its value, or None if the user left."""
+        """Let the user pick one of several items. Return its value, or None after esc."""
         from workbench.ui.dialogs.pick import PickScreen
 
         return await self.ask(PickScreen(title, searching(items), nothing=nothing, placeholder=placeholder))
@@ -210,7 +208,7 @@ class View(Screen[None]):
     async def name_for(
         self, question: str, fault: "Callable[[str], str]", proposed: str = "", ways: str = ""
     ) -> str | None:
-        """Ask for a name until `fault` accepts it. Return None if the user left."""
+        """Ask for a name until `fault` returns "" for it. Return None after esc."""
         from workbench.ui.dialogs.pick import NameScreen
 
         name: str | None = await self.ask(NameScreen(question, fault, proposed, ways))
@@ -221,12 +219,12 @@ class View(Screen[None]):
         self.app.push_screen(page, done)
 
     def do(self, action: str) -> None:
-        """Run an action of the table, soon."""
+        """Schedule an action of the table."""
         self.call_later(self.run_action, action)
 
     @property
     def keys_delivered(self) -> int:
-        """Number of keys that were handled so far, on any screen."""
+        """Number of keys delivered since the start, on any screen."""
         return getattr(self.app, "keys_delivered", 0)
 
     @property
@@ -236,7 +234,7 @@ class View(Screen[None]):
 
     @property
     def occupied(self) -> bool:
-        """Whether the user edits, types or selects something that changes by others must not disturb."""
+        """Whether the user is editing, typing or selecting. Changes from outside must then not change the screen."""
         page = self.app.screen
         return (
             (page is not self and not getattr(page, "follows_disk", False))
@@ -252,7 +250,7 @@ class View(Screen[None]):
             self.app.pop_screen()
 
     def lend_terminal(self, use: "Callable[[], _Result]") -> _Result:
-        """Call a function that uses the terminal, such as the user's editor. The screen is suspended until then.
+        """Suspend the screen while a function uses the terminal, such as the user's editor. Return its result.
 
         Raises:
             NoEditorError: there is no editor, or the terminal cannot be lent.
@@ -266,7 +264,7 @@ class View(Screen[None]):
             raise NoEditorError("this terminal cannot run an editor") from None
 
     def leave(self, reopen: "Path | None" = None) -> None:
-        """End the program with exit code 0, or open another folder."""
+        """End the app with exit code 0. With `reopen`, that folder is opened next."""
         self.next_path = reopen
         self.app.exit(0)
 
@@ -281,7 +279,7 @@ class View(Screen[None]):
         self.run_worker(work, group=group, exclusive=exclusive)
 
     def on_unmount(self) -> None:
-        """Close work that was cancelled before its first step, or Python would warn that nobody awaited it."""
+        """Close coroutines that never started, because Python would warn that they were not awaited."""
         for work in self._unstarted:
             if getcoroutinestate(work) == CORO_CREATED:
                 work.close()
@@ -309,9 +307,9 @@ class View(Screen[None]):
         return self.rows.cursor == row
 
     def open_case(self, evalset: int, case: int, pane: str = "", back: WayBack | None = None) -> None:
-        """Go to a case and into its panes, into the one with this title if the case has it.
+        """Go to a case and focus its panes. Open the pane with this title if the case has it.
 
-        A filter that hides the case is cleared. If the user leaves the panes with esc, they go `back`.
+        A filter that hides the case is cleared. `back` is where esc leads from the panes.
         """
         if not self.go_to(evalset, case):
             self.clear_filter()
@@ -323,7 +321,7 @@ class View(Screen[None]):
         self.show_keys_here()
 
     def go_back(self) -> None:
-        """Leave the right side: go back to the page that opened the case, else to the cases."""
+        """Leave the right side. Go back to the page that opened the case, else to the cases."""
         back = self._way_back
         self.go_left()
         if back is not None:
@@ -335,11 +333,11 @@ class View(Screen[None]):
             self.tree_view.set_query(Query())
 
     def set_filter(self, text: str) -> None:
-        """Filter the cases as if the text had been typed. "" clears the filter."""
+        """Set the filter text and filter the cases. "" clears the filter."""
         self.cases.use_filter(text)
 
     def show_state(self) -> None:
-        """Show what is marked and filtered, and why no case is shown."""
+        """Update the frame of the cases, the message for an empty tree, the overview and the footer."""
         self.cases.show_nothing()
         self.cases.show_state()
         if self.right.shows_overview:
@@ -363,7 +361,7 @@ class View(Screen[None]):
         self.show_facts()
 
     def _show_nothing(self, workspace: "Workspace") -> None:
-        """Show that the folder has neither agents nor evalsets, if so."""
+        """Show the page of an empty folder if there are neither agents nor evalsets, else hide it."""
         nothing = self.situation.folder == "nothing"
         if nothing and self._nothing is None:
             from workbench.ui.screen.pages import NothingFound
@@ -420,7 +418,7 @@ class View(Screen[None]):
 
     @property
     def overviews(self) -> "Showing":
-        """The overviews of rows, made when first needed."""
+        """The overviews of rows, created on first use."""
         if self._overviews is None:
             from workbench.ui.screen.overview_contents import Showing
 
@@ -428,19 +426,19 @@ class View(Screen[None]):
         return self._overviews
 
     def _has_overview(self, row: Row) -> bool:
-        """Whether a row stands for several cases, and any of them has run or is about to."""
+        """Return whether a row has several cases, and at least one of them has run or will run."""
         counts = self.session.verdicts.counts
         return row.case < 0 and any(any(counts[evalset].values()) for evalset in self.rows.members(row))
 
     def is_read(self, row: Row) -> bool:
-        """Return whether all that the panes show of a case or evalset is in memory."""
+        """Return whether everything that the panes show of a case or evalset is in memory."""
         repeats = self.session.verdicts.repeats(row.evalset, row.case) if row.kind == "case" else 0
         return all(known_details(one) is not None for one in self._executions(row)) and (
             repeats < 2 or self.repeats_of(row) is not None
         )
 
     async def read(self, row: Row) -> None:
-        """Read what the panes show of a case or evalset."""
+        """Load everything that the panes show of a case or evalset, in a thread."""
         executions = self._executions(row)
         account = self.session.verdicts.account_reader(row.evalset, row.case) if row.kind == "case" else None
 
@@ -453,13 +451,13 @@ class View(Screen[None]):
         await asyncio.to_thread(read)
 
     def _executions(self, row: Row) -> "list[Execution]":
-        """Return the execution of a row, and the one before if its verdict changed."""
+        """Return the execution of a row, and the previous one if the verdict changed."""
         record = self.session.record(row)
         change = self.change_of(record)
         return [*([record] if record is not None else ()), *([change.before] if change is not None else ())]
 
     def subject(self, row: Row) -> "Subject":
-        """Return all that the panes show of a case or evalset. It takes a few milliseconds unless it `is_read`."""
+        """Return the data for the panes of a case or evalset. Takes a few milliseconds unless it `is_read`."""
         from workbench.results.document import Subject
 
         session, verdicts, record = self.session, self.session.verdicts, self.session.record(row)
@@ -484,11 +482,11 @@ class View(Screen[None]):
         return self.session.verdicts.account(row.evalset, row.case) if row.kind == "case" else None
 
     def change_of(self, record: "Execution | None") -> "Change | None":
-        """Return how the case's verdict changed, or None if it did not."""
+        """Return how the case's verdict changed, or None if it did not. `MainScreen` overrides this."""
         return None
 
     def refresh_row(self, touched: "set[CaseRef]") -> int:
-        """Show news of the row if it is one of these. Return the number of lines painted."""
+        """Update the right side if one of these executions is shown on it. Return the number of lines painted."""
         row = self.tree_view.row
         if row is not None and self._has_overview(row):
             if self.right.shows_overview:
@@ -545,7 +543,7 @@ class View(Screen[None]):
         self.right.focus()
 
     def show_evidence(self) -> bool:
-        """Show the details if only one side is visible. Return whether the cases were visible instead."""
+        """Go to the right side if it is not visible. Return whether it was not."""
         if self.right.display and self.right.region.width:
             return False
         self.go_right()
@@ -553,16 +551,16 @@ class View(Screen[None]):
 
     @property
     def tree_width(self) -> int:
-        """The width of the cases beside the details, in cells, or 0 if only one side is visible."""
+        """The width of the cases in cells, or 0 if only one side is visible."""
         cases, right = self.cases.region.width, self.right.region.width
         return cases if cases and right else 0
 
     def on_body_moved(self) -> None:
-        """Show the actions of the item under the cursor of the right side, also after a jump to another pane."""
+        """Update the footer for the item under the cursor of the right side."""
         if self.in_right:
             self.show_keys_here()
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:
-        """Record which side has the focus, and show its actions."""
+        """Record which side has the focus, and update the footer."""
         self.set_class(self.in_right, "-in-right")
         self.show_keys_here()
