@@ -1,4 +1,4 @@
-"""Acceptance of the agent's actual behavior as the reference of one case, or of many."""
+"""Actions that accept the agent's actual behavior as expected, in one case or in many."""
 
 import asyncio
 from collections import Counter
@@ -32,23 +32,23 @@ Pair = tuple[int, int]
 
 
 class Accept(Controller):
-    """Acceptance of one case from the run under the cursor, or of a group of cases with a review list."""
+    """The action "accept actual", for one case or for a list of cases that the user reviews."""
 
     def __init__(self, view: "View", files: Files, edit: Edit, run: Run, criteria: Criteria) -> None:
         super().__init__(view)
         self._files, self._edit, self._run, self._criteria = files, edit, run, criteria
 
     def accept(self) -> None:
-        """Show how the agent differs from the reference, and copy the chosen differences to the reference.
+        """Let the user choose differences between the actual and the expected behavior, and save them as expected.
 
-        With marks, do it for all of them. On the overview, or on a row above cases, do it for those that failed.
-        After a thaw, accept how the answers of tools drifted into the recordings instead.
+        This is done for the marked cases, else for the case under the cursor. On the overview, or on a row above cases,
+        it is done for the failed cases. After a thaw, drifted tool answers are saved to the recordings instead.
         """
         if not self._offer_drift(self.view.targets("freeze")):  # Those whose recordings could be written.
             self._accept_expected()
 
     def _accept_expected(self) -> None:
-        """Copy what the agent did to the reference, and leave the recordings as they are."""
+        """Save the actual behavior as expected, and leave the recordings unchanged."""
         pairs, row = self.view.targets("accept"), self.view.rows.cursor
         if not pairs:
             self.view.say(self.session.why_nothing_found("no case here failed: nothing to accept"))
@@ -63,7 +63,7 @@ class Accept(Controller):
         self.view.work(self.accept_row(row, record), "edit")
 
     async def accept_cases(self, pairs: Sequence[Pair]) -> bool:
-        """Let the user choose differences of several cases, and save them as one edit. Return whether any was saved."""
+        """Let the user choose differences in several cases, and save them as one edit. Return whether any was saved."""
         from workbench.editing.whole_cases import written
         from workbench.ui.editing.proposals import SeveralScreen
 
@@ -88,7 +88,7 @@ class Accept(Controller):
         return True
 
     def _proposals(self, pairs: Sequence[Pair]) -> "tuple[dict[Pair, Proposal], Counter[str]]":
-        """Return what can be accepted of each case, and why others are left out. Runs in a thread."""
+        """Return the differences of each case, and how many cases are left out for each reason. Runs in a thread."""
         from workbench.criteria.session_state import rules_of
         from workbench.editing.accept import Comparison, NotComparableError
         from workbench.editing.whole_cases import Proposal
@@ -134,7 +134,7 @@ class Accept(Controller):
         return True
 
     async def _acceptance(self, row: Row, record: "CaseRecord | None") -> "Acceptance | None":
-        """Return the differences that can be accepted. If there are none, say why and return None."""
+        """Return the differences that can be accepted. If there are none, show why and return None."""
         from workbench.criteria.session_state import rules_of
         from workbench.editing.accept import Comparison, NotComparableError
         from workbench.ui.accepting.screen import Acceptance
@@ -173,13 +173,13 @@ class Accept(Controller):
         return self.session.draft.apply(entry.criteria).config.criteria
 
     async def _config_for_rules(self, entry: "EvalsetEntry") -> "tuple[ConfigDraft | None, str]":
-        """Return the config that would get rules for arguments, and what it governs, or None and why."""
+        """Return the config for new argument rules and a text about it, or None and why there is none."""
         from workbench.editing.accept import obstacle
 
         if why := obstacle(entry.criteria.config):
             return None, why
         if self.session.draft.apply(entry.criteria).changed:
-            return None, "criteria are changed for the next run: press esc, then o to save or discard that"
+            return None, "criteria are changed for the next run: press esc, then o to save or discard them"
         config = await self._criteria.config_of(entry)
         if config is None:
             return None, "the criteria config cannot be edited"
@@ -199,7 +199,7 @@ class Accept(Controller):
     # Drift of recordings
 
     def _offer_drift(self, pairs: Sequence[Pair]) -> bool:
-        """Let the user accept how answers drifted into the recordings. Return False if none of these cases drifted."""
+        """Let the user save drifted tool answers to the recordings. Return False if no answer drifted."""
         every = [record for pair in dict.fromkeys(pairs) for record in self.session.verdicts.records(*pair)]
         found = [record for record in every if record.finished and record.drifted]
         if not found:
@@ -216,8 +216,8 @@ class Accept(Controller):
 
         if ask:
             items = [
-                Item("how answers drifted, into the recordings", True, help="Choose the changes. u undoes."),
-                Item("what the agent did, as expected", False, help="Changes the evalset, not the recordings."),
+                Item("drifted answers, into the recordings", True, help="Choose the changes. u undoes."),
+                Item("actual behavior, as expected", False, help="Changes the evalset, not the recordings."),
             ]
             wanted = await self.view.pick("accept what?", items)
             if not wanted:
@@ -231,7 +231,7 @@ class Accept(Controller):
             changed = [file for file in files.values() if file.proposal.parts]
             note = one_line("; ".join(dict.fromkeys(left_out.values())), limit=300)
             if not changed:
-                self.view.notify(note or "the recordings have all of it", title="nothing to accept")
+                self.view.notify(note or "the recordings already have these answers", title="nothing to accept")
                 return
             title = f"accept drift into recordings › {counted(len(changed), 'case')}"
             proposals = [file.proposal for file in changed]
@@ -247,7 +247,7 @@ class Accept(Controller):
 
 
 def _failed_of(record: "CaseRecord | None") -> "Callable[[Hunk], str]":
-    """Return a function that names the criteria that failed in the turn of a hunk."""
+    """Return a function that lists the failed criteria of a hunk's turn, as text."""
     from workbench.criteria.registry import descriptions
     from workbench.ui.accepting.outcome import concerns
 
@@ -262,5 +262,5 @@ def _failed_of(record: "CaseRecord | None") -> "Callable[[Hunk], str]":
 
 
 def _left_out(reasons: Counter[str]) -> str:
-    """Return how many cases are left out, and why."""
+    """Return how many cases are left out, with the two most frequent reasons."""
     return "; ".join(f"{counted(number, 'case')} left out: {why}" for why, number in reasons.most_common(2))

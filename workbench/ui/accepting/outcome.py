@@ -1,4 +1,4 @@
-"""The transcript to accept, and the scores that compare with a reference, before and after it is accepted."""
+"""The transcript to accept, and the scores before and after it is accepted."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,8 +25,8 @@ from workbench.store.transcripts import StoredCase, stored_case
 class Transcript:
     """A transcript of a case in a run.
 
-    `turns` are ADK invocations, or None for a turn that did not end. `state` is the session state after them, or None.
-    `inner_calls` are those of each turn inside agents that are used as tools.
+    `turns` are ADK invocations, or None for a turn that did not end. `state` is the session state at the end, or None.
+    `inner_calls` are the calls made inside agent tools (agents that are used as tools), by turn.
     """
 
     run_id: str
@@ -36,10 +36,10 @@ class Transcript:
     inner_calls: tuple[InnerCalls, ...] = ()
 
     def compared(self, criteria: Iterable[Criterion]) -> "Transcript":
-        """Return the transcript as these criteria compare it.
+        """Return a copy that includes the calls inside agent tools, if one of the criteria compares them.
 
         Raises:
-            NotComparableError: They compare calls that are not known.
+            NotComparableError: These calls were not recorded.
         """
         if not includes_agent_tools(criteria):
             return self
@@ -55,7 +55,7 @@ class Transcript:
 
 
 def of_record(record: CaseRecord) -> Transcript | None:
-    """Return the transcript of a record in this session, or None if it has none."""
+    """Return the transcript of a case that ran in this session, or None if it has none."""
     return _transcript(record.run_id, stored_case(record))
 
 
@@ -82,9 +82,9 @@ def _transcript(run_id: str, case: StoredCase) -> Transcript | None:
 
 
 WORDS = "response_match_score"
-"""The criterion that compares words. Its score is previewed only if its slow libraries are not needed."""
+"""The criterion that compares words. Its score is previewed only if ROUGE is not needed for it."""
 _LONGEST = 200_000
-"""Maximum length of a transcript, in characters, that is scored during the dialog."""
+"""Maximum length, in characters, of a transcript that the dialog scores."""
 
 Results = Sequence[Mapping[str, MetricResult]]
 """The results of each turn, by criterion."""
@@ -111,10 +111,11 @@ def outcomes(
 ) -> list[Outcome]:
     """Return the outcome of each criterion that can be scored at once. Call it in a thread.
 
-    `before` and `after` are the JSON of the case, `actual` is its transcript with the inner calls that the criteria
-    compare, and `verdicts` are the results of its turns. `changed` are criteria that replace those of their name
-    afterwards. `state` is the session state at the end.
-    Return [] if the transcript is incomplete, or too large to be scored during the dialog.
+    `before` and `after` are the JSON of the case. `actual` is its transcript, including the calls inside agent tools
+    that a criterion compares. `verdicts` are the results of its turns. `changed` replaces criteria of the same name for
+    the score after accepting. `state` is the session state at the end.
+
+    Return [] if the transcript is incomplete or too large.
     """
     whole = [turn for turn in actual if turn is not None]
     if len(json.dumps(whole, default=str)) > _LONGEST:
@@ -154,10 +155,10 @@ def outcomes(
 def _of_words(
     old: Sequence[Any], new: Sequence[Any], actual: Sequence[Any], verdicts: Results
 ) -> list[float | None] | None:
-    """Return the word scores before and after, without computing ROUGE.
+    """Return the mean word scores before and after, without computing ROUGE, or None if it would be needed.
 
-    ROUGE needs half a second and libraries that the screen does not load. A turn with an unchanged expected answer
-    keeps its score. A turn whose answer equals the expected one has 1. Return None if another turn decides the score.
+    ROUGE needs half a second and libraries that the screen does not load. A turn whose expected answer is unchanged
+    keeps its score. A turn whose answer equals the new expected answer scores 1.
     """
     if len(verdicts) != len(actual):
         return None
@@ -184,7 +185,7 @@ def _turns(case: Mapping[str, Any]) -> tuple[dict[str, Any], ...] | None:
 
 
 def concerns(kind: str, failed: Iterable[str]) -> list[str]:
-    """Return the failed criteria that a hunk of this kind concerns."""
+    """Return those of the failed criteria that compare what a hunk of this kind changes."""
     if kind in ("text", "text added", "text removed", "result"):
         return []
     infos = [descriptions()[name] for name in failed if name in descriptions()]

@@ -1,6 +1,6 @@
 """The dialog that accepts parts of a transcript as expected.
 
-It shows the differences, the change of the file for the chosen ones, and the new scores of the same transcript.
+It shows the differences, the resulting change of the file, and the new scores of the same transcript.
 """
 
 import asyncio
@@ -58,10 +58,10 @@ class Row:
 
 
 class HunkList(ChangeList[Row]):
-    """The tree of case, turns and hunks. `failed(hunk)` names the failed criteria that the hunk concerns.
+    """The tree of case, turns and hunks. `failed` returns the failed criteria that a hunk concerns.
 
-    `chosen` are the hunks whose values become expected, `offers` those that a chosen rule accepts. `rules` are the
-    rules for arguments, with the chosen ones.
+    `chosen` are the hunks whose values become expected. `offers` are the rules chosen by the user, by hunk. `rules` are
+    all rules for arguments, including the chosen ones.
     """
 
     def __init__(
@@ -83,7 +83,10 @@ class HunkList(ChangeList[Row]):
         return [hunk for hunk in self._hunks if line.turn in (-1, hunk.turn)]
 
     def toggle(self, line: Row) -> None:
-        """Choose all hunks of a line, except those with a rule. If all are chosen, drop them, or drop the rule."""
+        """Choose all hunks of a line, or deselect them if all are chosen.
+
+        A hunk with a rule is skipped. On its own line, the rule is removed.
+        """
         hunks = {hunk for hunk in self.below(line) if hunk not in self.offers}
         if line.hunk in self.offers:
             del self.offers[line.hunk]
@@ -122,7 +125,7 @@ _UNSAVABLE = (RejectedError, ConfigRejectedError, EditError, OSError)
 
 @dataclass(frozen=True)
 class Acceptance:
-    """The subject of the dialog. `failed(hunk)` names the failed criteria that the hunk concerns."""
+    """The case, its transcript and their differences. `failed` returns the failed criteria that a hunk concerns."""
 
     draft: CaseDraft
     transcript: Transcript
@@ -132,9 +135,9 @@ class Acceptance:
     verdicts: Results = ()
     """The results of each turn, if they are known."""
     config: ConfigDraft | None = None
-    """The config that would get rules, or None if rules have no effect."""
+    """The config that new rules go into, or None if there is none."""
     about_config: str = ""
-    """The config's path and the number of evalsets that it governs, or why there is none, as safe text."""
+    """Safe text: the config's path and how many evalsets it governs, or why there is no config."""
 
     @property
     def questions(self) -> list[str]:
@@ -168,7 +171,7 @@ class AcceptScreen(ChangesScreen[HunkList, bool]):
             yield KeyLine(footer("accept", without=() if rules else ["criteria"]), self.keys_of)
 
     def on_mount(self) -> None:
-        """Show the differences, and what cannot be compared."""
+        """Show the differences, and which turns cannot be compared."""
         self.list.when_moved = self._show_hunks
         super().on_mount()
         self._show_hunks()
@@ -236,7 +239,7 @@ class AcceptScreen(ChangesScreen[HunkList, bool]):
             self._busy = False
 
     def _contents(self, chosen: frozenset[Hunk], rules: Sequence[Offer]) -> dict[Path, tuple[bytes | None, bytes]]:
-        """Return the old and new content of each file that these choices change. Runs in a thread."""
+        """Return the old and new content of each file that would change. Runs in a thread."""
         draft, config = self._about.draft, self._about.config
         found: dict[Path, tuple[bytes | None, bytes]] = {}
         if chosen:
@@ -271,10 +274,7 @@ class AcceptScreen(ChangesScreen[HunkList, bool]):
     def _preview_of(
         self, chosen: frozenset[Hunk], rules: Sequence[Offer]
     ) -> tuple[Sequence[Criterion], list[DiffLine] | str, list[Outcome]]:
-        """Return the new criteria, the change of the files (or why it is impossible) and the new scores.
-
-        Runs in a thread.
-        """
+        """Return the new criteria, the file's diff (or why there is none), and the new scores. Runs in a thread."""
         about, config = self._about, self._about.config
         value = about.comparison.accepted(chosen)
         criteria, lines, trouble = about.criteria, list[DiffLine](), ""
@@ -295,7 +295,7 @@ class AcceptScreen(ChangesScreen[HunkList, bool]):
 
 
 def _scores(found: Sequence[Outcome], width: int) -> Content:
-    """Return `tool_trajectory 0.50 → 1.00 ✓ passes` for each criterion, in lines of at most `width` cells."""
+    """Return `tool_trajectory 0.50 → 1.00 ✓ passes` for each criterion, wrapped to `width` cells."""
     parts: list[Line] = []
     for one in found:
         before, after = _score(one.before), _score(one.after)
