@@ -1,1 +1,1 @@
-"""Conversations with an agent, and keeping them as cases."""
+"""Conversations with an agent, which can be kept as cases."""

@@ -40,7 +40,7 @@ _SAMPLED_CASES = 20
 
 
 class Keep(Controller):
-    """New cases from conversations and runs. The user reviews each before it is written."""
+    """Actions that create cases from conversations and runs. The user reviews each case before it is written."""
 
     def __init__(self, view: "View", files: Files, cases: Cases) -> None:
         super().__init__(view)
@@ -71,7 +71,10 @@ class Keep(Controller):
     def keep_record(
         self, record: "CaseRecord", captured: "Captured", agent: "AgentFolder | None", first: Path | None
     ) -> None:
-        """Review a new case from a case of a run, with its recorded calls. `first` is the file to offer first."""
+        """Let the user review a new case made from an execution, with its recorded calls.
+
+        `first` is the file to offer first.
+        """
         self.view.work(self._keep_record(record, captured, agent, first), "talk")
 
     async def _keep_record(
@@ -90,7 +93,7 @@ class Keep(Controller):
             self.view.work(self._keep_session(), "talk")
 
     async def choose_agent(self) -> "AgentFolder | None":
-        """Return the agent under the cursor. Ask if there are several."""
+        """Return the agent under the cursor. If there are several, let the user choose one."""
         workspace, row = self.session.workspace, self.view.rows.cursor
         assert workspace is not None
         if row is not None and row.evalset >= 0 and (owner := self.session.entry(row.evalset).agent) is not None:
@@ -120,7 +123,7 @@ class Keep(Controller):
         try:
             saved = await asyncio.to_thread(read_conversation, file)
         except NoSessionError as error:
-            self.view.notify(one_line(f"{file.name} is no conversation saved by ADK: {error}"), severity="error")
+            self.view.notify(one_line(f"{file.name} is not a conversation saved by ADK: {error}"), severity="error")
             return
         except (OSError, ValueError, RecursionError) as error:
             why = (error.strerror if isinstance(error, OSError) else "") or str(error)
@@ -136,10 +139,10 @@ class Keep(Controller):
             await self.review_case(captured, agent, saved.name, self.file_under_cursor(agent))
 
     async def _choose_session(self, base: Path, folders: Iterable[Path]) -> Path | None:
-        """Ask for a saved conversation. Return None if the user left.
+        """Let the user choose a saved conversation. Return None if the user cancels.
 
-        The list has the files `*.session.json` in these folders, where `adk run --save_session` writes them, and what
-        is in their folders `tests`. The user can also type another path, relative to `base`.
+        The list has the `*.session.json` files in these folders, which `adk run --save_session` writes, and those in
+        their `tests` folders. The user can also type another path, relative to `base`.
         """
         from workbench.editing.migration import SPEC
         from workbench.ui.dialogs.pick import PickScreen
@@ -195,7 +198,7 @@ class Keep(Controller):
         return bool(written)
 
     def _destinations(self, agent: "AgentFolder | None", first: Path | None) -> "list[Destination]":
-        """Return the files of an agent that can hold the case, `first` before the others."""
+        """Return the files that can hold a case of this agent, with `first` at the front."""
         assert self.session.workspace is not None
         entries = [
             entry
@@ -221,9 +224,9 @@ class Keep(Controller):
 
 
 class Talk(Controller):
-    """Conversations with agents. They are saved as cases only if the user asks for it.
+    """The action that talks to an agent. A conversation becomes a case only if the user keeps it.
 
-    `fork_chat` forks a conversation with this session input, at a place with these names.
+    `fork_chat` forks a conversation, given its session input and the names of the selected place.
     """
 
     def __init__(self, view: "View", keep: Keep, engine: Engine, thread: RunThread, fork_chat: ForkChat) -> None:
@@ -295,7 +298,7 @@ def _destination(entry: "EvalsetEntry") -> "Destination":
 
 
 def _write(saver: "Saver", case: dict[str, Any], recording: "Recording | None", into: "Destination") -> str:
-    """Append a case to a file, and write its recording. Return a safe message if that failed, else ""."""
+    """Append a case to a file, and write its recording. Return "", or a safe message if that failed."""
     from workbench.editing.saving import ChangedOnDiskError
     from workbench.editing.whole_cases import kept_contents
     from workbench.files.json_text.json_edit import EditError
@@ -312,7 +315,7 @@ def _write(saver: "Saver", case: dict[str, Any], recording: "Recording | None", 
 
 
 def _sessions(folders: Iterable[Path]) -> list[Path]:
-    """Return the files and folders of saved conversations, the newest first."""
+    """Return the files and folders of saved conversations, newest first."""
     from workbench.editing.migration import TESTS, conversations_in
 
     found: list[tuple[float, Path]] = []

@@ -1,4 +1,4 @@
-"""A conversation without widgets: its state, its link to the thread for runs, and new cases made from it."""
+"""The state of a conversation, its link to the runs' thread, and the capture of new cases."""
 
 import traceback
 from collections.abc import Callable, Mapping
@@ -33,19 +33,19 @@ if TYPE_CHECKING:
 
 
 _OUTPUT_KEPT = 200_000
-"""Maximum number of characters kept per output stream."""
+"""Maximum number of characters kept of each output stream."""
 
 
 @dataclass(slots=True)
 class ConversationTurn:
-    """A turn so far, and its error."""
+    """A turn of a conversation as far as it has come, with its error if it failed."""
 
     turn: Turn
     error: CaseError | None = None
     growing: dict[str, Streamed] = field(default_factory=dict)
     """Streamed text of unfinished steps, by agent."""
     laid: "tuple[View, Document] | None" = field(default=None, compare=False)
-    """The cached lines of the finished turn."""
+    """The cached lines of a finished turn, with the view that they were laid out for."""
 
     @property
     def going(self) -> bool:
@@ -54,13 +54,13 @@ class ConversationTurn:
 
     @property
     def shown(self) -> Turn:
-        """The turn, with streamed text as its last steps."""
+        """The turn, with the text streamed so far as its last steps."""
         if not self.growing:
             return self.turn
         return replace(self.turn, acted=[*self.turn.acted, *map(_as_step, self.growing.values())])
 
     def take(self, event: Streamed | AgentActed | SpansRecorded | CallsRecorded | TurnFinished | TurnFailed) -> None:
-        """Apply an event of this turn. A step with text replaces the agent's streamed text."""
+        """Apply an event of this turn. A finished step with text replaces the agent's streamed text."""
         match event:
             case Streamed():
                 self.growing[event.author] = event
@@ -124,7 +124,7 @@ class Conversation:
 
     @property
     def doing(self) -> Literal["starting", "waiting", "answering", "over"]:
-        """The current state. `waiting` means waiting for the user."""
+        """The current state of the conversation. `waiting`: it waits for the user."""
         if self.over:
             return "over"
         if not self.framework:
@@ -153,17 +153,17 @@ MakeChat: TypeAlias = "Callable[[Callable[[ChatEvent], None]], Chat]"
 
 
 class ChatLink(SideWork["ChatEvent"]):
-    """The screen's side of a conversation, which starts at once."""
+    """The screen's side of a conversation. Creating it starts the conversation."""
 
     def __init__(self, runs: RunThread, make: MakeChat, wake: Callable[[], None]) -> None:
         self._make = make
         self._chat: Chat | None = None
         self._waiting: list[Callable[[Chat], None]] = []
-        """Calls to make once the conversation exists. Used by the run's thread only, like `_chat`."""
+        """Calls that wait until the conversation exists. Like `_chat`, used only in the run's thread."""
         super().__init__(runs, wake)
 
     def say(self, content: dict[str, Any]) -> None:
-        """Send the user's next message, an ADK content."""
+        """Send the user's next message (an ADK `Content` as a dict)."""
         self._with(lambda chat: chat.say(content))
 
     def stop_turn(self) -> None:
@@ -171,14 +171,14 @@ class ChatLink(SideWork["ChatEvent"]):
         self._with(lambda chat: chat.stop_turn())
 
     def kill(self) -> None:
-        """Kill the agent's process during a turn, which ends the conversation."""
+        """Kill the agent's process during a turn. This ends the conversation."""
         from workbench.events.events import CaseError
 
         error = CaseError("cancelled", "the agent did not stop and was killed", "r starts a new conversation")
         self._with(lambda chat: chat.end(error, kill=True))
 
     def end(self) -> None:
-        """End the conversation if it is not over."""
+        """End the conversation, unless it has already ended."""
         self._wake = lambda: None  # The screen is closed.
         self._with(lambda chat: chat.end())
 
@@ -207,7 +207,7 @@ class ChatLink(SideWork["ChatEvent"]):
 
 
 def captured_from_conversation(conversation: Conversation, app_name: str, user_id: str) -> Captured:
-    """Return the answered turns of a conversation. Its notes name the turns without an answer."""
+    """Return the answered turns of a conversation. The notes list the turns that have no answer."""
     notes = [
         f"“{one_line(content_text(item.turn.user), limit=40)}” has no answer and is left out: "
         f"{one_line(item.error.message, limit=200)}. Its changes to the session are not in the case."
@@ -221,12 +221,12 @@ def captured_from_conversation(conversation: Conversation, app_name: str, user_i
 
 
 def captured_from_try(record: CaseRecord, app_name: str) -> Captured:
-    """Return the answered turns of a fork's try, with the session that it began with."""
+    """Return the answered turns of a try of a fork, with its session input."""
     return _captured(record, record.session or {}, app_name)
 
 
 def captured_from_record(record: CaseRecord, case: EvalCase | None, app_name: str) -> Captured:
-    """Return the answered turns of a finished case, with the session input of the case."""
+    """Return the answered turns of a finished case, with the case's current session input."""
     session: dict[str, Any] = (case.session_input if case is not None else None) or {}
     note = ""
     if case is None:
@@ -237,7 +237,7 @@ def captured_from_record(record: CaseRecord, case: EvalCase | None, app_name: st
 
 
 def _captured(record: CaseRecord, session: Mapping[str, Any], app_name: str, note: str = "") -> Captured:
-    """Return the answered turns of a record, with the session's state after each, as far as it is known."""
+    """Return the answered turns of a record, with the session state after each turn if it is known."""
     answered = [turn for turn in record.turns if turn.actual is not None]
     without = len(record.turns) - len(answered)
     left_out = f"{counted(without, 'turn')} without an answer left out" if without else ""
@@ -253,9 +253,9 @@ def _captured(record: CaseRecord, session: Mapping[str, Any], app_name: str, not
 
 
 def with_recording(captured: Captured, record: CaseRecord, root: Path, state: Path) -> Captured:
-    """Return what `captured_from_record` captured, with the recorded calls of its turns if the run has them.
+    """Return `captured` with the recorded calls of its turns, if the run stored them.
 
-    They are kept by default if the case was replayed or has a recording. Reads files, so call it in a thread.
+    The calls are kept by default if the case was replayed or has a recording. Reads files, so call it in a thread.
     """
     from workbench.project.freezing import recording_of_run
 

@@ -24,7 +24,7 @@ from workbench.ui.widgets.footer import bindings
 
 
 def conversation_page(conversation: Conversation, view: View) -> Document:
-    """Return the page with all turns, the newest at the end."""
+    """Return the page with all turns, oldest first."""
     document = Document()
     for notice in conversation.notices:
         document.add(hang_text(Text.styled(" ! ", "status-not-evaluated"), safe(notice.message), view.width - 1, 3))
@@ -47,7 +47,7 @@ def conversation_page(conversation: Conversation, view: View) -> Document:
 
 
 def _turn(number: int, item: ConversationTurn, view: View) -> Document:
-    """Return the lines of a turn. Finished turns are cached, because streamed text below repaints the page often."""
+    """Return the lines of a turn. Finished turns are cached, because streamed text repaints the page often."""
     if item.laid is not None and item.laid[0] == view:
         return item.laid[1]
     document = Document()
@@ -150,7 +150,7 @@ _DOING = {
 
 
 class ConversationView(Reader[Conversation]):
-    """The pages of a conversation. The view follows the end while it is visible."""
+    """The pages of a conversation. A view that shows the end scrolls along with new events."""
 
     DEFAULT_CSS = "ConversationView { & > Head { height: 2; } }"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -165,7 +165,7 @@ class ConversationView(Reader[Conversation]):
         super().__init__(Reading(conversation, lambda _: PAGES))
 
     def show(self, conversation: Conversation) -> None:
-        """Show a conversation with its new events."""
+        """Show the conversation, including its new events."""
         self.reading.take(conversation, same=conversation is self.reading.subject)
         self.refresh_subject()
 
@@ -188,7 +188,7 @@ class ConversationView(Reader[Conversation]):
 
     @property
     def is_over(self) -> bool:
-        """Whether the content is final. A conversation can always continue."""
+        """Whether the content is final. Always False, because a conversation can continue."""
         return False
 
     @property
@@ -197,12 +197,12 @@ class ConversationView(Reader[Conversation]):
         return self.reading.pane.title == CONVERSATION
 
     def position(self) -> str:
-        """Return the number of turns."""
+        """Return the number of turns as text, or "" before the first turn."""
         turns = len(self.reading.subject.turns)
         return counted(turns, "turn") if turns else ""
 
     def summary(self) -> Line:
-        """Return the state of the conversation, or the agent's framework."""
+        """Return the state of the conversation, or the agent's framework while it waits for the user."""
         conversation = self.reading.subject
         return Text.styled(*_DOING.get(conversation.doing, (one_line(conversation.framework), "muted")))
 

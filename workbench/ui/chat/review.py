@@ -45,11 +45,11 @@ _WORDS: Mapping[Kind, str] = {
     "id": "e changes the ID, ctrl+o saves the case",
     "state": "session state before the first message of the case",
     "end": "session state after the last turn, which session_state_match compares",
-    "tools": "without tool calls, criteria expect that no tool is called",
+    "tools": "tool calls of all turns. Without them, criteria expect no calls",
     "messages": "agent messages before the answer of a turn",
     "frozen": "answers for run --frozen. space keeps or drops them",
 }
-"""What the lower line says about a row."""
+"""The help line for each kind of row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class ReviewList(RowsOf[ReviewRow]):
         self.when_moved()
 
     def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
-        """Return name and value of a row, with a checkbox if it can be left out."""
+        """Return name and value of a row, with a checkbox if the row is optional."""
         row, choice, captured = self.rows[position], self._choice, self._captured
         match row.kind:
             case "id":
@@ -147,11 +147,12 @@ def _box(on: bool) -> Piece:
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """A file for the new case.
+    """A file that the new case can be written to.
 
-    `place` is its path on the screen, and `taken` are its case IDs. `recorded` and `camel` describe how its cases
-    are written. If `there` is False, the file is created. With `one_turn`, its cases send one message, and all turns
-    before it are history. With `compares_state`, a criterion compares the state at the end.
+    `place` is its path as shown on the screen. `taken` are the case IDs in it. `recorded` says whether its cases have
+    `invocation_events`, None if that is unknown. `camel` says whether its keys are in camelCase. `there` is False for a
+    file that will be created. `one_turn`: a case sends one message, and all earlier turns are history.
+    `compares_state`: a criterion compares the end state.
     """
 
     file: Path
@@ -165,20 +166,20 @@ class Destination:
 
     @property
     def one_session(self) -> bool:
-        """Whether this is a test file. Such a file is meant for one session."""
+        """Whether this is a test file, which is meant for one session."""
         return self.file.name.endswith(".test.json")
 
 
 NewFile = Callable[[str], Awaitable["Destination | None"]]
-"""Asks for the name of a new file with this suffix. Returns None if the user left the dialog."""
+"""Asks for the name of a new file with this suffix. Returns None if the user cancels."""
 Write = Callable[[dict[str, Any], Recording | None, Destination], Awaitable[str]]
-"""Writes the case with its recording. Returns a safe message if that failed, else ""."""
+"""Writes the case with its recording. Returns "", or a safe message if that failed."""
 
 
 class ReviewScreen(RowsScreen[bool]):
-    """The review of a new case. Its result is whether the case was written.
+    """The dialog that reviews a new case. Its result is whether the case was written.
 
-    `wanted` is the proposed ID, and the first of `destinations` is the proposed file. There is at least one.
+    `wanted` is the proposed ID. The first of `destinations` is the proposed file, so it must not be empty.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -204,10 +205,10 @@ class ReviewScreen(RowsScreen[bool]):
         self._into = self._destinations[0]
         self._choice = Choice("", frozenset(range(len(captured.turns))), frozen=captured.keeps_recording)
         self._named = False
-        """Whether the user has changed the ID, so that choosing another file keeps it."""
+        """Whether the user has changed the ID. A changed ID stays if another file is chosen."""
         self._shaped = False
         self._stated = False
-        """Whether the user has chosen whether to expect the end state."""
+        """Whether the user has chosen to keep or drop the end state."""
         self._busy = False
         self._preview = Body()
         self.message.set_classes("help")
@@ -237,14 +238,14 @@ class ReviewScreen(RowsScreen[bool]):
             self.dismiss(False)
 
     def action_enter(self) -> None:
-        """Change ID or file, or keep or drop the item under the cursor."""
+        """Change the ID or the file, or toggle the part under the cursor."""
         if self._list.row.kind in ("id", "file"):
             self.action_edit()
         else:
             self.action_mark()
 
     def action_mark(self) -> None:
-        """Keep or drop the item under the cursor."""
+        """Keep or drop the part under the cursor."""
         choice, row = self._choice, self._list.row
         match row.kind:
             case "turn":
@@ -272,13 +273,13 @@ class ReviewScreen(RowsScreen[bool]):
         self._refresh()
 
     def action_mark_all(self) -> None:
-        """Keep all turns, or drop all."""
+        """Keep all turns, or drop them if all are kept."""
         every = frozenset(range(len(self._captured.turns)))
         self._choice = self._begun(replace(self._choice, turns=frozenset() if self._choice.turns == every else every))
         self._refresh()
 
     def action_mark_range(self) -> None:
-        """Begin the case at the turn under the cursor, or at the first turn if it begins there already."""
+        """Begin the case at the turn under the cursor. If it already begins there, begin it at the first turn."""
         row = self._list.row
         if row.kind != "turn":
             self.say("first put the cursor on a turn")
@@ -290,11 +291,11 @@ class ReviewScreen(RowsScreen[bool]):
             self._refresh()
 
     def _begun(self, choice: Choice) -> Choice:
-        """Return the choice with the start that its file requires."""
+        """Return the choice with the start that its file requires: in a dataset, the last kept turn."""
         return replace(choice, start=max(choice.turns, default=0)) if self._into.one_turn else choice
 
     def action_edit(self) -> None:
-        """Change the ID, the file or the item under the cursor."""
+        """Change the ID or the file, or toggle the part under the cursor."""
         if self._list.row.kind == "id":
             self.app.push_screen(NameScreen("ID of the case", self._id_fault, self._choice.eval_id), self._take_id)
         elif self._list.row.kind == "file":
@@ -424,7 +425,7 @@ class ReviewScreen(RowsScreen[bool]):
         choice = self._choice
         if turn in choice.history:
             unknown = self._captured.state_after(choice.history[-1]) is None
-            return "history of the session" + ("; its state after that is not known" if unknown else "")
+            return "history of the session" + ("; the session state after it is unknown" if unknown else "")
         gap = choice.turns and max(choice.turns) >= len(choice.turns)
         return (
             "later turns may depend on a dropped one"

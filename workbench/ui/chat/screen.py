@@ -31,7 +31,7 @@ _WAYS = "A JSON object. ctrl+o accepts, esc closes."
 
 
 class StateScreen(ModalScreen[dict[str, Any] | None]):
-    """A dialog that edits an object as JSON. Its result is None if the user left it."""
+    """A dialog that edits an object as JSON. Its result is the object, or None if the user cancels."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+o", "take", priority=True),
@@ -57,7 +57,7 @@ class StateScreen(ModalScreen[dict[str, Any] | None]):
         field.focus()
 
     def action_take(self) -> None:
-        """Accept the object, or show what is wrong with the text."""
+        """Accept the object, or show the error in the text."""
         field = self.query_one(PlainTextArea)
         try:
             self.dismiss(read_object(field.text))
@@ -67,7 +67,7 @@ class StateScreen(ModalScreen[dict[str, Any] | None]):
             self.query_one(".help", Static).update(Content(one_line(message)))
 
     def action_leave(self) -> None:
-        """Close the dialog and keep the object as it was."""
+        """Close the dialog without a result."""
         self.dismiss(None)
 
 
@@ -93,20 +93,20 @@ def _no_number(name: str) -> Any:
 
 
 Connect = Callable[[dict[str, Any], Callable[[], None]], ChatLink]
-"""Starts a conversation with this session state. The function is called on new events, from another thread."""
+"""Starts a conversation with an initial session state. The callback is called from another thread on new events."""
 _FRAME = 2
-"""Columns of the border."""
+"""Columns taken by the border."""
 LONGEST = 100_000
 """Maximum length of a message, in characters."""
 _BATCH = 0.03
-"""Seconds during which events are collected before they are shown."""
+"""Seconds for which events are collected before they are shown together."""
 _TYPING = ("enter sends", "esc {}", "ctrl+n new line", "tab pages", "pgup pgdn scroll")
-"""Keys while typing, the most important first, because a narrow screen shows only some."""
+"""Keys shown while typing, most important first. A narrow screen shows only some."""
 
 
 @dataclass(frozen=True, slots=True)
 class ForkAsked:
-    """The user wants to fork the conversation. `names` are those of the place under the cursor."""
+    """The screen's result if the user forks the conversation. `names` identify the place under the cursor."""
 
     names: tuple[str, ...]
 
@@ -114,8 +114,8 @@ class ForkAsked:
 class MessageBox(PlainTextArea):
     """A text field that grows with its lines. Enter sends the message.
 
-    Line breaks in pasted text stay. ctrl+n inserts one, and so does shift+enter if the terminal can tell it from
-    enter. ↑ in an empty box brings back the previous message.
+    Line breaks in pasted text stay. ctrl+n inserts a line break, and so does shift+enter if the terminal distinguishes
+    it from enter. ↑ in an empty box brings back the previous message.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -127,10 +127,10 @@ class MessageBox(PlainTextArea):
     ]
 
     class Sent(Message):
-        """The user sends the message."""
+        """Posted when the user sends the message."""
 
     class Cut(Message):
-        """The pasted text was too long, and its end is missing."""
+        """Posted when pasted text was too long and its end was cut."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -142,7 +142,7 @@ class MessageBox(PlainTextArea):
         self._before = ""
 
     def edit(self, edit: Edit) -> EditResult:
-        """Insert text without control characters, up to the maximum length."""
+        """Insert text up to the maximum length, without control characters."""
         edit.text = typed(edit.text)
         room = LONGEST - len(self.text)
         if len(edit.text) > room:
@@ -151,7 +151,7 @@ class MessageBox(PlainTextArea):
         return super().edit(edit)
 
     def take(self) -> str:
-        """Return the message without blank lines around it, and empty the box."""
+        """Empty the box, and return its message without blank lines at both ends."""
         message = self.text.strip()
         if message:
             self._before = message
@@ -177,10 +177,11 @@ class MessageBox(PlainTextArea):
 
 
 class ChatScreen(ModalScreen[Conversation | ForkAsked | None]):
-    """A conversation with the agent `name`.
+    """The screen of a conversation with the agent `name`.
 
-    Its result is the conversation if the user keeps it as a case, `ForkAsked` if the user forks it, else None. It
-    continues the conversation of the screen `before`, if there is one. `note` is a sentence that stays above it, or "".
+    Its result is the conversation if the user keeps it as a case, `ForkAsked` if the user forks it, else None. If
+    `before` is given, the screen continues that screen's conversation. `note` is a warning above the conversation, or
+    "".
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -205,7 +206,7 @@ class ChatScreen(ModalScreen[Conversation | ForkAsked | None]):
         self._batches = Batches(self, self._take_news)
         self._asked_to_stop = False
         self._confirming = ""
-        """The action that the user was warned about. Pressing its key again runs it."""
+        """The action that waits for a second press of its key, or ""."""
         self._view = ConversationView(self.talk)
         self._box = MessageBox()
         self._typing_keys = Static("", classes="field-keys", markup=False)
@@ -234,7 +235,7 @@ class ChatScreen(ModalScreen[Conversation | ForkAsked | None]):
         self._show()
 
     def leave(self) -> None:
-        """End the conversation and release the agent."""
+        """End the conversation and its agent process."""
         if self._link is not None:
             self._link.end()
 
@@ -281,7 +282,7 @@ class ChatScreen(ModalScreen[Conversation | ForkAsked | None]):
         self._say(f"message cut: the maximum is {LONGEST:,} characters", warning=True)
 
     def action_enter(self) -> None:
-        """Go back to the message."""
+        """Focus the message field."""
         self._box.focus()
 
     def action_cancel(self) -> None:
@@ -340,7 +341,7 @@ class ChatScreen(ModalScreen[Conversation | ForkAsked | None]):
         self._say("new conversation")
 
     def action_edit(self) -> None:
-        """Edit the initial session state, if the conversation has not started."""
+        """Edit the initial session state. This is possible only before the first message."""
         if self.talk.turns or self.talk.waiting:
             self._say("the conversation has already started: T starts a new one")
             return
@@ -394,7 +395,7 @@ class ChatScreen(ModalScreen[Conversation | ForkAsked | None]):
         self._typing_keys.update(Content(line))
 
     def _forget_message(self) -> None:
-        """Clear the message and the confirmation that it requested."""
+        """Clear the message, and the confirmation that it asked for."""
         self._confirming = ""
         self._say("")
 
