@@ -1,1 +1,1 @@
-"""The criteria editor: a form for one or more configs."""
+"""The criteria editor, a form for one or more configs."""

@@ -1,4 +1,4 @@
-"""The unsaved changes of one config in the editor, with undo, and the things to add to it."""
+"""The unsaved changes of one config in the editor, with undo, and the items that can be added to it."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ from workbench.ui.dialogs.items import Item
 
 @dataclass(frozen=True, slots=True)
 class Addition:
-    """A thing to add: a preset, a criterion by name, or a rubric (of `criterion`)."""
+    """An item to add: a preset, a criterion by name, or a rubric for `criterion`."""
 
     preset: Preset | None = None
     criterion: str = ""
@@ -41,7 +41,7 @@ class Addition:
 
 
 def items_for(content: Content, row: FormRow | None) -> list[Item]:
-    """Return the list to pick from. Each item says what it measures, costs and needs."""
+    """Return the items that can be added. A criterion's help says what it measures, costs and needs."""
     criteria: Any = content.get("criteria")
     there = set(criteria) if isinstance(criteria, dict) else set()
     found = []
@@ -63,18 +63,18 @@ def items_for(content: Content, row: FormRow | None) -> list[Item]:
 
 
 def needed_options(criterion: str) -> list[Item]:
-    """Return the options to pick from for a criterion that is invalid without any, else []."""
+    """Return the options of which a criterion needs at least one, or [] if it needs none."""
     info = descriptions()[criterion]
     fields = info.options.model_fields
     return [Item(name, name, help=field_of(name, fields[name]).help) for name in info.needs_one_of]
 
 
 NOT_EDITABLE = "this form cannot change it: the value stays as it is"
-"""The message for values that the form keeps but does not understand."""
+"""The message for values that this form cannot edit."""
 
 
 class _State(NamedTuple):
-    """The content with all criteria, including those that are turned `off`."""
+    """The content with all criteria. `off` are the names of those that are turned off."""
 
     content: Content
     off: frozenset[str] = frozenset()
@@ -83,10 +83,10 @@ class _State(NamedTuple):
 class FormChanges:
     """The edited content of a config. `after` is the initial content if it differs from the file.
 
-    Some methods return the location where the cursor goes, or None to leave it.
+    Some methods return the location for the cursor, or None to leave the cursor where it is.
 
     Raises:
-        ValueRefusedError: The change is not possible, and nothing changed. The message is safe text and says why.
+        ValueRefusedError: A change is not possible, and nothing was changed. The message is safe text.
     """
 
     def __init__(self, draft: ConfigDraft, after: Content | None = None) -> None:
@@ -113,7 +113,7 @@ class FormChanges:
         return {**self.content, "criteria": criteria}
 
     def saved(self, draft: ConfigDraft) -> None:
-        """Continue with the saved file and without changes."""
+        """Take over the saved file. There are no changes and nothing to undo afterwards."""
         self.draft, self._state = draft, _State(draft.content)
         self._undo_stack.clear()
 
@@ -128,7 +128,7 @@ class FormChanges:
         return changed_names(self.draft.content, self.result)
 
     def undo(self) -> Location | None:
-        """Undo the last change."""
+        """Undo the last change. Return the location where it was made."""
         if not self._undo_stack:
             raise ValueRefusedError("no unsaved changes: in the tree, u undoes saved ones")
         self._state, at = self._undo_stack.pop()
@@ -141,7 +141,7 @@ class FormChanges:
     # One value
 
     def put(self, row: FormRow, value: object) -> None:
-        """Change the value of a row, and turn its criterion on. A default that already applies is not written."""
+        """Change the value of a row, and turn its criterion on. A value that equals the default is not written."""
         content = self.content if is_default(row, value) else with_value(self.content, row.location, value)
         self._take(_State(content, self.off - {row.criterion}), row)
 
@@ -162,7 +162,7 @@ class FormChanges:
     # Criteria and rubrics
 
     def add(self, chosen: Addition, row: FormRow | None) -> Location | None:
-        """Add a criterion or a rubric. For presets, see `add_preset`."""
+        """Add a criterion or a rubric. Presets are added with `add_preset`."""
         if not chosen.rubric:
             self._take(_State(with_criterion(self.content, chosen.criterion), self.off - {chosen.criterion}), row)
             return ("criteria", chosen.criterion)
@@ -174,14 +174,14 @@ class FormChanges:
     def add_preset(self, preset: Preset, row: FormRow | None) -> list[str]:
         """Add the missing criteria of a preset, and return their names.
 
-        If the config has only the defaults, and no file, the preset replaces them.
+        If there is no config file and nothing was changed, the preset replaces the default criteria.
         """
         content, new = with_preset(self.content, preset, instead=self.draft.defaults and not self.pending)
         self._take(_State(content, self.off - set(preset.criteria)), row)
         return new
 
     def remove(self, row: FormRow | None) -> None:
-        """Remove the part that a row belongs to. For a value, the default applies again."""
+        """Remove the part that a row belongs to. A removed value gets its default again."""
         if row is None or not row.unit or row.kind == "rubrics":
             raise ValueRefusedError("nothing to delete here")
         if row.kind == "kept":
@@ -206,7 +206,7 @@ class FormChanges:
 
 
 def _with_off(file: Content, after: Content) -> _State:
-    """Return `after` as a state. Criteria that only the file has are turned off."""
+    """Return the state for the content `after`. Criteria that only `file` has are turned off."""
     own, edited = file.get("criteria"), after.get("criteria")
     if not isinstance(own, dict) or not isinstance(edited, dict):
         return _State(after)

@@ -1,4 +1,4 @@
-"""The editor for the criteria of the row under the cursor, for the next run or in their file."""
+"""Actions that open the criteria editor, for the next run or for the file that governs an evalset."""
 
 import asyncio
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ _ONCE = "Criteria apply to the next run only. ctrl+o saves them to the file."
 
 
 class Criteria(Controller):
-    """The criteria editor and its configs. The folder is read again after each save."""
+    """Actions that open the criteria editor. The folder is read again after each save."""
 
     def __init__(self, view: "View", files: Files, run: Run, variants: Variants) -> None:
         super().__init__(view)
@@ -36,7 +36,7 @@ class Criteria(Controller):
         self.view.work(self._edit_criteria(), "edit")
 
     def options(self) -> None:
-        """Change the criteria of the next run, how it uses recordings, and where it runs."""
+        """Change the options of the next run: its criteria, use of recordings, and place."""
         targets = self.view.targets("options")
         if self.session.workspace is None or not targets:
             self.view.say("no cases here")
@@ -86,9 +86,9 @@ class Criteria(Controller):
             self._variants.try_cases(targets)
 
     async def _edits(self, targets: Targets) -> "dict[Path | None, ConfigEdit] | None":
-        """Return each config of these cases with its changes for the next run.
+        """Return the configs of these cases by file, each with its changes for the next run.
 
-        If one cannot be read, say why and return None.
+        If a config cannot be read, show why and return None.
         """
         from workbench.ui.criteria.changes import FormChanges
 
@@ -110,7 +110,7 @@ class Criteria(Controller):
         return edits
 
     def _edit(self, changes: "FormChanges", entries: "Sequence[EvalsetEntry]") -> "ConfigEdit":
-        """Return a config for the editor, together with the last run's results of these evalsets."""
+        """Return a config for the editor, with the last results of these evalsets."""
         from workbench.editing.what_if import WhatIf
         from workbench.ui.criteria.preview import ConfigEdit
 
@@ -125,7 +125,7 @@ class Criteria(Controller):
         return ending
 
     async def _whose_criteria(self) -> "EvalsetEntry | None":
-        """Return the evalset under the cursor. On a row above evalsets, ask for one of the configs below it."""
+        """Return the evalset under the cursor. If several configs govern the row, let the user choose one."""
         row = self.view.rows.cursor
         if row is not None and row.evalset >= 0:
             return self.session.entry(row.evalset)
@@ -149,7 +149,10 @@ class Criteria(Controller):
         return found
 
     async def config_of(self, entry: "EvalsetEntry") -> "ConfigDraft | None":
-        """Return the config of an evalset, or a new one with the defaults. If it cannot be read, say why."""
+        """Return the config of an evalset, or a new one with the defaults.
+
+        If the config cannot be read, show why and return None.
+        """
         from workbench.editing.criteria_change import new_draft, open_config
         from workbench.files.json_text.json_edit import EditError
         from workbench.files.metrics_config import metrics_of
@@ -167,7 +170,10 @@ class Criteria(Controller):
             return None
 
     def with_same_config(self, entry: "EvalsetEntry") -> "list[EvalsetEntry]":
-        """Return the evalsets that share the config. Without one, those that a new file in the folder would govern."""
+        """Return the evalsets that share this evalset's config.
+
+        If it has no config, return those that a new config beside the evalset would govern.
+        """
         workspace = self.session.workspace
         path = entry.criteria.config.edited_file
         return [

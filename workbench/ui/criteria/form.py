@@ -1,7 +1,6 @@
-"""The criteria editor: all fields of one or more configs, and the results of the last run under them.
+"""The criteria editor: all fields of one or more configs, with the results of the last run below them.
 
-Changes stay in the editor until they are applied or saved, so that users can try out thresholds. Changes that cannot
-be saved stay, too.
+Changes stay in the editor until they are applied or saved, even if saving fails. So users can try out thresholds.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -35,11 +34,11 @@ from workbench.ui.editing.field import FieldScreen
 from workbench.ui.widgets.footer import bindings, bindings_of
 
 STEP = 0.05
-"""What one key adds to a threshold."""
+"""Step of the keys that raise and lower a threshold."""
 
 
 class CriteriaScreen(FieldScreen[Ending | None]):
-    """The editor of configs. Its mode says whether changes apply to the next run or to the files."""
+    """The editor of configs. `mode` says whether changes apply to the next run or to the files."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of("criteria"), *bindings("open", "close", "keys")]
 
@@ -56,7 +55,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         self._typing = NumberTyping(self.list, self._take_number)
         self._leaving = Leaving(self, edits, mode, saver, self._reject, self._saved)
         self._needs_value = False
-        """Whether the field has the first option of a criterion that was just added."""
+        """Whether the field edits the required option of a criterion that was just added."""
         self._reason = Static(mode.why(edits[0].changes.draft), classes="why", markup=False)
         self._recordings = Static("", classes="recordings", markup=False)
 
@@ -94,7 +93,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
 
     @property
     def draft(self) -> ConfigDraft:
-        """The config under the cursor as it was read, or saved last."""
+        """The config under the cursor as last read or saved."""
         return self.changes.draft
 
     @property
@@ -105,12 +104,12 @@ class CriteriaScreen(FieldScreen[Ending | None]):
     # Moving and leaving
 
     def action_open(self) -> None:
-        """Expand the row, or step in."""
+        """Expand the row, or move into it if it is expanded."""
         self._typing.end()
         self.list.unfold()
 
     def action_close(self) -> None:
-        """Collapse the row. If nothing is open and nothing changed, close the editor."""
+        """Collapse the row. If nothing can be collapsed and nothing has changed, close the editor."""
         self._typing.end()
         # The key that collapses rows must not discard changes.
         if not self.list.fold() and not any(edit.changes.pending for edit in self.edits):
@@ -202,7 +201,10 @@ class CriteriaScreen(FieldScreen[Ending | None]):
                 self.say("too long for a number")
 
     def _take_number(self, row: FormRow, text: str, ended: bool) -> bool:
-        """Use the number typed on a row, or only preview its effect. Return False if it is not a valid number."""
+        """Set a row to a typed number. Return False if the number is not valid.
+
+        Until typing has `ended`, only preview the effect.
+        """
         try:
             value = read_typed(row, text)
         except ValueRefusedError as error:
@@ -216,7 +218,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         return True
 
     def action_mark(self) -> None:
-        """Turn the criterion on or off, use the next choice, or pick a judge."""
+        """Turn the criterion on or off, switch to the next choice, or pick a judge."""
         row = self.list.row_or_none
         if row is None or not self._typing.end():
             return
@@ -238,13 +240,13 @@ class CriteriaScreen(FieldScreen[Ending | None]):
             self.change(lambda: self.changes.put(row, model))
 
     def action_change(self, step: int) -> None:
-        """Raise (1) or lower (-1) the number under the cursor."""
+        """Raise (1) or lower (-1) the number under the cursor by one step."""
         self.change(lambda: self.changes.step(self.list.row_or_none, step * STEP))
 
     def change(self, change: Callable[[], Location | None], *, at: FormRow | None = None) -> bool:
-        """Make a change and show it. If it cannot be made, say why and return False.
+        """Make a change and show it. If it is not possible, show why and return False.
 
-        The cursor goes to the row `at`, or to the location that `change` returns.
+        The cursor goes to the row `at`, or else to the location that `change` returns.
         """
         if not self._typing.end():
             return False
@@ -293,7 +295,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         if chosen.preset is not None:
             new = self.changes.add_preset(chosen.preset, self.list.row_or_none)
             self.show_changes(at=("criteria", new[0]) if new else None)
-            self.say(f"added: {', '.join(new)}" if new else "no changes: the config already has all of it")
+            self.say(f"added: {', '.join(new)}" if new else "no changes: the config already has these criteria")
         elif options := () if chosen.rubric else needed_options(chosen.criterion):
             screen = PickScreen(f"{chosen.criterion}: what first?", searching(options))
             self.app.push_screen(screen, partial(self._add_with, chosen))
@@ -301,7 +303,10 @@ class CriteriaScreen(FieldScreen[Ending | None]):
             self.action_enter()
 
     def _add_with(self, chosen: Addition, option: str | None) -> None:
-        """Add a criterion that needs an option, and let the user type its value. Without one, it is not added."""
+        """Add a criterion with the option that it requires, and let the user type the option's value.
+
+        If the user leaves without a value, the criterion is removed again.
+        """
         if option is None or not self.change(lambda: self.changes.add(chosen, self.list.row_or_none)):
             return
         self.show_changes(at=("criteria", chosen.criterion, option))
@@ -328,7 +333,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
     # Recordings
 
     def action_freeze(self) -> None:
-        """Use the next mode of recordings."""
+        """Switch to the next mode of recordings."""
         options = self.mode.recordings
         if options is None:
             self.say("recordings belong to the options of the next run: press esc, then o")
@@ -338,7 +343,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         self.say(options.help)
 
     def action_on_miss(self) -> None:
-        """Switch between an error and a live call at a call without a recording."""
+        """Choose what a call without a recording does: end in an error, or run live."""
         options = self.mode.recordings
         if options is None or not options.on_miss_words:
             self.say("nothing is answered from recordings: K changes that")
@@ -358,7 +363,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
                 self.mode.place = replace(options, chosen=place)
                 self._show_recordings()
 
-        what = "a place as behind --on"
+        what = "a place, written as for --on"
         screen = PickScreen("place of the next run", options.search(), placeholder=what, current=options.chosen)
         self.app.push_screen(screen, choose)
 
@@ -379,7 +384,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
     # Display
 
     def show_changes(self, *, at: Location | None = None) -> None:
-        """Show the edited content, with the cursor on a location."""
+        """Show the edited content, and move the cursor to the location `at`, if it is given."""
         self._leaving.warned = False
         for file, edit in enumerate(self.edits):
             self.list.changed[file], self.list.off[file] = edit.changes.changed_names, edit.changes.off
@@ -395,7 +400,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         self.key_line.show_keys(footer("criteria", self._useful_here()), self.keys_of)
 
     def _useful_here(self) -> tuple[str, ...]:
-        """Return the most useful actions on the row under the cursor, for the footer."""
+        """Return the actions to show first in the footer for the row under the cursor."""
         row = self.list.row_or_none
         ending = "options" if self.mode.is_for_next_run else "save"
         if row is None or row.kind in ("heading", "kept", "file", "rubrics"):
@@ -415,7 +420,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         self.into_field("as JSON" if row.kind == "json" else "", key="enter" if small else "ctrl+o")
 
     def on_text_area_changed(self) -> None:
-        """Preview the effect of the value in the field, if scores in the last run decide it."""
+        """Preview the value in the field, if stored scores are enough to compute its effect."""
         super().on_text_area_changed()
         row = self.list.row_or_none
         if self.field.display and row is not None and (row.kind == "threshold" or is_free(row.criterion)):
@@ -426,7 +431,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
             self._previews.update(row.file, with_value(self.edits[row.file].changes.result, row.location, value))
 
     def left_field(self) -> None:
-        """Preview the unchanged value again. A criterion that was added for this value is removed."""
+        """Preview the old value again. If the field was for a criterion just added, remove the criterion."""
         if self._needs_value:
             self._needs_value = False
             self.change(self.changes.undo)
@@ -443,7 +448,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
 
 
 def _rows(edits: Sequence[ConfigEdit]) -> list[FormRow]:
-    """Return the rows of all configs, each below its name if it has one."""
+    """Return the rows of all configs. A config with a name begins with a row for it."""
     rows = []
     for file, edit in enumerate(edits):
         if edit.name:

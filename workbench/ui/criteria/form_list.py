@@ -1,4 +1,4 @@
-"""The rows of the criteria editor, and the values that are typed on a number's row or in the field."""
+"""The rows of the criteria editor, and typing of values on a row or in the field."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -21,17 +21,18 @@ from workbench.ui.editing.field import ValueField
 from workbench.ui.widgets.rows import Piece, RowsOf
 
 _Group: TypeAlias = tuple[int, Location]
-"""A foldable group: the number of a config, and a location in it."""
+"""A group that can be folded, as (index of its config, location)."""
 _NAME_WIDTH = 26
 _LEAST_VALUE = 14
-"""Cells that a long name leaves to its value."""
+"""Minimum width of a value, in cells, beside a long name."""
 
 
 class FormList(RowsOf[FormRow]):
-    """Rows with a cursor. Criteria can be folded, and rubrics are folded at first.
+    """Rows with a cursor. Criteria can be folded. Rubrics are folded at first.
 
-    Three dicts have the number of a config as their key. `marks` maps locations with a fault to their style,
-    `changed` holds the criteria and keys that differ from the file, and `off` the criteria that are turned off.
+    The keys of these dicts are indexes of configs. `marks` has the style of each location with a fault. `changed` has
+    the criteria and keys that differ from the file. `off` has the criteria that are turned off.
+
     `typed` is the number being typed at the cursor.
     """
 
@@ -50,9 +51,9 @@ class FormList(RowsOf[FormRow]):
         self._collapsed = {_group(row) for row in rows}
 
     def show_rows(self, rows: Sequence[FormRow], *, at: Location | None = None) -> None:
-        """Replace the rows.
+        """Replace the rows, and move the cursor to the first row at or inside the location `at`.
 
-        The cursor goes to the first row of its config at or inside the location `at`, else it stays.
+        Without `at`, the cursor stays on its row.
         """
         row = self.row_or_none
         file = row.file if row else 0
@@ -68,7 +69,7 @@ class FormList(RowsOf[FormRow]):
         self.when_moved()
 
     def go_to(self, row: FormRow) -> None:
-        """Put the cursor on a row, or on the criterion that hides it."""
+        """Put the cursor on a row, or on its criterion if the row is folded."""
         shown = [n for n, one in enumerate(self.rows) if one.file == row.file and one.criterion == row.criterion]
         place = next((n for n in shown if self.rows[n].location == row.location), next(iter(shown), None))
         if place is not None:
@@ -82,7 +83,7 @@ class FormList(RowsOf[FormRow]):
         return next((one for one in inside if one.kind == "choice"), None)
 
     def unfold(self) -> None:
-        """Expand the row under the cursor. If it is expanded, step in."""
+        """Expand the row under the cursor, or move into it if it is expanded."""
         row = self.row_or_none
         if row is None:
             return
@@ -96,7 +97,7 @@ class FormList(RowsOf[FormRow]):
         self.show_rows(self.all_rows)
 
     def fold(self) -> bool:
-        """Fold the group around the cursor and go to its head. Return False if there is nothing to fold."""
+        """Fold the group around the cursor and go to its first row. Return False if there is nothing to fold."""
         row = self.row_or_none
         if row is None:
             return False
@@ -120,7 +121,7 @@ class FormList(RowsOf[FormRow]):
     # Rows
 
     def can_stop(self, position: int) -> bool:
-        """Return whether the cursor can stop on a row. It skips the names of files."""
+        """Return whether the cursor can stop on a row. File names are skipped."""
         return self.rows[position].kind != "file"
 
     def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
@@ -171,7 +172,7 @@ class FormList(RowsOf[FormRow]):
         return left, [("" if row.given else "default", "muted")]
 
     def _in_short(self, head: FormRow) -> str:
-        """Return the choices and the judge of a folded criterion."""
+        """Return the choices and the judge of a folded criterion, as a short text."""
         inside = [row for row in self.all_rows if _group(row) == _group(head) and row.depth]
         values = [
             in_short(row.value) for row in inside if row.depth == 1 and row.given and row.kind in ("choice", "word")
@@ -180,7 +181,7 @@ class FormList(RowsOf[FormRow]):
 
 
 def threshold_words(value: Any) -> str:
-    """Return `≥ 0.80`, or the value as it is if it is not a number."""
+    """Return a threshold as text, such as `≥ 0.80`. A value that is not a number is shown as it is."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return f"≥ {threshold(value)}"
     return "no threshold" if value is None else f"≥ {in_short(value)}"[:30]
@@ -196,15 +197,15 @@ def _unit(row: FormRow) -> _Group:
 
 
 IN_NUMBERS = frozenset("0123456789.,")
-"""Characters that start typing on a number's row. A comma is allowed while typing and then rejected with a reason."""
+"""Characters that start typing on a number's row. A comma is accepted here and later rejected with a reason."""
 _LONGEST = 12
 
 
 class NumberTyping:
-    """A number typed directly on its row.
+    """A number that is typed directly on its row.
 
-    `take` gets the row, the text, and whether typing has ended. It is called after each key and at the end, and
-    returns False if the text is not a number.
+    `take` is called after each key and at the end, with the row, the text, and whether typing has ended. It returns
+    False if the text is not a valid number.
     """
 
     def __init__(self, rows: FormList, take: Callable[[FormRow, str, bool], bool]) -> None:
@@ -224,7 +225,7 @@ class NumberTyping:
         return row is not None and (row.kind == "threshold" or row.field.numeric)
 
     def key(self, event: Key) -> bool:
-        """Handle a key that can belong to a number. Return False for other keys."""
+        """Handle a key that is part of a number. Return False for other keys."""
         if event.key == "backspace" and self.text:
             self._show(self.text[:-1])
             return True
@@ -239,7 +240,7 @@ class NumberTyping:
         return True
 
     def end(self) -> bool:
-        """Use the typed number, if there is one. If it is not a number, drop it and return False."""
+        """Use the typed number, if there is one. If it is not valid, drop it and return False."""
         text, row = self.text, self._row
         self.drop()
         return not text or row is None or self._take(row, text, True)
@@ -269,11 +270,11 @@ FORMS: Mapping[str, TextForm] = {
     "lines": "text",
     "json": "json",
 }
-"""Forms of the field, by kind of row. Rows of other kinds cannot be typed into."""
+"""Form of the field for each kind of row. Other rows have no field."""
 
 
 def judge_items(rows: Iterable[FormRow]) -> list[Item]:
-    """Return the judges to pick from: those named in the editor, the default, and any other."""
+    """Return the judges to pick from: those used in the editor, the default, and "other judge"."""
     named = [row.value for row in rows if row.field.name == JUDGE_MODEL and isinstance(row.value, str)]
     models = dict.fromkeys([*named, DEFAULT_MODEL])
     items = [Item(one_line(model), model) for model in models]

@@ -1,4 +1,4 @@
-"""The two uses of the criteria editor, and closing it: apply, run, save or discard."""
+"""The two uses of the criteria editor, and the ways to close it: apply, run, save or discard."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -28,16 +28,16 @@ from workbench.ui.editing.conflicts import choose_version, save, save_error_mess
 from workbench.ui.session.next_run import PlaceOptions, RecordingOptions
 
 Ending: TypeAlias = Literal["applied", "run", "try"]
-"""The way in which the editor was closed, unless the changes were discarded."""
+"""How the editor was closed, unless the changes were discarded."""
 
 
 @dataclass
 class EditorMode:
-    """A use of the editor.
+    """A use of the editor: for the next run, or for a file.
 
-    `why` returns safe text about a config's file and the evalsets it governs. `saved` is called after each save.
-    `apply` keeps the changes for the next run. Without it, the editor changes only the file. `recordings` and `place`
-    are the options beside the criteria, as edited, or None.
+    `why` returns safe text: a config's file and which evalsets it governs. `saved` is called after each save. `apply`
+    takes over the changes for the next run. It is None if the editor changes the file. `recordings` and `place` are the
+    edited options of the next run, or None.
     """
 
     title: str
@@ -57,9 +57,9 @@ Reject: TypeAlias = Callable[[ConfigEdit, Fault, str], None]
 
 
 class Leaving:
-    """The ways to save or close the criteria editor.
+    """Saving and closing of the criteria editor.
 
-    `reject` shows a fault that makes a config unusable. `saved` shows a message about saved files.
+    `reject` shows a fault that makes a config unusable. `saved` shows a message after files were saved.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Leaving:
         """Whether the user was just warned that changes would be lost."""
 
     def back(self) -> None:
-        """Discard the changes and close. Changes of a file are discarded only after a warning."""
+        """Discard the changes and close the editor. If the changes are for a file, warn first."""
         if self._busy:
             return
         changed = any(edit.changes.pending for edit in self._edits)
@@ -89,7 +89,7 @@ class Leaving:
         self._screen.dismiss(None)
 
     def leave(self, ending: Ending) -> None:
-        """Apply the changes and close. A config that would stop a run stays in the editor."""
+        """Apply the changes and close the editor. If they would make a run fail, show why and stay open."""
         if self._mode.apply is None:
             self.save(then=lambda: self._screen.dismiss(ending))
             return
@@ -136,7 +136,7 @@ class Leaving:
             self._busy = False
 
     async def _save_one(self, edit: ConfigEdit) -> str | None:
-        """Save a config and return a message about it. If it was not saved, say why and return None."""
+        """Save a config and return a message about it. If it cannot be saved, show why and return None."""
         draft, content = edit.changes.draft, edit.changes.result
         try:
             label, mine = await asyncio.to_thread(edit_of, draft, content)
@@ -157,7 +157,7 @@ class Leaving:
 
 
 async def _choose(ask: Ask, draft: ConfigDraft, content: Content, mine: bytes, theirs: bytes | None) -> Any:
-    """Ask which version of a config to keep: theirs, mine, or both merged."""
+    """Let the user choose a version of a config: the one on disk, their own, or both merged."""
     try:
         there = draft_of(draft.file, theirs or b"", draft.metrics)
     except EditError:

@@ -1,4 +1,4 @@
-"""Previews of edited configs, computed in a thread, and the explanation of each row."""
+"""Previews of edited configs, computed in a thread, and explanations of rows."""
 
 import asyncio
 import re
@@ -30,15 +30,15 @@ from workbench.ui.editing.drafts import json_text
 # The explanation of a row
 
 _NAMED = 4
-"""Maximum number of cases named in a line."""
+"""Maximum number of cases named on a line."""
 _SHOWN = 4_000
 _SENTENCE = re.compile(r"(?<=[.!?]) (?=[A-Z])")
 
 
 def fitting(text: str, width: int, height: int) -> str:
-    """Return as many whole sentences of safe text as fit, with "…" behind them if more follow.
+    """Return the whole sentences of a safe text that fit. "…" follows if some do not.
 
-    If not even the first fits, it is cut between words.
+    If even the first sentence does not fit, it is cut between words.
     """
     kept = ""
     for number, line in enumerate(text.split("\n")):
@@ -62,7 +62,7 @@ def _cut_between_words(text: str, width: int, height: int) -> str:
 
 
 def about(row: FormRow, rows: Sequence[FormRow] = ()) -> str:
-    """Return the purpose of a row, and its full value if it may be long. `rows` are all rows of its config."""
+    """Return what a row is for, and its full value if that may be long. `rows` are all rows of its config."""
     if row.kind == "threshold":
         return _about_criterion(row, rows)
     lines = [row.field.help] if row.field.help else []
@@ -91,9 +91,9 @@ def _about_criterion(row: FormRow, rows: Sequence[FormRow]) -> str:
 
 
 def outlook_of_criterion(outlook: Outlook | None, name: str) -> list[str]:
-    """Return the last run's results for a criterion, by its settings in the editor.
+    """Return the results that the last run would have with a criterion's edited settings.
 
-    What `outlook_of_all` says of whole cases is left out.
+    Effects on whole cases are not included: see `outlook_of_all`.
     """
     if outlook is None:
         return ["last run: computing"]
@@ -115,7 +115,7 @@ def outlook_of_criterion(outlook: Outlook | None, name: str) -> list[str]:
 
 
 def outlook_of_all(outlook: Outlook | None) -> str:
-    """Return the effect on the verdicts of whole cases, on one line."""
+    """Return how the verdicts of whole cases would change, on one line, or "" if that is not known."""
     if outlook is None or not outlook.cases:
         return ""
     cases = counted(outlook.cases, "case")
@@ -130,9 +130,9 @@ def outlook_of_all(outlook: Outlook | None) -> str:
 
 
 def _flips(flips: Sequence[Flip], outlook: Outlook) -> list[str]:
-    """Return which cases would pass or fail a criterion.
+    """Return lines with the cases that would now pass or fail a criterion.
 
-    A case that passes one criterion may still fail another one, so both numbers are shown if they differ.
+    A case that passes one criterion can still fail another one. Both numbers are shown if they differ.
     """
     whole = {flip.ref: flip.after for flip in outlook.flips}
     lines = []
@@ -158,7 +158,7 @@ def cases(number: int) -> str:
 
 @dataclass(frozen=True)
 class Preview:
-    """The preview of a config. `trouble` says in safe text why there is none."""
+    """The preview of a config. `trouble` is safe text: why there is no preview, or ""."""
 
     outlook: Outlook | None = None
     faults: Sequence[Fault] = ()
@@ -169,7 +169,7 @@ class Preview:
         return [fault for fault in self.faults if concerns_row(row, fault)]
 
     def lines_of(self, row: FormRow) -> list[str]:
-        """Return safe lines about a row: its faults, and results of the last run if stored scores decide them."""
+        """Return safe lines about a row: its faults, and the last run's results if stored scores suffice."""
         lines = [fault_line(fault) for fault in self.faults_of(row)]
         if row.kind == "threshold" or (row.criterion and is_free(row.criterion)):
             lines += outlook_of_criterion(self.outlook, row.criterion)
@@ -186,7 +186,7 @@ class Preview:
 
 @dataclass
 class ConfigEdit:
-    """A config in the editor. `name` is safe text. `obstacle` says in safe text why the config cannot be saved."""
+    """A config in the editor. `name` is safe text. `obstacle` is safe text: why the config cannot be saved, or ""."""
 
     changes: FormChanges
     what_if: WhatIf
@@ -196,9 +196,9 @@ class ConfigEdit:
 
 
 class Previewer:
-    """A worker that computes one preview at a time, always of the newest content.
+    """A background worker that computes one preview at a time, always of the newest content.
 
-    A key held down therefore builds no queue. `run` starts a coroutine in the background. `done` gets each preview.
+    So holding down a key builds up no queue. `run` starts a coroutine in the background. `done` gets each preview.
     """
 
     def __init__(self, what_if: WhatIf, run: Callable[[Any], object], done: Callable[[Preview], None]) -> None:
@@ -207,7 +207,7 @@ class Previewer:
         self._busy = False
 
     def start(self, draft: ConfigDraft, content: Content) -> None:
-        """Preview a content as soon as the current preview is done."""
+        """Preview this content once the current preview is done."""
         self._next = draft, content
         if not self._busy:
             self._busy = True
@@ -236,7 +236,7 @@ def fault_line(fault: Fault) -> str:
 
 
 def concerns_row(row: FormRow, fault: Fault) -> bool:
-    """Return whether a fault concerns the value of a row. Faults of a whole criterion concern its first row."""
+    """Return whether a fault concerns the value of a row. A fault of a whole criterion concerns its threshold row."""
     here = json_path(row.location)
     inside = fault.json_path.startswith((f"{here}.", f"{here}["))
     if row.kind == "threshold":
@@ -245,7 +245,7 @@ def concerns_row(row: FormRow, fault: Fault) -> bool:
 
 
 class About(Static):
-    """An explanation in whole sentences, as many as there is room for."""
+    """An explanation that shows as many whole sentences as fit."""
 
     def __init__(self) -> None:
         super().__init__("", classes="about", markup=False)
@@ -257,15 +257,15 @@ class About(Static):
         self.refresh()
 
     def render(self) -> Text:
-        """Return what fits."""
+        """Return the text that fits."""
         return Text(fitting(self._text, *self.content_size))
 
 
 class PreviewPanel:
     """The previews of the configs in the editor.
 
-    The widget `about` explains the row under the cursor, and `cases` shows how whole cases would end. `run` starts a
-    coroutine in the background. `warn` shows safe text.
+    The widget `about` explains the row under the cursor. The widget `cases` shows the effect on whole cases. `run`
+    starts a coroutine in the background. `warn` shows safe text.
     """
 
     def __init__(
@@ -281,16 +281,16 @@ class PreviewPanel:
         self.cases = Static("", classes="cases", markup=False)
 
     def update(self, file: int, content: Content) -> None:
-        """Preview a config with this content."""
+        """Preview this content of a config. `file` is the config's index."""
         self._previewers[file].start(self._edits[file].changes.draft, content)
 
     def update_all(self) -> None:
-        """Preview all configs as they are in the editor."""
+        """Preview the current content of all configs."""
         for file, edit in enumerate(self._edits):
             self.update(file, edit.changes.result)
 
     def show(self) -> None:
-        """Explain the row under the cursor, with its preview."""
+        """Explain the row under the cursor and show its preview."""
         row = self._list.row_or_none
         preview = self._edits[row.file if row is not None else 0].preview
         self.cases.update(Text(outlook_of_all(preview.outlook) if preview.outlook is not None else ""))
