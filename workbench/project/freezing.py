@@ -22,7 +22,7 @@ from workbench.run.recordings.recording import Recording
 from workbench.store.details import read_details
 from workbench.store.execution import Execution
 from workbench.store.history.reading import open_run
-from workbench.store.history.run_names import LAST, find_stored_run, last_unharmed_run
+from workbench.store.history.run_names import LAST, find_stored_run, last_run_without_faults
 from workbench.store.history.stored_events import read_run
 from workbench.store.transcripts import StoredRun, stored_case
 
@@ -119,7 +119,7 @@ def freeze_run(
     """
     here = find_root(folder)
     state = state_dir(here, explicit_state)
-    run = open_run(last_unharmed_run(state) if word == LAST else word, state, folder)
+    run = open_run(last_run_without_faults(state) if word == LAST else word, state, folder)
     if not run.cases:
         raise UsageFaultError(f"run {run.run_id} has no cases", "", "nothing")
     refuse_unknown_cases(cases, {ref.eval_id for ref in run.cases}, f"run {run.run_id}")

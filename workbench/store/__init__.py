@@ -1,1 +1,1 @@
-"""The store: events go in, and the state of runs and cases comes out, now or later."""
+"""The store: the state of runs and cases, built from events and kept in memory and in a database."""

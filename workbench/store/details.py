@@ -1,7 +1,7 @@
 """Details of finished executions, read from the stored run when something shows or exports them.
 
 A run may have many thousand cases. Their verdicts are small and stay in memory (`store.execution`). Conversations,
-reasons and output are large, so only those lately read are in memory.
+reasons and output are large, so only those read recently stay in memory.
 """
 
 import threading
@@ -15,20 +15,20 @@ from workbench.store.inputs import RunInputs
 from workbench.store.reasons import make_cause
 
 _BUDGET = 4 * 2**20
-"""Bytes of events whose details may be in memory. As Python objects they take about ten times as much."""
+"""Limit of details in memory, in bytes of stored events. As Python objects they take about ten times as much."""
 _SMALLEST = 2_000
-"""Bytes that each case counts at least."""
+"""Minimum number of bytes that a case counts."""
 _LEAST = 3
-"""Executions whose details stay in memory whatever their size: a screen needs two of them at a time."""
+"""Number of executions whose details stay in memory, however large: a screen shows two at a time."""
 _LOST = "the database is damaged: the conversation of this case is lost"
 _lock = threading.Lock()
 _recent: OrderedDict[int, tuple[Execution, CaseRecord]] = OrderedDict()
-"""The executions whose details were used last, by identity, the least recently used first."""
+"""Execution's `id()` → the execution and its details, the least recently used first."""
 _bytes = 0
 
 
 def known_details(execution: Execution) -> CaseRecord | None:
-    """Return an execution with its details if they are in memory, else None. Reads nothing."""
+    """Return an execution with its details if they are in memory, else None. Does not read from disk."""
     if isinstance(execution, CaseRecord):
         return execution
     with _lock:
@@ -40,10 +40,10 @@ def known_details(execution: Execution) -> CaseRecord | None:
 
 
 def read_details(execution: Execution) -> CaseRecord:
-    """Return an execution with its details, which takes a few milliseconds if they are on disk.
+    """Return an execution with its details. Reading them from disk takes a few milliseconds.
 
-    The verdict is always that of the execution. If details are lost, `read_error` of both says so, and there is no part
-    of the conversation, because a part would look like the whole.
+    The verdict is always that of the execution. If details are lost, `read_error` of both objects says so. The
+    conversation is then empty, because a part of it would look complete.
     """
     record = known_details(execution)
     if record is None:
@@ -56,7 +56,7 @@ def read_details(execution: Execution) -> CaseRecord:
 
 
 def keep_details(execution: Execution, record: CaseRecord) -> None:
-    """Keep the details of an execution in memory, and drop those that were not used for long."""
+    """Keep the details of an execution in memory, and drop the least recently used ones."""
     global _bytes
     with _lock:
         if id(execution) not in _recent:
@@ -71,7 +71,7 @@ def _size(execution: Execution) -> int:
 
 
 def _read(execution: Execution) -> tuple[CaseRecord | None, str]:
-    """Return the stored record of an execution, or None and why there is none."""
+    """Return the stored record of an execution, or None and the reason."""
     if execution.file is None:
         return None, ""
     try:
@@ -86,7 +86,7 @@ def _read(execution: Execution) -> tuple[CaseRecord | None, str]:
 def read_records(file: Path, refs: Collection[CaseRef]) -> dict[CaseRef, CaseRecord]:
     """Read the records of these cases from a stored run. Call it in a thread.
 
-    A case without any event gets a record of a case that never began.
+    A case without events gets an empty record.
 
     Raises:
         OSError: the run cannot be read.

@@ -24,9 +24,8 @@ from workbench.store.database.values import (
 )
 
 _GRANULARITY = 2_000_000_000
-"""Nanoseconds by which a file must be older than its digest.
-
-A younger file may change again and keep its time, because some file systems count in steps of two seconds.
+"""Minimum age of a file, in nanoseconds, for its digest to be cached. A younger file may change again without a new
+modification time, because some file systems count in steps of two seconds.
 """
 _MOST = 20_000
 _WORTH_KEEPING = 4 << 20
@@ -49,7 +48,7 @@ class DigestCache:
         self._used: set[str] = set()
         """Files whose digests are to be stored, or marked as used."""
         self._new = 0
-        """Bytes that were read since digests were stored."""
+        """Bytes read since digests were last stored."""
         self._lock = threading.Lock()
 
     def find(self, path: Path, status: os.stat_result) -> str | None:
@@ -104,7 +103,7 @@ class DigestCache:
 
 @functools.cache
 def digest_cache(state: Path | None, kind: str) -> DigestCache:
-    """Return the cache of a state folder, or one in memory for None. There is one for each folder in this process."""
+    """Return the cache of a state folder, or one in memory for None. All callers in this process share it."""
     return DigestCache(state, kind)
 
 
@@ -116,7 +115,7 @@ ABSENT = "absent"
 """Placeholder for the digest of a missing file."""
 _UNREADABLE = "unreadable"
 LOG = "-wal"
-"""The ending of SQLite's log of changes. SQLite makes an empty one when it opens a database."""
+"""The suffix of SQLite's write-ahead log. SQLite creates an empty one when it opens a database."""
 _PIECE = 1 << 20
 _SALT = "salt"
 _OF_THIS_PROCESS = secrets.token_hex(16)

@@ -1,4 +1,4 @@
-"""One execution of a case: the part that lists show, and all that is known with the conversation.
+"""One execution of a case: `Execution` has what lists show, `CaseRecord` also has the conversation.
 
 Both are built from events. They have no threads, clocks or widgets.
 """
@@ -86,7 +86,7 @@ class Turn:
 
 @dataclasses.dataclass(slots=True)
 class Execution:
-    """One execution of one case, as all that lists, counts and compares shows it.
+    """One execution of one case, with all that lists, counts and comparisons need.
 
     It is always in memory. A `CaseRecord` also has the conversation.
     """
@@ -116,15 +116,14 @@ class Execution:
     handling: FaultHandling | None = None
     """What the agent did about the fault in `planned`, or None without one."""
     drifted: int | None = None
-    """Number of acceptable changes that a comparison with its recording found, or None without one."""
+    """Number of acceptable changes from its recording, or None if it was not compared with one."""
     until_sure: float | None = None
     """The pass rate that the repeats of this run should establish, or None."""
     cause: Cause | None = None
     """Why the case fails, or None unless it failed or ended in an error."""
     answer: str = ""
-    """Digest of the agent's answers and tool calls, turn by turn, and of the kind of error that broke it off.
-
-    Executions with the same digest say the same. "" before the end.
+    """Digest of the agent's answers and tool calls, turn by turn, and of the kind of error that ended it early. Equal
+    digests mean equal answers and calls. "" before the end.
     """
     steps: Sequence[str] | None = None
     """Digests of the tool calls (`c…`) and their results (`r…`) in order, then of all answers (`a…`).
@@ -134,15 +133,17 @@ class Execution:
     split: bool = False
     """Whether votes of a judge disagree anywhere in the case."""
     unseen: tuple[str, ...] = ()
-    """What the case used that no comparison of inputs can see, such as child programs."""
+    """Kinds of inputs that the case used but that cannot be compared, such as child programs."""
     apart: bool = False
-    """Whether faults were injected into its calls, or it tries a fork. It enters no verdict, rate or trend."""
+    """Whether faults were injected into its calls, or it tries a fork. Such executions count in no verdict, rate or
+    trend.
+    """
     file: Path | None = field(default=None, compare=False, repr=False)
     """The stored run or the file from which its details can be read, or None if there is none."""
     size: int = field(default=0, compare=False, repr=False)
     """Bytes of its events there, or 0 if unknown."""
     read_error: str = field(default="", compare=False)
-    """Why its details could not be read, or "" if they could, or nobody has tried."""
+    """Why its details could not be read, or "" if they were read or not needed yet."""
 
     @property
     def ref(self) -> CaseRef:
@@ -166,12 +167,12 @@ class Execution:
 
     @property
     def decides_case(self) -> bool:
-        """Whether the execution has a verdict that counts as one of its case."""
+        """Whether the execution has a verdict that counts for its case."""
         return self.has_verdict and not self.apart
 
     @property
     def failed_with_errors(self) -> bool:
-        """Whether the case failed, and something broke beside that, which `error` names."""
+        """Whether the case failed and something else broke, which `error` names."""
         return self.state == "failed" and self.error is not None
 
     @property
@@ -202,9 +203,9 @@ class Execution:
 
 @dataclasses.dataclass(slots=True)
 class CaseRecord(Execution):
-    """An execution with its details: what the case was, and all that happened in it.
+    """An execution with its details: the case, and all that happened in it.
 
-    It is in memory while it runs, and while something shows it.
+    It is in memory while it runs and while it is shown.
     """
 
     expected: tuple[dict[str, Any], ...] | None = None
@@ -217,7 +218,7 @@ class CaseRecord(Execution):
     final_session_state: dict[str, Any] | None = None
     dataset_case: dict[str, Any] | None = None
     attempt: int = 1
-    """Counted from 1. Earlier attempts lost their process or their machine."""
+    """Number of the last attempt, from 1. Earlier attempts lost their process or their machine."""
     lost: tuple[LostAttempt, ...] = ()
     """Earlier attempts that were lost with their machines."""
     turns: list[Turn] = field(default_factory=list)
@@ -237,9 +238,9 @@ class CaseRecord(Execution):
         return [turn.metrics[criterion] for turn in self.turns if criterion in turn.metrics]
 
     def without_details(self, file: Path | None, size: int, *, reasons: bool = False) -> Execution:
-        """Return the part that stays in memory when the details are stored in `file`.
+        """Return the part that stays in memory once the details are stored in `file`.
 
-        With `reasons`, the verdicts keep theirs.
+        With `reasons`, the verdicts keep their reasons.
         """
         values = dict(zip(_LISTED, _listed(self), strict=True))
         scores = {result.name: brief_score(result, reasons=reasons) for result in self.metrics.values()}
@@ -247,7 +248,7 @@ class CaseRecord(Execution):
         return Execution(**values, scores=scores, error=error, file=file, size=size)
 
     def take_verdict(self, execution: Execution) -> None:
-        """Take what is known about an execution without its details."""
+        """Copy the fields of an execution that are not details."""
         for name in _LISTED:
             setattr(self, name, getattr(execution, name))
         self.file, self.size, self.read_error = execution.file, execution.size, execution.read_error
@@ -258,12 +259,12 @@ _LISTED = tuple(
 )
 _listed = attrgetter(*_LISTED)
 OF_START = tuple(item.name for item in fields(CaseStarted) if item.name not in ("case", "at"))
-"""The fields that a record takes from the start of its last attempt."""
+"""The fields that a record copies from the `CaseStarted` of its last attempt."""
 _OF_END = ("error", "duration_seconds", "usage", "frozen", "handling", "thawed", "machine", "unseen")
 
 
 def answer_digest(turns: Iterable[object], broken_by: str | None) -> str:
-    """Return the digest of an execution's answers, from its invocations. One that did not finish counts as empty."""
+    """Return the digest of an execution's answers, from its invocations. An unfinished invocation counts as empty."""
     said = []
     for actual in map(mapping, turns):
         calls = [call for call, result in tool_steps(actual) if result is None]
@@ -272,7 +273,10 @@ def answer_digest(turns: Iterable[object], broken_by: str | None) -> str:
 
 
 def is_split(results: Iterable[Mapping[str, Any]]) -> bool:
-    """Return whether votes of a judge disagree, from the details of a criterion's results, that of the case first."""
+    """Return whether votes of a judge disagree.
+
+    `results` are the details of a criterion's results: that of the case, then those of turns.
+    """
     whole, *turns = results
     return bool(judge_in(whole)) and any(map(is_split_in, (whole, *turns)))
 
@@ -363,7 +367,7 @@ def _begin(record: CaseRecord, event: CaseStarted) -> None:
 
 
 def _fill_turns(record: CaseRecord, number: int) -> None:
-    """Add empty turns up to this number of turns, in place of those whose start is lost with a damaged event."""
+    """Add empty turns until the record has this many. The start of a turn can be lost with a damaged event."""
     while len(record.turns) < number:
         record.turns.append(Turn({}))
 
@@ -377,9 +381,9 @@ def _note_machine(record: CaseRecord, event: CasePlaced | AttemptLost) -> None:
 
 
 def _cause(record: CaseRecord) -> Cause | None:
-    """Return why a case fails, while its details are in memory.
+    """Return why a case fails, or None. The record must have its details.
 
-    An execution with an injected fault has no cause: its faults are in a table of their own.
+    An execution with an injected fault has no cause, because a separate table shows its faults.
     """
     if record.state not in ("failed", "error") or record.planned.fault is not None:
         return None
@@ -404,9 +408,9 @@ def _apply_to_turn(turn: Turn, event: AgentActed | TurnFinished | SpansRecorded 
 
 
 def _put(metrics: MetricNames, result: MetricResult, criteria: Mapping[str, Any]) -> None:
-    """Add a verdict in the order of the config's criteria. Other measurements come last.
+    """Add a verdict in the order of the config's criteria, because judges answer in any order.
 
-    Judges answer in any order.
+    Other measurements come last.
     """
     metrics[result.name] = result
     if result.name not in criteria:

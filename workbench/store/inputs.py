@@ -139,7 +139,7 @@ CODE = "custom_metrics"
 INTERPRETER = "interpreter"
 """The name of Python's path among the packages."""
 ONLY_SENT = "only variables that travel"
-"""A name among the variables of a verdict that was made on another machine: others did not count there."""
+"""A placeholder among the variables of a verdict from another machine: only variables sent there counted."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ class Bundle:
 
     @cached_property
     def comparisons(self) -> dict[Any, tuple[tuple["Bundle", ...], tuple["Bundle", ...], tuple[Change, ...]]]:
-        """Results of comparisons with this bundle, as `compare` keeps them."""
+        """Cached results of `workbench.freshness.staleness.compare` for this bundle."""
         return {}
 
     def as_text(self) -> str:
@@ -293,7 +293,7 @@ _INPUTS = {
     "rubric_groups",
     "eval_case_id",
 }
-"""Keys of a dataset's case that are inputs of the agent, or expected in the form of an evalset. The ID is its name."""
+"""Keys of a dataset's case that an evalset's case has in another form, and its ID. They are not compared twice."""
 
 
 def started_bundles(started: CaseStarted, config_file: str | None) -> tuple[Bundle, ...]:

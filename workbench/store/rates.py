@@ -1,8 +1,8 @@
 """Statistics over executions: pass rates over repeats, one vote per case to compare runs, and the time that is left.
 
 The vote of a case is the share of its executions that passed, of those that count. So 44 repeats of one case weigh as
-much as 3 of another. A case has no vote if none of its executions passed or failed: errors stand outside of every pass
-rate and are counted beside it. Executions with injected faults do not count.
+much as 3 of another. A case has no vote if none of its executions passed or failed. An error counts only if the agent
+caused it. Executions with injected faults do not count.
 
 Two runs, or a run and a set of cases, are comparable if at least half of the wanted cases have a vote in both. A frozen
 execution says nothing about a live one, so each way of running a case has its own vote.
@@ -73,7 +73,7 @@ def pass_rate(passed: int, total: int) -> PassRate:
     Unlike the textbook interval, it is right for few repeats and for rates near 0 and 1. Without repeats it is 0 to 1.
 
     Raises:
-        ValueError: More passed than there were.
+        ValueError: `passed` is above `total`.
     """
     if not 0 <= passed <= total:
         raise ValueError(f"{passed} of {total} cannot have passed")
@@ -103,17 +103,17 @@ def pass_hat_k(passed: int, total: int, k: int) -> float | None:
 
 
 def counts(status: str, error: CaseError | None) -> bool:
-    """Return whether a run of a case counts for its pass rate: it passed, failed, or the agent broke off."""
+    """Return whether an execution counts for a pass rate: it passed, it failed, or its agent ended it with an error."""
     return status in ("passed", "failed") or broke_off(status, error)
 
 
 def never_ran(status: str, error: CaseError | None) -> bool:
-    """Return whether a case ended with an error before anything of its agent could run, however it was to run."""
+    """Return whether a case ended with an error before its agent could run, live or replayed."""
     return status == "error" and error is not None and error.kind in _BEFORE_THE_AGENT
 
 
 def broke_off(status: str, error: CaseError | None) -> bool:
-    """Return whether the agent itself kept the run of a case from finishing."""
+    """Return whether an error of the agent itself ended the execution."""
     return status == "error" and error is not None and error.kind in _OF_THE_AGENT
 
 
@@ -222,11 +222,11 @@ _SLACK = 0.5
 _SHORTEST = 3.0
 """Seconds below which no remaining time is shown."""
 _LEAST_SHARE = 0.25
-"""Share of the mean duration that a running case is expected to need at least."""
+"""Minimum remaining time of a running case, as a share of the mean duration."""
 
 
 class RemainingTime:
-    """The progress of one run after another, read from events. `clock` counts seconds."""
+    """An estimate of a run's remaining time, from its events. `clock` returns seconds."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -285,7 +285,7 @@ class RemainingTime:
 
 
 def left_words(seconds: float | None) -> tuple[str, str]:
-    """Return `about 2 min left` and `2 min left`, or two "" if too little is left or it is not known."""
+    """Return `about 2 min left` and `2 min left`, or `("", "")` if the time is unknown or too short to show."""
     if seconds is None or seconds < _SHORTEST:
         return "", ""
     if seconds < 10:
@@ -306,7 +306,7 @@ def latency_words(seconds: float) -> str:
 
 
 def is_waiting_for_agents(running: int, queued: int) -> bool:
-    """Return whether all unfinished cases wait, because their agents are starting."""
+    """Return whether no case runs and some wait, because their agents are starting."""
     return queued > 0 and running == 0
 
 

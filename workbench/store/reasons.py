@@ -19,7 +19,7 @@ _WORDS: dict[str, JudgedBy] = {by: by for by in get_args(JudgedBy)}
 
 
 def judge_in(details: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the judge (`JudgeIdentity` as JSON), else the judge of the first question, else {}."""
+    """Return the judge (`JudgeIdentity` as JSON) in the details of a result, or that of the first question, or {}."""
     if judge := mapping(details.get("judge")):
         return judge
     # This runs for each verdict of each case, and most have neither.
@@ -54,7 +54,7 @@ _NO_VOTES = frozenset({"unread", "missing", "unclear"})
 
 
 def is_split_in(details: Mapping[str, Any]) -> bool:
-    """Return whether votes in a result's details disagree: those of its turn, of one of its rubrics, or of the end."""
+    """Return whether votes in a result's details disagree: on the turn, on a rubric, or on the conversation's end."""
     return details.get("split") is True or any(
         map(votes_differ, [*objects(details.get("rubrics")), mapping(details.get("stop"))])
     )
@@ -76,7 +76,7 @@ LAYERS: tuple[Layer, ...] = get_args(Layer)
 """The layers in order. A case counts under a cause of the first layer that has one."""
 TEXT_LIMIT = 200
 _SEPARATORS = re.compile(rf"(?:<(?:{'|'.join(KINDS)})>|\W)+")
-"""Kinds of values separate, too: an order may have the id `7` in one case and `A-7` in another."""
+"""Separators in the text of a cause, including kinds of values: the order `7` in one case may be `A-7` in another."""
 _BY_FUNCTION = "-by-function"
 
 
@@ -174,8 +174,8 @@ _TOO_MANY = ("a call with these arguments is recorded only ", "only ")
 def error_text(message: str) -> str:
     """Return a message on one line, with each number, id, path, time, address and quoted value replaced by its kind.
 
-    Words stay, so that different faults have different texts. So do names in code, which are quoted, too. A call
-    without a recording has a text of its own, because most of its message is the call.
+    Words stay, so that different faults have different texts. Quoted names in code stay, too. A call without a
+    recording has a text of its own, because most of its message is the call.
     """
     if missed := miss_text(message[:_LONGEST]):
         return missed

@@ -52,7 +52,7 @@ class RunSummary:
     cancelled: int = 0
     """Number of cancelled executions of a stored run that the store does not have: earlier verdicts count for them."""
     shard: Shard | None = None
-    """The part of its plan that it is, or None for the whole plan."""
+    """The shard that the run is, or None if it is the whole plan."""
     cut_short_by: CaseRef | None = None
     """The execution that did not pass, after which no case started (`-x`), or None."""
 
@@ -142,7 +142,7 @@ class Store:
 
     @property
     def activity(self) -> Activity:
-        """The current activity. No other object keeps track of it."""
+        """The current activity of the store's run."""
         if not self.run.finished:
             unfinished = self._counts["queued"] + self._counts["running"]
             rescoring = bool(self.run.scored_from)

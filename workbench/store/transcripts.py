@@ -30,7 +30,7 @@ from workbench.store.execution import OF_START, CaseRecord, Turn
 from workbench.store.inputs import Bundle, RunInputs
 
 _OF_SCORING = frozenset({"judge", "metric_crashed", "quota", "cancelled"})
-"""Errors of cases whose transcript is complete."""
+"""Kinds of errors that leave a transcript complete."""
 
 
 @dataclass
@@ -47,7 +47,7 @@ class StoredCase:
     finished: CaseFinished | None = None
     has_simulation: bool = True
     lost: bool = False
-    """Whether a lost line between its start and its end may be about it."""
+    """Whether an event that was lost between its start and its end may belong to it."""
     inputs: tuple[Bundle, ...] = ()
     """Inputs of its verdict besides those in `started`; empty if they are not known."""
     continues_after_end: bool = False

@@ -28,7 +28,7 @@ from workbench.exporting import SCHEMA as WRITTEN
 from workbench.files.run_options import UsageFaultError
 from workbench.store.database.database import database, run_path
 from workbench.store.history.reading import open_run
-from workbench.store.history.run_names import find_run, last_run, last_unharmed_run, run_ids
+from workbench.store.history.run_names import find_run, last_run, last_run_without_faults, run_ids
 from workbench.store.history.run_writer import RunWriter
 from workbench.store.history.stored_events import SCHEMA, read_report
 
@@ -81,8 +81,8 @@ def test_last_is_the_newest_run_with_agents(state: Path, tmp_path: Path) -> None
 def test_last_run_to_freeze_injected_no_faults(state: Path, tmp_path: Path) -> None:
     keep(state, "2026-11-22T09-10-00-ffff", inputs={"options": {"inject": "matrix"}})
     assert find_run("last", state, tmp_path).name == "2026-11-22T09-10-00-ffff"
-    assert last_unharmed_run(state) == "2026-11-21T10-30-00-bbbb"
-    assert last_unharmed_run(tmp_path / "nowhere") == "last"
+    assert last_run_without_faults(state) == "2026-11-21T10-30-00-bbbb"
+    assert last_run_without_faults(tmp_path / "nowhere") == "last"
 
 
 @pytest.mark.parametrize("word", ["2026-11-21T10-30-00-bbbb", "2026-11-21T10-30-00-b"])

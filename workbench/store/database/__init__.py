@@ -1,1 +1,1 @@
-"""The database of a project, `.workbench/runs.db`: the only place that knows SQL."""
+"""The database of a project, `.workbench/runs.db`. All SQL is in this package."""

@@ -1,10 +1,10 @@
-"""The database of one state folder, as one process uses it: questions from any thread, changes one after the other.
+"""The database of a state folder, for one process. Any thread may read; writes happen one after the other.
 
-A question or a change is a function that gets a connection. A question sees one state of the database. A change happens
-as a whole or not at all. If the file turns out to be damaged, it is set aside, what can be read is copied into a new
-one, and the question or change is tried again.
+A read or a write is a function that gets a connection. A read sees one consistent state of the database. A write is a
+transaction. If the file turns out to be damaged, it is renamed, its readable rows are copied into a new file, and the
+read or write is repeated.
 
-A stored run is named by the path `STATE/runs.db/RUN_ID`. No file has this path: it says where the run is stored.
+The path `STATE/runs.db/RUN_ID` names a stored run. There is no file with this path.
 
 If the folder cannot be used, all threads share one connection to a database in memory.
 """
@@ -39,12 +39,12 @@ from workbench.store.database.opening import (
 from workbench.store.database.salvage import set_aside
 
 _SILENT = 60.0
-"""Seconds without a sign after which a process on another machine counts as ended."""
+"""Seconds without a heartbeat after which a process on another machine counts as ended."""
 
 
 @functools.cache
 def _this_machine() -> str:
-    """Return a name of this machine and of this start of it. Containers have their own."""
+    """Return an ID of this machine since its last boot. Each container has its own."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
     except (OSError, ValueError):
@@ -53,15 +53,16 @@ def _this_machine() -> str:
 
 
 def this_process() -> str:
-    """Return the name of this process."""
+    """Return an ID of this process: its machine, its process ID and its start time."""
     pid = os.getpid()
     return f"{_this_machine()} {pid} {_began(pid)}"
 
 
 def is_alive(name: str, seen: float) -> bool:
-    """Return whether the process of a name may still be running.
+    """Return whether the process with this ID (see `this_process`) may still be running.
 
-    `seen` is when it gave its last sign, in seconds of the epoch. It matters only for processes of other machines.
+    `seen` is the time of its last heartbeat, in seconds since the epoch. It matters only for processes of other
+    machines.
     """
     machine, pid, began = ([*name.rsplit(" ", 2), "", ""])[:3]
     if machine != _this_machine() or not pid.isdigit():
@@ -71,7 +72,7 @@ def is_alive(name: str, seen: float) -> bool:
 
 
 def _began(pid: int) -> str:
-    """Return when a process began, in the system's own unit; "" if that is not known, "gone" if there is none."""
+    """Return the start time of a process in the system's unit, "" if unknown, or "gone" if it has ended."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_bytes()
     except FileNotFoundError:
@@ -96,11 +97,11 @@ def _began(pid: int) -> str:
 T = TypeVar("T")
 Connection: TypeAlias = sqlite3.Connection
 _IDLE = 3
-"""Connections that wait for the next question."""
+"""Maximum number of idle connections."""
 _OPEN = 8
-"""Databases that a process holds open."""
+"""Maximum number of databases that a process keeps open."""
 _UNWRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.ELOOP)
-"""Errors that say that a folder cannot be written at all. A full disk, for example, may have room later."""
+"""Errors of folders that cannot be written at all. A full disk is not among them: it may have space later."""
 
 
 class Database:
@@ -110,32 +111,32 @@ class Database:
         self.path = state / FILE_NAME
         self._name = str(self.path)
         self._syncs: bool | None = None
-        """Whether the connection for changes waits for the disk, or None if that is not known."""
+        """Whether the connection for writing waits for the disk, or None if that is not set yet."""
         self._writing = threading.RLock()
         self._writer: Opened | None = None
         self._lending = threading.Lock()
         self._idle: list[Opened] = []
         self._memory = open_in_memory(self.path) if untrusted_root(state) is not None else None
         self.why_in_memory = ""
-        """Why the folder cannot be written, if that was found out."""
+        """Why the folder cannot be written, or "" if no write has failed."""
 
     @property
     def is_lasting(self) -> bool:
-        """Whether what is written is still there when this process has ended."""
+        """Whether the data outlives this process. False for a database in memory."""
         return self._memory is None
 
     @property
     def exists(self) -> bool:
-        """Whether there is something to read."""
+        """Whether the database exists, in a file or in memory."""
         return not self.is_lasting or os.path.lexists(self.path)
 
     def go_on_in_memory(self, error: OSError) -> bool:
-        """Keep everything in memory from now on, if `error` says that the folder cannot be written at all.
+        """Switch to a database in memory if `error` means that the folder cannot be written at all.
 
-        What can be read is copied. Return whether it is so now. Call it in a thread.
+        Existing rows are copied. Return whether the database is in memory now. Call it in a thread.
 
         Raises:
-            OSError: there is a database that cannot be read.
+            OSError: the existing database cannot be read.
         """
         with self._writing:
             if self.is_lasting and error.errno in _UNWRITABLE:
@@ -150,7 +151,7 @@ class Database:
         return not self.is_lasting
 
     def read(self, ask: Callable[[Connection], T]) -> T | None:
-        """Return the answer to a question, or None if there is no database. Call it in a thread.
+        """Return the result of `ask(connection)`, or None if there is no database. Call it in a thread.
 
         Raises:
             OSError: the database cannot be read.
@@ -167,7 +168,9 @@ class Database:
             return None
 
     def write(self, change: Callable[[Connection], T], *, sync: bool = False) -> T:
-        """Make a change, and with `sync` wait until the disk has it and all changes before. Call it in a thread.
+        """Call `change(connection)` in a transaction, and return its result. Call it in a thread.
+
+        With `sync`, wait until this and all earlier writes are on disk.
 
         Raises:
             OSError: the database cannot be written. Nothing was changed.
@@ -185,7 +188,7 @@ class Database:
             self.close()
 
     def version(self) -> int:
-        """Return a number that changes with each change by another process. 0: there is no database."""
+        """Return a number that changes whenever another process writes, or 0 if there is no database."""
         with self._writing:
             try:
                 if not self.exists:
@@ -196,7 +199,7 @@ class Database:
                 return 0
 
     def close(self) -> None:
-        """Close all connections to the file that are not in use. The next question or change opens new ones."""
+        """Close all idle connections to the file. The next read or write opens new ones."""
         with self._writing, self._lending:
             opened, self._idle = self._idle, []
             if self._writer is not None:
@@ -245,7 +248,7 @@ class Database:
         return found
 
     def _borrow(self) -> Opened:
-        """Return a connection to the file that is there now."""
+        """Return an idle or new connection for reading the current file."""
         identity = identity_of(self.path)
         with self._lending:
             while self._idle:
@@ -281,7 +284,7 @@ class Database:
         return found
 
     def _connected(self) -> Opened:
-        """Return the connection for changes, to the file that is there now or to the database in memory."""
+        """Return the connection for writing, to the current file or to the database in memory."""
         if self._memory is not None:
             return self._memory
         if self._writer is not None and not self._is_there(self._writer.identity):
@@ -291,7 +294,7 @@ class Database:
         return self._writer
 
     def _is_there(self, identity: Identity) -> bool:
-        """Return whether a file is still the one at the path. A change of another one would be lost."""
+        """Return whether the file at the path is still this one. Writes to a removed or replaced file would be lost."""
         if self._memory is not None:
             return True
         try:
@@ -309,7 +312,7 @@ class Database:
 _databases: "OrderedDict[Path, Database]" = OrderedDict()
 _registering = threading.Lock()
 _inherited: list[Opened] = []
-"""Connections of the parent process. Closing them here could end what the parent does with them."""
+"""Connections of the parent process. They stay open, because closing them here could disturb the parent."""
 
 
 def database(state: Path) -> Database:

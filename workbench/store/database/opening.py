@@ -1,6 +1,6 @@
-"""Opening the file of a database: never through a link, with nothing in it trusted, in the safest mode that works.
+"""Safe opening of database files: links are not followed, and the content is not trusted.
 
-Errors of SQLite become errors of the system, which every caller handles already.
+SQLite's errors are converted to `OSError`, which every caller handles.
 """
 
 import errno
@@ -27,7 +27,7 @@ OLDEST_SQLITE = (3, 31, 0)
 PAGE_SIZE = 8192
 """Bytes of a page. Smaller pages leave more room unused behind long rows."""
 RUN_BITS = 24
-"""An execution's id is its run's id, shifted by so many bits, plus its number in the run."""
+"""An execution's id is its run's id, shifted left by this many bits, plus its number in the run."""
 EVENT_BITS = 32
 """The same for events and pieces."""
 TABLES = {
@@ -146,18 +146,18 @@ TABLES = {
         PRIMARY KEY (path, kind)
     )""",
 }
-"""The tables by name."""
+"""The SQL statement that creates each table, by name."""
 INDEXES = (
     "CREATE INDEX run_by_name ON run (run_id)",
     "CREATE INDEX execution_by_case ON execution (evalset_file, eval_id)",
     "CREATE INDEX event_by_execution ON event (execution)",
     "CREATE INDEX model_answer_by_run ON model_answer (run)",
 )
-"""The indexes."""
+"""The SQL statements that create the indexes."""
 
 
 _DAMAGED = {7, 11, 18, 20, 24, 26}
-"""NOMEM and TOOBIG (a length is wrong), CORRUPT, MISMATCH, FORMAT, NOTADB."""
+"""SQLite's error codes for damage: NOMEM and TOOBIG (a length is wrong), CORRUPT, MISMATCH, FORMAT, NOTADB."""
 _CODES = {5: errno.EBUSY, 6: errno.EBUSY, 8: errno.EROFS, 10: errno.EIO, 13: errno.ENOSPC, 14: errno.EACCES}
 _WORDS = {
     errno.EBUSY: "another program is writing it",
@@ -168,7 +168,7 @@ _WORDS = {
 _GENERIC = 1
 _LOST_TABLE = ("no such table", "no such column", "malformed", "no such index")
 SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
-"""Errors of SQLite. Python cannot decode the text of an error that quotes a damaged schema."""
+"""Errors that SQLite's functions raise. UnicodeDecodeError: an error message quotes a damaged schema."""
 
 
 class DamagedError(OSError):
@@ -194,19 +194,19 @@ def as_os_error(error: sqlite3.Error | UnicodeDecodeError, path: Path) -> OSErro
 
 FILE_NAME = "runs.db"
 BESIDE = ("-wal", "-shm", "-journal")
-"""Endings of the files that SQLite makes beside a database."""
+"""Suffixes of the files that SQLite creates beside a database."""
 _WAIT = 30.0
 """Seconds to wait for other programs, which write for milliseconds."""
 _NETWORK = frozenset(
     ("nfs", "nfs4", "cifs", "smb2", "smb3", "smbfs", "9p", "afs", "ceph", "glusterfs", "lustre", "fuse.sshfs", "ncpfs")
 )
-"""File systems whose memory is not shared between machines, so that a write-ahead log would lose rows."""
+"""Network file systems. Machines share no memory there, so a write-ahead log would lose rows."""
 Identity: TypeAlias = tuple[int, int]
 """Device and inode of a file."""
 
 
 class Opened(NamedTuple):
-    """An open connection, and the file that it has open."""
+    """An open connection, and the identity of its file."""
 
     connection: sqlite3.Connection
     identity: Identity
@@ -218,11 +218,11 @@ class Opened(NamedTuple):
 
 
 def identity_of(path: Path) -> Identity:
-    """Return which file is at `path`, without opening it: that would end the locks of open connections.
+    """Return the identity of the file at `path` without opening it, which would release the locks of open connections.
 
     Raises:
         FileNotFoundError: there is none.
-        DamagedError: a link or a device is in its place, or beside it.
+        DamagedError: the database or a file beside it is a link or a device.
         OSError: its folder cannot be read.
     """
     found = _regular(path)
@@ -244,8 +244,8 @@ def open_to_read(path: Path) -> Opened:
     """Open an existing database.
 
     Raises:
-        FileNotFoundError: there is none.
-        DamagedError, NewerError, OSError: it cannot be used.
+        FileNotFoundError: there is no database.
+        DamagedError, NewerError, OSError: the database cannot be used.
     """
     identity = identity_of(path)
     with _translated(path):
@@ -264,7 +264,7 @@ def open_to_read(path: Path) -> Opened:
 
 
 def open_to_write(path: Path) -> Opened:
-    """Open a database, and make it if there is none.
+    """Open a database, and create it if there is none.
 
     Raises:
         DamagedError, NewerError, OSError: it cannot be used.
@@ -293,7 +293,7 @@ def open_to_write(path: Path) -> Opened:
 
 
 def open_in_memory(path: Path, source: Opened | None = None) -> Opened:
-    """Make a database in memory in place of the one at `path`, with all that `source` has."""
+    """Return a database in memory that replaces the one at `path`, with a copy of `source`."""
     with _translated(path):
         connection = _connect(path, "mode=memory", check=False)
         if source is not None:
@@ -341,7 +341,7 @@ def _check_header(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _make_schema(connection: sqlite3.Connection) -> None:
-    """Make the tables in an empty file. Another process may do so at the same time."""
+    """Create the tables in an empty file. Another process may do so at the same time."""
     if connection.execute("PRAGMA schema_version").fetchone() != (0,):
         return
     connection.execute(f"PRAGMA page_size={PAGE_SIZE}")
@@ -356,7 +356,7 @@ def _make_schema(connection: sqlite3.Connection) -> None:
 
 
 def has_log(path: Path) -> bool:
-    """Return whether a database can have a write-ahead log: all its users can share memory."""
+    """Return whether a database can have a write-ahead log, for which all its users must share memory."""
     if is_on_network(path):
         return False
     try:
@@ -372,7 +372,7 @@ def has_log(path: Path) -> bool:
 
 
 def _leave_log(path: Path) -> None:
-    """Give a database the usual journal of SQLite. If it has a log already, only one program may have it open."""
+    """Replace the write-ahead log of a database by SQLite's rollback journal. No other program may have it open."""
     with suppress(sqlite3.OperationalError), closing(_connect(path, "mode=rw", check=False)) as connection:
         connection.execute("PRAGMA busy_timeout=1000")
         connection.execute("PRAGMA locking_mode=EXCLUSIVE")  # Without it, SQLite needs memory that is shared.
@@ -380,14 +380,14 @@ def _leave_log(path: Path) -> None:
 
 
 def _is_log_left(path: Path) -> bool:
-    """Return whether a killed program left changes in the log, which an immutable file would not have."""
+    """Return whether a killed program left changes in the log. Opening the file as immutable would miss them."""
     with suppress(OSError):
         return path.with_name(path.name + BESIDE[0]).lstat().st_size > 0
     return False
 
 
 def is_on_network(path: Path) -> bool:
-    """Return whether a file is on a network file system, as far as the system says."""
+    """Return whether the system reports that a file is on a network file system."""
     return file_system_of(str(path), mounted()) in _NETWORK
 
 

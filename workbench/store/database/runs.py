@@ -1,6 +1,6 @@
-"""Runs, executions and events in the database: the statements, and the rows as they come back.
+"""Runs, executions and events in the database: their rows and the functions that read and write them.
 
-All functions are questions or changes for `Database.read` and `Database.write`.
+All functions that take a connection are called within `Database.read` or `Database.write`.
 """
 
 import json
@@ -21,19 +21,20 @@ def checksum(values: tuple[Any, ...]) -> int:
 
 
 def text_checksum(text: object) -> int | None:
-    """Return the checksum of a text, or None if a flipped bit made it something else."""
+    """Return the checksum of a text, or None if the value is not a text, as after a flipped bit."""
     return zlib.crc32(text.encode("utf-8", "replace")) if isinstance(text, str) else None
 
 
 def event_checksum(number: int, data: str) -> int:
-    """Return the checksum of an event, which also covers its place, so that a moved event is noticed."""
+    """Return the checksum of an event. It includes the event's number, so that a moved event is noticed."""
     return zlib.crc32(data.encode("utf-8", "replace"), zlib.crc32(b"%d" % number))
 
 
 class RunRow(NamedTuple):
-    """A run as it is stored, without its facts.
+    """The row of a run, without its facts.
 
-    `events` and `executions` are how many rows it must have. `listed` is JSON text; None unless the run has ended.
+    `events` and `executions` are the numbers of rows that it must have. `listed` is JSON text (see `ListedRun`), or
+    None until the run has ended.
     """
 
     id: int
@@ -54,7 +55,7 @@ class RunRow(NamedTuple):
 
     @classmethod
     def read(cls, row: tuple[Any, ...]) -> "RunRow":
-        """Return a row of the database. A value of another type than was written is replaced by an empty one."""
+        """Return the record of a database row. A value of a wrong type is replaced by an empty one."""
         values: list[Any] = [
             value if isinstance(value, kind) else default
             for value, kind, default in zip(row, _RUN_TYPES, _NO_RUN, strict=True)
@@ -86,10 +87,10 @@ _NO_RUN = RunRow(0, "")
 
 
 class ExecutionRow(NamedTuple):
-    """An execution of a case as it is stored. `scores` and `more` are JSON text.
+    """The row of an execution of a case. `scores` and `more` are JSON text.
 
-    `first` is the number of the event that began its last attempt, `events` and `bytes` are those from there on, and
-    `changed` is the number of the last event about it.
+    `first` is the number of the event that began its last attempt. `events` and `bytes` count from that event on.
+    `changed` is the number of the last event about the execution.
     """
 
     id: int
@@ -129,7 +130,7 @@ class ExecutionRow(NamedTuple):
 
 
 class EventRow(NamedTuple):
-    """An event as it is stored. `number` counts from 1 in each run. `data` is JSON text."""
+    """The row of an event. `number` counts from 1 in each run. `data` is JSON text."""
 
     number: int
     execution: int | None
@@ -145,9 +146,10 @@ _PUT_EXECUTION = (
 )
 _PUT_EVENT = "INSERT INTO event (id, run, execution, name, data, crc) VALUES (?, ?, ?, ?, ?, ?)"
 Unread: TypeAlias = Literal["none", "steps", "decided"]
-"""Events that are read without their data.
+"""The events that are read without their data.
 
-Those of the `steps` of cases, which no summary needs, or all between start and end of cases that are `decided`.
+`steps`: the steps of cases, which no summary needs. `decided`: the steps, and for cases with a verdict everything
+between start and end.
 """
 _STEPS = "'AgentActed', 'CallsRecorded', 'OutputCaptured', 'SpansRecorded', 'UserSimulated'"
 _WITH_EXECUTION = " LEFT JOIN execution ON execution.id = event.execution"
@@ -190,7 +192,7 @@ def _newest_run(connection: Connection) -> int:
 
 
 def take_over(connection: Connection, run: int, now: float) -> bool:
-    """Let this process write a run. Return False if another living process writes it, or it is gone."""
+    """Make this process the writer of a run. Return False if another living process writes it, or if it was deleted."""
     found = connection.execute(f"SELECT {_RUN} FROM run WHERE id = ? AND NOT deleted", (run,)).fetchone()
     if found is None or RunRow.read(found).is_being_written:
         return False
@@ -224,7 +226,7 @@ def save_run(connection: Connection, row: RunRow, now: float) -> None:
 
 
 def save_facts(connection: Connection, run: int, facts: str) -> None:
-    """Write what is known about a run beside its row, as JSON text."""
+    """Store the facts of a run (the part of its summary that is not in its row), as JSON text."""
     connection.execute("UPDATE run SET facts = ?, facts_crc = ? WHERE id = ?", (facts, checksum((facts,)), run))
 
 
@@ -272,7 +274,7 @@ def replace_projection(
     inputs: Sequence[str],
     now: float,
 ) -> None:
-    """Replace what was made from the events of a run by what was made from them again."""
+    """Replace everything that is built from the events of a run: its row, facts, executions and inputs."""
     low, high = _range(row.id)
     connection.execute("DELETE FROM execution WHERE id BETWEEN ? AND ?", (low, high))
     connection.execute("DELETE FROM input WHERE id BETWEEN ? AND ?", (low, high))
@@ -283,7 +285,10 @@ def replace_projection(
 
 
 def delete_runs(connection: Connection, runs: Iterable[int]) -> list[int]:
-    """Delete runs that no process writes, and return them. Their numbers stay, so that a lost run is noticed."""
+    """Delete the runs that no process writes, and return their numbers.
+
+    Their rows stay, marked as deleted, so that a lost run can be told from a deleted one.
+    """
     gone = []
     for run in runs:
         found = connection.execute(f"SELECT {_RUN} FROM run WHERE id = ? AND NOT deleted", (run,)).fetchone()
@@ -304,7 +309,7 @@ def delete_runs(connection: Connection, runs: Iterable[int]) -> list[int]:
 
 
 def shrink(connection: Connection) -> None:
-    """Give free pages back to the file system. It is a change of its own."""
+    """Give free pages back to the file system. Call it in a `Database.write` of its own."""
     connection.execute("PRAGMA incremental_vacuum").fetchall()
 
 
@@ -323,7 +328,7 @@ def run_ids(connection: Connection) -> list[tuple[int, str]]:
 
 
 def runs_by_age(connection: Connection) -> list[tuple[int, str]]:
-    """Return the numbers and IDs of all runs, the last one added first. Where runs or IDs are lost, the ID is ""."""
+    """Return the numbers and IDs of all runs, the last one added first. The ID of a lost run is ""."""
     found: list[tuple[int, str]] = []
     after = _newest_run(connection) + 1
     # The facts tell a deleted run from one that a flipped bit hides.
@@ -349,9 +354,9 @@ def find_run(connection: Connection, run_id: str) -> RunRow | None:
 
 
 def executions_of(connection: Connection, run: int, changed_since: int = -1) -> Iterator[ExecutionRow]:
-    """Yield the executions of a run in the order of its plan; only those with an event after `changed_since`.
+    """Yield the executions of a run that have an event after number `changed_since`, in the order of its plan.
 
-    They are read one by one, so that a large run is never in memory as rows.
+    Rows are read one by one, so that a large run is never in memory as a whole.
     """
     rows = connection.execute(
         f"SELECT {_EXECUTION} FROM execution WHERE id BETWEEN ? AND ? AND changed > ? ORDER BY id",
@@ -363,7 +368,7 @@ def executions_of(connection: Connection, run: int, changed_since: int = -1) -> 
 def executions_of_case(
     connection: Connection, evalset_file: str, eval_id: str, run: int | None = None
 ) -> list[ExecutionRow]:
-    """Return the executions of a case in a run, or in all runs in their order."""
+    """Return the executions of a case in a run, or in all runs, oldest first."""
     rows = connection.execute(
         f"SELECT {_EXECUTION} FROM execution WHERE evalset_file = ? AND eval_id = ? AND (? IS NULL OR run = ?)"
         " ORDER BY id",
@@ -373,7 +378,7 @@ def executions_of_case(
 
 
 def run_starts(connection: Connection, runs: Iterable[int]) -> dict[int, tuple[str, str]]:
-    """Return the IDs and starts of runs by their numbers."""
+    """Return run number → ID and start time of these runs."""
     found = {}
     for run in runs:
         row = connection.execute("SELECT run_id, started FROM run WHERE id = ? AND NOT deleted", (run,)).fetchone()
@@ -405,12 +410,12 @@ def inputs_of(connection: Connection, run: int, numbers: range | None = None) ->
 def some_events(
     connection: Connection, run: int, after: int, unread: Unread, retried: Collection[str] = ()
 ) -> list[EventRow]:
-    """Return the next events of a run. Those that `unread` names come without their data.
+    """Return the next batch of events after number `after`. Events that `unread` names come without their data.
 
-    Cases that ended with an error of a kind in `retried` are not decided.
+    Cases that ended with an error of a kind in `retried` do not count as decided.
 
     Raises:
-        DamagedError: they are not in order. Who asks for those after the last one would never come to the end.
+        DamagedError: the events are not in order, so that repeated calls would never reach the end.
     """
     low = run << EVENT_BITS
     rows = connection.execute(
@@ -448,5 +453,5 @@ def _range(run: int) -> tuple[int, int]:
 
 
 def plain(text: str) -> str:
-    """Return a text that SQLite can store: a part that is not valid Unicode is written as an escape."""
+    """Return a text that SQLite can store, with escapes for characters that are not valid Unicode."""
     return text.encode("utf-8", "backslashreplace").decode()

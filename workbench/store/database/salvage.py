@@ -1,7 +1,7 @@
-"""Damaged databases: set aside under a name that says so, with all that can be read copied into a new one.
+"""Recovery of damaged databases: the file is renamed, and all readable rows are copied into a new one.
 
-The counts in the rows of runs tell what is missing. For each number of a run that is missing, a row is added that says
-so, because a run that is lost may have had any verdict.
+The counts in the rows of runs tell what is missing. Each lost run gets a placeholder row, because it may have had any
+verdict.
 """
 
 import contextlib
@@ -19,15 +19,15 @@ _MARK = "damaged"
 _TIME = "%Y%m%d-%H%M%S"
 _UNREADABLE = (*SQLITE_ERRORS, MemoryError, OverflowError)
 _GAP = 1 << 16
-"""Rows that are tried one by one around a damaged page."""
+"""Number of rows around a damaged page that are tried one by one."""
 _MOST_LOST = 1000
-"""Lost runs that are believed, because their number may be damaged, too."""
+"""Maximum number of lost runs derived from other tables, whose run numbers may be damaged, too."""
 
 
 def set_aside(path: Path) -> Path | None:
     """Replace a damaged database by a new one with its readable rows. Return the old one's new name.
 
-    Return None if another process was faster. Call it while this process has no transaction.
+    Return None if another process has done so already. Call it outside of transactions.
 
     Raises:
         OSError: the folder cannot be written.
@@ -72,7 +72,7 @@ def last_set_aside(path: Path) -> str:
 
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Keep other processes from setting aside the same file."""
+    """Lock the folder, so that no other process sets aside the same file."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         with contextlib.suppress(OSError):  # Some file systems have no locks.
@@ -91,7 +91,7 @@ def _is_regular(path: Path) -> bool:
 
 
 def _is_damaged(path: Path) -> bool:
-    """Return whether a file is damaged. All of it is read."""
+    """Read a whole file, and return whether it is damaged."""
     try:
         identity_of(path)
     except FileNotFoundError:
@@ -145,7 +145,7 @@ def _copy(path: Path, fresh: Path) -> None:
 
 
 class _CopiedTable:
-    """A table that is copied row by row, from both ends up to what cannot be read."""
+    """A copier of one table. It copies rows from both ends up to the unreadable ones."""
 
     def __init__(self, old: sqlite3.Connection, new: sqlite3.Connection, table: str) -> None:
         columns = _columns(new, table)
@@ -168,9 +168,9 @@ class _CopiedTable:
                     self._put(self._old.execute(f"{self._select} WHERE rowid = ?", (number,)).fetchone())
 
     def _read_on(self, order: str) -> tuple[bool, Any]:
-        """Copy rows up to the first that cannot be read. Return whether that was all of them, and the last key.
+        """Copy rows up to the first unreadable one. Return whether all were copied, and the last key.
 
-        One question for all rows reads each page, even if damage has put the rows out of order.
+        A single query for all rows reads each page, even if damage has put the rows out of order.
         """
         last = None
         with contextlib.suppress(*_UNREADABLE):
@@ -187,9 +187,9 @@ class _CopiedTable:
 
 
 def _mark_lost_runs(new: sqlite3.Connection) -> None:
-    """Add a row for each run whose own row is lost. Its executions and events may still be there.
+    """Add a placeholder row for each run whose own row is lost. Its executions and events may still exist.
 
-    It takes the place of the run in the order of time.
+    Its ID begins with the time of the run before it, so that runs stay in order.
     """
     known = dict(new.execute("SELECT id, run_id FROM run").fetchall())
     newest = max(known, default=0)

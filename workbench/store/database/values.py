@@ -1,7 +1,7 @@
-"""Everything in the database that is not a run: contents, answers, owners, edits, digests and single values.
+"""Database tables besides runs: file contents, answers, owners, edits, digests and single values.
 
-All functions are questions or changes for `Database.read` and `Database.write`. Rows whose checksum is wrong count as
-missing.
+All functions that take a connection are called within `Database.read` or `Database.write`. Rows whose checksum is wrong
+count as missing.
 """
 
 import json
@@ -29,7 +29,7 @@ def set_value(connection: Connection, name: str, value: str | None) -> None:
 
 
 def get_or_set_value(connection: Connection, name: str, value: str) -> str:
-    """Return the value with a name. If there is none, `value` is set: the first process wins."""
+    """Return the value with a name. If there is none, set it to `value`. The first process wins."""
     connection.execute("INSERT OR IGNORE INTO meta (name, value) VALUES (?, ?)", (name, value))
     return get_value(connection, name) or value
 
@@ -38,7 +38,7 @@ def get_or_set_value(connection: Connection, name: str, value: str) -> str:
 
 
 def add_contents(connection: Connection, contents: Mapping[str, bytes], now: float) -> None:
-    """Store contents by digest. Those that are stored already are marked as used now."""
+    """Store file contents by digest. Contents that are stored already are marked as used now."""
     for digest, data in contents.items():
         used = connection.execute("UPDATE content SET used = ? WHERE digest = ?", (now, digest))
         if not used.rowcount:
@@ -64,7 +64,7 @@ def drop_contents(connection: Connection, used: Collection[str], before: float) 
 
 
 def add_pieces(connection: Connection, run: int, first: int, texts: Iterable[str]) -> None:
-    """Store pieces of a run, from number `first` on."""
+    """Store pieces of a run (requests and answers), from number `first` on."""
     base = run << EVENT_BITS
     rows = enumerate(map(plain, texts), first)
     connection.executemany(
@@ -74,7 +74,7 @@ def add_pieces(connection: Connection, run: int, first: int, texts: Iterable[str
 
 
 def count_pieces(connection: Connection, run: int) -> int:
-    """Return one more than the largest number of a piece of a run."""
+    """Return the next free number for a piece of a run."""
     base = run << EVENT_BITS
     found = connection.execute(
         "SELECT max(id) FROM piece WHERE id BETWEEN ? AND ?", (base, ((run + 1) << EVENT_BITS) - 1)
@@ -96,7 +96,7 @@ def get_piece(connection: Connection, run_id: str, number: int) -> str | None:
 
 
 class StoredAnswer(NamedTuple):
-    """An answer of a judge as JSON text, and when it was stored, in seconds of the epoch."""
+    """A judge's answer as JSON text, and the time when it was stored, in seconds since the epoch."""
 
     answer: str
     stored: float
@@ -145,17 +145,17 @@ def drop_model_answers(connection: Connection, run: int) -> None:
 
 
 def stored_name(text: str) -> str:
-    """Return a name of a file as it is stored: one that is not valid Unicode as JSON."""
+    """Return the stored form of a file name. A name that is not valid Unicode becomes JSON."""
     return text if not text.startswith('"') and plain(text) == text else json.dumps(text)
 
 
 def read_name(text: str) -> str:
-    """Return the name that `stored_name` returned."""
+    """Return the file name, given its stored form from `stored_name`."""
     return str(json.loads(text)) if text.startswith('"') else text
 
 
 class OwnerRow(NamedTuple):
-    """The owner of an evalset: the user's answer, and the agent of the last run with the evalset's `app_name`."""
+    """The owner of an evalset: the agent that the user chose, and the agent and `app_name` of the last run."""
 
     evalset: str
     chosen: str | None
@@ -164,14 +164,14 @@ class OwnerRow(NamedTuple):
 
 
 def owners(connection: Connection) -> tuple[list[OwnerRow], int]:
-    """Return the stored owners, and how many are damaged."""
+    """Return the stored owners, and the number of damaged ones."""
     rows = connection.execute("SELECT evalset, chosen, agent, app_name, crc FROM owner").fetchall()
     whole = [OwnerRow(*row[:4]) for row in rows if checksum(row[:4]) == row[4]]
     return whole, len(rows) - len(whole)
 
 
 def put_owners(connection: Connection, rows: Iterable[OwnerRow]) -> None:
-    """Store owners, in place of those of the same evalsets."""
+    """Store owners. They replace those of the same evalsets."""
     connection.executemany(
         "INSERT OR REPLACE INTO owner (evalset, chosen, agent, app_name, crc) VALUES (?, ?, ?, ?, ?)",
         [(*row, checksum(tuple(row))) for row in rows],
@@ -197,7 +197,7 @@ def edits(connection: Connection) -> tuple[list[EditRow], int | None]:
 
 
 def put_edit(connection: Connection, row: EditRow) -> None:
-    """Store an edit, in place of the one with its id."""
+    """Store an edit. It replaces the one with the same id."""
     connection.execute(
         "INSERT OR REPLACE INTO edit (id, state, edit, crc) VALUES (?, ?, ?, ?)", (*row, checksum(tuple(row)))
     )
@@ -212,7 +212,7 @@ def drop_edits(connection: Connection, ids: Iterable[int]) -> None:
 
 
 class DigestRow(NamedTuple):
-    """The digest of a file with this status. `kind` tells with what salt, or for what purpose, it was taken."""
+    """The digest of a file, and the file's status then. `kind` names the salt or the purpose of the digest."""
 
     path: str
     kind: str
@@ -232,7 +232,7 @@ def file_digests(connection: Connection, kind: str) -> list[DigestRow]:
 
 
 def put_file_digests(connection: Connection, rows: Iterable[DigestRow], now: float, most: int) -> None:
-    """Store digests of files. At most `most` stay, the most recently used ones."""
+    """Store digests of files, and keep only the `most` most recently used ones."""
     connection.executemany(
         "INSERT OR REPLACE INTO file_digest (path, kind, size, modified, changed, inode, digest, used, crc)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",

@@ -34,9 +34,9 @@ from workbench.text.collecting import collector_paused
 from workbench.text.json_values import short_json
 
 _Plan: TypeAlias = tuple[str | None, str, tuple[str, ...], str]
-"""How a case was planned: config, source of its criteria, changed criteria, and how its agent was found."""
+"""The plan of a case: config, source of its criteria, changed criteria, and how its agent was found."""
 _AT_ONCE = 50
-"""Rows that are parsed with one call."""
+"""Number of rows that are parsed with one call."""
 _LARGEST = 1 << 62
 _LONGEST_REASON = 2_000
 _FACTS = ("root", "versions", "models", "sources", "git", "until_sure", "salt_id", "fork", "options", "damage")
@@ -56,7 +56,7 @@ class Place:
         self.first = self.events = self.bytes = self.changed = 0
 
     def take(self, number: int, size: int, event: Event | None = None) -> None:
-        """Count an event. Only the start of an attempt needs to be known."""
+        """Count an event. `event` may be None unless it starts an attempt."""
         if isinstance(event, CaseStarted):
             self.first, self.events, self.bytes = number, 0, 0
             self.attempt = _counted(event.attempt) or 1
@@ -65,13 +65,13 @@ class Place:
 
 
 class RunRows:
-    """The rows of a run's executions, and its summary, both made from its events."""
+    """The rows of a run's executions and its summary, both built from its events."""
 
     def __init__(self, run: int, path: Path) -> None:
         self._run, self._path = run, path
         self._builder = SummaryBuilder(path)
         self.places: dict[CaseRef, Place] = {}
-        """Where the events of each execution are."""
+        """The place of each execution's events."""
         self._by_id: dict[int, Place] = {}
 
     @property
@@ -85,7 +85,7 @@ class RunRows:
         return self._builder.texts
 
     def take(self, event: Event | None, number: int, size: int, execution: int | None = None) -> Place | None:
-        """Take the next event, or None for one whose data is not needed. Return its place if it is about a case."""
+        """Add the next event, or None for one without data. Return the place of its execution, or None."""
         if event is not None:
             self._builder.take(event)
         if isinstance(event, RunStarted):
@@ -98,7 +98,7 @@ class RunRows:
         return place
 
     def replay(self) -> tuple[list[str], int]:
-        """Take the stored events of the run. Return what of them is damaged, and the number of the last one."""
+        """Add the stored events of the run. Return messages about damaged events, and the number of the last event."""
         damage, last = list[str](), 0
         for read in stored_events(self._path, unread="steps"):
             last = max(last, read.number)
@@ -201,7 +201,7 @@ def _sometimes(execution: Execution) -> dict[str, Any]:
 
 
 def _handling(handling: FaultHandling) -> dict[str, Any]:
-    """Return what an agent did about a fault. Only the judge is kept of the details."""
+    """Return what an agent did about a fault. Of its details, only the judge is included."""
     judge = judge_in(handling.details)
     details = {"judge": {name: judge.get(name) for name in ("model", "kind", "by")}} if judge else {}
     return {**fields_as_json(handling), "reason": handling.reason[:_LONGEST_REASON], "details": details}
@@ -221,7 +221,7 @@ def add_executions(summary: Summary, rows: Iterable[ExecutionRow], file: Path) -
     """Add stored executions to a summary, in their order. Their details can be read from `file`.
 
     Raises:
-        ValueError, TypeError, KeyError, AttributeError: a row has another shape.
+        ValueError, TypeError, KeyError, AttributeError: a row is malformed.
     """
     rows = iter(rows)
     # Executions with the same scores share them.
@@ -295,7 +295,7 @@ def _read_scores(scores: dict[str, Sequence[Any]]) -> dict[str, MetricResult]:
 
 
 def _judge(model: str | None, by: str | None) -> tuple[tuple[str, str], ...]:
-    """Return who judged, in the form of `short_score`."""
+    """Return the judge in the form that `short_score` takes."""
     if not model:
         return ()
     return (("model", model), ("kind", "model"), ("by", by)) if by else (("model", model),)
@@ -310,7 +310,7 @@ def read_facts(summary: Summary, text: str) -> None:
     """Set the facts of a summary.
 
     Raises:
-        ValueError, TypeError: the text has another shape.
+        ValueError, TypeError: the text is malformed.
     """
     data: dict[str, Any] = json.loads(text)
     for name in _FACTS:

@@ -1,4 +1,4 @@
-"""Stored verdicts of cases: the newest one of each case, those of one case in all runs, and those being made.
+"""Stored verdicts: the newest one of each case, all verdicts of one case, and verdicts of runs in progress.
 
 Runs that other programs make in the same state folder are followed while they are written.
 """
@@ -32,7 +32,7 @@ from workbench.store.history.summary import RunBundles, Summary
 _MAX_RUNS = 100
 """Number of newest runs searched for verdicts. Older verdicts are found in the history only."""
 _FEW = 50
-"""Number of cases for which the database is asked which runs have them."""
+"""Maximum number of cases for which a query finds the runs that have them. For more, all runs are searched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class PastRun:
 def latest_runs(
     state: Path, cases: Mapping[str, Collection[str]], before: str = "", most: int = _MAX_RUNS
 ) -> Iterator[LatestRun]:
-    """Yield the runs with the newest verdicts of `cases`, newest first, but only `most` runs are searched.
+    """Yield the runs with the newest verdicts of `cases`, newest first. At most `most` runs are searched.
 
     `cases` maps evalset paths relative to the root to case IDs. With `before`, only runs older than the run with this
     ID count. Runs are read one by one, until every case has a verdict. Unreadable runs are skipped. A case without a
@@ -189,10 +189,10 @@ def _has_file(run: RunRow, files: Collection[str]) -> bool:
 
 @dataclass(frozen=True)
 class OtherRun:
-    """A run of another program, as far as it is written.
+    """A run of another program, as far as it is stored.
 
-    `latest` has the verdicts that are new since the last look, or all of them once the run has ended. Repeats of a
-    case come together. `stopped` means that the program ended before its run did.
+    `latest` has the verdicts since the last look, or all verdicts once the run has ended. It has all repeats of a case
+    or none. `stopped` means that the program ended before its run did.
     """
 
     latest: LatestRun
@@ -218,16 +218,16 @@ class OtherRuns:
         self._version = -1
         """The database's version at the last look."""
         self._known: dict[int, int] = {}
-        """Run → number of its events when its end was known."""
+        """Run → number of its events when it was last read. It is not read again before it gets more."""
         self._followed: dict[int, _Followed] = {}
 
     @property
     def active(self) -> bool:
-        """Whether another program is running cases, so that its end is noticed even if it is killed."""
+        """Whether another program is running cases. `look` must then be called regularly, to notice if it is killed."""
         return bool(self._followed)
 
     def begin(self) -> None:
-        """Take the current runs as known, except those that are still being written."""
+        """Ignore the current runs, except those that are still being written."""
         self._version = database(self._state).version()
         for run in self._runs():
             if not self._is_own(run.run_id) and run.seconds is None and run.is_being_written:
@@ -236,7 +236,7 @@ class OtherRuns:
                 self._known[run.id] = run.events
 
     def look(self) -> list[OtherRun]:
-        """Return the runs with news since the last look."""
+        """Return the runs that changed since the last call."""
         version = database(self._state).version()
         if version == self._version and not self._followed:
             return []
@@ -277,7 +277,7 @@ class _Followed:
         self._told: set[tuple[str, str]] = set()
 
     def look(self, run: RunRow) -> OtherRun | None:
-        """Return the news since the last look, or None."""
+        """Return the run with its verdicts since the last call, or None if nothing has changed."""
         if not run.is_being_written:
             return self._end(run)
         if run.events == self._seen or not run.events:

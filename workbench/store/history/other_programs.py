@@ -4,9 +4,9 @@
 versions encoded it twice: a JSON string that contains the JSON.
 
 `agents-cli eval grade` writes `artifacts/grade_results/results_TIME.json`. A file names neither the agent nor the
-dataset, and has no thresholds. So its cases have scores and no verdicts. A case has the ID of its dataset; without one,
-the message that was sent names it, because `eval generate` leaves out cases that failed, which moves the positions of
-the others.
+dataset, and has no thresholds. So its cases have scores and no verdicts. A case is named by its ID in the dataset, or
+without one by the message that was sent. Its position cannot name it, because `eval generate` leaves out cases that
+failed.
 """
 
 import contextlib
@@ -368,7 +368,7 @@ def _events(case: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _given(value: Any) -> Any:
-    """Return JSON data without its nulls: Google's types write each field that they know."""
+    """Return JSON data without nulls, because Google's types write null for each unset field."""
     if isinstance(value, dict):
         return {key: _given(item) for key, item in value.items() if item is not None}
     return [_given(item) for item in value] if isinstance(value, list) else value

@@ -1,6 +1,6 @@
-"""Runs that are read: from the database, a JSON report, or a result file of ADK or agents-cli.
+"""Readers of runs, from the database, a JSON report, or a result file of ADK or agents-cli.
 
-Each can be read as its summary, as all of its events, or as transcripts to score again. Cases can be read alone.
+A run is read as its summary, as all of its events, or as transcripts to score again. Single cases can be read, too.
 """
 
 import contextlib
@@ -248,13 +248,13 @@ def _stored_cases(path: Path, refs: Collection[CaseRef]) -> Iterator[Event]:
 
 _TEXTS_AT_ONCE = 200
 _UNREADABLE = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError)
-"""Errors of rows and facts of another shape."""
+"""Errors that malformed rows and facts raise."""
 
 
 def load_summary(state: Path, run_id: str) -> tuple[Summary, list[str]]:
-    """Return the summary of a run, and what of it could not be read. Call it in a thread.
+    """Return the summary of a run, and messages about parts that could not be read. Call it in a thread.
 
-    Rows that are damaged or missing are made from the run's events again.
+    Damaged and missing rows are rebuilt from the run's events.
 
     Raises:
         FileNotFoundError: there is no such run.
@@ -271,7 +271,7 @@ def load_summary(state: Path, run_id: str) -> tuple[Summary, list[str]]:
 
 
 def _whole_summary(connection: Connection, stored: Database, path: Path) -> Summary | None:
-    """Return the summary of a run, or None if there is no such run, or anything of it is damaged or missing."""
+    """Return the summary of a run, or None if there is no such run or any of its rows is damaged or missing."""
     row = run_by_id(connection, path.name)
     facts = None if row is None else facts_of(connection, row.id)
     if row is None or facts is None or not row.is_whole:
@@ -313,7 +313,7 @@ def _is_readable(row: ExecutionRow) -> bool:
 
 
 class StoredTexts(dict[int, str]):
-    """The bundles of inputs of a run as JSON text, read in pieces when they are needed."""
+    """The bundles of inputs of a run as JSON text, read in batches when they are needed."""
 
     def __init__(self, stored: Database, run: int) -> None:
         super().__init__()
@@ -331,9 +331,9 @@ class StoredTexts(dict[int, str]):
 def _repaired(
     stored: Database, path: Path, row: RunRow, whole: Sequence[ExecutionRow], facts: str | None
 ) -> tuple[Summary, list[str]]:
-    """Make what is damaged of a run from its events again, and store it.
+    """Rebuild the damaged rows of a run from its events, and store them.
 
-    Rows that are whole stay, even if their events are lost.
+    Intact rows stay, even if their events are lost.
     """
     again = RunRows(row.id, path)
     damage, last = again.replay()

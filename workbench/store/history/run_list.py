@@ -1,8 +1,8 @@
-"""The list of all runs, newest first: what is shown, what is compared, and what its limits delete.
+"""The list of all runs, newest first, with comparisons of runs and the deletion of old ones.
 
 The list has our runs, runs of `adk eval`, `adk web` and `agents-cli eval grade`, and runs that cannot be read. Past
-runs of the same cases are compared with one vote per case. The baseline, a run in progress, and a run whose transcripts
-a remaining run was scored from are never removed by limits.
+runs of the same cases are compared with one vote per case. Limits never remove the baseline, a run in progress, or a
+run whose transcripts a remaining run has scored again.
 """
 
 import contextlib
@@ -36,20 +36,21 @@ from workbench.store.rates import Case, are_enough, case_votes
 from workbench.text.counting import counted
 
 MOST = 60
-"""Number of runs shown, the newest."""
+"""Maximum number of runs shown. The newest ones are shown."""
 _MAX_EXECUTIONS = 100_000
 """Maximum number of executions to read. A summary of 10,000 takes about 0.1 s."""
 _MAX_RUNS = 20
 """Number of past runs whose summaries are read for a comparison, the newest first."""
 ReadVotes: TypeAlias = Callable[[ListedRun], dict[Case, float]]
-"""Returns the votes of a run of the list, {} if it cannot be read."""
+"""A function that returns the votes of a listed run, or {} if the run cannot be read."""
 
 
 @dataclass
 class RunList:
     """The runs of a state folder, the newest first.
 
-    `trouble` says what cannot be listed, and why. `unreadable` has the same by run ID.
+    `trouble` has messages about runs that cannot be listed or only in part. `unreadable` maps the IDs of runs that
+    cannot be listed to the reason.
     """
 
     runs: list[ListedRun] = field(default_factory=list)
@@ -95,14 +96,14 @@ def _entry(state: Path, row: RunRow, found: RunList) -> ListedRun | None:
 
 
 def newest_runs(state: Path) -> list[ListedRun]:
-    """Return our runs without ADK's, the newest first."""
+    """Return the workbench's own runs, newest first."""
     return _compared(list_runs(state).runs)
 
 
 def list_all_runs(state: Path, root: Path, agents: Iterable[Path]) -> tuple[list[ListedRun], list[str]]:
-    """Return our runs and ADK's, the newest first, and what is not shown or only in part.
+    """Return the runs of the workbench and of other programs, newest first, and messages about runs not shown in full.
 
-    Reads what `list_runs` reads, and every result file of ADK.
+    Reads the database and every result file of other programs.
     """
     found = list_runs(state)
     entries, trouble = foreign_runs(list(agents), root, {run.run_id for run in found.runs})
@@ -365,7 +366,10 @@ def _newest_first(connection: Connection) -> list[RunRow]:
 
 
 def _delete(state: Path, choose: Callable[[Connection], Iterable[str]]) -> list[str]:
-    """Delete runs in one change, and give their space back. Another workbench may have deleted some of them."""
+    """Delete the runs that `choose` returns in one transaction, and free their space. Return the deleted IDs.
+
+    Another workbench may have deleted some of them.
+    """
 
     def change(connection: Connection) -> list[str]:
         chosen = {run.id: run.run_id for name in choose(connection) if (run := run_by_id(connection, name)) is not None}
@@ -381,7 +385,7 @@ def _delete(state: Path, choose: Callable[[Connection], Iterable[str]]) -> list[
 
 
 def _drop_unused(connection: Connection) -> None:
-    """Delete contents that no run uses. If that is not known of a damaged run, nothing is deleted."""
+    """Delete file contents that no run uses. If it is unknown what a damaged run uses, nothing is deleted."""
     used: set[str] = set()
     for run in all_runs(connection):
         facts = facts_of(connection, run.id)

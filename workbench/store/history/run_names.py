@@ -49,7 +49,7 @@ def ages() -> Callable[[str, str], Age]:
 
 
 def started_at(run_id: str) -> str:
-    """Return when a run started (UTC, ISO 8601) by its ID, or "" if the ID does not begin with a time."""
+    """Return the start time in a run's ID (UTC, ISO 8601), or "" if the ID does not begin with a time."""
     try:
         return f"{datetime.strptime(run_id[:_SECOND], _ID_TIME).replace(tzinfo=UTC):%Y-%m-%dT%H:%M:%SZ}"
     except ValueError:
@@ -59,8 +59,8 @@ def started_at(run_id: str) -> str:
 def states_of(state: Path) -> list[Path]:
     """Return the state folder `state`, then the trusted ones with runs below its project, nearest first.
 
-    Old versions made a `.workbench` in each folder that was run. These are used where they are. A folder named by
-    `--state-dir` is used alone.
+    Old versions made a `.workbench` in each folder that was run. These are read in place. With `--state-dir`, only the
+    named folder is used.
     """
     return [state, *filter(is_trusted, _states_below(state.parent) if state.name == STATE_FOLDER else ())]
 
@@ -92,7 +92,7 @@ def _folders_in(folder: Path) -> list[Path]:
 
 
 def not_shown(state: Path) -> list[str]:
-    """Return lines about runs that are not shown: those of older versions, and those in nested folders of others."""
+    """Return messages about nested state folders that are not trusted, whose runs are not shown."""
     below = _states_below(state.parent) if state.name == STATE_FOLDER else []
     strange = ["; ".join(untrusted_text(one.parent)) for one in below if not is_trusted(one)]
     more = [f"the same holds for {counted(len(strange) - 1, 'more folder')} below"] if len(strange) > 1 else []
@@ -146,10 +146,10 @@ def is_there(path: Path) -> bool:
     return path in _runs(state_of(path))
 
 
-def last_unharmed_run(state: Path) -> str:
-    """Return the ID of the newest run in which agents ran cases and no faults were injected, or `last` without one.
+def last_run_without_faults(state: Path) -> str:
+    """Return the ID of the newest run in which agents ran cases without injected faults, or `last` if there is none.
 
-    The state folder's nested older ones are searched, too.
+    Older state folders nested in the project are searched, too.
     """
     runs = ((path for path in _runs(one) if not _has_other_verdicts(path, faults=True)) for one in states_of(state))
     found = _newest(path for one in runs if (path := next(one, None)) is not None)
@@ -159,8 +159,8 @@ def last_unharmed_run(state: Path) -> str:
 def last_run(state: Path) -> Path | None:
     """Return the path of the newest run in which agents ran cases, else of the newest run, else None.
 
-    A run that only scored another one again has no transcripts of its own, and may lack most cases. A fork has
-    conversations that are not those of its case.
+    Runs that only scored another run again have no transcripts of their own. Runs of forks have other conversations
+    than their cases.
     """
     runs = _runs(state)
     return next((path for path in runs if not _has_other_verdicts(path)), next(iter(runs), None))
@@ -226,7 +226,7 @@ def baseline(state: Path) -> str | None:
 
 
 def _has_other_verdicts(path: Path, *, faults: bool = False) -> bool:
-    """Return whether a run scored another one, or tried a fork, or with `faults` whether some were injected."""
+    """Return whether a run scored another run again or tried a fork. With `faults`, injected faults count, too."""
     first = announcement(path)
     if first is None:
         return True  # It was killed before it started, or its beginning is lost: nothing of it can be scored.

@@ -1,4 +1,4 @@
-"""The writer of one run: its events and what is made from them, in one transaction for each batch."""
+"""The writer of one run. Each batch of events, with the rows built from them, is one transaction."""
 
 import contextlib
 import threading
@@ -42,21 +42,21 @@ from workbench.store.owners import OwnersToKeep, save_last_owners, save_owner
 from workbench.text.json_values import short_json
 
 _OF_RUN = (RunStarted, RunFinished, RunResumed, RepeatsDropped)
-"""Events that change what is stored beside the row of a run."""
-_SIGN = 20.0
-"""Seconds between two signs that this process still writes the run."""
+"""Events that change the facts of a run."""
+_HEARTBEAT = 20.0
+"""Seconds between two heartbeats of a run that is being written."""
 _FORGOTTEN = Noticed(
     "warning",
-    "it cannot be noted that this state folder is yours, so later commands will not use it by themselves",
-    "Name it with --state-dir, or make your own folder for state writable",
+    "cannot record that this state folder is yours, so later commands will ignore it",
+    "Name it with --state-dir in these commands, or make your own state folder writable",
 )
 
 
 class RunWriter:
-    """The writer of one run. `path` names the run, and `notice` says if the run will not last.
+    """The writer of one run. `path` names the run, and `notice` is a warning if the run cannot be kept.
 
-    `row` is the run in the database, or None if it cannot be written, for example because the disk is full. After that
-    and after a failure nothing more is stored, and front ends keep the run as they do until it is stored.
+    `row` is the run in the database, or None if it cannot be written, for example because the disk is full. Without a
+    row, and after a failure, nothing more is stored, and front ends keep the whole run in memory.
     """
 
     def __init__(self, path: Path, row: RunRow | None, notice: Noticed | None) -> None:
@@ -71,7 +71,7 @@ class RunWriter:
         self._piece_count = 0
         self._ended = threading.Event()
         self._failure: OSError | None = None
-        """The first error. After it nothing is stored."""
+        """The first write error. Nothing is stored after it."""
 
     @classmethod
     def open(cls, state: Path, run_id: str) -> "RunWriter":
@@ -101,7 +101,7 @@ class RunWriter:
 
     @classmethod
     def reopen(cls, path: Path) -> "RunWriter | None":
-        """Go on with an interrupted run. Return None if another process writes it.
+        """Continue an interrupted run. Return None if another process writes it.
 
         Raises:
             OSError: the run cannot be read or written.
@@ -123,25 +123,25 @@ class RunWriter:
         return writer._begun()
 
     def _begun(self) -> "RunWriter":
-        threading.Thread(target=self._give_signs, name="run-sign", daemon=True).start()
+        threading.Thread(target=self._send_heartbeats, name="run-heartbeat", daemon=True).start()
         return self
 
     def _restore(self, row: RunRow) -> None:
-        """Read what is stored of an interrupted run, so that its rows can be changed. Nothing is written yet."""
+        """Read the stored part of an interrupted run, so that its rows can be changed. Writes nothing."""
         _, last = self._rows.replay()
         self._stored_inputs = len(self._rows.bundles)
         self._row = row._replace(events=max(last, row.events))
         self._piece_count = self._database.read(lambda connection: count_pieces(connection, row.id)) or 0
 
-    def _give_signs(self) -> None:
-        """Tell processes on other machines that this one is alive."""
+    def _send_heartbeats(self) -> None:
+        """Record regularly that this process is alive, for processes on other machines."""
         number = 0 if self._row is None else self._row.id
-        while not self._ended.wait(_SIGN):
+        while not self._ended.wait(_HEARTBEAT):
             with contextlib.suppress(OSError):
                 self._database.write(lambda connection: mark_alive(connection, number, time.time()))
 
     def write(self, lines: Iterable[Line], *, sync: bool) -> None:
-        """Store events, and with `sync` wait until they are on disk, with all before.
+        """Store events. With `sync`, wait until these and all earlier ones are on disk.
 
         Raises:
             OSError: the disk is full, or the database is gone. Neither these events nor later ones are stored.
@@ -217,7 +217,7 @@ class RunWriter:
         save_run(connection, self._row, time.time())
 
     def keep(self, contents: Mapping[str, bytes]) -> None:
-        """Store contents of files by digest. A run without a content is compared without it."""
+        """Store contents of files by digest. Write errors are ignored: comparisons then lack the changed lines."""
         if self._failure is None:
             with contextlib.suppress(OSError):
                 self._database.write(lambda connection: add_contents(connection, contents, time.time()))
@@ -247,14 +247,14 @@ class RunWriter:
         return self._row.run_id, numbers
 
     def keep_answers(self, answers: Iterable[str]) -> None:
-        """Store answers of models, which a resumed run reuses. Lost ones only cost a call. Call it in a thread."""
+        """Store answers of models, which a resumed run reuses. Write errors are ignored. Call it in a thread."""
         row, texts = self._row, list(answers)
         if row is not None and texts and self._failure is None:
             with contextlib.suppress(OSError):
                 self._database.write(lambda connection: add_model_answers(connection, row.id, texts))
 
     def digests(self) -> Digests:
-        """Return the function object that computes digests for this project."""
+        """Return the digests of this project."""
         return project_digests(state_of(self.path))
 
     def size(self, ref: CaseRef) -> int:
@@ -275,7 +275,7 @@ class RunWriter:
                 return
 
     def close(self) -> None:
-        """End the writing. A run without events is deleted."""
+        """Stop writing. A run without events is deleted."""
         self._ended.set()
         row, self._row = self._row, None
         if row is None:
@@ -298,7 +298,7 @@ class RunWriter:
 
 
 def _only_in_memory(state: Path, file: Path, reason: str) -> Noticed:
-    """Return the notice of a run that ends with this process."""
+    """Return the warning that a run is kept in memory only."""
     root = untrusted_root(state)
     if root is None:
         message, hint = f"{file} cannot be written ({reason})", "--state-dir selects another folder"

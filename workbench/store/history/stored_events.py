@@ -35,9 +35,10 @@ UNREADABLE_CASES = CaseRef("", "", "", "other cases, which cannot be read")
 
 
 class EventRead(NamedTuple):
-    """A stored event as JSON data, or None if it is damaged or was not asked for.
+    """A stored event. `data` is its JSON form, or None if it is damaged or was not requested.
 
-    `problem` says what is wrong with it, or with what should be before it, or "". One that is damaged is not whole.
+    `problem` describes damage to this event or to events before it, or is "". `is_whole` is false if this event is
+    damaged.
     """
 
     number: int
@@ -141,7 +142,7 @@ def _events(path: Path) -> Iterator[Event]:
 
 
 def _announcement(path: Path) -> RunStarted:
-    """Return a replacement for a lost announcement."""
+    """Return a `RunStarted` in place of a lost one, with the cases that other events name."""
     refs: dict[CaseRef, None] = {}
     for event in _events(path):
         if (ref := getattr(event, "case", None)) is not None:
@@ -152,7 +153,7 @@ def _announcement(path: Path) -> RunStarted:
 
 
 def announcement(path: Path) -> RunStarted | None:
-    """Return how a run announced itself, or None if that cannot be read."""
+    """Return the `RunStarted` of a run, or None if it cannot be read."""
     try:
         for read in stored_events(path, unread="steps"):
             if read.data is None or read.name not in ("Noticed", "RunStarted"):
@@ -252,7 +253,7 @@ def _planned(item: dict[str, Any]) -> PlannedCase:
 
 
 def _for_merge(item: dict[str, Any]) -> dict[str, Any]:
-    """Return what the report of a shard has besides, or {}."""
+    """Return the extra data in the report of a shard, or {}."""
     return _object(item.get("for_merge") or {}, "its for_merge")
 
 
@@ -273,7 +274,7 @@ def _fork(item: dict[str, Any]) -> ForkOf | None:
         return None
     made = ForkOf(**{"call": 0, **fork})
     if not all(type(number) is int for number in (made.repeat, made.turn, made.call)):
-        raise _WrongShapeError("the place of its fork is not made of numbers")
+        raise _WrongShapeError("the repeat, turn and call of its fork are not all integers")
     return replace(made, turn=made.turn - 1)
 
 

@@ -116,7 +116,7 @@ class ListedRun:
         return split_unreached(self.counts, self.no_verdict if self.seconds is None else 0)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the form in which its database row has it."""
+        """Return the JSON object that is stored in its database row."""
         return {name: getattr(self, name) for name in _LISTED_FIELDS}
 
     @classmethod
@@ -142,7 +142,7 @@ _LISTED_FIELDS = tuple(
 class RunBundles:
     """The distinct bundles of inputs of a run, as JSON text by number.
 
-    Most belong to one case and are rarely needed, so they are parsed when they are.
+    Most belong to one case and are rarely needed, so each is parsed on first use.
     """
 
     def __init__(self, texts: Sequence[str] | Mapping[int, str] = ()) -> None:
@@ -151,7 +151,7 @@ class RunBundles:
         self._shared: dict[tuple[int, ...], Inputs] = {}
 
     def __getitem__(self, number: int) -> Bundle:
-        """Return the bundle with this number. One that cannot be read is empty: nothing in it is known."""
+        """Return the bundle with this number. A bundle that cannot be read is empty."""
         found = self._parsed.get(number)
         if found is None:
             try:
@@ -171,7 +171,7 @@ class RunBundles:
 
 
 class Inputs(Collection[Bundle]):
-    """Some bundles of a run."""
+    """The bundles of a run with certain numbers, read when they are needed."""
 
     __slots__ = ("_run", "numbers")
 
@@ -220,7 +220,7 @@ class Summary:
     bundles: RunBundles = field(default_factory=RunBundles)
     executions: dict[CaseRef, Execution] = field(default_factory=dict)
     damage: list[str] = field(default_factory=list)
-    """What of the run could not be read."""
+    """Messages about parts of the run that could not be read."""
 
     def counts(self) -> dict[str, int]:
         """Return the number of executions by status."""
@@ -232,7 +232,7 @@ class Summary:
     def status_of(self, execution: Execution) -> CaseStatus:
         """Return the status of an execution.
 
-        One without an end is cancelled. If the run is complete, the end was lost, so it is an error.
+        An execution without an end is cancelled. If the run is complete, that end was lost, so the status is an error.
         """
         return "error" if self.is_complete and not execution.finished else execution.status
 
@@ -394,7 +394,7 @@ class SummaryBuilder:
                 self.summary.executions[event.case] = record.without_details(self._file, 0, reasons=True)
 
     def _record(self, ref: CaseRef, *, afresh: bool) -> CaseRecord:
-        """Return the execution with the details of its last attempt, without any if it begins `afresh`."""
+        """Return the record of an execution. If a new attempt begins (`afresh`), the record has no details yet."""
         known = self.summary.executions.get(ref)
         if isinstance(known, CaseRecord) and not afresh:
             return known
@@ -440,7 +440,7 @@ def summarize_events(events: Iterable[Event], file: Path | None = None) -> Summa
 
 
 def _steps(turns: Iterable[Turn]) -> list[str]:
-    """Return the `steps` of an execution: of the turns that finished."""
+    """Return the `steps` of an execution, from the turns that finished."""
     finished = [turn.actual for turn in turns if turn.actual is not None]
     steps = (step for actual in finished for step in tool_steps(actual))
     found = [f"r{digest(result)}" if call is None else f"c{digest(call)}" for call, result in steps]
