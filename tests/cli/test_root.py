@@ -20,7 +20,7 @@ def test_older_state_folder_is_used_and_named(project: Project) -> None:
     assert "echo/.workbench exists already" in done.stderr
     listed = project.run("history")
     assert "(in echo/.workbench)" in listed.stdout
-    assert "also using older runs in echo/.workbench" in listed.stderr
+    assert "also using the runs in echo/.workbench" in listed.stderr
     assert project.run("score", "last").returncode == 0
     assert project.run("history", "pin", "last").returncode == 0
     assert "baseline" in project.run("history").stdout

@@ -135,7 +135,7 @@ def claims(judge: JudgeIdentity = GEMINI, sentences: Sequence[dict[str, Any]] = 
         {"author": "researcher", "step": 1, "final": False, "text": "…", "score": 1.0, "unread": "",
          "sentences": [SENTENCES[0]]},
         {"author": "order_desk", "step": None, "final": True, "text": "…", "score": 1 / 3, "unread": "",
-         "sentences": list(sentences), "left_out": ["Bye."]},
+         "sentences": list(sentences)},
     ]  # fmt: skip
     common = {"asked": 1, "of": 1, "split": False}
     questions = [judge_question("sentences", [["…"]], judge), judge_question("claims", [["supported"]], judge)]

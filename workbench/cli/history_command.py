@@ -97,9 +97,9 @@ def _act(action: str, words: tuple[str, ...], state_dir: Path | None) -> bool:
 
 
 def _say_where(states: "Iterable[Path]", own: Path) -> None:
-    """Name older state folders that are still used."""
+    """Name the state folders below the project's own whose runs are used, too."""
     for state in sorted(states):
-        write_line(sys.stderr, one_line(f"also using older runs in {_kept_in(state, own)}"))
+        write_line(sys.stderr, one_line(f"also using the runs in {_kept_in(state, own)}"))
 
 
 def _delete(state: Path, ids: list[str]) -> bool:
@@ -162,7 +162,7 @@ def _of_adk(root: Path, kept: set[str]) -> "tuple[list[ListedRun], list[str]]":
 
 
 def _kept_in(state: Path, own: Path) -> str:
-    """Return the older state folder of a run relative to the root, or "" for the project's own."""
+    """Return the state folder of a run below the project's own, relative to the root, or "" for the project's own."""
     return "" if state == own else state.relative_to(own.parent).as_posix()
 
 

@@ -240,7 +240,8 @@ class RunStarted:
     scored_from: str = ""
     """The run whose transcripts are scored again, or several runs joined by ", "; "" if the agents run."""
     versions: dict[str, Any] = field(default_factory=dict)
-    """Package → version, as far as known. This and all fields below are empty in runs of older versions."""
+    """Package → version, as far as known. This and the fields below are empty if they are
+    not known, as in JSON reports."""
     models: dict[str, Any] = field(default_factory=dict)
     """Agent → names of models in its sources."""
     sources: Sources = field(default_factory=dict)
@@ -284,7 +285,7 @@ class CaseStarted:
     attempt: int = 1
     """Counted from 1. Results of earlier attempts are void."""
     session: dict[str, Any] | None = None
-    """The case's `session_input`, {} if it has none; None in runs of older versions."""
+    """The case's `session_input`, {} if it has none; None if it is not known."""
     final_session_state: dict[str, Any] | None = None
     dataset_case: dict[str, Any] | None = None
     """The case as a dataset of google-agents-cli has it, for its metrics; None in evalsets."""
@@ -339,7 +340,7 @@ class TurnFinished:
     actual: dict[str, Any]
     note: str = ""
     usage: Usage = field(default_factory=Usage)
-    """The usage of the case up to the end of this turn; zero in runs of older versions."""
+    """The usage of the case up to the end of this turn, zero if it is not known."""
     state: dict[str, Any] | None = None
     """The session state after the turn, or None if nobody needs it or it is not known."""
     inner_calls: InnerCalls = None
@@ -481,7 +482,7 @@ class CaseFinished:
     usage: Usage = field(default_factory=Usage)
     inputs: tuple[int, ...] = ()
     """Inputs of the verdict besides those in `CaseStarted`, as numbers of the run's bundles
-    (`workbench.store.inputs`); empty in runs of older versions."""
+    (`workbench.store.inputs`); empty if none are known."""
     frozen: Frozen | None = None
     """How the case was replayed, or None if all of its calls were live."""
     handling: FaultHandling | None = None

@@ -55,8 +55,8 @@ class _Placed(NamedTuple):
 def compare(then: Record | None, now: Record) -> tuple[Change, ...]:
     """Return the inputs that differ, in the order of `KINDS`.
 
-    `then` is None for runs of older versions, which recorded nothing. An input that `then` did not record counts as
-    changed.
+    `then` is None for runs that recorded no inputs, such as JSON reports. An input that `then` did not record counts
+    as changed.
     """
     if then is None:
         return not_recorded(["agent_file"])

@@ -97,11 +97,6 @@ def add_texts(document: Document, subject: Subject, index: int, result: MetricRe
             document.add_item(key, lines, opens=holds, targets=targets)
             if not holds:
                 problems.append(key)
-        # Older runs did not judge passages that the judge left out of its sentences.
-        passages = text.get("left_out")
-        for passage in passages if isinstance(passages, list) else ():
-            words = Text.assemble(("not in the judge's sentences: ", "status-error"), safe(string(passage)))
-            document.add(hang_text(Text.styled(" ! ", "status-error"), words, view.width, 3))
     return problems
 
 

@@ -99,7 +99,7 @@ def read_original(
         raise CannotForkError("the case has not started")
     turns = _turns(known, ref.agent)
     if not any(isinstance(step, CallsRecorded) for step in known) and not _has_no_calls(known, turns):
-        raise CannotForkError("its calls were not recorded: the run is of an older version, or was not stored")
+        raise CannotForkError("its calls were not recorded, for example because the run was not stored")
     try:
         recording = take_recording(ref, known, state, Origin(run_id)).recording
     except NotRecordedError as error:

@@ -232,17 +232,16 @@ def _is_complete(path: Path) -> bool:
 def _changes(found: InterruptedRun, plan: Plan, state: Path) -> list[str]:
     """Describe the inputs that changed since the run."""
     if not found.announced.inputs:
-        return ["an older version of the workbench ran it"]
+        return ["the inputs of its verdicts are not known"]
     clean = Secrets([setting.environment.values for setting in plan.agents.values()]).clean_data
     now = plan_inputs(plan, project_digests(state), clean)
     if found.inputs.salt_id != now.digests.salt_id:
         return ["its inputs were recorded with another salt"]
-    usual, options = stored_options(RunOptions()), stored_options(plan.options)
+    options = stored_options(plan.options)
     changed = [
         Change("options", RESULT_OPTIONS[name], None, "run")
         for name in RESULT_OPTIONS
-        # An older version did not record all options.
-        if name not in _OPTIONS_OF_CASES and found.inputs.options.get(name, usual[name]) != options[name]
+        if name not in _OPTIONS_OF_CASES and found.inputs.options.get(name) != options[name]
     ]
     if found.inputs.options.get("inject") != options.get("inject"):
         changed.append(Change("options", "--inject", None, "run"))

@@ -161,7 +161,7 @@ class Thaw:
         for agent in dict.fromkeys((*self.old.tools, *self.live.tools)):
             old, new = (_by_place(side.tools.get(agent, ())) for side in (self.old, self.live))
             if agent not in self.live.tools or not self.old.tools:
-                continue  # The tools of an agent that did not run are unknown, and older runs recorded none.
+                continue  # The tools of an agent that did not run are unknown, and JSON reports record none.
             for place in dict.fromkeys((*old, *new)):
                 then, now = old.get(place), new.get(place)
                 if now is None and self.live.origin.framework == "python":

@@ -1,7 +1,8 @@
 """A recording from the stored events of a case.
 
-Runs record their calls for replay (`CallsRecorded`). Runs of older versions have only spans, made for the trace. They
-lack effects, branches and the kinds of errors, and no models can be taken from them.
+Runs record their calls for replay (`CallsRecorded`). JSON reports and ADK's results do not, and agents in plain Python
+may yield calls that nothing can record. Their calls are read from the transcript or the trace. They lack effects,
+branches and the kinds of errors, and no models can be taken from them.
 """
 
 import builtins
@@ -34,8 +35,7 @@ from workbench.worker.calls import MODEL, related
 CONTROL_TOOLS = frozenset({"transfer_to_agent", "exit_loop", "set_model_response", "finish_task", "request_input"})
 """Tools of ADK that steer the agents. They always run.
 
-Runs of older versions recorded only names, so an agent's own tool with such a name is taken for ADK's. It runs live
-until the case is frozen from a new run.
+Without `CallsRecorded` only names are known, so an agent's own tool with such a name is taken for ADK's and runs live.
 """
 _ESCAPED = "the agent calls {} itself, so a replay cannot answer it; in plain Python, use `session.tool`"
 _FLAGS = ("long_running", "confirmation", "hidden")
@@ -319,7 +319,7 @@ def _secret_arguments(calls: Iterable[ToolCall]) -> dict[str, tuple[str, ...]]:
     return {tool: tuple(names) for tool, names in found.items() if names}
 
 
-# Runs of older versions
+# Executions without recorded calls
 
 
 def _traces(steps: Iterable[Event], spans: Iterable[SpansRecorded]) -> Iterator[tuple[int, Node]]:

@@ -212,7 +212,7 @@ class Ended:
 class Origin:
     """The execution that was recorded. `at` is UTC in ISO 8601. Fields are "" if they are not known.
 
-    `effects` says whether the effects of tools were recorded. Runs of older versions did not record them.
+    `effects` says whether the effects of tools were recorded. JSON reports do not have them.
     """
 
     run: str = ""

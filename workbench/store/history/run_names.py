@@ -30,7 +30,6 @@ _MAX_DEPTH = 4
 _MAX_FOLDERS = 2_000
 """Maximum number of folders searched for older state folders."""
 _IGNORED = frozenset({"node_modules", "site-packages", "__pycache__"})
-"""The folder in which older versions stored each run in a folder of its own."""
 
 
 def ages() -> Callable[[str, str], Age]:
@@ -59,8 +58,8 @@ def started_at(run_id: str) -> str:
 def states_of(state: Path) -> list[Path]:
     """Return the state folder `state`, then the trusted ones with runs below its project, nearest first.
 
-    Old versions made a `.workbench` in each folder that was run. These are read in place. With `--state-dir`, only the
-    named folder is used.
+    A folder below the project that was opened on its own has its own `.workbench`. With `--state-dir`, only the named
+    folder is used.
     """
     return [state, *filter(is_trusted, _states_below(state.parent) if state.name == STATE_FOLDER else ())]
 

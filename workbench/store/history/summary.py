@@ -121,7 +121,7 @@ class ListedRun:
 
     @classmethod
     def from_json(cls, text: str, path: str) -> "ListedRun":
-        """Return the run from the JSON of its row. Earlier versions stored fewer fields, or null.
+        """Return the run from the JSON of its row. Fields without a value are null.
 
         Raises:
             ValueError: it is not of that form.
