@@ -1,7 +1,7 @@
 """Child processes that answer many calls at once (`worker/serving.py`), and the user's own functions in one.
 
 A child for each agent imports and calls its custom metrics and judges (`worker/functions.py`), in the agent's
-interpreter and environment. Nothing of theirs runs in this process. Exceptions, crashes and hangs there become errors
+interpreter and environment. No code of the user runs in this process. Exceptions, crashes and hangs there become errors
 of the one call.
 """
 
@@ -26,7 +26,7 @@ _READY_WITHIN = 120.0
 _STOPPED_WITHIN = 1.0
 """Seconds that the child has to stop a cancelled call before it gets no more work."""
 _PART = MAX_FRAME // 4
-"""Characters of a payload in one frame. JSON escapes at most double them."""
+"""Maximum characters of a payload in one frame. JSON escapes at most double their number."""
 
 
 _ANSWER_WITHIN = 240.0
@@ -74,7 +74,7 @@ class _Running:
     stopping: set[int] = field(default_factory=set)
 
     def kill_if_stopped(self) -> None:
-        """Kill the child if a signal stops it while somebody waits for it."""
+        """Kill the child if a signal stops it while a call waits for it."""
         self.process.kill_if_stopped(lambda: not self.ready.is_set() or bool(self.calls))
 
     def close_lifeline(self) -> None:
@@ -142,11 +142,11 @@ class AnsweringChild:
 
     @property
     def pid(self) -> int | None:
-        """The child that gets the next call, if it is running."""
+        """Process ID of the child that gets the next call, or None if it is not running."""
         return self._current.process.pid if self._current is not None else None
 
     async def _ask(self, payload: Any, within: float | None) -> Frame:
-        """Return the frame that ends the call: an answer, or the substitute from `_lost` or `_stop`."""
+        """Return the frame that ends the call: the child's answer, or a frame from `_lost` or `_stop`."""
         running = self._current or self._start()
         number = next(self._numbers)
         answer = running.calls[number] = asyncio.get_running_loop().create_future()

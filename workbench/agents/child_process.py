@@ -49,7 +49,7 @@ _CHECK_EVERY = 1.0
 
 
 def new_mark() -> str:
-    """Return the mark of a new child: the marks of the processes above it, and one of its own."""
+    """Return the mark of a new child: the mark of this process, if any, followed by a unique one."""
     return f"{os.environ.get(MARK, '')} {_owner()}:{next(_numbers)}".strip()
 
 
@@ -127,7 +127,7 @@ def _began(pid: int) -> str:
 
 
 def stat_fields(pid: int) -> list[str]:
-    """Return the fields of `/proc/PID/stat` from the state on; nothing if the process has ended."""
+    """Return the fields of `/proc/PID/stat`, starting with the state, or an empty list if the process has ended."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -137,7 +137,7 @@ def stat_fields(pid: int) -> list[str]:
 
 
 class Lines:
-    """Printed text on its way to `on_text`, in whole lines if possible."""
+    """A buffer that passes printed text to `on_text`, in whole lines if possible."""
 
     def __init__(self, on_text: Callable[[str], None]) -> None:
         self._on_text = on_text
@@ -255,8 +255,8 @@ class Command:
 def own_python(module: str, environment: Mapping[str, str]) -> Command:
     """Return the command that runs one of our modules in our own interpreter.
 
-    PYTHONPATH names the folder above the package only if Python would not find it. The working directory stays off the
-    path, because the user's folder may hold modules of any name.
+    PYTHONPATH names the folder above the package only if Python would not find the package otherwise. The working
+    directory is not on the path, because the user's folder may hold modules of any name.
     """
     home = Path(__file__).parents[2]
     values = dict(environment)
@@ -300,7 +300,7 @@ class ChildProcess:
         loop = asyncio.get_running_loop()
         self.pid = self._child.pid
         self.stalled = False
-        """Whether it is being replaced because it stopped responding."""
+        """Whether the child is being replaced because it stopped responding."""
         self.ended: asyncio.Future[str] = loop.create_future()
         self._waits: Callable[[], bool] = lambda: False
         self._check: asyncio.TimerHandle | None = None
@@ -312,7 +312,7 @@ class ChildProcess:
 
     @property
     def last_line(self) -> str:
-        """The last line of its output, such as the reason why the interpreter did not start."""
+        """The last line of the child's output, such as the reason why the interpreter did not start."""
         lines = self._printed.strip().splitlines()
         return lines[-1] if lines else ""
 

@@ -43,7 +43,7 @@ _NAMED = {
 _AGENTS = frozenset({"Agent", "LlmAgent"})
 _GROUPS = frozenset({"SequentialAgent", "ParallelAgent", "LoopAgent"})
 _MODELS = frozenset({"Gemini", "LiteLlm"})
-"""Classes of ADK whose instance is a model with a name. Others may not ask the model that they name."""
+"""Classes of ADK that ask the model with the name given to them. Other classes may ask another model."""
 _YAML_MODEL = re.compile(rb"""^model:[ \t]*["']?([^\s"'#]+)""", re.MULTILINE)
 _TRANSFER = "transfer_to_agent"
 _MODULES_READ = 20
@@ -184,7 +184,8 @@ def declared_tools(agent: AgentFolder) -> DeclaredTools:
 def tool_place(agent: AgentFolder, tool: str) -> tuple[Path, int] | None:
     """Return the file and line of a tool's function, or None if it is not in the modules that are read.
 
-    Without such a function, as in many agents in plain Python, it is the first text that is the name of the tool.
+    Without such a function, as in many agents in plain Python, it is the place of the first string that equals the
+    tool's name.
     """
     modules = _modules_of(agent)
     functions = ((module.file, module.functions[tool].lineno) for module in modules if tool in module.functions)
@@ -195,7 +196,7 @@ def tool_place(agent: AgentFolder, tool: str) -> tuple[Path, int] | None:
 def instruction_place(agent: AgentFolder, name: str = "") -> tuple[Path, int] | None:
     """Return the file and line of the first instruction in the modules of an agent, or None.
 
-    With `name`, the instruction of the agent or sub-agent that is called so comes first.
+    With `name`, an instruction of the agent or sub-agent with this name is preferred.
     """
     if agent.kind != "python":
         return _yaml_instruction(agent.definition)
@@ -238,7 +239,7 @@ def _modules_of(agent: AgentFolder) -> "list[_Module]":
 
 
 def _module_now(file: Path, folder: Path) -> "_Module | None":
-    """Return a module as it is now. The footer asks again at each move of the cursor."""
+    """Return the current content of a module, or None if it cannot be read. It is cached until the file changes."""
     with suppress(OSError):
         status = file.stat()
         return _module_as_of(file, folder, (status.st_mtime_ns, status.st_size, status.st_ino))

@@ -212,7 +212,7 @@ def _agents_cli_folder(path: Path) -> str:
 
 
 def _head(path: Path) -> bytes:
-    """Return the first bytes of a file, b"" if it is unreadable: the user did not name it."""
+    """Return the first bytes of a file, or b"" if it is unreadable. The user did not name it, so this is no error."""
     try:
         with open_regular(path) as file:
             return file.read(HEAD_BYTES)

@@ -45,7 +45,7 @@ class InterpreterError(ValueError):
 class Interpreter:
     """An interpreter and why it was chosen.
 
-    `path` is called unresolved: resolving a link would leave a virtual environment. `reason` is a text about the
+    `path` is unresolved, because resolving a link would leave a virtual environment. `reason` is a text about the
     choice. `warning` says why a closer one is unusable, or is "".
     """
 
@@ -114,7 +114,7 @@ def package_folders(interpreter: Path) -> list[Path]:
 
 
 def lacks_adk(interpreter: Path) -> bool:
-    """Return whether google-adk is surely missing, as far as files tell. False if that cannot be known."""
+    """Return whether google-adk is surely missing, as far as files tell. Return False if that is uncertain."""
     if interpreter == Path(sys.executable):
         return not any(importlib.metadata.distributions(name="google-adk"))
     settings = interpreter.parent.parent / "pyvenv.cfg"

@@ -72,7 +72,10 @@ def read_source(file: Path) -> ast.Module:
 
 
 def agent_attribute(file: Path) -> tuple[str, str]:
-    """Return the top-level name by which a module defines an agent, and why the file could not be read; "" if none."""
+    """Return the top-level name by which a module defines an agent, and why the file could not be read.
+
+    Either is "" if there is none.
+    """
     try:
         source = read_regular(file)
     except OSError as error:
@@ -152,8 +155,8 @@ def _imported_names(statement: ast.stmt) -> Iterator[tuple[str, str]]:
 def _may_be_app(value: ast.expr, imports: dict[str, str], file: Path) -> bool:
     """Return whether `app = <value>` can be ADK's App.
 
-    Yes if something from `google.adk.apps` or the project makes it. If something in this file makes it, yes if the file
-    uses ADK at all. No for imports from other packages, such as `FastAPI()` or `typer.Typer()`.
+    It can if it is made by something from `google.adk.apps` or from the project. If this file defines that something,
+    the file must also use ADK. Objects of other packages, such as `FastAPI()` or `typer.Typer()`, are not ADK's.
     """
     path = ""
     while isinstance(value, ast.Call | ast.Attribute | ast.Await):
@@ -219,7 +222,7 @@ def missing_function(path: str, root: Path, folder: Path) -> str:
 
 
 def fails_in_adk(path: str, root: Path, folder: Path) -> str:
-    """Return what `adk eval` does with a metric that only works here, as a clause; "" if its source shows nothing."""
+    """Return how a metric that works here fails under `adk eval`, as a clause, or "" if it shows no failure."""
     module, name = split(path)
     file = function_file(path, root, folder) if module else None
     try:
@@ -302,7 +305,7 @@ def driver_files() -> dict[str, str]:
 
 
 def driver_troubles() -> list[Trouble]:
-    """Return what is wrong with driver files."""
+    """Return the problems of driver files."""
     duplicates = [one for one in installed().duplicates if one.extension.point == "agents"]
     return duplicates + [found for _, found in _found() if isinstance(found, Trouble)]
 

@@ -1,4 +1,4 @@
-"""The model calls of an ADK agent: their answers are stored, reused and replayed, and a fork changes them.
+"""The model calls of an ADK agent. Their answers are stored, reused and replayed, and forks can change their requests.
 
 Each answer is stored, so that a resumed run does not request it again. When a run resumes, the stored answers
 replace model calls. A frozen run replaces them by recorded ones. This wraps the model's own `generate_content_async`.
@@ -40,7 +40,7 @@ ANSWER_LIMIT = 2 * 1024 * 1024
 RECALLED = "answered before the interruption, not requested again"
 
 _LABEL = "adk_agent_name"
-"""The label of a request in which google-adk tells the agent."""
+"""The label of a request in which google-adk writes the name of the agent."""
 _pending: Dict[int, Tuple[Any, "Answers", Any]] = {}
 """Requests that are about to go to a model, by `id`: the request, the `Answers` it belongs to, and its context.
 
@@ -129,7 +129,7 @@ class Answers:
             request.config.system_instruction = change.text
 
     def _pass(self, agent: str, digest: str, sent: Sent, request: Any, context: Any) -> Tuple[Decision, Optional[Call]]:
-        """Let a request pass the gate. Return the decision, and the call to record."""
+        """Pass a request to the gate. Return the gate's decision, and the call to record or None."""
         if self.gate is None:
             return Live(), None
         gate = self.gate.gate
@@ -154,7 +154,7 @@ class Answers:
         return decision, call
 
     def _request(self, sent: Sent, calls: Calls) -> Optional[Json]:
-        """Return the parts of a request, and keep those that differ from the pieces of spans."""
+        """Return the digests of a request's parts without generated IDs. Store the new parts that had such IDs."""
         if sent.parts is None:
             return None
         for text in self._recorder.trace.take_plain():
@@ -282,7 +282,7 @@ async def _asked(ask: Callable[[], Any]) -> AsyncGenerator[Any, None]:
 
 
 def intercept_models() -> None:
-    """Let every class of models in this process pass its calls to the conversation they belong to.
+    """Make every class of models in this process pass its calls to their conversation.
 
     Classes are patched because google-adk before 2 makes a new model object for each call. A plugin's
     `before_model_callback` could answer, too, but then ADK runs no further callbacks of plugins and agents, gives the
@@ -348,14 +348,14 @@ _ENCODER = json.JSONEncoder(default=_json_form, allow_nan=False, separators=(","
 
 
 def set_model(name: str) -> None:
-    """Let every agent in this process ask the model with this name. A fork may still change that of one agent."""
+    """Make every agent in this process ask the model with this name. A fork may still change the model of one agent."""
     global _set_model
     _set_model = name
     _intercept_agent_models()
 
 
 def intercept_agents() -> None:
-    """Let every class of agents in this process ask the fork for changes. Only forks with a change need it.
+    """Make every class of agents in this process apply the changes of a fork. Only forks with a change need it.
 
     In a plugin's callback, the instruction is mixed with texts of tools and other agents already, and the model is
     chosen after it.
@@ -401,7 +401,7 @@ def _model(original: Any, agent: Any) -> Any:
 
 
 def _named(name: str, before: Any) -> Any:
-    """Return the model with this name. One of the same class keeps the settings of the model before."""
+    """Return the model with this name. If its class is that of the model `before`, it gets the same settings."""
     try:
         kind = LLMRegistry.resolve(name)
     except ValueError:

@@ -1,7 +1,7 @@
 """Everything that an ADK tool does through its context: changed state, saved artifacts and other actions.
 
-It is taken around the call itself. The events of a turn cannot supply it, because ADK merges the actions of parallel
-calls into one event, with those of the callbacks.
+These effects are recorded around the call itself. The events of a turn do not show them, because ADK merges the actions
+of parallel calls into one event, with those of the callbacks.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Effects:
 
 
 def _session_state(context: Any) -> Dict[str, Any]:
-    """Return the session's own state, which a tool gets values from, or an empty one."""
+    """Return the session's own state, from which tools get values, or an empty dict."""
     state = getattr(getattr(getattr(context, "_invocation_context", None), "session", None), "state", None)
     return state if isinstance(state, dict) else {}
 
@@ -115,7 +115,7 @@ def _others(actions: Any) -> Dict[str, Any]:
 
 
 def _with_call(actions: Dict[str, Any], old: Optional[str], new: Optional[str]) -> Dict[str, Any]:
-    """Return actions with another ID of the call, which is a key of some of them."""
+    """Return the actions with another ID of the call, also where the ID is a key."""
     return {
         name: {(new if key == old else key): item for key, item in value.items()} if isinstance(value, dict) else value
         for name, value in actions.items()

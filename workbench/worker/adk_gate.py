@@ -1,8 +1,8 @@
 """Interception of an ADK agent's tool calls, which pass the gate.
 
-The outermost `run_async` of a tool is intercepted, in the tool's class. A plugin or callback would be wrong: callbacks,
-confirmations, error handlers and retries have to run around a replayed call exactly as around a live one. Some calls
-have no plugin at all: those of an agent tool that includes no plugins.
+The outermost `run_async` of a tool is intercepted, in the tool's class. A plugin or callback could not do this, because
+callbacks, confirmations, error handlers and retries must run around a replayed call exactly as around a live one. Some
+calls have no plugin at all: those of an agent tool that includes no plugins.
 
 Control tools of ADK, and tools that run an agent or a workflow, are no calls of their own. They run, and the calls that
 they make pass the gate.
@@ -39,7 +39,7 @@ _OURS = "_agent_workbench"
 _CONTROL = frozenset({"transfer_to_agent", "exit_loop", "set_model_response", "finish_task", "request_input"})
 _CANCELLED = "asyncio.exceptions.CancelledError"
 _CANCEL_SECONDS = 30.0
-"""Seconds that a call waits which was cancelled when it was recorded."""
+"""Seconds for which a call waits to be cancelled, if it was cancelled when it was recorded."""
 _NOBODY = "a tool was called outside of its conversation's context, so its recording is unknown"
 _LOOK_BACK = 500
 """Number of the newest events in which the model's answer with a call is searched."""
@@ -217,7 +217,10 @@ class AdkGate:
         return answer
 
     async def _keep(self, call: Call, effects: Effects, context: Any, outcome: Callable[..., None]) -> None:
-        """Keep the outcome of a call with its effects. Errors are kept too, because they must not reach the agent."""
+        """Record the outcome and effects of a call.
+
+        If recording fails, the error is recorded instead, because it must not reach the agent.
+        """
         try:
             taken = await effects.taken(context, self.gate.calls)
         except Exception as error:
@@ -244,7 +247,10 @@ class AdkGate:
         raise raised
 
     async def recorded_error(self, recorded: Recorded) -> Exception:
-        """Return the exception of a call. One that was cancelled waits to be cancelled again."""
+        """Return the recorded exception of a call.
+
+        If the call was cancelled, wait to be cancelled again, or end the case.
+        """
         names = recorded.value["types"]
         if names[:1] == [_CANCELLED]:
             await asyncio.sleep(_CANCEL_SECONDS)
@@ -324,11 +330,11 @@ def in_turn() -> bool:
 def current_gate(context: Any = None) -> Optional[AdkGate]:
     """Return the gate of the conversation that makes a call now, or None.
 
-    A thread or task without the conversation's context variables is known by the `context` of its call. Without one,
-    it is assigned to the only conversation that is running.
+    In a thread or task without the conversation's context variables, the `context` of the call identifies the
+    conversation. Without a context, it is the only running conversation.
 
     Raises:
-        RuntimeError: several conversations are running, and at least one of them is frozen. The frozen ones have ended.
+        RuntimeError: several conversations are running, and at least one of them is frozen. The frozen ones are ended.
     """
     gate = _current.get()
     if gate is not None:
@@ -349,7 +355,7 @@ def current_gate(context: Any = None) -> Optional[AdkGate]:
 
 
 def _is_control(tool: Any) -> bool:
-    """Return whether a tool is one with which ADK controls the flow of agents."""
+    """Return whether ADK uses this tool to control the flow of agents."""
     if tool.name not in _CONTROL and tool.name != "adk_request_input":
         return False
     home = getattr(tool.func, "__module__", "") if issubclass(type(tool), FunctionTool) else type(tool).__module__
@@ -371,7 +377,7 @@ def _is_a(value: Any, module: str, name: str) -> bool:
 
 
 def intercept_tools() -> None:
-    """Let every class of tools in this process pass its calls to the gate, also classes that are defined later."""
+    """Make every class of tools in this process pass its calls to the gate, including classes defined later."""
     patch_classes(BaseTool, _TOOL)
 
 
@@ -417,12 +423,12 @@ def _marked(wrapped: Any) -> Any:
 
 
 def _is_ours(method: Any) -> bool:
-    """Return whether a method is our wrapper. One around our wrapper may have copied its attributes."""
+    """Return whether a method is our wrapper itself. A foreign wrapper around it may have copied its attributes."""
     return getattr(method, _OURS, None) is method
 
 
 def _resolving(attribute: Any) -> Any:
-    """Return a function for something else in the place of a method, such as the wrapper of an instrumentation."""
+    """Return a function for a method that is another kind of object, such as the wrapper of an instrumentation."""
 
     @functools.wraps(attribute, updated=())
     def method(self: Any, *rest: Any, **named: Any) -> Any:
@@ -433,7 +439,7 @@ def _resolving(attribute: Any) -> Any:
 
 
 def check_tool(tool: Any) -> None:
-    """Let the calls of a tool pass the gate, also if its `run_async` was replaced after its class was defined."""
+    """Make the calls of a tool pass the gate, even if its `run_async` was replaced after its class was defined."""
     for kind in type.mro(type(tool)):
         if issubclass(kind, BaseTool):
             _patch(kind, _TOOL)

@@ -102,7 +102,7 @@ class Recorder(BasePlugin):  # type: ignore[misc]
         self._inner_calls: list[Dict[str, Any]] = []
         """The calls of this turn inside agents that are used as tools."""
         self.askers: Set[str] = set()
-        """Names of the agents that asked a model. ADK makes the calls in its answers."""
+        """Names of the agents that asked a model. ADK makes the calls in the answers of their models."""
         self.usage = Usage()
         """All model calls so far, including those of agents used as tools."""
         self._open: Dict[Tuple[str, str], Any] = {}

@@ -276,8 +276,8 @@ class Stream:
 def streaming_agents(loaded: Loaded) -> FrozenSet[str]:
     """Return the names of the agents that can stream, or none if that would change their behaviour.
 
-    It would if a callback reads the model's answers, because it would be called with each piece. It would also with a
-    google-adk that returns a streamed answer as several events.
+    It would if a callback reads the model's answers, because it would be called with each piece. It also would if this
+    google-adk returns a streamed answer as several events.
     """
     agents = _tree(loaded.agent)
     plugins = getattr(loaded.app, "plugins", None) or ()
@@ -292,7 +292,7 @@ def streaming_agents(loaded: Loaded) -> FrozenSet[str]:
 def _given_whole() -> bool:
     """Return whether ADK ends a streamed answer with one complete event.
 
-    It does since it has this feature, unless the feature is switched off.
+    ADK versions with this feature do, unless the feature is switched off.
     """
     try:
         from google.adk.features import (  # type: ignore[import-not-found,unused-ignore]

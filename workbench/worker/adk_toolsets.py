@@ -38,7 +38,7 @@ _DECLARES = BaseTool.process_llm_request
 _asked_outside_turns: Dict[str, None] = {}
 """Classes of toolsets that were asked for their tools outside of a turn."""
 _asking: contextvars.ContextVar[bool] = contextvars.ContextVar("agent_workbench_asking", default=False)
-"""Whether a toolset is asked itself for its tools, which may ask other methods or toolsets."""
+"""Whether a toolset itself is being asked for its tools. It may call its other methods, or other toolsets."""
 
 
 class FrozenTool(BaseTool):  # type: ignore[misc]
@@ -87,7 +87,10 @@ class FrozenTool(BaseTool):  # type: ignore[misc]
         return None if self._declaration is None else self._declaration.model_copy(deep=True)
 
     async def process_llm_request(self, *, tool_context: Any, llm_request: Any) -> None:
-        """Declare the tool, with the instruction that the recorded one added. A hidden one can only be called."""
+        """Declare the tool, with the instruction that the recorded one added.
+
+        A hidden tool is not declared, but can be called.
+        """
         if self._hidden:
             llm_request.tools_dict[self.name] = self
         else:
@@ -120,7 +123,8 @@ class FrozenTool(BaseTool):  # type: ignore[misc]
 class Toolsets:
     """The tools of one conversation's agents: those that were used, and those of its recording.
 
-    `agent` is the conversation's agent, in whose tree a toolset is searched that code of the agent asks for its tools.
+    `agent` is the conversation's agent, in whose tree a toolset is searched if the agent's code asks the toolset for
+    its tools.
     """
 
     def __init__(self, gate: AdkGate, agent: Any = None) -> None:
@@ -175,7 +179,7 @@ class Toolsets:
         return self._listings.get((agent, position), 0) + 1
 
     def failed(self, agent: str, position: int, error: Exception) -> None:
-        """Record that a toolset could not list its tools. ADK goes on without them in some versions."""
+        """Record that a toolset could not list its tools. Some versions of ADK continue without them."""
         if position and (agent, position) not in self._listed:
             self._failed[agent, position] = encoded_error(error)
 
@@ -280,7 +284,7 @@ class Toolsets:
     # Replay
 
     async def frozen(self, toolset: Any, agent: str, position: int, context: Any) -> Optional[List[Any]]:
-        """Return the recorded tools of a toolset, or None if it is to be asked itself. A miss never returns.
+        """Return the recorded tools of a toolset, or None if the toolset itself must be asked. Never returns on a miss.
 
         Raises:
             Exception: the recorded one, if the toolset could not list its tools.
@@ -309,7 +313,7 @@ class Toolsets:
         return next((entry["instruction"] for entry in declared if not entry["name"]), "")
 
     def add_config(self, agent: str, position: int, request: Any) -> None:
-        """Add to the tools of a request what the toolset itself had added."""
+        """Add what the recorded toolset itself had added to the tools of a request."""
         declared = self._declared(agent, position) or []
         for data in next((entry["config"] for entry in declared if not entry["name"]), ()):
             tool = types.Tool.model_validate(data)
@@ -410,7 +414,7 @@ def check_declarations(gate: Any) -> None:
 
 
 def intercept_toolsets() -> None:
-    """Let every class of toolsets in this process ask the gate for its tools."""
+    """Make every class of toolsets in this process ask the gate for its tools."""
     patch_classes(BaseToolset, {"get_tools_with_prefix": _listing, "get_auth_config": _authorizing})
     patch_classes(BaseToolset, {"get_tools": _naming, "__init__": _constructing}, subclasses_only=True)
     # Their own implementations do nothing that could be noted.
@@ -419,7 +423,7 @@ def intercept_toolsets() -> None:
 
 
 def warn_of_early_toolsets() -> None:
-    """Name the toolsets that connected before the conversation began. No recording can replace them."""
+    """Print a warning for each toolset that connected before the conversation began. No recording can replace these."""
     for name in _asked_outside_turns:
         print(f"warning: {_not_frozen(name)}", file=sys.stderr)
 

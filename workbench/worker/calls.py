@@ -1,8 +1,8 @@
 """The calls of a conversation, until they are reported, and the order in which a replay releases them.
 
 `docs/worker-protocol.md` has the shapes of calls. Values are kept as pieces: JSON texts, each reported once by its
-digest. What a parallel agent answers depends on which branch ends last. So a replayed call waits for those that had
-ended before it, but only as long as they can still come.
+digest. The answer of a parallel agent depends on which branch ends last. So a replayed call waits for calls that had
+ended before it, as long as these can still come.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ Key = Tuple[int, str, str]
 MODEL = "$model"
 """The name of a call of a model, also among ignored arguments. No tool has it."""
 POLL = 0.002
-"""Seconds between two questions whether a call still waits."""
+"""Seconds between two checks whether a call must still wait."""
 _QUIET = 0.5
 """Seconds without any call after which a missing one is not expected any more."""
 _SETTLED = 0.05
-"""Seconds that a call's answer has to show in the agent's events before the next one is released."""
+"""Maximum seconds to wait for an answer's effect in the agent's events, before the next answer is released."""
 _LONGEST = 30.0
-"""Seconds that a call waits at most, because a branch may itself wait for it."""
+"""Maximum seconds that a call waits, because another branch may itself wait for this call."""
 _POLLS = 10
-"""Questions that must pass, too, so that a slow machine does not end a wait."""
+"""Minimum number of checks before a wait ends, so that a slow machine does not end it too soon."""
 
 
 class TooLargeError(Exception):
-    """A value is too large to be kept. The message says why."""
+    """A value that is too large to be stored. The message says why."""
 
 
 class Call:
@@ -51,11 +51,11 @@ class Call:
         self.data = data
 
     def ends(self) -> None:
-        """Record that the answer is given now. That of a model is taken long before its call is over."""
+        """Record that the answer is given now. A model's answer is used long before its call is over."""
         self.data["ended"] = self._calls.next_end()
 
     def answered(self, value: Any, effects: Optional[Json] = None) -> None:
-        """Keep the answer of a tool. `effects` are in their wire form."""
+        """Record the answer of a tool. `effects` are in their wire form."""
         try:
             outcome = {"answer": self._calls.text_piece(encoded_text(value))}
         except Exception as error:
@@ -64,7 +64,7 @@ class Call:
             self._ended(outcome, effects)
 
     def raised(self, error: BaseException, effects: Optional[Json] = None) -> None:
-        """Keep the error of a call."""
+        """Record the error of a call."""
         self._ended({"error": encoded_error(error)}, effects)
 
     def lost(self, why: str) -> None:
@@ -72,14 +72,14 @@ class Call:
         self._ended({"lost": why})
 
     def failed(self, error: Exception) -> None:
-        """Record that the outcome could not be kept."""
+        """Record that the outcome could not be stored."""
         if isinstance(error, TooLargeError):
             self._ended({"lost": str(error), "too_large": True})
         else:
             self._ended({"lost": f"it could not be recorded: {type(error).__name__}: {error}"})
 
     def responded(self, responses: List[Optional[str]]) -> None:
-        """Keep the responses of a model, as JSON texts. None: a response that cannot be kept."""
+        """Record the responses of a model, as JSON texts. None stands for a response that cannot be stored."""
         try:
             kept = [self._calls.text_piece(response) for response in responses if response is not None]
         except TooLargeError as error:
@@ -131,7 +131,7 @@ class Calls:
             self._calls.append(call)
 
     def piece(self, value: Any) -> str:
-        """Keep JSON data and return its digest.
+        """Store JSON data and return its digest.
 
         Raises:
             TooLargeError: it is larger than `PIECE_LIMIT`, or all pieces together are larger than `PIECES_LIMIT`.
@@ -139,7 +139,7 @@ class Calls:
         return self.text_piece(dumps(value))
 
     def text_piece(self, text: str) -> str:
-        """Keep a JSON text and return its digest. Raises TooLargeError, as `piece`."""
+        """Store a JSON text and return its digest. Raise TooLargeError like `piece`."""
         if len(text) > PIECE_LIMIT:
             raise TooLargeError(f"it is larger than {PIECE_LIMIT // 2**20} MiB ({len(text):,} characters of JSON)")
         name = digest(text)
@@ -153,11 +153,11 @@ class Calls:
         return name
 
     def argument_piece(self, value: Any) -> str:
-        """Keep the arguments of a call and return their digest. Too large ones have a digest without a piece."""
+        """Store the arguments of a call and return their digest. If they are too large, only the digest is stored."""
         return self.argument_text(dumps(value))
 
     def argument_text(self, text: str) -> str:
-        """Keep arguments in the form of JSON text, like `argument_piece`."""
+        """Store arguments that are JSON text already, like `argument_piece`."""
         try:
             return self.text_piece(text)
         except TooLargeError:
@@ -193,11 +193,11 @@ class Ended:
         self.released = 0.0
         """The monotonic time at which its answer was given, or 0."""
         self.polls = 0
-        """Questions since then."""
+        """Number of checks since then."""
         self.settled = False
         """Whether its branch has continued since then."""
         self.skipped = False
-        """Whether nobody waits for it any more."""
+        """Whether no call waits for it any more."""
 
 
 class Place:
@@ -244,7 +244,7 @@ class Order:
         self._reordered: Set[str] = set()
 
     def load(self, recorded: Recorded) -> None:
-        """Add a recorded call of a tool, in the order in which they began."""
+        """Add a recorded tool call. Add the calls in the order in which they began."""
         key = recorded.turn, recorded.branch or "", recorded.tool
         number = self._numbers[key] = self._numbers.get(key, 0) + 1
         ended = self._by_key.get(key, {}).get(number)
@@ -264,7 +264,10 @@ class Order:
             return sorted(self._reordered)
 
     def begin(self, branch: str, tool: str, recorded: Optional[Recorded] = None) -> Place:
-        """Return the place of a call that begins now: of a model, or of a tool with the recorded call for it."""
+        """Return the place of a call that begins now.
+
+        `recorded` is the recorded call for a tool call, None for a model.
+        """
         with self._lock:
             ended = None
             if tool == MODEL:
@@ -282,7 +285,7 @@ class Order:
             return place
 
     def waits(self, place: Place) -> bool:
-        """Return whether a call must wait, because others had ended before it that can still come."""
+        """Return whether a call must wait for calls that had ended before it and can still come."""
         with self._lock:
             ended = place.ended
             if ended is None or ended.released or ended.turn != self._turn:

@@ -1,4 +1,4 @@
-"""One case: gets user messages from its socket, has the agent answer them, and reports what happens.
+"""One case: it receives user messages from its socket, runs the agent on them, and reports events.
 
 `docs/worker-protocol.md` lists the messages and events.
 """
@@ -23,10 +23,10 @@ from .matching import BrokenRecordingError
 from .processes import leave
 
 STATE_LIMIT = 256 * 1024
-"""Most characters of JSON of a session's state."""
+"""Maximum size of a session's state, in characters of JSON."""
 _TEARDOWN_SECONDS = 5.0
 _ABANDON_SECONDS = 1.0
-"""Seconds that a turn has to end which is cancelled after a call without a recording."""
+"""Seconds that a turn has to end after it was cancelled because of a call without a recording."""
 _QUESTION = "adk_request_"
 """The beginning of the names of ADK's questions to the user, which have the form of calls."""
 _TOGETHER = 0.002
@@ -327,8 +327,8 @@ class Case:
     def _send_acted(self, number: int, acted: Dict[str, Any]) -> None:
         """Report a step.
 
-        If cases share the process, a step is sent together with what follows within a moment. A tool call is sent at
-        once, because it may take long.
+        If cases share the process, steps that follow each other quickly are sent together. A tool call is sent at once,
+        because it may take long.
         """
         if self._gate is not None and self._gate.fork is not None:
             self._gate.fork.note(number, acted)

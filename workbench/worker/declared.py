@@ -70,7 +70,7 @@ def no_longer_fits(then: Any, now: Any, args: Any) -> str:
     """Return why recorded arguments do not fit a tool's declaration any more, or "" if they do.
 
     Mistakes under the recorded declaration `then` do not count: such a call was recorded with its answer. Without that
-    declaration, nothing is known.
+    declaration, return "".
     """
     if then is None or now is None or then == now or not isinstance(args, dict):
         return ""
@@ -97,7 +97,7 @@ def _misfits(declaration: Any, args: Json) -> Iterator[str]:
 
 
 def _fits(schema: Any, value: Any, root: Json, depth: int = 0) -> bool:
-    """Return whether a value fits a schema of JSON or of google-genai. What is not understood fits."""
+    """Return whether a value fits a schema of JSON or of google-genai. Unsupported parts of a schema fit any value."""
     if not isinstance(schema, dict) or depth > _DEEPEST or (value is None and schema.get("nullable")):
         return True
 
@@ -199,7 +199,7 @@ def _places(home: str, statement: _Statement) -> Iterator[Tuple[str, str]]:
 
 
 def _binding(module: str, name: str) -> Iterator[Tuple[str, _Statement]]:
-    """Yield the statements that bind a name of a module or fill its value, each with the module that has it."""
+    """Yield the statements that bind a name of a module or change its value, each with its module."""
     for _ in range(_DEEPEST):  # A module may import the name, and that one, too.
         yield from ((module, one) for one in _statements(module) if name in one.binds | one.fills)
         is_bound = any(name in one.binds for one in _statements(module))

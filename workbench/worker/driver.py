@@ -19,7 +19,7 @@ OnText = Callable[[str, str, bool], None]
 OnAnswer = Callable[[Json], None]
 """A receiver of each answer of a model, before it is used."""
 MODEL = "model"
-"""The author that stands for the root agent."""
+"""The author name that means the root agent."""
 
 
 @dataclass(frozen=True)

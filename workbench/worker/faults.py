@@ -81,7 +81,7 @@ def _hint(error: BaseException) -> str:
 def import_fault(error: BaseException, python: str, project: Optional[Tuple[str, str]] = None) -> Fault:
     """Return why the interpreter `python` could not import the agent's modules.
 
-    With `project`, the agent's folder and the root, everything else that its imports lack is named too.
+    `project` is the agent's folder and the root. With it, all other modules that the imports lack are named, too.
     """
     cause = root_cause(error)
     if isinstance(cause, ImportError) and too_old() and "google.adk" in str(cause):
@@ -142,7 +142,7 @@ def no_framework(python: str, trace: str = "") -> Fault:
 
 
 def install_adk(python: str) -> str:
-    """Return the hint that leads to google-adk for the interpreter `python`."""
+    """Return the hint for installing google-adk in the interpreter `python`."""
     return f"{install(python, ADK)}, or name the agent's own interpreter with --python"
 
 

@@ -67,7 +67,7 @@ class Fork:
         self._acted: Dict[int, List[Json]] = {}
         self._turn = 0
         self.passed = False
-        """Whether the point is behind."""
+        """Whether the conversation has passed the point."""
         self.point: int = _typed(settings, "turn", int)
         """The turn of the point, from 0."""
         self.artifacts: Dict[str, str] = _typed(settings, "artifacts", dict, {})
@@ -106,9 +106,11 @@ class Fork:
         return self._differing(turn) if turn == self.point else None
 
     def end_turn(self, turn: int) -> Optional[faults.Fault]:
-        """Record that a turn ended. If it is the turn of the point and ended before the point, return why it differs.
+        """Record that a turn ended.
 
-        The models of plain Python are live before the point, too, so such an agent may do without the calls.
+        If it ended in the turn of the point but before the point, return the difference from the recording, or None.
+
+        Models of plain-Python agents are live even before the point, so these agents may skip calls.
         """
         with self._lock:
             if self.passed or turn != self.point:
@@ -131,7 +133,7 @@ class Fork:
             return None if self.passed else self._find(asked)
 
     def take(self, asked: Asked) -> Optional[Recorded]:
-        """Return the recorded call that answers this one, and mark it as used, or None."""
+        """Return the recorded call that answers this one, or None. Mark it as used."""
         with self._lock:
             found = None if self.passed else self._find(asked)
             if found is not None:
@@ -141,8 +143,8 @@ class Fork:
     def check(self, asked: Asked, artifacts: Optional[Dict[str, str]] = None) -> Optional[faults.Fault]:
         """Compare the conversation with the recording before a call. Return the difference, or None.
 
-        Before the point, the state is compared, else also events and `artifacts` (digests by name), and the point is
-        passed.
+        Before the point, only the state is compared. At the point, events and `artifacts` (digests by name) are
+        compared, too. If nothing differs, the point is passed.
         """
         with self._lock:
             if self.passed:
@@ -212,7 +214,7 @@ class Fork:
         return self._other_state(None if None in states else states[0], asked) if states else None
 
     def _ended_early(self) -> Optional[faults.Fault]:
-        """Return why the turn of the point, which ended before the point, differs from the recorded one, or None."""
+        """Return the difference of a turn that ended before the point from the recorded one, or None."""
         fault = self._differing_here(None)
         if fault is not None:
             return fault
@@ -241,8 +243,8 @@ class Fork:
     def _differing_here(self, agent: Optional[str]) -> Optional[faults.Fault]:
         """Return the first difference in the turn of the point, or None.
 
-        Parallel agents may be ahead or behind, so each author's events are compared for themselves. Only those of
-        `agent` must all be there, or of each author if it is None.
+        Parallel agents may be ahead or behind, so each author's events are compared for themselves. Only the events of
+        `agent` must be complete, or those of each author if it is None.
         """
         turn = self._turn
         for author in dict.fromkeys(map(_author, self._expected.get(turn, []))):

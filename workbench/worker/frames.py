@@ -1,4 +1,4 @@
-"""The frames on the sockets, and what sends and receives them: whole sockets, and a case's share of one.
+"""The frames on the sockets, and the classes that send and receive them, for whole sockets and for shared ones.
 
 A frame is 4 bytes of length, big-endian, then that many bytes of JSON in ASCII. ASCII keeps lone surrogates intact. NaN
 and infinities are written as Python's json writes them. File descriptors travel with the first byte of a frame. Both
@@ -91,7 +91,7 @@ def send_encoded(sock: socket.socket, data: bytes, fds: Sequence[int] = ()) -> N
 
 
 class Channel:
-    """One end of a socket: sends messages, receives messages and file descriptors."""
+    """One end of a socket, which sends and receives messages and file descriptors."""
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock

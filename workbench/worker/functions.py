@@ -134,7 +134,7 @@ class UserFunctions:
         return evaluate
 
     def _attribute(self, module_name: str, name: str) -> Any:
-        """Return the attribute `name` of the first module that fits."""
+        """Return the attribute `name` of the first candidate module that has it."""
         candidates = self._candidates(module_name)
         problem: Optional[faults.Fault] = None
         for candidate in candidates:
@@ -211,7 +211,9 @@ async def _called(function: Callable[..., Any], payload: Dict[str, Any]) -> Any:
 
 
 def _rated(result: Any, path: str) -> Dict[str, Any]:
-    """Return what a metric of agents-cli returned as `{"score", "explanation"}`: a number, a dict or their own type.
+    """Return the result of a metric of agents-cli as `{"score", "explanation"}`.
+
+    It may be a number, a dict or their own type.
 
     Raises:
         CallFailedError: agents-cli finds no score in it either.

@@ -1,7 +1,7 @@
 """The gate through which each call of a tool or model passes in a case's process.
 
-It injects faults, answers calls from a recording, ends the case at a call without one, and keeps what live calls do. It
-knows no framework: `adk_gate` and `python_runner` bring the calls to it.
+It injects faults, answers calls from a recording, ends the case at a call without one, and records live calls. It does
+not depend on a framework: `adk_gate` and `python_runner` pass the calls to it.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _PARTS = {
 
 @contextlib.contextmanager
 def within_tool() -> Iterator[None]:
-    """Run a tool inside. Calls that it makes are part of it and do not pass the gate."""
+    """Run a tool inside of this context. Calls that it makes are part of it and do not pass the gate."""
     before = inside.get()
     inside.set(True)
     try:
@@ -61,7 +61,7 @@ def within_tool() -> Iterator[None]:
 
 
 class Live(NamedTuple):
-    """A call that is made. `missed` tells whether a recording was expected."""
+    """A call that is really made. `missed` says whether a recording was expected."""
 
     missed: bool = False
 
@@ -107,8 +107,8 @@ class Miss(NamedTuple):
 class Inject(NamedTuple):
     """A call that gets a fault, as `injection.Fault` describes.
 
-    `then` is what happens after a delay that is the only fault, or how to get the answer that is to be damaged. It is
-    None for all other faults: nothing is called or replayed.
+    If the only fault is a delay, `then` is the decision after the delay. For a malformed answer, it is the decision
+    that provides the answer. For all other faults it is None, because nothing is called or replayed.
     """
 
     fault: Fault
@@ -292,7 +292,7 @@ class Gate:
         return self._declared[agent, tool]
 
     def passed(self, tool: str) -> None:
-        """Note a call of a tool that this gate knows, itself or as a part of another one."""
+        """Note a tool call that passed this gate, by itself or as a part of another call."""
         with self._lock:
             self._passed[tool] = self._passed.get(tool, 0) + 1
 
@@ -303,7 +303,8 @@ class Gate:
     def end_turn(self) -> Optional[faults.Fault]:
         """Compare the calls that the transcript shows with those that passed, after a turn without an error.
 
-        Return the fault of a frozen case that called tools behind the gate's back. Their calls cannot be frozen.
+        Return the fault of a frozen case that called tools without passing the gate, or None. Such calls cannot be
+        frozen.
         """
         self.order.end_turn()
         escaped = self._take_escaped(self._shown)
@@ -400,7 +401,7 @@ class Gate:
             return self._no_recording(f"the tools of {toolset}{owner} are not in the recording", hint)
 
     def unreadable(self, recorded: Recorded, error: Exception) -> Miss:
-        """Return the end of a case whose recording cannot be read."""
+        """Return the miss of a case whose recording cannot be read."""
         with self._lock:
             self._counts["misses"] += 1
         message = (
@@ -409,7 +410,7 @@ class Gate:
         return Miss(broken_recording(BrokenRecordingError(message)))
 
     def not_cancelled(self, recorded: Recorded) -> Miss:
-        """Return the end of a case whose call was cancelled in the recording, but runs on here."""
+        """Return the miss of a case whose call was cancelled in the recording, but not here."""
         with self._lock:
             self._counts["misses"] += 1
         call = shown_call(recorded.tool, recorded.args)

@@ -30,7 +30,7 @@ _DEEPEST = 100
 """Levels of nesting that remain in a value that could not be written unchanged."""
 FORM = "$form"
 _ONCE = (Iterator, AsyncIterator, Awaitable)
-"""Kinds of values that have no equal one, because reading changes them."""
+"""Types of values that can be read only once, so that no equal value can be made."""
 _TOO_DEEP = "<nested too deeply>"
 _STRICT = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 _ATTRIBUTE_LIMIT = 4096
@@ -219,7 +219,7 @@ _ENCODERS: Tuple[Tuple[Any, Callable[[Any, int], Any]], ...] = (
 
 
 def decoded(data: Any) -> Any:
-    """Return the value that JSON data of `encoded` stands for.
+    """Return the value for JSON data that `encoded` made.
 
     Raises:
         UnknownFormError: the data was changed, or is newer.
@@ -330,7 +330,7 @@ def _is_model(kind: type) -> bool:
 
 
 def _is_default(kind: Any, name: str, value: Any) -> bool:
-    """Return whether a model's field has its default value, and this is a plain one."""
+    """Return whether a model's field has its default value, and whether that is a plain value such as a number."""
     field = kind.model_fields.get(name)
     return field is not None and type(value) in (type(None), bool, int, float, str) and field.default == value
 

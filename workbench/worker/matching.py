@@ -1,4 +1,4 @@
-"""Which recorded call answers a call, and which injected fault it gets.
+"""Matching of calls with recorded calls that answer them, and with rules for injected faults.
 
 A tool call matches by agent, branch, tool and canonical arguments. Equal calls are answered in the order of the model's
 calls. The gate asks `Injection.decide` before it looks for a recording. So an injected fault consumes none, and a call
@@ -27,7 +27,7 @@ _NEEDED = object()
 _KINDS = {str: "text", int: "a number", dict: "an object", list: "a list", bool: "true or false"}
 Json = Dict[str, Any]
 ANY_TOOL = "*"
-"""The name in a rule that stands for every tool."""
+"""The name in a rule that matches every tool."""
 FAULTS = ("error", "answer", "dropped", "malformed")
 """The keys of a rule that name a fault. A rule has at most one of them."""
 DROPPED = ("no_answer", "never")
@@ -199,7 +199,7 @@ class Recordings:
 
 
 def canonical(value: Any) -> str:
-    """Return one text for equal values: keys sorted, numbers by value (1 equals 1.0), true and false no numbers."""
+    """Return the same text for equal values, with sorted keys. 1 equals 1.0. true and false are not numbers."""
     try:
         return json.dumps(_by_value(value), sort_keys=True, separators=(",", ":"))
     except RecursionError:
@@ -423,7 +423,7 @@ def _list(rules: Any) -> List[Any]:
 
 
 def _checked(rule: Any, number: int) -> Json:
-    """Return a rule of the workbench. It was checked there; this keeps a wrong one from failing in the agent's code."""
+    """Return a rule of the workbench. An invalid one raises a ValueError here, and not later in the agent's code."""
     found = (
         isinstance(rule, dict) and isinstance(rule.get("tool"), str) and all(_is_valid(*item) for item in rule.items())
     )

@@ -29,7 +29,10 @@ LARGEST = 1 << 19
 """Maximum size in bytes of a source file that is read."""
 _INIT = "__init__.py"
 _PARSING = threading.Lock()
-"""Python raises SystemError if two threads parse at once (https://github.com/python/cpython/issues/106905)."""
+"""Lock for parsing.
+
+Python raises SystemError if two threads parse at once (https://github.com/python/cpython/issues/106905).
+"""
 _TRIES = (ast.Try, ast.TryStar) if sys.version_info >= (3, 11) else (ast.Try,)
 
 

@@ -35,7 +35,10 @@ _libc: Dict[str, ctypes.CDLL] = {}
 
 
 class ForkServer:
-    """Children by the number that the workbench assigned. Create it when the process will run no more foreign code."""
+    """The child processes, by the numbers that the workbench assigned.
+
+    Create it when no more foreign code will run here.
+    """
 
     def __init__(self, channel: Channel, lifeline: int) -> None:
         self._channel = channel

@@ -1,4 +1,4 @@
-"""The project's files: which they are, their import from source, and those that an agent reads.
+"""The project's files: how they are recognised, imported from source, and recorded when an agent reads them.
 
 Python trusts a cached .pyc if the source's size and its time in whole seconds match. So a file saved twice within a
 second could run in its old form. The project's files are therefore compiled each time and never cached. The standard
@@ -7,8 +7,8 @@ library and installed packages keep their caches.
 An agent's answers may depend on each file that it reads, during import and at run time. Python reports every file
 before it is opened, in whatever way (PEP 578). That covers imports, prompts and data. A file that is written is a
 result and not a source, even if it is read later or by another case. It is reported at once; otherwise the watch would
-take the write for a user's save. An SQLite database counts as read until its file changes. What else the agent uses
-cannot be read from here. `unseen` names it.
+take the write for a user's save. An SQLite database counts as read until its file changes. Other inputs of an agent
+cannot be recorded. `unseen` names them.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ _databases: Dict[str, Any] = {}
 """Databases that were opened → their state then."""
 _unseen: Set[str] = set()
 _outside: Set[str] = set()
-"""Files elsewhere that were opened for writing, so that reading them is no source."""
+"""Files outside the project that were opened for writing. Reading them later does not make them inputs."""
 _looked_up: List[bool] = []
 """Whether the address of a host was looked up."""
 _prefixes: List[str] = []

@@ -271,7 +271,7 @@ class Usage(NamedTuple):
         )
 
     def at_least(self, other: Usage) -> Usage:
-        """Return the larger figure of each, for two counts of the same calls that may each have missed some."""
+        """Return the larger of each two numbers. Use it for two counts of the same calls that may each miss some."""
         return Usage(
             max(self.model_calls, other.model_calls),
             max(self.input_tokens, other.input_tokens),

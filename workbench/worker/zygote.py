@@ -32,7 +32,7 @@ from .serving import route_output
 
 _LOG_FORMAT = "%(asctime)s - %(levelname)s - %(filename)s:%(lineno)d - %(message)s"
 _NOBODY = 0
-"""The number of a process that waits for a task."""
+"""The number of a spare process, which waits for a task."""
 _CASES = 4
 """Number of dummy cases run in advance.
 
@@ -227,9 +227,9 @@ def _serve_solo(channel: Channel, lifeline: int, adk: bool) -> None:
 
 
 def _enter(channel: Channel, spec: Spec, adk: bool = False) -> Optional[Loaded]:
-    """Become the agent's process: set its environment and folder, and import its modules, with `adk` after google-adk.
+    """Turn this process into the agent's: set its environment and folder, and import its modules.
 
-    Returns None if the import failed, after reporting it.
+    `adk` says whether to import google-adk first. If the import fails, report this and return None.
     """
     mark = os.environ.get(processes.MARK)
     os.environ.clear()
