@@ -143,7 +143,7 @@ TOURS = (
         (
             Scene("table", "g M", SIZES),
             Scene("table-right", "l l l"),
-            Scene("table-runs", "M"),
+            Scene("table-runs", "h h h M"),
             Scene("review", "escape g V n n n n n", SIZES),
             Scene("review-cause", "escape g V asterisk a"),
             Scene("accept-several", "escape escape g A"),
@@ -213,17 +213,6 @@ TOURS = (
         ),
     ),
     Tour("trying", (Scene("try-running", "W", lasts=True, until="22 of 90"),)),
-    Tour(
-        "trying",
-        (
-            Scene("running-started", "r", (), lasts=True, until="11/15"),
-            # Sorting folds the passed cases, which otherwise happens when the folder is read again.
-            Scene("running", "s s s s", SIZES, lasts=True),
-            Scene("running-quit", "q", lasts=True),
-            Scene("running-filter", "escape / : f a i l space : e r r o r enter", lasts=True),
-            Scene("running-case", "enter", ("60x20",), lasts=True),
-        ),
-    ),
     Tour("thawed", (Scene("freeze", "g K"), Scene("thawed-compare", "escape C enter ]"))),
     Tour(
         "thawed",

@@ -9,6 +9,7 @@ import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -22,10 +23,10 @@ _WORKS = 0.00005
 """Seconds of processor time between two polls that show that another thread is busy."""
 
 
-async def until_quiet(min_sleep: float = _HORIZON, max_sleep: float = 1.0) -> None:
+async def until_quiet(min_sleep: float = _HORIZON, max_sleep: float = 1.0, *, draws: bool = True) -> None:
     """Wait until the loop is idle, no timer is due soon, and no thread is busy, for at most `max_sleep` seconds.
 
-    Replaces Textual's `wait_for_idle` and has its arguments.
+    Replaces Textual's `wait_for_idle` and has its arguments. `draws`: then draw the last frame, if there is a new one.
     """
     # asyncio has no public access to its queue.
     loop: Any = asyncio.get_running_loop()
@@ -41,7 +42,7 @@ async def until_quiet(min_sleep: float = _HORIZON, max_sleep: float = 1.0) -> No
             await asyncio.sleep(max(due, 0.0))
         elif (young and _in_threads(loop) > _lasting.get(loop, 0)) or _used_by_other_threads() - elsewhere > _WORKS:
             await asyncio.sleep(_LOOK_AGAIN)
-        elif _undrawn:
+        elif draws and _undrawn:
             # Widgets may notice what has changed only when they are drawn.
             compositor, behind = _undrawn.popitem()
             screen: Any = compositor.root
@@ -92,11 +93,12 @@ def _draw_later(compositor: Compositor, full: bool = False, screen_stack: Any = 
 def quick_pilots() -> Iterator[None]:
     """Let pilots use `until_quiet`, and update the screen a thousand times a second instead of sixty.
 
-    Of the frames between two waits, only the last is drawn. All of them would take another third of the time.
+    Of the frames of a burst of keys, only the last is drawn. All of them would take another third of the time.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Compositor, "render_update", _draw_later)
-        for module in ("textual.app", "textual.pilot"):
-            patch.setattr(f"{module}.wait_for_idle", until_quiet)
+        patch.setattr("textual.pilot.wait_for_idle", until_quiet)
+        # Between keys that are pressed together.
+        patch.setattr("textual.app.wait_for_idle", partial(until_quiet, draws=False))
         patch.setattr("textual.screen.UPDATE_PERIOD", 0.001)
         yield
