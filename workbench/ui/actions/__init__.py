@@ -1,10 +1,10 @@
 """Every action of the screen, as one table: `main_screen.py` and `elsewhere.py` have its rows.
 
-A key has one meaning wherever it can be pressed. Only the review and the triage dialog have letters for verdicts, too.
+A key has the same meaning on all screens, except for the letters of verdicts in the review and the triage dialog.
+Keymap, footer, help, palette and `docs/keys.md` are generated from the table. `conditions.py` decides whether an action
+can work, and `table.py` lists the most useful actions of each place.
 
-Keymap, footer, help, palette and `docs/keys.md` are made from it. Each action listed here already works.
-`conditions.py` says when an action cannot work, `table.py` which actions are most useful at a place.
-Keys are written as they are typed (`r`, `?`, `'`) or by name (`ctrl+d`, `space`, `enter`, `down`).
+Keys are written as typed (`r`, `?`, `'`) or by name (`ctrl+d`, `space`, `enter`, `down`).
 
     python -m workbench.ui.actions > docs/keys.md
 """

@@ -1,4 +1,4 @@
-"""The page of keys, as compact tables: `python -m workbench.ui.actions > docs/keys.md`."""
+"""Writes the page of keys: `python -m workbench.ui.actions > docs/keys.md`."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -9,12 +9,12 @@ from workbench.ui.actions.main_screen import MAIN_SCREEN
 from workbench.ui.actions.table import ACTIONS, actions_in
 
 _WIDTH = 100
-"""Columns of a line of Markdown, at most."""
+"""Maximum number of columns of a Markdown line."""
 _HEAD = """\
 # Keys
 
-These keys work on the main screen. `?` explains each of them, and `:` finds all actions. Letters
-act outside of text fields. You never need a mouse.
+These keys work on the main screen. Press `?` to see what each of them does, and `:` to find any
+action. In text fields, letters are typed instead. You never need a mouse.
 
 | group | keys |
 |---|---|
@@ -22,7 +22,8 @@ act outside of text fields. You never need a mouse.
 _PLACES = """
 ## In other places
 
-A key that is not listed here keeps its meaning where it has one.
+These places add keys or give them another label. Keys that are not listed work as above, if they
+have a meaning there.
 
 | place | keys |
 |---|---|
@@ -38,8 +39,8 @@ run = "B"
 next_problem = ["n", "ctrl+n"]
 ```
 
-Another action with that key loses it, and the screen reports this once. These are the names of all
-actions. Those without a key are in the palette (`:`).
+If another action had that key, it loses it, and the screen reports this once. The table has the
+names of all actions. You find those without a key in the palette (`:`).
 
 | group | names |
 |---|---|
@@ -63,7 +64,7 @@ def _grouped(actions: Sequence[Action], worded: Callable[[Action], str]) -> Iter
 
 
 def _rows(title: str, entries: Iterable[str]) -> Iterator[str]:
-    """Yield the rows of a table with these entries, as many in a row as fit. The first row has the title."""
+    """Yield table rows with as many entries each as fit. Only the first row has the title."""
     row = ""
     for entry in filter(None, entries):
         if row and len(f"| {title} | {row} · {entry} |") > _WIDTH:
@@ -75,12 +76,12 @@ def _rows(title: str, entries: Iterable[str]) -> Iterator[str]:
 
 
 def _meaning(action: Action) -> str:
-    """Return the keys of an action with its label, or nothing without a key."""
+    """Return the keys of an action and its label, or "" if it has no keys."""
     return f"{_keys(action)} {action.label}" if action.keys else ""
 
 
 def _name(action: Action) -> str:
-    """Return the name of an action with its keys."""
+    """Return the ID of an action and its keys."""
     return f"`{action.id}` {_keys(action)}".strip()
 
 

@@ -1,4 +1,4 @@
-"""An action of the screen, the names of keys, the places where they work, and the groups of the help."""
+"""The type of an action, the names of keys, places and groups."""
 
 import string
 import unicodedata
@@ -29,12 +29,12 @@ _SIGNS = {key_name(sign): sign for sign in string.punctuation}
 
 
 def digits_label(keys: Sequence[str]) -> str:
-    """Return the name of several digits as shown to users: `1 … 9`, `0 … 9`."""
+    """Return the text for a range of digit keys: `1 … 9`, `0 … 9`."""
     return f"{min(keys)} … {max(keys)}"
 
 
 def key_label(key: str) -> str:
-    """Return the name shown to users: `?` for `question_mark`, `esc` for `escape`."""
+    """Return the text for a key: `?` for `question_mark`, `esc` for `escape`."""
     return _SHOWN.get(key, _SIGNS.get(key, key))
 
 
@@ -66,15 +66,15 @@ class Action:
     """An action with its keys and texts.
 
     Attributes:
-        does: The call that it makes: `controller.method('argument')`, or `action_<method>` of the screen with the
-            argument if it names no controller.
-        keys_typed: Its keys, separated by spaces. If empty, the action is only in the palette.
+        does: The call: `controller.method('argument')`. Without a controller, `method('argument')` calls
+            `action_method` of the screen.
+        keys_typed: Its default keys, separated by spaces. Without keys, the action is only in the palette.
         label: Two or three words for the footer and the palette.
         help: One sentence.
         group: Its group in the help.
-        id: Its name in the keymap of the user's settings. Default: the name of the method.
-        also: Further words that find it in the palette and in the help.
-        long: A label for footers in which all actions fit with it.
+        id: Its name in the user's settings. The default is the name of the method.
+        also: Further search words for the palette and the help.
+        long: A longer label for footers with enough room for all actions.
     """
 
     does: str
@@ -96,22 +96,22 @@ class Action:
 
     @property
     def by_digit(self) -> bool:
-        """Whether its keys are digits. The method gets the one that was pressed."""
+        """Whether its keys are digits. The pressed digit is then the argument of the method."""
         return len(self.keys) > 1 and set(self.keys) <= set(DIGITS)
 
     @property
     def by(self) -> str:
-        """Name of the controller, or "" if the screen itself has the action."""
+        """Name of the controller, or "" if the method belongs to the screen."""
         return self.does.partition("(")[0].rpartition(".")[0]
 
     @property
     def call(self) -> str:
-        """Method with its arguments."""
+        """The call without the controller's name: the method with its arguments."""
         return self.does.removeprefix(f"{self.by}.")
 
     @property
     def leads_on(self) -> bool:
-        """Whether it leads to all other actions, so that the footer always shows it."""
+        """Whether it is the palette or the help, which every footer shows."""
         return self.method in ("palette", "keys")
 
     @property
@@ -125,4 +125,4 @@ EDIT = "Edit"
 ELSEWHERE = "On other screens"
 VERDICTS = "In the review and the triage dialog"
 DIGITS = tuple("1234567890")
-"""The digits that choose a pane or a line, in order."""
+"""The digit keys in the order of the keyboard."""

@@ -1,4 +1,4 @@
-"""The situation of the main screen, and why an action cannot work in it, for footer, help and palette."""
+"""The situation of the main screen, and the reasons why an action cannot work in it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,35 +13,35 @@ def _one(action: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """The place of the cursor and the state of the run. Pure, so that tests can name any place.
+    """The place of the cursor and the state of the run, as plain values.
 
     Attributes:
-        folder: What the open folder holds. `reading` before it was read, `unreadable` if that failed, `agents` if there
-            are agents without evalsets.
+        folder: The content of the open folder: `agents` if it has agents but no evalsets, `reading` until it is read,
+            `unreadable` if that failed.
         row: Kind of the row under the cursor, or "" in an empty tree.
         state: Status of the case under the cursor, `not_run` if it never ran, or "" on other rows.
         side: The part that has the focus: the cases, the filter while the user types, the panes of a case, or a page.
         case_shown: Whether the right side shows the panes of a case or evalset.
-        folded: Whether the pane has anything under the cursor to unfold, to fold or to go to.
+        folded: Whether the item under the cursor can be unfolded or folded, or has a source to go to.
         count: Returns the number of cases on which the action with this ID would act.
         marked: Number of marked cases.
         marking: Whether a range is being marked.
         filtered: Whether a filter is active.
         problems: Whether any case failed or ended in an error.
-        verdicts: Whether any case has a verdict, or is about to get one.
+        verdicts: Whether any case has a verdict or is part of the current run.
         changed: Whether any verdict changed.
         busy: Whether a run is active or requested.
         running: Whether a run is active, so that it can be cancelled.
         watching: Whether the watch is on.
         agents: Whether the project has agents.
         back_to: Name of the page to which esc leads from the panes, such as `table`, or "" for the cases.
-        selected: Number of cases for which the selected row of the overview stands, or 0.
+        selected: Number of cases of the item under the cursor of the overview, or 0.
         opens: Returns the name of the file and line that `E` opens, such as `agent.py:38`, or "".
         drifted: Whether any case of the last run differs from its recording.
-        kills: Returns whether all cases that `x` takes were cancelled once, so that it kills them.
+        kills: Returns whether `x` would kill its cases, because they were already cancelled.
         machines: Whether the last run was on other machines.
         as_expected: Returns whether the case under the cursor is shown, and did exactly what is expected.
-        missed: Whether the case under the cursor lacks a recording, or has one that cannot be read.
+        missed: Whether the recording of the case under the cursor lacks a call or is unreadable.
     """
 
     folder: Literal["reading", "unreadable", "nothing", "agents", "cases"] = "cases"
@@ -82,7 +82,7 @@ class Situation:
 
 
 class Condition(NamedTuple):
-    """What must hold for an action, and the reason to show if it does not."""
+    """A condition of an action, and the reason to show if it is not met."""
 
     holds: Callable[[Situation], object]
     reason: str
@@ -99,7 +99,7 @@ def why_not(action: str, situation: Situation) -> str:
 
 
 def _unless(exempt: Callable[[Situation], object], conditions: Conditions) -> Conditions:
-    """Return the same conditions, for situations that are not exempt."""
+    """Return the same conditions, which also hold in all exempt situations."""
 
     def relaxed(one: Condition) -> Condition:
         return Condition(lambda at: exempt(at) or one.holds(at), one.reason)
@@ -196,4 +196,4 @@ _CONDITIONS: Mapping[str, Conditions] = {
     "accept": _ACCEPTABLE,
     "triage": (*_ON_CASE_OR_MARKED, *_VERDICT_OR_MARKS),
 }
-"""The conditions of actions by ID. The first one that does not hold is the reason."""
+"""Conditions by action ID. The first one that does not hold gives the reason."""

@@ -1,7 +1,7 @@
-"""The places beside the main screen: which actions work there, and what each of them says there.
+"""The actions of dialogs and of screens other than the main screen, with their labels there.
 
-An action has one key and one meaning wherever it can be pressed, so a place names actions by their IDs. Those of the
-main screen are in `main_screen.py`. The widget of a place has a method `action_<method>` for each.
+A place refers to actions by their IDs, because a key means the same on all screens. Actions of the main screen are in
+`main_screen.py`. The widget of a place has a method `action_<method>` for each of its actions.
 """
 
 from collections.abc import Mapping
@@ -10,15 +10,20 @@ from workbench.ui.actions.action import ELSEWHERE, VERDICTS, Action, Where
 
 OTHERS: tuple[Action, ...] = (
     Action(
-        "go_to_current", "O", "current case", "Go to the case as it is now, in the tree.", ELSEWHERE, id="current_case"
+        "go_to_current",
+        "O",
+        "current case",
+        "Go to the current version of the case in the tree.",
+        ELSEWHERE,
+        id="current_case",
     ),
     Action("save", "ctrl+o", "save", "Save to the file.", ELSEWHERE),
-    Action("reorder(-1)", "<", "move up", "Move it one place up in its list.", ELSEWHERE, id="move_earlier"),
-    Action("reorder(1)", ">", "move down", "Move it one place down in its list.", ELSEWHERE, id="move_later"),
-    Action("on_miss", "!", "on a miss", "Next run: a call without a recording is an error, or is made.", ELSEWHERE),
-    Action("place", "@", "place", "Next run: this machine, or a place with others.", ELSEWHERE),
+    Action("reorder(-1)", "<", "move up", "Move the item one place up in its list.", ELSEWHERE, id="move_earlier"),
+    Action("reorder(1)", ">", "move down", "Move the item one place down in its list.", ELSEWHERE, id="move_later"),
+    Action("on_miss", "!", "on a miss", "Next run: a call without a recording is an error, or is live.", ELSEWHERE),
+    Action("place", "@", "place", "Next run: choose this machine or other machines.", ELSEWHERE),
     Action("reset", "R", "reset", "Undo all changes since the last save.", ELSEWHERE),
-    Action("baseline", "p", "baseline", "Make the run the baseline. Press again to remove it.", ELSEWHERE),
+    Action("baseline", "p", "baseline", "Make the run the baseline. Press again to remove the baseline.", ELSEWHERE),
     Action("verdict('a')", "a", "agent bug", "The agent is wrong. On a pass: false pass.", VERDICTS, id="agent_bug"),
     Action(
         "verdict('x')",
@@ -38,7 +43,7 @@ OTHERS: tuple[Action, ...] = (
         "whole_cause",
         "*",
         "whole cause",
-        "Let the next verdict or skip take all cases that are left in this cause. Errors are skipped at once.",
+        "Apply the next verdict or skip to all remaining cases of this cause. Errors are skipped at once.",
         VERDICTS,
     ),
 )
@@ -57,39 +62,39 @@ IN_PLACE: Mapping[Where, Mapping[str, str]] = {
         "redo": "redo: Redo the last undone edit.",
     },
     "chat": {
-        "enter": "write: Go back to the message.",
+        "enter": "write: Go to the message field.",
         "new_case": "keep as case: Create a case from the conversation, after a review.",
         "talk": "new conversation: Start a new conversation in a new process.",
         "edit": "initial state: Edit the state that the session starts with, as JSON.",
-        "cancel": "cancel: Cancel the turn. Once more: kill the agent.",
+        "cancel": "cancel: Cancel the turn. Press again to kill the agent.",
         "maximise": "full texts: Show long texts in full. Press again to shorten them.",
         "fork": "",
     },
     "fork": {
-        "edit": "edit: Edit the text of the change. ctrl+o keeps it, esc drops it.",
-        "more": "more tries: Try it once more.",
-        "freeze": "live, frozen: Answer tools from the recording after the point, or call them.",
-        "run": "run: Try the fork.",
-        "less": "fewer tries: Try it once less.",
+        "edit": "edit: Edit the text of the change. ctrl+o keeps the text, esc discards it.",
+        "more": "more tries: Add one try.",
+        "freeze": "live, frozen: After the point, call tools or answer them from the recording.",
+        "run": "run: Run the fork.",
+        "less": "fewer tries: Remove one try.",
     },
     "forked": {
         "new_case": "keep as case: Create a case from the try under the cursor, after a review.",
         "save": "save prompt: Write the changed instruction into its file.",
         "edit": "change again: Change something else at the same point.",
-        "cancel": "cancel: Cancel the tries that run. Once more: kill them.",
+        "cancel": "cancel: Cancel the running tries. Press again to kill them.",
     },
     "try_faults": {
-        "freeze": "live, frozen: Answer tools from recordings, or call them.",
-        "enter": "start: Try the faults.",
+        "freeze": "live, frozen: Call tools, or answer them from recordings.",
+        "enter": "start: Run the cases with the faults.",
     },
     "faults": {
-        "enter": "open: Open the execution. If a cell has several, show its cases.",
+        "enter": "open: Open the execution of the cell, or show the cases if it has several.",
         "next_problem": "next problem: Go to the next fault that was not handled.",
         "table": "by case, by tool: Show a row for each case, or sum the cases of each tool.",
-        "open": "way: Go one way to fail to the right.",
-        "cancel": "cancel: Cancel the run. Once more: kill it.",
+        "open": "column: Go one column to the right.",
+        "cancel": "cancel: Cancel the run. Press again to kill it.",
         "keys": "",
-        "close": "previous way: Go one way to fail to the left.",
+        "close": "previous column: Go one column to the left.",
         "previous_problem": "previous problem: Go to the previous one.",
         "current_case": "",
         "copy_id": "copy ID: Copy the ID of the case.",
@@ -100,7 +105,7 @@ IN_PLACE: Mapping[Where, Mapping[str, str]] = {
         "next_problem": "next worse: Go to the next case that got worse.",
         "edit_outside": "file diff: Show how the files of the variant differ.",
         "accept": "keep it: Write the files of the variant into the project. Undo with u.",
-        "cancel": "cancel: Cancel the run. Once more: kill it. What has ended is kept.",
+        "cancel": "cancel: Cancel the run. Press again to kill it. Finished cases are kept.",
         "keys": "",
         "open": "open both: Show both conversations of the case. On a variant: go to its cases.",
         "previous_problem": "previous worse: Go to the previous case that got worse.",
@@ -113,7 +118,7 @@ IN_PLACE: Mapping[Where, Mapping[str, str]] = {
         "mark": "keep, drop: Keep the item in the case, or drop it.",
         "edit": "change: Change the ID, the file or the format of steps.",
         "mark_all": "all turns: Keep all turns. Press again to drop all.",
-        "mark_range": "begin here: Begin the case at this turn: those before are history. Again: undo.",
+        "mark_range": "begin here: Begin the case at this turn. Earlier turns become history. Press again to undo.",
         "save": "save: Save the case into the file.",
     },
     "conflict": {
@@ -123,7 +128,7 @@ IN_PLACE: Mapping[Where, Mapping[str, str]] = {
         "mark_all": "same for all: Use the same side for all cases.",
     },
     "criteria": {
-        "mark": "on, off: Turn a criterion on or off, take the next choice, or pick a judge.",
+        "mark": "on, off: Turn a criterion on or off, switch to the next choice, or pick a judge.",
         "edit": "edit: Edit the value under the cursor.",
         "more": "higher: Raise the threshold by 0.05.",
         "less": "lower: Lower the threshold by 0.05.",
@@ -135,20 +140,20 @@ IN_PLACE: Mapping[Where, Mapping[str, str]] = {
         "move_later": "",
         "run": "run: Run the cases with these criteria.",
         "try_head": "try: Try the working tree against HEAD with these criteria.",
-        "freeze": "recordings: Next run: answer tools, or models too, from recordings.",
+        "freeze": "recordings: Next run: answer tools, or tools and models, from recordings.",
         "on_miss": "",
         "place": "",
         "undo": "undo: Undo the last change in the editor.",
         "reset": "",
     },
     "freeze": {
-        "mark": "choose: Choose the case, or drop it.",
-        "freeze": "models: Keep the answers of models, too.",
+        "mark": "choose: Choose the case. Press again to undo.",
+        "freeze": "models: Record the answers of models, too.",
         "delete": "drop unused: Drop recorded calls that a frozen run did not use.",
         "mark_all": "choose all: Choose all cases. Press again to choose none.",
     },
     "accept": {
-        "mark": "choose: Choose the difference, the turn or the case.",
+        "mark": "choose: Choose the difference, the turn or the case. Press again to undo.",
         "mark_all": "choose all: Choose everything. Press again to choose nothing.",
         "criteria": "by a rule: Accept any value here, or those that a rule describes.",
     },
@@ -174,13 +179,13 @@ IN_PLACE: Mapping[Where, Mapping[str, str]] = {
         "whole_cause": "",
         "next_problem": "skip: Go to the next case without a verdict.",
         "previous_problem": "back: Go back to the previous case.",
-        "undo": "undo: Undo the last edit of this review. Go back to its case.",
+        "undo": "undo: Undo the last edit of this review and go back to its case.",
         "triage": "note: Write a note on the verdict. enter keeps it, esc discards it.",
         "edit": "edit case: Edit the case.",
-        "accept": "accept actual: Accept actual. On the last page: where the expectation is wrong.",
-        "run": "run again: Run the case again.",
+        "accept": "accept actual: Accept actual as expected. On the last page: for all wrong expectations.",
+        "run": "run again: Rerun the case.",
         "copy_id": "copy: Copy the ID. On the last page: the agent's bugs as Markdown.",
-        "rerun": "run errors: On the last page: run the cases with errors again.",
+        "rerun": "run errors: On the last page: rerun the cases with errors.",
         "repeat": "repeat flaky: On the last page: repeat the flaky cases.",
         "review": "review again: On the last page: go through the skipped cases, or all.",
         "keys": "",
@@ -219,9 +224,9 @@ IN_PLACE: Mapping[Where, Mapping[str, str]] = {
     },
     "table": {
         "open": "column: Go one column to the right.",
-        "sort": "sort by it: Sort by the column, the worst first. Press again to reverse.",
-        "enter": "open case: Open the case in the pane of the column. esc returns.",
-        "table": "criteria/runs: Switch between criteria and the newest runs.",
+        "sort": "sort: Sort by this column, worst first. Press again to reverse.",
+        "enter": "open case: Open the case in the pane for this column. esc comes back here.",
+        "table": "criteria/runs: Switch between columns for criteria and for the newest runs.",
         "filter": "filter: Filter as in the tree: text, :fail, response_match_score<0.8 …",
         "keys": "",
         "close": "previous column: Go one column to the left.",
@@ -235,7 +240,7 @@ IN_PLACE: Mapping[Where, Mapping[str, str]] = {
         "copy": "copy: Copy the explanation of the cell.",
     },
 }
-"""Place → action → `label: help` there, or "" for those of its row. Footers show the first ones."""
+"""Place → action ID → `label: help`, or "" for the texts of the action itself. The first ones are in the footer."""
 
 PLACE_NAMES: Mapping[Where, str] = {
     "editor": "editor of a case",
@@ -257,4 +262,4 @@ PLACE_NAMES: Mapping[Where, str] = {
     "compare": "comparison",
     "table": "table",
 }
-"""Short names of the places, for the page of keys."""
+"""Names of the places for `docs/keys.md`."""

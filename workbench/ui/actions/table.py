@@ -1,4 +1,4 @@
-"""All actions in one table, the keys after the user's settings, and what the footers offer at each place."""
+"""All actions, their keys with the user's settings, and the actions that footers offer at each place."""
 
 import difflib
 import re
@@ -18,16 +18,16 @@ _KEY = re.compile(r"((ctrl|shift|alt|super)\+)*([a-z][a-z0-9_]*|[A-Z0-9])")
 
 
 FOOTER_ACTIONS = 3
-"""Number of actions of a place in the footer, before those that lead to all others."""
+"""Number of actions in a footer, without the palette and the help."""
 _MORE: Mapping[Where, int] = {"table": 5, "variants": 4}
-"""Places whose footer has another number of actions."""
+"""Number of actions in the footers of other places."""
 
 
 def footer(where: Where, first: Iterable[str] = (), without: Collection[str] = ()) -> list[Action]:
     """Return the footer of a dialog or another screen: its most useful actions, then the help.
 
-    Actions with an ID in `first` come before those of the table. Those in `without` are left out. `footer_of` is for
-    the main screen.
+    `first` has IDs of actions to put first, and `without` of actions to leave out. For the main screen, use
+    `footer_of`.
     """
     rows = {row.id: row for row in actions_in(where)}
     leading = [rows[name] for name in first]
@@ -36,14 +36,14 @@ def footer(where: Where, first: Iterable[str] = (), without: Collection[str] = (
 
 
 def actions_in(where: Where) -> list[Action]:
-    """Return the actions of a place, most useful first, with the label and the help that they have there."""
+    """Return the actions of a place with their labels and help there, most useful first."""
     if where == "main":
         return list(MAIN_SCREEN)
     return [_worded(BY_ID[name], words) for name, words in IN_PLACE[where].items()]
 
 
 def places_of(action: str) -> list[Where]:
-    """Return the places in which the key of an action works."""
+    """Return the places where the keys of an action work."""
     main: list[Where] = ["main"] if any(row.id == action for row in MAIN_SCREEN) else []
     return [*main, *(where for where, names in IN_PLACE.items() if action in names)]
 
@@ -55,7 +55,7 @@ def _worded(action: Action, words: str) -> Action:
 
 @dataclass(frozen=True, slots=True)
 class Keymap:
-    """The keys of each action ID after the user's settings, and the faults in the settings."""
+    """Keys by action ID with the user's settings applied, and the faults in the settings."""
 
     keys: Mapping[str, tuple[str, ...]]
     faults: tuple[str, ...] = ()
@@ -64,8 +64,8 @@ class Keymap:
 def keymap(overrides: Mapping[str, Iterable[str]] | None = None) -> Keymap:
     """Return the keys of all actions, replaced by the user's `overrides` (action ID → keys).
 
-    If two actions in one place share a key, the one from the settings keeps it. Otherwise the first one does. Each lost
-    key, each unknown action and each unknown key is a sentence in `faults`.
+    If two actions of a place have the same key, the action named in `overrides` gets it, else the first one. `faults`
+    has a sentence for each lost key, unknown action and unknown key.
     """
     faults: list[str] = []
     wanted = dict(_valid_overrides(overrides or {}, faults))
@@ -113,10 +113,10 @@ class Place:
 
     Attributes:
         name: Heading of its actions in the help.
-        is_here: Whether a situation is this place.
-        offers: IDs of its actions, most useful first. Those that cannot work are left out.
-        in_footer: Number of actions that the footer needs.
-        explains: What the help says before the keys.
+        is_here: Returns whether a situation belongs to this place.
+        offers: IDs of its actions, most useful first. Actions that cannot work are not shown.
+        in_footer: Number of actions that the footer shows if they fit.
+        explains: Text before the keys in the help.
     """
 
     name: str
@@ -227,7 +227,7 @@ PLACES: tuple[Place, ...] = (
     ),
     Place("before the first run", lambda at: True, ("run", "filter", "criteria", "watch", "talk", "found", "options")),
 )
-"""The first one that is here counts. The last one always is."""
+"""All places. The first one whose `is_here` is true applies. That of the last one is always true."""
 
 
 def place_of(situation: Situation) -> Place:
@@ -236,18 +236,18 @@ def place_of(situation: Situation) -> Place:
 
 
 def offered(situation: Situation) -> Iterator[Action]:
-    """Yield the actions of this place that can work, most useful first, with labels that fit the situation.
+    """Yield the actions of this place that can work, most useful first, with labels for the situation.
 
-    One by one, because a label may have to count many marked cases.
+    Labels are made one by one, because a label may have to count many marked cases.
     """
     ids = (name for name in place_of(situation).offers if name in BY_ID)
     return (labelled(BY_ID[name], situation) for name in ids if not why_not(name, situation))
 
 
 def footer_of(situation: Situation, keys: Mapping[str, tuple[str, ...]], spare: int = 0) -> list[Action]:
-    """Return the footer of the main screen: the first actions of this place that have keys, then find and help.
+    """Return the footer of the main screen: the first actions of this place that have keys, then palette and help.
 
-    `spare` is the number of further actions for lines that have room.
+    `spare` is the number of further actions to show if there is room.
     """
     always = [BY_ID[name] for name in _ALWAYS if not why_not(name, situation)]
     here = (action for action in offered(situation) if keys[action.id])
@@ -255,7 +255,7 @@ def footer_of(situation: Situation, keys: Mapping[str, tuple[str, ...]], spare: 
 
 
 def labelled(action: Action, situation: Situation) -> Action:
-    """Return an action with the labels that say what it does in this situation."""
+    """Return an action with its label for this situation."""
     label = _LABELS.get(action.id)
     if label is None:
         return action
@@ -293,7 +293,7 @@ def _marked_label(action: str, situation: Situation) -> str:
 
 
 _COUNTED = ("rerun", "repeat", "score", "score_afresh", "thaw", "try_faults", "try_head", "try_variants", "review")
-"""Actions whose label always says on how many cases they would act."""
+"""Actions whose label includes the number of their cases."""
 
 
 def _with_count(action: str, situation: Situation) -> str:
@@ -303,7 +303,7 @@ def _with_count(action: str, situation: Situation) -> str:
 
 
 _COUNTED_IF_MARKED = ("duplicate", "delete", "move_cases", "triage")
-"""Actions that take one case, or all marked ones."""
+"""Actions whose label includes the number of marked cases."""
 _LABELS: Mapping[str, Callable[[Situation], str]] = {
     **{name: partial(_with_count, name) for name in _COUNTED},
     **{name: partial(_marked_label, name) for name in _COUNTED_IF_MARKED},
@@ -313,8 +313,8 @@ _LABELS: Mapping[str, Callable[[Situation], str]] = {
     "cancel": _cancel_label,
     "back": _back_label,
     "enter": _enter_label,
-    "freeze": lambda at: "ways out" if at.missed and not at.marked else _with_count("freeze", at),
+    "freeze": lambda at: "fix miss" if at.missed and not at.marked else _with_count("freeze", at),
     "edit_outside": lambda at: f"open {at.opens()}" if at.opens() else "",
     "mark_range": lambda at: "mark the range" if at.marking else "",
 }
-"""Labels that depend on the situation, by action ID. "" keeps the label of the table."""
+"""Functions for labels that depend on the situation, by action ID. If one returns "", the action keeps its label."""

@@ -109,7 +109,7 @@ class Freezing(Controller):
         again = "Shows what would be written before it replaces the recording."
         items.append(Item("run it live, and freeze it again", "again", help=again))
         items.append(Item("run it live once", "live", help="Changes no recording."))
-        chosen = await self.view.pick(f"ways out › {one_line(record.ref.eval_id)}", items)
+        chosen = await self.view.pick(f"fix missed call › {one_line(record.ref.eval_id)}", items)
         pairs = self._pairs([name])
         match chosen:
             case ("ignore", str(tool), str(argument)) if frozen is not None:
