@@ -1,1 +1,1 @@
-"""Freshness: whether the inputs of a verdict are still as they were. Only this package reads them from the disk."""
+"""Freshness: whether the inputs of a verdict have changed since. Only this package reads them from the disk."""

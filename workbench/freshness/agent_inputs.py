@@ -1,6 +1,6 @@
 """An agent's files, environment, interpreter and packages as inputs of a verdict.
 
-Its files are those it used, and those it may read in the next run.
+Its files are those that it used, and those that it may read in the next run.
 """
 
 import functools
@@ -28,19 +28,23 @@ _FAMILIES = re.compile(
     r"|_(?:API_KEY|API_BASE|BASE_URL)$|^(?:HTTPS?|ALL|NO)_PROXY$",
     re.IGNORECASE,
 )
-"""Variables that models, clients and interpreters read, even if the agent's sources do not name them."""
+"""Environment variables that models, clients and interpreters read, even if the agent's sources do not name them."""
 _OF_THE_TERMINAL = frozenset({"PWD", "OLDPWD", "SHLVL", "TERM", "COLUMNS", "LINES", "WINDOWID", "DISPLAY"})
 _NAMED = re.compile(rb"\b[A-Z][A-Z0-9_]{2,}\b")
 _LARGEST_SOURCE = 1 << 20
 _MOST_NAMES = 500
 MANY_NAMES = "*"
-"""Placeholder for the names of unset variables if there are too many. They are then read from the sources again."""
+"""Placeholder for the names of unset variables if there are too many. The names are then read from the sources
+again.
+"""
 _INSTALLED = (".dist-info", ".egg-info", ".egg-link")
 _IN_PLACE = "in place"
 _OWN = "workbench"
-"""The name of the workbench's own version among the packages."""
+"""The name under which the packages include the workbench's own version."""
 _MOST_FILES = 2000
-"""Limit of files of a folder with separate digests. More files share one digest, under the folder's name with "/"."""
+"""Maximum number of files of a folder with a digest each. More files share one digest, under the folder's name with
+"/".
+"""
 _MODULES = (".py", ".pyi", ".so")
 _PAPERS = re.compile(r"(readme|changelog|changes|license|licence|contributing|authors|notice|todo)\b", re.IGNORECASE)
 _TEST_FILE = re.compile(r"(test_.*|.*_test|conftest)\.py")
@@ -66,7 +70,7 @@ class Touched:
         self.written_in = {path.parent for path in self.written}
 
     def add_written(self, paths: set[Path]) -> None:
-        """Record written files. It takes no longer if there are many already."""
+        """Record written files. The time depends only on the number of new paths."""
         fresh = paths - self.written
         self.written |= fresh
         self.written_in |= {path.parent for path in fresh}
@@ -106,8 +110,8 @@ class AgentFiles:
     ) -> Bundle:
         """Return the files that an execution depends on.
 
-        It read the files `read` and listed the folders `listed`. With `everything`, all files of the agent's folder
-        count too, because its reads are not known. `written` are files that the agent writes.
+        `read` are the files that it read, and `listed` the folders that it listed. With `everything`, all files of the
+        agent's folder count, too, because its reads are not known. `written` are files that the agent writes.
         """
         scopes = {self._name(path.parent): RESULTS for path in written if path.is_relative_to(self._folder)}
         scopes[self._name(self._folder)] = ALL if everything else MODULES
@@ -170,9 +174,9 @@ def environment_bundles(
 ) -> tuple[Bundle, Bundle]:
     """Return the variables of the agent's `.env`, and variables of the process that the agent may use.
 
-    The latter are the variables in `names` and the variables that models and clients read. An unset variable of `names`
-    has the value "", unless there are too many. On another machine only the variables `sent` travel, besides those of
-    the `.env`.
+    The latter are the variables in `names`, and variables that models and clients read. An unset variable of `names`
+    has the value "", unless there are too many. If the agent runs on another machine, `sent` are the variables that are
+    sent there besides those of the `.env`.
     """
     own = set(environment.names)
     unset = {name for name in names if name not in environment.values}
@@ -194,14 +198,15 @@ def environment_bundles(
 def packages_bundle(interpreter: Path, root: Path) -> Bundle:
     """Return the agent's interpreter, the versions of its packages, and the version of the workbench.
 
-    If a package is installed in place from `root`, the files that are read count instead of its version.
+    The version of a package that is installed in editable mode from `root` does not count: the files that the agent
+    reads do.
     """
     own = {INTERPRETER: str(interpreter), _OWN: _workbench()}
     return Bundle({"packages": {**_installed(interpreter, root), **own}})
 
 
 def _value(value: str | None, name: str, digests: Digests) -> str:
-    """Return a digest that is too short to guess the value from it."""
+    """Return a digest of a variable's value, too short to guess the value from it, or "" for None."""
     return "" if value is None else digests.text(f"{name}={value}".encode("utf-8", "surrogateescape"), size=4)
 
 
@@ -225,7 +230,7 @@ def _installed(interpreter: Path, root: Path) -> dict[str, str]:
 
 
 def _is_in_place(folder: Path, root: Path) -> bool:
-    """Return whether an installed package is a link to sources in `root`."""
+    """Return whether a package is installed in editable mode from sources in `root`."""
     try:
         source = json.loads(read_regular(folder / "direct_url.json", _LARGEST_SOURCE))
         is_editable = source["dir_info"]["editable"] is True
@@ -255,7 +260,7 @@ def _names_in(folder: Path) -> list[str]:
 class AgentFileFilter:
     """A filter for the files that the agent in `folder` may depend on.
 
-    `read` are the files that it read. It is None if the agent never ran or did not end; then each file of its folder
+    `read` are the files that it read, or None if the agent never ran or did not end. Then each file of its folder
     counts. `others` are the folders of other agents. `results` are folders that the agent writes to.
     """
 
@@ -270,8 +275,9 @@ class AgentFileFilter:
     def counts(self, path: Path) -> bool:
         """Return whether the agent may depend on a file.
 
-        In its folder, a module that it did not read counts, because other cases may import it. Another file counts if
-        a file of the same type was read in its folder, unless the agent writes there.
+        Modules in the agent's folder count even if it did not read them, because other cases may import them. Another
+        file in a subfolder counts if the agent read a file of the same type there, unless the agent writes to that
+        subfolder.
         """
         if self._read is not None and path in self._read:
             return True
@@ -328,7 +334,7 @@ def may_name(path: Path, folder: Path, others: Iterable[Path]) -> bool:
 
 
 def _is_no_source(path: Path) -> bool:
-    """Return whether a file has its own rule (evalset, config, environment), or is for people only."""
+    """Return whether a file has a rule of its own (evalset, config, environment) or is documentation."""
     name = path.name
     return (
         is_evalset_file(path)

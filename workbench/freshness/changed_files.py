@@ -1,6 +1,6 @@
 """Files of agents that differ between two runs: what kind of file each is, and its changed lines.
 
-A text file is a prompt or data for a tool, by its use in the agent's Python sources.
+Whether a text file is a prompt or data for a tool depends on its use in the agent's Python sources.
 """
 
 import ast
@@ -24,18 +24,18 @@ _MAX_SHOWN_LINES = 40
 _CODE = {".py"}
 _MODEL_NAME = re.compile(r"(^|_)model(_name|_id)?$", re.IGNORECASE)
 _PROMPT = re.compile(r"prompt|instruct|persona|template|^_?system", re.IGNORECASE)
-"""Names of variables, functions and parameters that hold prompts."""
+"""A pattern of names of variables, functions and parameters that hold prompts."""
 _PROMPT_NAMES = ("prompt", "instruction")
 _PROMPT_ENDINGS = {".md", ".prompt", ".j2", ".jinja", ".jinja2", ".tmpl", ".tpl", ".mustache"}
 _INSTRUCTION = re.compile(r"^\s*(- )?(global_|static_)?instruction\s*:", re.MULTILINE)
-"""Instruction field of an agent defined in YAML."""
+"""A pattern of the instruction field of an agent defined in YAML."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangedFile:
     """A file of an agent that differs between two runs.
 
-    `lines` is a unified diff without its header, or empty if the file's content is not stored.
+    `lines` is a unified diff without its header. It is empty if the file's content is not stored.
     """
 
     agent: str
@@ -84,7 +84,7 @@ def _changed(
 def _content(digest: Any, state: Path) -> str | None:
     """Return the content with this digest, or None if it is not stored.
 
-    A file that did not exist has no digest and counts as empty.
+    A missing file has no digest, and its content is "".
     """
     if digest is None:
         return ""
@@ -108,9 +108,9 @@ def _kind(
     """Return the kind of a changed file.
 
     - `model`: only names of models differ.
-    - `prompt`: the file is used as a prompt, or only string literals of a Python file differ.
+    - `prompt`: the file is used as a prompt, or is a Python file in which only string literals differ.
     - `code`: any other Python file.
-    - `data`: any other file, such as one in which a tool looks things up.
+    - `data`: any other file, such as data that a tool reads.
     """
     names = models[0] | models[1]
     if before and after and models[0] != models[1] and _without(before, names) == _without(after, names):
@@ -135,7 +135,7 @@ def _without(text: str, names: set[str]) -> str:
 
 
 def _without_models(source: str) -> str:
-    """Return the syntax tree without the strings that name a model.
+    """Return the dump of the syntax tree of a source without the strings that name a model.
 
     These are values of `model=`, and of variables, fields and parameters with such a name, for example in the user's
     own model class.
@@ -214,7 +214,7 @@ def _uses(source: str, place: PurePosixPath) -> Iterator[bool]:
 
 
 def _names(node: ast.AST) -> list[str]:
-    """Return the names that the value of a node is assigned to."""
+    """Return the names of variables and parameters to which a node assigns its value."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return [node.name]
     if isinstance(node, ast.keyword):

@@ -23,10 +23,10 @@ from workbench.freshness.rereading import looks_unfinished
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """A compromise between noticing changes soon and using little processor time.
+    """A choice between noticing changes soon and using little processor time. Times are in milliseconds.
 
-    Times are in milliseconds. A batch ends after `step` without a change, at most after `debounce`. `tick` is the time
-    between two empty results, which let the caller check its state. Polled folders are read every `interval`, and less
+    A batch ends after `step` without a change, or after `debounce` at the latest. Without changes, an empty batch is
+    yielded every `tick`, so that the caller can check its state. Polled folders are read every `interval`, and less
     often if that takes more than this `share` of a processor.
     """
 
@@ -47,13 +47,13 @@ _LOST_FROM = 2000
 
 
 class NoEventsError(Exception):
-    """A failure of the system's events. The text says why, and how to fix it."""
+    """The operating system cannot report file changes. The text says why, and how to fix that."""
 
 
 async def native_changes(
     folders: Collection[Path], stop: asyncio.Event, armed: asyncio.Event, effort: Effort = PROMPT
 ) -> AsyncIterator[tuple[set[Path], bool]]:
-    """Yield changed paths directly in the folders, regularly also none, until `stop`.
+    """Yield sets of changed paths directly in the folders until `stop`. Without changes, yield empty sets regularly.
 
     True means that some changes may be missing, because this process was stopped or there were too many changes.
 
@@ -94,9 +94,9 @@ async def native_changes(
 def _why(error: Exception) -> str:
     text = str(error)
     if "watch limit" in text:
-        return "the system has no free file watches (allow more: sysctl fs.inotify.max_user_watches=524288)"
+        return "the system has no free file watches (to allow more: sysctl fs.inotify.max_user_watches=524288)"
     if os.strerror(errno.EMFILE) in text:
-        return "too many programs watch files (allow more: sysctl fs.inotify.max_user_instances=512)"
+        return "too many programs watch files (to allow more: sysctl fs.inotify.max_user_instances=512)"
     return f"the system does not report changes: {text}"
 
 
@@ -134,7 +134,10 @@ def scan(folders: Collection[Path]) -> Listing:
 async def poll(
     folders: Collection[Path], stop: asyncio.Event, before: Listing, effort: Effort = PROMPT
 ) -> AsyncIterator[set[Path]]:
-    """Yield created, deleted and changed paths, regularly also none, until `stop`. `before` is the last scan."""
+    """Yield sets of created, deleted and changed paths until `stop`. Without changes, yield empty sets regularly.
+
+    `before` is the last scan.
+    """
     while not stop.is_set():
         began = time.monotonic()
         now, spent = await asyncio.to_thread(_timed_scan, folders)
@@ -195,7 +198,7 @@ _QUIET = 0.2
 _LOCKED = 10.0
 _SLEPT = 2.0
 _BETWEEN = 0.1
-"""Seconds in which a new watch starts."""
+"""Maximum number of seconds that the start of a new watch takes."""
 _IGNORED_FOLDERS = frozenset({".git", STATE_FOLDER, "__pycache__", ".adk", ".mypy_cache", ".ruff_cache", ".venv"})
 _IGNORED_SUFFIXES = (".pyc", ".pyo", ".swp", ".swx", ".swo", "~", ".tmp", ".part", ".crdownload")
 
@@ -291,7 +294,7 @@ class Changes:
         return batch
 
     async def _collect(self, batch: Batch, seconds: float) -> Batch:
-        """Collect more changes until none arrives for `seconds`."""
+        """Add changes to the batch until none arrives for `seconds`."""
         with contextlib.suppress(TimeoutError):
             while True:
                 found = await asyncio.wait_for(self._queue.get(), seconds)
@@ -356,7 +359,7 @@ class Changes:
             self.on_polling()
 
     async def _watch(self) -> bool:
-        """Watch until the folders change. Return True if one was deleted or came back, with unknown changes."""
+        """Watch until the folders change. Return True if one was deleted or came back: changes may be missing."""
         awake = time.time() - time.monotonic()
         async for found, more in self._found():
             # Only the wall clock runs while the machine sleeps.
@@ -375,7 +378,7 @@ class Changes:
         return False
 
     async def _found(self) -> AsyncIterator[tuple[set[Path], bool]]:
-        """Yield changed paths, regularly also none, until the folders change.
+        """Yield sets of changed paths until the folders change. Without changes, yield empty sets regularly.
 
         True means that some changes may be missing.
         """
@@ -390,7 +393,7 @@ class Changes:
 
 
 def is_watched(path: Path) -> bool:
-    """Return whether a file is relevant: no temporary file of an editor, no byte-code, no file of git."""
+    """Return whether changes of a file are reported. Editors' temporary files, byte-code and git's files are not."""
     name = path.name
     if name.endswith(_IGNORED_SUFFIXES) or name.startswith((".#", "#")) or name == "4913":
         return False
@@ -407,7 +410,7 @@ def files_in(folders: Collection[Path]) -> list[Path]:
 
 
 _BETWEEN_STEPS = 0.5
-"""Limit of seconds between two commits of a rebase."""
+"""Maximum number of seconds between two commits of a running rebase."""
 _IN_STEPS = ("rebase-merge", "rebase-apply", "sequencer")
 
 

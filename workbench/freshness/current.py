@@ -1,6 +1,6 @@
 """The current inputs of a project. Only this module reads them.
 
-Among them are the files of Python functions that judge or play the user. Verdicts of live cases do not depend on
+They include the files of Python functions that judge or play the user. Verdicts of live cases do not depend on
 recordings. The option `--frozen` itself is one of the run's options.
 """
 
@@ -54,7 +54,7 @@ _OF_AGENT = frozenset({"agent_file", "agent_folder", "environment", "packages"})
 
 @dataclass(frozen=True, slots=True)
 class PastInputs:
-    """An earlier execution with its inputs.
+    """The inputs of an earlier execution.
 
     `text` is the digest of the case's text. `agent` was named on the command line, or is None for the evalset's own
     agent.
@@ -76,13 +76,13 @@ class Options:
     """The mode of `--frozen`, "" for live runs."""
     on_miss: str = ""
     sent: tuple[str, ...] | None = None
-    """The variables that travel to another machine besides those of the `.env`, or None for this machine."""
+    """The variables that are sent to another machine besides those of the `.env`, or None for this machine."""
     frozen_file: str | None = None
-    """The file with the project's setting, if that is the mode of `--frozen`."""
+    """The file with the project's setting of `frozen`, or None if the mode does not come from it."""
 
     @classmethod
     def of_run(cls, kept: Mapping[str, Any], setting: str | None = None, file: str | None = None) -> "Options":
-        """Return the options that a run recorded in `RunStarted.inputs`, with defaults for others.
+        """Return the options that a run recorded in `RunStarted.inputs`, with defaults for missing ones.
 
         `setting` is the project's current mode of `--frozen`, in `file`, or None if it is unknown. It replaces the
         run's mode if it was changed since the run.
@@ -131,7 +131,7 @@ class CurrentInputs:
         )
 
     def runs_live(self, entry: EvalsetEntry, index: int) -> bool:
-        """Return whether a case of a frozen run would not be replayed."""
+        """Return whether the agent would answer live, because the run or this case is not replayed."""
         now = self._options
         if not now.frozen or now.on_miss != "live":
             return not now.frozen
@@ -186,7 +186,7 @@ class CurrentInputs:
         return self.digests.text(content)
 
     def options(self, *, timed_out: bool, missed: bool = False, live: bool = False) -> tuple[Bundle, ...]:
-        """Return the options of the run, those in the project's settings apart.
+        """Return the options of the run. Options from the project's settings are in a bundle of their own.
 
         The timeout counts only if the case reached it, and `--on-miss` only if a call was not in the recording. With
         `live`, the case has no recording and is not replayed.
@@ -231,8 +231,8 @@ class CurrentInputs:
     ) -> tuple[Bundle, Bundle]:
         """Return the environment of an agent, including the variables `names`.
 
-        A verdict `then` that was made on another machine depends only on what travelled. Without `then`, the options
-        decide.
+        A verdict `then` that was made on another machine depends only on the variables that were sent there. Without
+        `then`, the options say what is sent.
         """
         found = self._once(("environment", agent), lambda: agent_environment(agent.folder, os.environ))
         sent: Collection[str] | None = self._options.sent
@@ -242,7 +242,7 @@ class CurrentInputs:
         return environment_bundles(found, self.root, names, self.digests, sent)
 
     def packages(self, agent: AgentFolder) -> Bundle:
-        """Return the interpreter of an agent and its packages. Other machines have the same ones."""
+        """Return the interpreter of an agent and its packages. Other machines must have the same ones."""
 
         def choose() -> Path:
             try:
@@ -282,7 +282,7 @@ class CurrentInputs:
 
 
 def case_at(document: EvalsetDocument, index: int | None, clean: Clean) -> Bundle:
-    """Return the inputs of the case at a position, without values if there is no case."""
+    """Return the inputs of the case at a position, or a bundle without values if there is no case."""
     case = case_or_none(document, index)
     if case is None:
         broken = {} if index is None else {"broken": digest(document.text(index).decode("utf-8", "replace"))}
@@ -299,7 +299,7 @@ def _values(record: Record, kind: Any) -> Mapping[str, str]:
 
 
 RECORDING = "recording"
-"""The name of the frozen file among the inputs. Other files have their own name."""
+"""The name of the frozen file among the inputs. Files beside it are listed under their own names."""
 _BESIDE = re.compile(r"[0-9a-f]{20}\.json")
 _NAMED = re.compile(rb'_in"\s*:\s*"([0-9a-f]{20}\.json)"')
 _DECLARATION, _CODE = "declaration of ", "code of "
@@ -307,7 +307,7 @@ _DIFFERS, _EQUAL = "differs from the agent's", "equals the agent's"
 
 
 def runs_live(mode: str, on_miss: str, recording: Path) -> bool:
-    """Return whether a case is not replayed, because it has no recording and calls without one are made."""
+    """Return whether a case of a frozen run runs live, because it has no recording and `--on-miss` is `live`."""
     return bool(mode) and on_miss == "live" and not os.path.lexists(recording)
 
 
@@ -347,7 +347,7 @@ def frozen_bundle(
 def frozen_bundles_like(then: Record, root: Path, digests: Digests) -> tuple[Bundle, ...]:
     """Return the current values of the recordings in `then`.
 
-    A tool that differed is expected to be equal. So the verdict is stale until the case is frozen again.
+    A tool that differed counts as equal now, so the verdict is stale until the case is frozen again.
     """
     found = []
     for bundle in (bundle for bundle in then.bundles if "frozen" in bundle.inputs):
@@ -371,9 +371,8 @@ _NAME = re.compile(r"[A-Za-z_]\w*(?:[.:][A-Za-z_]\w*)+")
 def other_files(config: CriteriaConfig, root: Path, folder: Path) -> dict[Input, list[Path]]:
     """Return sorted files by kind of input. `folder` is the agent's.
 
-    Those of the kind `function` are the files of custom metrics and judges, of the project and of other packages, with
-    the modules of the project that they import. Those of the kind `simulator` count only for cases with a simulated
-    user.
+    Files of the kind `function` are those of custom metrics and judges, and the modules of the project that they
+    import. Files of the kind `simulator` count only for cases with a simulated user.
     """
     named = [root / file for entry in config.custom_metrics.values() if (file := own_entry(entry).get("file"))]
     values = [{item.name: item.value for item in config.criteria}, config.custom_metrics]

@@ -1,4 +1,4 @@
-"""Changes on disk by others, followed for a screen that shows them and runs nothing."""
+"""File changes by other programs, for a screen that shows them and runs nothing."""
 
 import asyncio
 from collections import Counter
@@ -18,20 +18,20 @@ from workbench.store.database.opening import BESIDE, FILE_NAME
 from workbench.text.counting import counted
 
 MOST_FOLDERS = 3000
-"""Limit of followed folders. In a larger project, only the folders of its evalsets and agents are followed."""
+"""Maximum number of followed folders. In a larger project, only the folders of its evalsets and agents are followed."""
 _DEFINING_NAMES = frozenset((*CONFIG_FILES, *DEFINITION_FILES, ".gitignore"))
-"""Names of files that say where agents and evalsets are."""
+"""Names of files that define agents or evalsets."""
 
 
 @dataclass(frozen=True, slots=True)
 class TouchedPaths:
-    """Paths that changed, apart from runs. `runs` tells whether a run was made or has ended."""
+    """Changed paths, without those of stored runs. `runs` is true if a run was stored or has ended."""
 
     paths: frozenset[Path]
     runs: bool = False
 
     def __or__(self, other: "TouchedPaths") -> "TouchedPaths":
-        """Return both together."""
+        """Return the union of both."""
         return TouchedPaths(self.paths | other.paths, self.runs or other.runs)
 
     def __bool__(self) -> bool:
@@ -96,7 +96,7 @@ class Follower:
         self.changes.refresh_folders()
 
     async def touched(self) -> AsyncIterator[TouchedPaths]:
-        """Yield what has changed, until `close`. Call `update` first."""
+        """Yield the changed paths, until `close`. Call `update` first."""
         async for batch in self.changes.batches():
             runs = batch.all_files or any(self._is_about_runs(path) for path in batch.paths)
             paths = frozenset(path for path in batch.paths if not self._is_about_runs(path))
@@ -113,7 +113,7 @@ class Follower:
         return dict(zip(paths, signature_of(paths), strict=True))
 
     def _compare(self, reported: Collection[Path], *, everything: bool) -> frozenset[Path]:
-        """Note the state of reported paths. With `everything`, return the others that changed without an event."""
+        """Record the state of reported paths. With `everything`, return other paths, changed without an event."""
         with self._comparing:
             if everything:
                 before, self._known = self._known, self._signatures()
@@ -124,14 +124,14 @@ class Follower:
 
 
 _NAMED = 2
-"""Maximum number of files that are named one by one."""
+"""Maximum number of files that a message names."""
 
 
 @dataclass(frozen=True, slots=True)
 class DiskChange:
-    """A file or agent that others changed, with the number of its cases by what happened to them.
+    """A file or agent that another program changed.
 
-    `name` is raw. `file` is None for an agent. The keys of `cases` are `changed`, `new` and `gone`.
+    `name` is raw. `file` is None for an agent. `cases` has the numbers of cases that are `changed`, `new` and `gone`.
     """
 
     name: str
@@ -148,10 +148,10 @@ class DiskChange:
 
 @dataclass(frozen=True)
 class DiskNews:
-    """The project after a change by others.
+    """The project after a change by other programs.
 
-    `workspace` is None if it looks as before. `changes` are for the user. `inputs` are changed files on which verdicts
-    depend, if they are not evalsets or configs. `moved` says that folders appeared or disappeared.
+    `workspace` is None if nothing visible changed. `changes` are for the user. `inputs` are changed files on which
+    verdicts depend, if they are not evalsets or configs. `moved` says that folders appeared or disappeared.
     """
 
     workspace: Workspace | None
@@ -168,7 +168,7 @@ def read_news(
     inputs: Collection[Path],
     reopen: Callable[[], Workspace],
 ) -> DiskNews:
-    """Read again what changed since `old`. Call it in a thread, because it reads files.
+    """Read the files again that changed since `old`. Call it in a thread.
 
     `walked` and `inputs` are those of the follower.
 
@@ -219,7 +219,7 @@ def _folders_of(workspace: Workspace) -> frozenset[Path]:
 
 
 def _few(workspace: Workspace) -> frozenset[Path]:
-    """Return the folders of the workspace's own files."""
+    """Return only the folders of the workspace's evalsets, configs and agents."""
     folders: Iterable[Path] = (path.parent for path in workspace_files(workspace))
     return frozenset(folder for folder in (workspace.target, *folders) if folder.is_dir())
 
@@ -260,7 +260,7 @@ def _agent_changes(before: Workspace, now: Workspace) -> Iterator[DiskChange]:
 
 
 def is_same(before: Workspace, now: Workspace) -> bool:
-    """Return whether two readings would look the same on the screen."""
+    """Return whether two workspaces look the same on the screen."""
     if len(before.evalsets) != len(now.evalsets) or before.agents != now.agents or before.ignored != now.ignored:
         return False
     pairs = zip(before.evalsets, now.evalsets, strict=True)
@@ -274,7 +274,7 @@ def is_same(before: Workspace, now: Workspace) -> bool:
 
 
 def same_content(before: EvalsetEntry, now: EvalsetEntry) -> bool:
-    """Return whether two readings of an evalset show the same cases and the same faults."""
+    """Return whether two versions of an evalset have the same cases and the same faults."""
     old, new = before.document, now.document
     if old is new:
         return True
@@ -289,7 +289,7 @@ def same_content(before: EvalsetEntry, now: EvalsetEntry) -> bool:
 
 
 def workspace_changes(before: Workspace, now: Workspace) -> Iterator[DiskChange]:
-    """Yield how the evalsets, criteria and agents of two readings differ."""
+    """Yield the differences between the evalsets, criteria and agents of two workspaces."""
     old = {entry.relative: entry for entry in before.evalsets}
     new = {entry.relative: entry for entry in now.evalsets}
     for relative, entry in new.items():

@@ -42,7 +42,7 @@ class Impact:
     """The impact of a save on cases.
 
     `changes` are the changed inputs of each case. `edited` are the cases whose own text changed. `gone` are deleted
-    cases. `screen_only` are changed settings and themes. `idle` are changed files on which nothing depends.
+    cases. `screen_only` are changed settings and themes. `idle` are changed files on which no case depends.
     """
 
     changes: dict[CaseName, tuple[Change, ...]] = field(default_factory=dict)
@@ -59,12 +59,12 @@ class Impact:
 
     @property
     def depths(self) -> dict[CaseName, Effect]:
-        """The effect that each affected case needs."""
+        """The strongest effect of the changes of each affected case."""
         return {key: depth for key, changes in self.changes.items() if (depth := strongest(changes)) is not None}
 
     @property
     def by_file_of_agent(self) -> set[CaseName]:
-        """The cases affected only by changed data of their agent, which not every case reads."""
+        """The cases affected only by changed data files of their agent. Not every case reads these."""
         return {
             key
             for key, changes in self.changes.items()
@@ -80,9 +80,9 @@ class Impact:
 class Saves:
     """Saved files, as absolute paths.
 
-    `changed` are files that were created, changed or deleted, `came_or_went` those created or deleted, and `made` those
-    created. `touched` maps the folder of an agent to the files it used: an agent without files never ran, and files
-    that it wrote do not make it run. `screen_files` are the user's settings and themes.
+    `changed` are files that were created, changed or deleted. `came_or_went` are those created or deleted, and `made`
+    those created. `touched` maps the folder of an agent to the files that it used. An agent without files never ran.
+    Files that an agent wrote do not affect its cases. `screen_files` are the user's settings and themes.
     """
 
     changed: frozenset[Path]
@@ -238,7 +238,7 @@ def _read_by(
 def _other_changes(
     found: Impact, before: EvalsetEntry, entry: EvalsetEntry, workspace: Workspace, changed: set[Path]
 ) -> set[Path]:
-    """Add the changes in files other than evalset, config and agent, and changes in which of them the config names.
+    """Add changes of files other than evalset, config and agent, including files that only one of the configs names.
 
     Return the changed files among them.
     """

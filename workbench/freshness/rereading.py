@@ -1,10 +1,7 @@
-"""What is read again after a change: the contents of files, and the part of the workspace that they define.
+"""Reading after a change: the contents of files, and the part of the workspace that they define.
 
-Contents by hash, and the links to them, show whether a file really changed, also behind a link, and what it contained
-when a verdict was made.
-
-A file may be half written, invalid Python or JSON, or a wrong evalset or config, and the agent of an evalset may be
-gone. Their cases wait.
+Hashes of contents show whether a file really changed, also behind a link. Stored contents show what it contained when a
+verdict was made. If a file is half written, invalid, or its agent is gone, its cases wait.
 """
 
 import json
@@ -95,7 +92,7 @@ def _is_irrelevant(path: Path, workspace: Workspace) -> bool:
 
 
 def _same_app(before: EvalsetEntry, now: EvalsetEntry) -> bool:
-    """Return whether the first case, which may name the file's agent, names the same agent as before."""
+    """Return whether the first case of an evalset still names the same agent."""
     old, new = before.document, now.document
     if not (old.editable and new.editable) or old.broken or new.broken:
         return False
@@ -105,7 +102,7 @@ def _same_app(before: EvalsetEntry, now: EvalsetEntry) -> bool:
 
 
 def _kept(before: EvalsetEntry | None, now: EvalsetEntry, changed: Collection[Path]) -> EvalsetEntry:
-    """Return the entry with the open document of `before` if its file did not change."""
+    """Return the entry `now`, with the open document of `before` if the file did not change."""
     if before is None or now.file in changed or not before.document.editable:
         return now
     return replace(now, document=before.document)
@@ -157,7 +154,7 @@ def is_invalid(config: CriteriaConfig) -> bool:
 
 
 def with_last_valid(now: EvalsetEntry, last_valid: EvalsetEntry | None) -> EvalsetEntry:
-    """Return `now`, with the cases of its last valid version (`last_valid`) if its file cannot be read."""
+    """Return `now`. If its file cannot be read, it gets the cases of its last valid version (`last_valid`)."""
     if last_valid is None or not now.document.broken:
         return now
     return replace(now, document=last_valid.document)
@@ -205,7 +202,8 @@ Moment = Mapping[Path, str]
 class Contents:
     """The hashes and contents of files.
 
-    Contents up to a megabyte are kept, so that two moments can be compared. In total, the newest 64 megabytes are kept.
+    Contents of up to one megabyte are kept, so that two moments can be compared. At most 64 megabytes are kept, the
+    newest.
     """
 
     def __init__(self) -> None:

@@ -1,6 +1,6 @@
-"""Stale verdicts: inputs that have changed since the verdicts were made, by comparing two records of inputs.
+"""Stale verdicts: comparison of the inputs recorded with a verdict and the current ones.
 
-Also the files with these inputs, so that a change of one of them is noticed soon.
+Also the files with these inputs, so that changes can be watched.
 """
 
 import os
@@ -39,9 +39,9 @@ from workbench.store.transcripts import StoredCase
 from workbench.text.counting import counted
 
 _COMPARISONS = 100
-"""Limit of comparisons that a bundle keeps."""
+"""Maximum number of comparisons that a bundle caches."""
 _NAMED = 2
-"""Limit of packages that are named. Of more, only the number is shown."""
+"""Maximum number of packages that are named. For more, only the number is shown."""
 _BY_PATH = tuple(kind for kind, treated in KINDS.items() if treated.place == "name")
 """The kinds of inputs whose names are paths relative to the root."""
 _MOST_FILES = 20_000
@@ -89,7 +89,7 @@ def criterion_of(change: Change) -> str:
 
 
 def _compared(kind: Input, old: tuple[Bundle, ...], new: tuple[Bundle, ...], evalset: str) -> tuple[Change, ...]:
-    """Return the changes of one kind of input. The cases of a run share most bundles, so a result is used again."""
+    """Return the changes of one kind of input. Results are cached, because the cases of a run share most bundles."""
     known = new[0].comparisons
     key = kind, evalset, tuple(map(id, old)), tuple(map(id, new))
     found = known.get(key)
@@ -158,7 +158,7 @@ def _package(name: str, before: str | None, now: str | None) -> str:
 
 
 def _criterion(name: str) -> str:
-    """Return the criterion in `CRITERION OPTION`."""
+    """Return the criterion in the name `CRITERION OPTION` of an input."""
     return name.rpartition(" ")[0]
 
 
@@ -168,7 +168,7 @@ Changes: TypeAlias = tuple[Change, ...]
 def current_inputs(workspace: Workspace, state: Path, latest: Iterable[LatestRun] = ()) -> CurrentInputs:
     """Return the current inputs of a workspace.
 
-    The options are those of the newest run with a verdict, changed as the project's setting was since. `latest` are
+    The options are those of the newest run with a verdict, with the project's current setting of `frozen`. `latest` are
     runs that were read already.
     """
     options = Options.of_run(newest_options(state, latest), known_mode(workspace.root), FILE)
@@ -209,14 +209,14 @@ def stale_transcripts(cases: Iterable[StoredCase], workspace: Workspace, state: 
 
 
 class _Entry:
-    """A current evalset whose cases are compared with records."""
+    """An evalset whose current cases are compared with recorded inputs."""
 
     def __init__(self, entry: EvalsetEntry, now: CurrentInputs) -> None:
         self._entry, self._now = entry, now
         self._numbers: Mapping[str, int] = {case.eval_id: case.index for case in entry.document.cases}
         self._has_scenarios = entry.document.mentions("cenario")
         self._shared: dict[tuple[object, ...], Changes] = {}
-        """The changes of unchanged cases that have all other inputs in common."""
+        """Cached changes of cases whose own text is unchanged, by their other inputs."""
 
     def changes(self, run: Summary, execution: Execution) -> Changes:
         """Return the changed inputs of an execution."""
@@ -233,9 +233,9 @@ class _Entry:
         return changes
 
     def _other_inputs(self, run: Summary, execution: Execution) -> tuple[object, ...] | None:
-        """Return what identifies the inputs beside the case, or None if the case may have changed.
+        """Return a key of all inputs but the case, or None if the case may have changed or a user may be simulated.
 
-        Whether its user is simulated, only the case itself says, and that decides which other inputs count.
+        A simulated user decides which other inputs count.
         """
         planned, number = execution.planned, self._numbers.get(execution.ref.eval_id)
         if number is None or not planned.text or self._has_scenarios:
@@ -284,8 +284,8 @@ def input_files(latest: Iterable[LatestRun], workspace: Workspace) -> tuple[Path
 def touched_in(latest: Iterable[LatestRun], workspace: Workspace) -> dict[Path, Touched]:
     """Return the files that agents read and listed in these runs, grouped by agent folder.
 
-    An agent is left out if its record has only one digest for many files, because such a record
-    does not tell which files the agent read.
+    An agent is left out if its record has one digest for many files, because it does not tell which files the agent
+    read.
     """
     agents = {agent.name: agent.folder for agent in workspace.agents}
     found = {folder: Touched() for folder in agents.values()}

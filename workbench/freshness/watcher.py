@@ -45,8 +45,8 @@ class Saved:
     """One or more saves and their impact.
 
     `blocked` are cases that cannot run because of their agent, evalset or config, and `faults` are the reasons.
-    `trouble` says why the folder cannot be read. `moment` is the current state of the files. `environments` tells
-    whether an agent's `.env` changed.
+    `trouble` says why the folder cannot be read. `moment` is the current state of the files. `environments` is true if
+    an agent's `.env` changed.
     """
 
     snapshot: Snapshot
@@ -62,9 +62,9 @@ class Saved:
 class Watcher:
     """The watch over all files on which the cases of a workspace depend.
 
-    `reopen` reads the workspace again, in a thread. `touched` returns the files that agents used so far, by the folder
-    of the agent. `screen_files` are the user's settings and themes. `options` returns the options of the next run: if
-    its cases are replayed, their recordings are watched, too.
+    `reopen` reads the workspace again, in a thread. `touched` returns the files that agents used so far, by agent
+    folder. `screen_files` are the user's settings and themes. `options` returns the options of the next run: if its
+    cases are replayed, their recordings are watched, too.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Watcher:
     ) -> None:
         self._options = options
         self._setting: FrozenMode = known_mode(workspace.root) or ""
-        """The project's setting for `--frozen` when it could last be read."""
+        """The project's setting of `frozen` when it could last be read."""
         self.contents = Contents()
         self._links = Links()
         self.snapshot = take_snapshot(workspace)
@@ -103,7 +103,7 @@ class Watcher:
         self.changes.close()
 
     def update_files(self) -> None:
-        """Watch the files that runs have used since the last call. Call it in a thread, because it reads them."""
+        """Watch also the files that runs used since the last call. It reads them: call it in a thread."""
         self._update_files()
         self.changes.refresh_folders()
 
@@ -205,7 +205,7 @@ class Watcher:
         return bool(self._setting if options.frozen is None and not options.thaw else options.frozen)
 
     def _setting_changed(self, changed: Collection[Path]) -> bool:
-        """Return whether a save changed how the next run replays its cases."""
+        """Return whether a save changed the project's setting of `frozen` for the next run."""
         if self.snapshot.workspace.root / FILE not in changed:
             return False
         before, now = self._setting, known_mode(self.snapshot.workspace.root)
@@ -252,7 +252,7 @@ class Watcher:
         return {name: list(dict.fromkeys(files)) for name, files in listed.items()}
 
     def _store_valid(self) -> None:
-        """Store the last usable version of each evalset, its agent and its criteria."""
+        """Store the last valid document, agent and criteria of each evalset."""
         for entry in self.snapshot.workspace.evalsets:
             previous = self._last_valid.get(entry.relative, entry)
             owner = previous if has_lost_agent(entry) else entry
@@ -275,7 +275,7 @@ class Watcher:
                     self._source_faults[path] = fault
 
     def _dependencies(self) -> set[Path]:
-        """Return all files that are known to matter."""
+        """Return all files on which cases or the screen depend, as far as known."""
         workspace = self.snapshot.workspace
         files = {workspace.root / FILE, *(entry.file for entry in workspace.evalsets)}
         files |= {file for entry in workspace.evalsets for file in entry.criteria.config.files}
@@ -325,7 +325,7 @@ def _newly_lost(old: Workspace, new: Workspace) -> Iterator[CaseName]:
 
 
 def _without(old: Snapshot, new: Snapshot, own: Collection[Path]) -> Snapshot:
-    """Return `old` with the current version of files that the workbench itself wrote, which need no action."""
+    """Return `old` with the current version of files that the workbench itself wrote. These need no action."""
     if not own:
         return old
     settled = {
@@ -344,9 +344,9 @@ _SOURCES = frozenset((".py", ".yaml", ".yml"))
 
 
 class Recurring:
-    """A counter of saves during runs: files that change whenever an agent runs would make the watch run it forever.
+    """A counter of saves during runs. A file that changes whenever an agent runs would make the watch run it forever.
 
-    Writes of the agent itself are known. Counting finds writes by programs that the agent starts.
+    Counting is needed for programs that the agent starts. Files that the agent itself writes are known.
     """
 
     def __init__(self) -> None:
