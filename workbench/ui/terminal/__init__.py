@@ -1,1 +1,1 @@
-"""The terminal and the app around the screens: display, themes, pace, clipboard. No screen is known here."""
+"""The terminal and functions of the app: display, themes, paint rate and clipboard. Depends on no screen."""

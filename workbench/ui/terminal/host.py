@@ -1,4 +1,4 @@
-"""Functions of the app that screens need: themes, copying, screenshots, stopping."""
+"""Functions of the app that screens use: themes, copying, screenshots and suspending."""
 
 import os
 import re
@@ -12,7 +12,7 @@ from workbench.files.file_access import size_words
 from workbench.results.cells import cell_len
 
 LIMIT = 74_000
-"""Maximum number of bytes of text. Several terminals and multiplexers cut or drop sequences over 100,000 characters."""
+"""Maximum size of copied text in bytes. Some terminals cut or drop sequences over 100,000 characters."""
 _FONTS = re.compile(r"@font-face\s*\{[^}]*\}", re.DOTALL)
 _FAMILY = re.compile(r"font-family:\s*Fira Code,\s*monospace")
 _OWN = "font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace"
@@ -26,17 +26,17 @@ _CELL = 12.2
 
 
 class NoEditorError(Exception):
-    """The user's editor cannot be used. The text is the reason."""
+    """An error because the user's editor cannot be used. Its text is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
     """Functions of the app.
 
-    `preview_theme(name)` shows a theme temporarily. None returns to the chosen theme. `keep_theme`
-    also saves the choice. `reload_settings` reads the files of themes and keys again, which are
-    `setting_files`. `copy` sends text to the terminal's clipboard. `key_faults` are problems in the
-    user's keymap. `suspend` returns to the shell until `fg`.
+    `preview_theme(name)` shows a theme temporarily, and `preview_theme(None)` the chosen one. `keep_theme` shows a
+    theme and saves the choice. `reload_settings` reads `setting_files` again, which are the settings and theme files.
+    `copy` sends text to the terminal's clipboard. `key_faults` are problems in the user's keymap. `suspend` returns to
+    the shell until `fg`.
     """
 
     theme_names: Sequence[str]
@@ -51,7 +51,7 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """The message for the user, and the file if the text went into one."""
+    """The result of copying: a message for the user, and the file if the text was written to one, else None."""
 
     message: str
     file: Path | None = None
@@ -60,7 +60,7 @@ class Copied:
 def copy(what: str, text: str, send: Callable[[str], None]) -> Copied:
     """Send raw text to the terminal's clipboard (OSC 52), or write it to a file if it is too large.
 
-    `what` names the text. The terminal gives no answer, and some ignore the request, so no message says "copied".
+    `what` is a name for the text. Some terminals ignore the request without an answer, so the message is not "copied".
     """
     data = text.encode("utf-8", "backslashreplace")
     if len(data) <= LIMIT:
@@ -73,9 +73,9 @@ def copy(what: str, text: str, send: Callable[[str], None]) -> Copied:
 
 
 def picture(svg: str) -> bytes:
-    """Return Textual's SVG without external resources, smaller, as UTF-8.
+    """Return Textual's SVG as UTF-8, without external resources and superfluous blanks.
 
-    Secrets need no masking here, because none reaches the screen.
+    Secrets need no masking here, because they never reach the screen.
     """
     svg = _COMMENT.sub("", _FONTS.sub("", svg))
     svg = _TEXT.sub(_without_margins, _FAMILY.sub(_OWN, svg))
@@ -84,7 +84,7 @@ def picture(svg: str) -> bytes:
 
 
 def _without_margins(text: re.Match[str]) -> str:
-    """Remove blanks at the ends of a text. Some programs draw them in another width."""
+    """Remove blanks at both ends of a text. Some programs draw them with another width."""
     before, x, y, after, left, words = text.groups()
     if not words:
         return ""
@@ -94,6 +94,6 @@ def _without_margins(text: re.Match[str]) -> str:
 
 
 def proposed(folder: Path) -> str:
-    """Return a file name that is not used in the folder."""
+    """Return an unused file name for a screenshot in the folder."""
     names = ["agent-workbench.svg", *(f"agent-workbench-{number}.svg" for number in range(2, 1000))]
     return next((name for name in names if not (folder / name).exists()), names[0])

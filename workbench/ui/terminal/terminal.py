@@ -1,8 +1,9 @@
-"""The terminal: what it can show, how fast, and its settings. However the program ends, they are restored.
+"""The terminal: its abilities and speed, and its settings, which are restored however the program ends.
 
-Imports no Textual, which reads some of them when it is loaded. Its event loop may be blocked while it opens or leaves
-the screen: its writer has a short queue, which is not emptied once writing to the terminal fails or blocks. So a thread
-ends the program then. Signals reach Python's handlers even then.
+This module does not import Textual, which reads some environment variables when it is imported.
+
+Textual's event loop may hang while it opens or closes the screen, because its writer waits for a terminal that accepts
+no more output. So a thread ends the program in this case. Signals still reach Python's handlers.
 """
 
 import contextlib
@@ -24,18 +25,18 @@ if TYPE_CHECKING:
 
 
 Colors: TypeAlias = Literal["truecolor", "256", "standard", "none"]
-"""Rich's names of colour systems. `standard` has sixteen colours. `none`: the user wants no colours."""
+"""Rich's names of colour systems. `standard` has sixteen colours, and `none` is for NO_COLOR."""
 SIXTEEN_COLORS = "terminal"
-"""The theme for terminals with sixteen colours, and for none: it uses no others."""
+"""The theme for terminals with sixteen colours or without colours."""
 _TRUECOLOR = ("-direct", "-kitty", "-ghostty", "alacritty", "foot", "wezterm", "contour")
-"""Terminals that may be used over SSH, which does not pass on COLORTERM."""
+"""Endings of TERM for terminals with true colour. SSH does not pass on COLORTERM."""
 _LINUX_CONSOLE = "linux"
-"""Its font has no more than 512 characters, without most of our signs."""
+"""TERM of the Linux console, whose font of 512 characters lacks most of our signs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Display:
-    """Abilities of the terminal. `signs`: ours, if they are not ASCII. `foreign`: characters of any other text."""
+    """Abilities of the terminal. `signs` and `foreign` are whether it shows our own signs, and other non-ASCII text."""
 
     colors: Colors = "truecolor"
     signs: bool = True
@@ -43,20 +44,21 @@ class Display:
 
     @property
     def needs_plain_theme(self) -> bool:
-        """Whether only the theme `SIXTEEN_COLORS` keeps statuses apart."""
+        """Whether statuses are distinguishable only with the theme `SIXTEEN_COLORS`."""
         return self.colors in ("standard", "none")
 
 
 def find_display(environment: Mapping[str, str], encoding: str | None) -> Display:
-    """Return what the terminal of this environment can show. `encoding` is that of standard output."""
+    """Return the abilities of the terminal. `encoding` is that of standard output."""
     unicode = shows_unicode(environment, encoding)
     return Display(_colors(environment), unicode and environment.get("TERM") != _LINUX_CONSOLE, unicode)
 
 
 def tell_textual(display: Display) -> None:
-    """Make Textual use the colours that were found. Call it before Textual is imported.
+    """Make Textual use these colours. Call this before Textual is imported.
 
-    Textual would replace colours by shades of grey for NO_COLOR, in which a failure looks like any other text.
+    For NO_COLOR, Textual would show shades of grey, in which a failure looks like any other text. So the variable is
+    removed.
     """
     os.environ.pop("NO_COLOR", None)
     if display.colors != "none":
@@ -79,9 +81,9 @@ FASTEST = 0.1
 OVER_SSH = 0.25
 BYTES_A_SECOND = 8_000
 SAVED_UP = 1.5
-"""Seconds of credit that a quiet screen saves, so that the first verdicts are shown at once."""
+"""Maximum credit in seconds. A quiet screen collects it, so that the first verdicts are shown at once."""
 _BYTES_A_LINE = 240
-"""Measured size of a tree row with its colours."""
+"""Measured size of a tree row with its colours, in bytes."""
 
 
 def over_ssh() -> bool:
@@ -90,26 +92,26 @@ def over_ssh() -> bool:
 
 
 def seconds_for(lines: int) -> float:
-    """Return how long a slow connection takes to send that many lines."""
+    """Return the seconds that a slow connection needs to send this number of lines."""
     return lines * _BYTES_A_LINE / BYTES_A_SECOND
 
 
 class Pace:
-    """Decides when to paint next. Times are seconds of one monotonic clock."""
+    """A limit on the paint rate. Times are in seconds of a monotonic clock."""
 
     def __init__(self) -> None:
         self._shortest = OVER_SSH if over_ssh() else FASTEST
         self._next = self._credited = 0.0
 
     def wait(self, now: float, *, decided: bool = False) -> float:
-        """Return how long to wait before painting, or 0 to paint now.
+        """Return the seconds to wait before painting, or 0 to paint now.
 
-        `decided` says that a case has its verdict, which may use the saved credit.
+        If a case was `decided`, the collected credit may be used.
         """
         return max(0.0, (self._credited if decided else self._next) - now)
 
     def painted(self, now: float, lines: int) -> None:
-        """Record a paint of that many lines. More lines need a longer rest to stay within the line's budget."""
+        """Record that `lines` lines were painted at the time `now`. The more lines, the longer the pause after it."""
         rest = max(self._shortest, seconds_for(lines))
         self._next = max(self._next, now) + rest
         self._credited = max(self._credited, now - SAVED_UP) + rest
@@ -123,15 +125,14 @@ _RESTORE = (
 )
 _ESCAPE_DELAY_LOCAL = "25"
 _FRAMES_LOCAL = "250"
-"""Textual's frames per second, so that a key waits 4 ms at most. `Pace` limits the painting of runs."""
+"""Maximum frames per second in Textual, so that a key waits 4 ms at most. `Pace` limits updates by runs."""
 
 
 def prepare() -> None:
     """Set the environment variables that Textual reads when it is imported, unless the user has set them.
 
-    There are no animations, because each is a stream of frames. Over SSH there is no smooth scrolling. Locally, the
-    wait that tells esc from an escape sequence is short. Over SSH, a sequence may come in pieces, so Textual's own wait
-    stays.
+    Animations are turned off because they send many frames, and so is smooth scrolling over SSH. Locally, the wait
+    after esc is short. Over SSH, an escape sequence may arrive in parts, so Textual's own wait applies.
     """
     os.environ.setdefault("TEXTUAL_ANIMATIONS", "none")
     if over_ssh():
@@ -142,7 +143,7 @@ def prepare() -> None:
 
 
 class TerminalState:
-    """The terminal's settings when the program started, or nothing without a terminal."""
+    """The settings of the terminal, if there is one, at the start of the program."""
 
     def __init__(self) -> None:
         try:
@@ -153,8 +154,8 @@ class TerminalState:
     def restore(self, *, wait: bool = True) -> None:
         """Restore the terminal if Textual did not do so.
 
-        In the background it belongs to the shell, and was restored before. Setting it would stop the program.
-        Without `wait`, a terminal that accepts no more output only gets its settings back.
+        In the background, do nothing: the terminal belongs to the shell, and changing it would stop the program.
+        Without `wait`, output that the terminal does not accept at once is dropped.
         """
         if self._settings is None:
             return
@@ -172,7 +173,7 @@ class TerminalState:
 
 
 def in_foreground(terminal: int) -> bool:
-    """Return whether the program may use its terminal, or has none that controls it."""
+    """Return whether the program is in the foreground, or has no controlling terminal."""
     try:
         return os.tcgetpgrp(terminal) == os.getpgrp()
     except OSError:
@@ -180,9 +181,9 @@ def in_foreground(terminal: int) -> bool:
 
 
 def _write_at_once(number: int) -> None:
-    """Write as much as the terminal accepts now.
+    """Write the restoring sequence without waiting for the terminal.
 
-    The terminal is opened again, because `O_NONBLOCK` on the open one would also affect the shell.
+    The terminal is opened again, because `O_NONBLOCK` on the existing descriptor would also affect the shell.
     """
     again = os.open(os.ttyname(number), os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK)
     try:
@@ -193,7 +194,7 @@ def _write_at_once(number: int) -> None:
 
 @contextlib.contextmanager
 def restored(before: TerminalState) -> Iterator[None]:
-    """Restore the terminal at the end, also if the screen crashed."""
+    """Restore the terminal at the end of the block, even after a crash."""
     try:
         yield
     finally:
@@ -201,15 +202,15 @@ def restored(before: TerminalState) -> Iterator[None]:
 
 
 _MOMENT = 0.05
-"""Seconds until a signal to the own process group has certainly arrived in a process with threads."""
+"""Seconds to wait until a signal to the own process group has arrived, also with several threads."""
 
 
 def stop_until_continued(ended: Callable[[], bool]) -> bool:
-    """Stop the process group, as the terminal does for ctrl+z, until the shell continues it in the foreground.
+    """Stop the process group like ctrl+z in a terminal, until the shell continues it in the foreground.
 
-    Programs such as `make` or `uv run` that started this one are stopped too, so that the shell notices. If no shell
-    could continue it, the system ignores the signal and the result is False. Call it in the main thread, with the
-    terminal restored. `ended` says whether a signal has told the program to end: it then returns in the background too.
+    Return False if no shell can continue it. The system then ignores the signal. Parent programs such as `make` or
+    `uv run` are stopped, too, so that the shell notices. Call this in the main thread, with the terminal restored. If
+    `ended` returns True because a signal is to end the program, return in the background, too.
     """
     continued = False
 
@@ -235,24 +236,24 @@ def stop_until_continued(ended: Callable[[], bool]) -> bool:
 
 
 SIGNALS = (signal.SIGHUP, signal.SIGTERM, signal.SIGINT)
-"""Signals that end the program. ctrl+c on the keyboard is a key here, so SIGINT comes from another program."""
+"""Signals that end the program. The key ctrl+c sends no signal here, so SIGINT comes from another program."""
 _TAKEN_WITHIN = 2.0
 """Seconds within which a working event loop reacts."""
 _ACTED_WITHIN = 5.0
-"""Seconds that a run gets to end, with its storage and its child processes."""
+"""Seconds for a run to end, including its storage and its child processes."""
 _LEFT_WITHIN = 2.0
-"""Seconds that the screen then gets to close."""
+"""Seconds for the screen to close after that."""
 _KILLED_AFTER = 12.0
-"""Seconds after which the system ends the process, in case this thread is stuck too."""
+"""Seconds after which the system ends the process, in case the watchdog hangs, too."""
 _POLL_SECONDS = 1.0
-"""Seconds between polls of the terminal, on systems that do not report a hang-up."""
+"""Seconds between checks of the terminal on systems that do not report a hang-up."""
 
 
 class Watchdog:
-    """Ends the process after a signal or the loss of its terminal, if it does not end by itself.
+    """A thread that ends the process after a signal or the loss of the terminal, if it does not end by itself.
 
-    Before `attach` it ends at once, because nothing can be lost. `cleanup` is called first, at most once and in the
-    watchdog's thread. `restore` restores the terminal without waiting for it.
+    Before `attach`, the process ends at once, because nothing can be lost. After it, `cleanup` is called before the
+    end, in the watchdog's thread. `restore` restores the terminal without waiting for it.
     """
 
     def __init__(self, restore: Callable[[], None] = lambda: None) -> None:
@@ -271,7 +272,7 @@ class Watchdog:
     def start(self) -> None:
         """Install the signal handlers and start the thread. Call this in the main thread.
 
-        A hang-up counts even if SIGHUP was ignored, because a screen without a terminal is useless.
+        A SIGHUP handler is installed even if SIGHUP was ignored, because the screen is useless without a terminal.
         """
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         for number in SIGNALS:
@@ -281,8 +282,7 @@ class Watchdog:
     def attach(self, act: Callable[[int], None]) -> None:
         """Call `act(number)` in the running event loop when the program must end.
 
-        The loss of the terminal counts as SIGHUP. The system does not send SIGHUP to a program that the terminal did
-        not control.
+        The loss of the terminal counts as SIGHUP, which the system sends only for a controlling terminal.
         """
         import asyncio
 
@@ -297,12 +297,12 @@ class Watchdog:
         self._free.clear()
 
     def take_back(self) -> None:
-        """End `lend`."""
+        """Deliver signals again after `lend`."""
         self._free.set()
 
     @property
     def ends(self) -> bool:
-        """Whether a signal has told the program to end."""
+        """Whether a signal to end the program has arrived."""
         return self._signalled
 
     def _on_signal(self, number: int, _frame: object) -> None:
@@ -322,7 +322,7 @@ class Watchdog:
         os._exit(128 + number)
 
     def _wait(self) -> int:
-        """Wait for a signal and return its number. The loss of the terminal returns SIGHUP."""
+        """Wait for a signal or the loss of the terminal. Return the signal's number, or SIGHUP."""
         terminal = sys.__stdin__.fileno() if sys.__stdin__ is not None else 0
         waiting = select.poll()
         waiting.register(self._read, select.POLLIN)
@@ -337,7 +337,7 @@ class Watchdog:
                 return int(signal.SIGHUP)
 
     def _pass_on(self, number: int) -> None:
-        """Let the event loop end the program, and give it time. Return at once if the loop does not react."""
+        """Make the event loop end the program, and wait for that. Return early if the loop does not react."""
         loop, act = self._loop, self._act
         if loop is not None and act is not None:
 
@@ -355,7 +355,7 @@ class Watchdog:
 
 
 def is_gone(terminal: int) -> bool:
-    """Return whether a file descriptor is no longer a terminal."""
+    """Return whether the terminal of a file descriptor is gone."""
     try:
         termios.tcgetattr(terminal)
     except termios.error:

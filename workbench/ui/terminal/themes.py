@@ -1,4 +1,4 @@
-"""Themes as TOML files, the program's own and the user's. A theme has the name of its file.
+"""The program's and the user's themes, which are TOML files. A theme is named after its file.
 
 name = "dusk"            # default: the file's name
 dark = true
@@ -8,7 +8,7 @@ ansi = false             # true: only the terminal's sixteen colours (ansi_red �
 [differences]            # same differs missing extra moved, differs-background …: $diff-…
 [variables]              # any other variable of the stylesheet
 
-Terminals without colours or without our signs also get filters of drawn lines.
+For terminals without colours or without our signs, drawn lines are also filtered.
 """
 
 import re
@@ -72,14 +72,14 @@ def read_theme(file: Path) -> Theme:
 
 
 class Themes:
-    """The program's themes and those of further folders, by name. A later folder wins. Files are read when needed."""
+    """The themes of the program and of further folders. If two have the same name, the later folder wins."""
 
     def __init__(self, folders: Iterable[Path] = ()) -> None:
         self._folders = (shipped("themes"), *folders)
         self.find()
 
     def find(self) -> None:
-        """List the theme files, for the first time or again."""
+        """Find the theme files, for the first time or again. They are not read yet."""
         self._files = {file.stem: file for folder in self._folders for file in sorted(folder.glob("*.toml"))}
 
     @property
@@ -104,7 +104,7 @@ class Themes:
 
 
 def variable_defaults(theme: Theme) -> dict[str, str]:
-    """Return values for the stylesheet variables that `theme` does not set."""
+    """Return default values for the stylesheet variables that `theme` does not set."""
     colors = {name: getattr(theme, name) or theme.primary for name in _COLORS}
     muted = "ansi_default" if theme.ansi else _between(theme)
     return {
@@ -170,15 +170,15 @@ def _between(theme: Theme) -> str:
 _FAILING = {1, 13}
 """Colours of failures (red) and errors (bright magenta) in the theme of sixteen colours."""
 _QUIET_CURSOR = 8
-"""Background of a cursor without the focus in that theme, bright black. All others point at something."""
+"""Background of a cursor without the focus in that theme (bright black)."""
 _LONGEST_LABEL = 16
 _NAMES_FAILURE = re.compile(r"[✗!]|fail|error", re.IGNORECASE)
 _BLANKS = re.compile(r"(^ +| +$| {2,})")
-"""Blanks that are no part of a label."""
+"""Blanks outside of labels."""
 
 
 def filters_for(display: Display) -> list[LineFilter]:
-    """Return the filters that this terminal needs."""
+    """Return the line filters that this terminal needs."""
     filters: list[LineFilter] = []
     if display.colors == "none":
         filters.append(WithoutColors())
@@ -188,10 +188,10 @@ def filters_for(display: Display) -> list[LineFilter]:
 
 
 class WithoutColors(LineFilter):
-    """Attributes in place of the colours of the theme `terminal`.
+    """A filter that replaces the colours of the theme `terminal` by attributes.
 
-    The cursor is reversed. Labels of failures are reversed too, longer texts about them are bold. Everything else has
-    signs and words.
+    The cursor and labels of failures are reversed. Longer texts about failures are bold. For other statuses, signs and
+    words are enough.
     """
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
@@ -206,7 +206,7 @@ class WithoutColors(LineFilter):
 
 
 class InAscii(LineFilter):
-    """ASCII characters in place of our signs. With `foreign`, `?` in place of all others."""
+    """A filter that replaces our signs by ASCII characters, and with `foreign` all other characters by `?`."""
 
     def __init__(self, *, foreign: bool) -> None:
         super().__init__()

@@ -21,9 +21,9 @@ _CORNERS = 6
 
 
 class Titled(Vertical):
-    """A frame with a title such as `triage: late_parcel…paid_twice`. Its texts are safe.
+    """A frame with a title such as `triage: late_parcel…paid_twice`, whose name is cut to fit.
 
-    `others` are names from which a cut name is told apart.
+    The texts are safe. A cut name differs from those of `others`.
     """
 
     def __init__(self, words: str, name: str, *, classes: str, others: Iterable[str] = ()) -> None:
@@ -45,14 +45,14 @@ class Titled(Vertical):
 
 
 class PlainInput(Input):
-    """A text field of one line that shows only safe text. It does not blink, so that an idle screen sends nothing."""
+    """A text field of one line for safe text. Its cursor does not blink, so that an idle screen sends nothing."""
 
     def __init__(self, value: str = "", *, placeholder: str = "") -> None:
         super().__init__(value, placeholder=placeholder, compact=True, select_on_focus=False)
         self.cursor_blink = False
 
     def validate_value(self, value: str) -> str:
-        """Return the value as one safe line. A blank at its end stays."""
+        """Return the value as one safe line. A trailing blank is kept."""
         safe = one_line(value)
         return safe + " " if value.endswith(" ") and safe else safe
 
@@ -66,7 +66,7 @@ _WHEEL = 3
 class Page(Widget, can_focus=True):
     """A framed page of labelled lines.
 
-    Lines are wrapped when they are drawn, without Textual's layout, so that nothing is painted twice.
+    It wraps its lines itself while drawing. With Textual's layout, everything would be painted twice.
     """
 
     COMPONENT_CLASSES = {"page--label", "page--heading"}  # noqa: RUF012 - Textual's declaration
@@ -115,7 +115,7 @@ class Page(Widget, can_focus=True):
             self.move("up")
 
     def _rows(self) -> list[Text]:
-        """Return the page as screen lines. Wrapped text is aligned under its first line."""
+        """Return the wrapped lines. Continuation lines are indented by the width of the label."""
         width = self.size.width
         if self._wrapped[0] != width:
             self._wrapped = (width, [row for line in self._lines for row in _rows_of(line, width)])
@@ -131,17 +131,17 @@ def _rows_of(line: Line, width: int) -> Iterable[Text]:
 
 
 STEP = 4
-"""Columns by which a key moves the border."""
+"""Number of columns by which a key moves the border."""
 _LEAST = 20
-"""Columns that each side keeps."""
+"""Minimum width of each side in columns."""
 _RULES = ("width", "min_width", "max_width")
 
 
 class Split(Horizontal):
-    """A left and a right side. The user drags the border between them, or moves it by keys.
+    """A left and a right side, with a border that the user can drag or move with keys.
 
-    `share` is the part of the width that the left side has, or None for that of the stylesheet. `one_side` says whether
-    only one side is visible, so that the stylesheet decides.
+    `share` is the left side's share of the width (0 to 1), or None for the width of the stylesheet. `one_side` returns
+    whether only one side is visible. The stylesheet's width then applies, too.
     """
 
     def __init__(self, left: Widget, right: Widget, one_side: Callable[[], bool]) -> None:
@@ -151,12 +151,12 @@ class Split(Horizontal):
         self._dragging = False
 
     def use(self, share: float | None) -> None:
-        """Give the left side this part of the width."""
+        """Set the left side's share of the width, or None for the width of the stylesheet."""
         self.share = share
         self.fit()
 
     def widen(self, columns: int) -> bool:
-        """Give the left side more or less columns. Return False if the border cannot move."""
+        """Widen the left side by `columns`, which may be negative. Return False if the border cannot move."""
         before = self._left.outer_size.width
         if not self._movable:
             return False
@@ -164,7 +164,7 @@ class Split(Horizontal):
         return self._columns() != before
 
     def fit(self) -> None:
-        """Lay out the sides again, because the size or what is visible has changed."""
+        """Lay out the sides again after the size or the visible sides have changed."""
         if self.share is None or not self._movable:
             for rule in _RULES:
                 self._left.styles.clear_rule(rule)
@@ -179,7 +179,7 @@ class Split(Horizontal):
             self.fit()
 
     def is_border(self, column: int) -> bool:
-        """Return whether a column of the screen belongs to the border, and the border can move."""
+        """Return whether a column of the screen belongs to a border that can move."""
         border = self._right.region.x
         return self._movable and column in (border - 1, border)
 

@@ -1,4 +1,4 @@
-"""The footer: keys from the action table, or a short message. The table's keys as bindings of Textual."""
+"""The footer, which shows keys or a short message, and the keys of actions as Textual bindings."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -16,21 +16,21 @@ from workbench.ui.actions import BY_ID, Action, Keymap, Where, actions_in, key_l
 
 
 def bindings(*ids: str) -> list[Binding]:
-    """Return a binding for each row, with the row's ID, by which the user's keymap finds it.
+    """Return the bindings of the actions with these IDs.
 
-    A binding calls `action_<method>` of the widget that has it. An action that does not want the key raises
-    `SkipAction`, and the key goes outwards.
+    A binding calls `action_<method>` of its widget. If that raises `SkipAction`, the parent widget gets the key. The
+    user's keymap refers to a binding by the ID of its action.
     """
     return [binding for name in ids for binding in _binding(BY_ID[name])]
 
 
 def bindings_of(where: Where) -> list[Binding]:
-    """Return bindings for all rows of one place, also for rows without keys: the user may give them some."""
+    """Return the bindings of all actions of a place, including those without default keys."""
     return bindings(*(action.id for action in actions_in(where)))
 
 
 def textual_keymap(keymap: Keymap) -> dict[str, str]:
-    """Return the user's keymap for `App.set_keymap`: only what differs from the table."""
+    """Return the keys for `App.set_keymap`: those of actions whose keys differ from the defaults."""
     digits = BY_ID["pane"].keys
     changed = {f"pane_{digit}": f"unbound_{digit}" for digit in digits if digit not in keymap.keys["pane"]}
     for name, keys in keymap.keys.items():
@@ -55,14 +55,14 @@ _MESSAGE_SECONDS = 3.0
 
 
 _GAPS = (3, 2)
-"""Columns between two actions, the first one for which all actions fit."""
+"""Numbers of columns between two actions. The first one with which all actions fit is used."""
 
 
 class KeyLine(Widget):
-    """The footer line. It shows as many actions as fit, in their order. A click runs one.
+    """The footer line, with as many actions as fit. A click on an action runs it.
 
-    Actions that lead to all others, such as the help, are always shown. `keys` are those of the user's keymap. Behind a
-    dialog it shows no keys, because they do not act there.
+    The palette and the help are always shown. `keys` are those of the user's keymap. Behind a dialog, no keys are
+    shown, because they do not work there.
     """
 
     def __init__(self, actions: Sequence[Action], keys: Mapping[str, tuple[str, ...]]) -> None:
@@ -75,7 +75,7 @@ class KeyLine(Widget):
         self._covered = False
 
     def on_mount(self) -> None:
-        """Follow which screen is on top."""
+        """Hide the keys whenever another screen is on top."""
         self.app.screen_change_signal.subscribe(self, self._follow, immediate=True)
 
     def _follow(self, top: Screen[Any]) -> None:
@@ -85,9 +85,9 @@ class KeyLine(Widget):
             self.refresh()
 
     def show_keys(self, actions: Sequence[Action], keys: Mapping[str, tuple[str, ...]], needed: int = 99) -> None:
-        """Replace the actions and keys. Paint only if that changes anything.
+        """Replace the actions and keys.
 
-        After the first `needed` actions, more are shown only if there is room for the long labels of all.
+        Actions after the first `needed` ones are shown only if all actions fit with their long labels.
         """
         shown = [
             _Shown(
@@ -106,7 +106,7 @@ class KeyLine(Widget):
             self.refresh()
 
     def say(self, text: str, *, warning: bool = False, seconds: float = _MESSAGE_SECONDS) -> None:
-        """Show a short message in place of the keys for a while. Raw text."""
+        """Show a short message in place of the keys for some seconds. The text need not be safe."""
         if self._message_timer is not None:
             self._message_timer.stop()
         self._message = (one_line(text), "status-not-evaluated" if warning else "label-strong")
@@ -161,10 +161,10 @@ class _Shown(NamedTuple):
 
 
 def fitting(actions: Sequence[_Shown], width: int) -> tuple[Sequence[_Shown], int]:
-    """Return the actions that fit into a line of `width` cells, and the columns between them.
+    """Return the actions that fit into a line of `width` cells, and the number of columns between them.
 
-    Long labels are used if all actions fit with them. The last spare action is left out first, then the last one that
-    need not be shown always.
+    Long labels are used if all actions fit with them. Spare actions are left out first, the last one first. Then
+    others are left out, except those that are always shown.
     """
     shown = list(actions)
     in_full = [action._replace(label=action.long or action.label) for action in actions]

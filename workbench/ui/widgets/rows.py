@@ -19,18 +19,18 @@ from workbench.ui.terminal.terminal import over_ssh
 
 RowType = TypeVar("RowType")
 Piece: TypeAlias = tuple[str, str]
-"""Safe text, and a component class without the widget's prefix ("" for the row's own style)."""
+"""A safe text and its component class without the widget's prefix, or "" for the style of the row."""
 EDGE, WEAK_EDGE = "▌", "▏"
-"""Edge of the row under the cursor with and without the focus. It tells them apart without colours."""
+"""Edge of the row under the cursor with and without the focus. They differ even without colours."""
 _EDGES = {"cursor": EDGE, "cursor-blurred": WEAK_EDGE, "flash": "»"}
-"""Edge of a row by its look."""
+"""The edge of a row by its style."""
 
 
 class RowView(ScrollView, can_focus=True):
     """A list with a cursor.
 
-    A subclass defines the number of rows (`row_count`) and their content (`row_pieces`). The component classes
-    `rows--cursor`, `rows--cursor-blurred` and one for each name in the pieces must have styles in the stylesheet.
+    A subclass defines the number of rows (`row_count`) and their content (`row_pieces`). The stylesheet must have
+    styles for `rows--cursor`, `rows--cursor-blurred`, and each component class in the pieces.
     """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
@@ -71,7 +71,7 @@ class RowView(ScrollView, can_focus=True):
     def __init__(self) -> None:
         super().__init__()
         self.when_moved: Callable[[], None] = lambda: None
-        """Called at once when the cursor is on another row, so that both are painted in the same frame."""
+        """Called when the cursor has moved to another row, so that both rows are painted in one frame."""
         self._cursor = 0
         self._styles: dict[tuple[str, str], Style] = {}
 
@@ -82,7 +82,7 @@ class RowView(ScrollView, can_focus=True):
         raise NotImplementedError
 
     def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
-        """Return the left and right side of a row. The left is cut if both do not fit into `width` cells."""
+        """Return the left and right side of a row. If both do not fit into `width` cells, the left side is cut."""
         raise NotImplementedError
 
     def is_marked(self, position: int) -> bool:
@@ -94,7 +94,7 @@ class RowView(ScrollView, can_focus=True):
         return False
 
     def can_stop(self, position: int) -> bool:
-        """Return whether the cursor may be on the row (False for headings)."""
+        """Return whether the cursor can be on the row. For headings, it cannot."""
         return True
 
     # The cursor
@@ -120,7 +120,7 @@ class RowView(ScrollView, can_focus=True):
             self.moved()
 
     def moved(self) -> None:
-        """Call `when_moved`, because the cursor is on another row."""
+        """Call `when_moved` after the cursor has moved to another row."""
         self.when_moved()
 
     def move(self, direction: str) -> None:
@@ -131,7 +131,7 @@ class RowView(ScrollView, can_focus=True):
         self.move_to({"top": 0, "bottom": last}.get(direction, self._cursor + steps.get(direction, 0)))
 
     def next_where(self, wanted: Callable[[int], bool], step: int) -> bool:
-        """Move to the next (1) or previous (-1) wanted row, wrapping around. Return whether there is any."""
+        """Move to the next (1) or previous (-1) wanted row, wrapping around. Return False if there is none."""
         count = self.row_count()
         ahead = ((self._cursor + step * distance) % count for distance in range(1, count + 1))
         place = next(filter(wanted, ahead), None)
@@ -152,13 +152,13 @@ class RowView(ScrollView, can_focus=True):
             self.scroll_to(y=self._cursor - height + 1 + jump, animate=False)
 
     def rows_changed(self) -> None:
-        """Take the new number of rows and paint everything. Call this when rows were added, removed or moved."""
+        """Update the scroll size and repaint everything. Call this after rows were added, removed or moved."""
         self.virtual_size = Size(0, self.row_count())
         self._cursor = max(0, min(self._cursor, self.row_count() - 1))
         self.refresh()
 
     def refresh_rows(self, positions: Iterable[int]) -> int:
-        """Paint the visible ones of these rows. Return how many there are."""
+        """Repaint those of these rows that are visible. Return their number."""
         top, height = self.scroll_offset.y, self.size.height
         visible = [position for position in positions if top <= position < top + height]
         for position in visible:
@@ -211,7 +211,7 @@ class RowView(ScrollView, can_focus=True):
         return "marked" if self.is_marked(position) else ""
 
     def _style(self, look: str, name: str) -> Style:
-        """Return a row's style with a piece's colours on top. In sixteen colours, the cursor keeps its own."""
+        """Return a row's style with a piece's colours on top. With sixteen colours, the cursor's colours stay."""
         if (look, name) not in self._styles:
             style = self.get_component_rich_style(f"rows--{look}") if look else self.rich_style
             if name and not (look.startswith("cursor") and self.app.native_ansi_color):
@@ -234,7 +234,7 @@ class RowView(ScrollView, can_focus=True):
         self.show_cursor()
 
     def on_focus(self) -> None:
-        """Draw the cursor as focused, or as blurred."""
+        """Redraw the row under the cursor after a change of the focus."""
         self.refresh_lines(self._cursor)
 
     on_blur = on_focus
@@ -250,7 +250,7 @@ class RowView(ScrollView, can_focus=True):
 
 
 class RowsOf(RowView, Generic[RowType]):
-    """A list of a sequence. A subclass defines the content of each row."""
+    """A list with a row for each item of a sequence. A subclass defines the content of a row."""
 
     def __init__(self, rows: Sequence[RowType] = ()) -> None:
         super().__init__()
@@ -276,7 +276,10 @@ class RowsOf(RowView, Generic[RowType]):
 
 
 def thumb(count: int, height: int, top: int) -> range:
-    """Return the lines of a scroll bar's thumb. Textual's own bar would be sent again with each layout."""
+    """Return the line numbers of a scroll bar's thumb, or none if all lines fit.
+
+    Textual's own scroll bar would be sent to the terminal with each layout.
+    """
     if count <= height or height < 1:
         return range(0)
     size = max(1, height * height // count)
@@ -285,9 +288,9 @@ def thumb(count: int, height: int, top: int) -> range:
 
 
 def joined(segments: Iterable[Segment]) -> list[Segment]:
-    """Return the same line in fewer segments, because each change of colour costs about forty bytes.
+    """Return the same line in fewer segments. Each change of colour costs about forty bytes.
 
-    Neighbours of one style become one segment. Blanks take the style of a neighbour with the same background.
+    Adjacent segments of one style become one. Blanks take the style of a neighbour with the same background.
     """
     found: list[Segment] = []
     for segment in segments:

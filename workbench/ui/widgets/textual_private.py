@@ -34,10 +34,10 @@ else:
 
 
 class SparseApp(App[int]):
-    """An app that sends only what the terminal does not show, and parses its stylesheet once before the first frame.
+    """An app that sends only changes to the terminal, and parses its stylesheet only once before the first frame.
 
-    Textual sends every layout in full: the first frame four times, the whole screen two or three times when a dialog
-    closes. On a slow line, that is what the user waits for. Without the private names it is sent as Textual does.
+    Textual sends every layout in full: the first frame four times, and the whole screen two or three times when a
+    dialog closes. This takes long on a slow line. If a private name is missing, Textual's behaviour is left unchanged.
     """
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class SparseApp(App[int]):
         self._frame = ShownFrame()
 
     def get_driver_class(self) -> type[Driver]:
-        """Return Textual's driver, which then reads keys with `KeyParser`, also after a stop."""
+        """Return Textual's driver, changed to parse keys with `KeyParser` and to continue correctly after a stop."""
         driver = super().get_driver_class()
         module: Any = sys.modules[driver.__module__]
         parser = getattr(module, "XTermParser", None)
@@ -60,10 +60,10 @@ class SparseApp(App[int]):
         super()._display(screen, renderable)
 
     def _update_mouse_over(self, screen: Screen[Any]) -> None:
-        """Stop repainting a screen behind a dialog once the dialog shows its changes.
+        """Clear the mark for another repaint on a screen behind a dialog.
 
-        Textual calls this at the end of each repaint. It leaves the screen marked for another one, so each timer and
-        message behind a dialog would paint the dialog and all screens behind it again.
+        Textual calls this at the end of each repaint. It would leave the mark, and then repaint the dialog and all
+        screens behind it after each timer and message there.
         """
         super()._update_mouse_over(screen)
         if screen is not self.screen:
@@ -72,12 +72,12 @@ class SparseApp(App[int]):
             self.screen.refresh()
 
     def draw_in_full(self) -> None:
-        """Send everything again, because the terminal's content is unknown."""
+        """Send the whole screen, because the content of the terminal is unknown."""
         self._frame.forget()
         self.refresh(layout=True)
 
     def begin_with(self, theme: Theme) -> None:
-        """Set the first theme. Setting `theme` does the same, but parses the stylesheet a second time."""
+        """Set the initial theme. Setting `theme` would parse the stylesheet a second time."""
         self.register_theme(theme)
         refresh_filter = getattr(self, "_refresh_truecolor_filter", None)
         if refresh_filter is None:
@@ -91,14 +91,14 @@ class SparseApp(App[int]):
 
 
 class ContinuedDriver(LinuxDriver):
-    """A base of Textual's driver that reads keys in one thread after a SIGSTOP, too.
+    """A mixin for Textual's driver that handles SIGCONT after a SIGSTOP.
 
-    Textual starts to use the terminal at each SIGCONT, also if it never stopped using it. Then a second thread reads
-    keys, so that keys change places, and the terminal is left in raw mode at the end.
+    Textual's driver starts again at each SIGCONT, even if it was not stopped before. A second thread would then read
+    keys, which mixes up their order, and the terminal would stay in raw mode at the end.
     """
 
     def start_application_mode(self) -> None:
-        """Use the terminal, and remember its settings."""
+        """Start to use the terminal, and record its settings."""
         super().start_application_mode()  # type: ignore[no-untyped-call]
         self._settings = self._terminal_settings()
 
@@ -120,31 +120,31 @@ class ContinuedDriver(LinuxDriver):
 
 _ESC = "\x1b"
 _SEQUENCE = re.compile(r"\x1b(?:O[ -~]?|\[(?:\[[A-E]?|M.{0,3}|[0-?]*[ -/]*[@-~]?))?", re.DOTALL)
-"""A sequence that a terminal sends for one key or mouse event, or the beginning of one."""
+"""A complete or incomplete escape sequence for a key or mouse event."""
 _PASTE = {f"{_ESC}[200~": True, f"{_ESC}[201~": False}
-"""Whether pasted text begins at this sequence, or ends."""
+"""Escape sequence → whether pasted text begins (True) or ends (False) at it."""
 _STALLED = 0.3
-"""Seconds without a look at the terminal, after which two characters may be two keys. Textual looks every 0.1 s."""
+"""Seconds without a read of the terminal, after which two characters may be two keys. Textual reads every 0.1 s."""
 
 
 class KeyParser(XTermParser):
-    """A base of Textual's parser that keeps `esc` and the keys after it, however fast they come.
+    """A mixin for Textual's parser that recognises `esc` even if other keys follow quickly.
 
-    Textual takes `esc` and all that follows within 0.1 s, or in the same read, for one sequence. If it knows no such
-    sequence, it loses `esc` and sends the rest. Here a sequence ends where no terminal's sequence continues, and an
-    unknown one is sent as the keys that it may have been. Only `esc` and one character that arrive together and alone
-    are the key alt+character.
+    Textual parses `esc` and everything within 0.1 s after it, or in the same read, as one sequence. If that is unknown,
+    `esc` is lost. Here, a sequence ends at the first character that cannot belong to it. An unknown sequence is sent as
+    single keys. `esc` and one character are the key alt+character only if they arrive together, and nothing else with
+    them.
     """
 
     def __init__(self, debug: bool = False) -> None:
         self._sequence = ""
-        """What has arrived since the last `esc`, as long as it may be a sequence."""
+        """The characters since the last `esc`, while they may be a sequence."""
         self._is_alt = self._pasting = False
         self._looked = time.monotonic()
         super().__init__(debug)
 
     def feed(self, data: str) -> Iterable[Message]:
-        """Yield the keys and other messages in what the terminal has sent. Pasted text is never a key."""
+        """Yield the keys and other messages in the terminal's input. Pasted text yields no keys."""
         if not data or not hasattr(self, "_timeout_time"):
             yield from super().feed(data)
             return
@@ -162,7 +162,7 @@ class KeyParser(XTermParser):
             yield from self._end_sequence()
 
     def tick(self) -> Iterable[Message]:
-        """Yield the keys of a sequence that did not continue in time. Called after each look at the terminal."""
+        """Yield the keys of a sequence that was not completed in time. Called after each read of the terminal."""
         self._looked = time.monotonic()
         yield from self._without_pasted(super().tick())
         if self._timeout_time is None:
@@ -188,10 +188,10 @@ class KeyParser(XTermParser):
 
 
 class ShownFrame:
-    """The pieces that the terminal shows: line → column → the piece.
+    """The strips that the terminal shows, by line and column.
 
-    A piece that changed is sent whole, with the rest of its line, because the terminal may draw a foreign character
-    wider than expected. If it has only ASCII and our own signs, only its changed segments are sent.
+    A changed strip is sent in full, with the rest of its line, because the terminal may draw a foreign character wider
+    than expected. If a strip has only ASCII and our own signs, only its changed segments are sent.
     """
 
     def __init__(self) -> None:
@@ -203,7 +203,7 @@ class ShownFrame:
         self._lines.clear()
 
     def reduce(self, update: Any, size: Size) -> None:
-        """Make an update render only what a terminal of this size does not show yet. Leave unknown updates alone."""
+        """Make an update render only changes for a terminal of this size. Updates of unknown types are not changed."""
         if size != self._size:
             self._size = size
             self.forget()
@@ -237,7 +237,7 @@ class ShownFrame:
             overlapped_in = y
 
     def _replace(self, y: int, x: int, strip: Strip) -> Strip | None:
-        """Record a piece as shown. Return the piece that it replaces, if that had the same place and width."""
+        """Record a strip as shown. Return the strip that it replaces if it had the same place and width, else None."""
         line, end = self._lines.setdefault(y, {}), x + strip.cell_length
         before = line.get(x)
         if before is None or before.cell_length != strip.cell_length:
@@ -249,20 +249,20 @@ class ShownFrame:
 
 
 def _has_sure_width(strip: Strip) -> bool:
-    """Whether every terminal draws each character of a piece in one cell."""
+    """Return whether every terminal draws each character of a strip in one cell."""
     return strip.text.isascii() or _our_characters().issuperset(strip.text)
 
 
 @cache
 def _our_characters() -> frozenset[str]:
-    """Return ASCII, our own signs, lines of boxes and blocks."""
+    """Return the characters that every terminal draws in one cell: ASCII, box drawing, blocks and our own signs."""
     from workbench.text.ascii_signs import CELLS
 
     return frozenset([*map(chr, range(0x20, 0x7F)), *map(chr, range(0x2500, 0x25A0)), *CELLS])
 
 
 def _changed_parts(before: Strip, after: Strip) -> Iterator[tuple[int, Strip]]:
-    """Yield the segments that changed, adjacent ones together, each after its distance from the start in cells."""
+    """Yield (offset in cells, strip) for the changed parts of a strip. Adjacent changed segments are one part."""
     known = dict(_placed(before))
     first, changed = 0, list[Segment]()
     for start, segment in _placed(after):
@@ -284,7 +284,7 @@ def _placed(strip: Strip) -> Iterator[tuple[int, Segment]]:
 
 
 def set_border_title(widget: Widget, title: Content | None) -> None:
-    """Set a widget's title and paint only its line. Setting `border_title` paints the whole widget."""
+    """Set a widget's title and repaint only that line. Setting `border_title` would repaint the whole widget."""
     if not hasattr(widget, "_border_title"):
         widget.border_title = title
     elif title != widget._border_title:
