@@ -1,1 +1,1 @@
-"""Dialogs that all screens use."""
+"""Dialogs shared by all screens, and the bases of screens with a list."""

@@ -1,4 +1,4 @@
-"""Items of a pick list, and the search over them: by words, else by some letters of a name, in order."""
+"""Items of a pick list, and the search for them by words, or by letters of a name."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 _COMPARED = 300
-"""Characters of a text that are compared. Names are shorter."""
+"""Maximum number of characters of a text that are compared. Names are shorter."""
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
     """One row of a pick list. All texts are safe.
 
-    `kind` is dimmed before the label ("case"), `hint` is on the right. `help` is shown while the cursor is on the row.
-    A heading cannot be picked. `why_not` is why the item has no effect now, or "". Such items are dimmed and found
-    last. `also` has further words that find the item.
+    `kind` is a dimmed word before the label, such as "case", and `hint` a text on the right. `help` is shown while the
+    cursor is on the row. A heading cannot be picked. `why_not` is the reason why the item has no effect now, or "".
+    Items with a reason are dimmed and found last. `also` has further search words.
     """
 
     label: str
@@ -29,26 +29,25 @@ class Item:
 
     @property
     def name(self) -> str:
-        """All that its row shows of itself: kind, label and hint."""
+        """The text of the row: kind, label and hint."""
         return f"{self.kind} {self.label} {self.hint}".strip()
 
     def found_by(self) -> tuple[frozenset[str], ...]:
-        """Return the words that find it: those of its row, the further ones, and those of its help."""
+        """Return the search words of the row, of `also` and of the help, in this order."""
         return tuple(map(words_in, (self.name, self.also, self.help)))
 
 
 _UNFIT = -1000.0
-"""The score of a label that lacks the letters, because they are in the hint."""
+"""The score of an item whose label does not match because the letters are in the hint."""
 Search: TypeAlias = Callable[[str], Sequence[Item]]
-"""Returns the items for the typed text, best first."""
+"""A function that returns the items for a typed text, best first."""
 
 
 def searching(items: Sequence[Item], more: Search = lambda query: ()) -> Search:
-    """Return a search over fixed items, followed by what `more` finds.
+    """Return a search over fixed items and the results of `more`.
 
-    An empty text finds all items with their headings. Other texts find the items with all of their words: in kind,
-    label or hint, else in `also`, else in the help. If none has them, letters in order find labels, too. The same holds
-    for what `more` finds.
+    An empty text finds all items and headings. Other texts find the items that contain all of their words: in the row,
+    in `also` or in the help, in this order. If there are none, labels that contain all letters in order are found.
     """
     pickable = [item for item in items if not item.heading]
     names = [item.name for item in pickable]
@@ -71,16 +70,17 @@ def searching(items: Sequence[Item], more: Search = lambda query: ()) -> Search:
 
 
 def words_in(text: str) -> frozenset[str]:
-    """Return the words of a text: what stands between blanks, and its parts without punctuation."""
+    """Return the words of a text in lower case, with and without punctuation."""
     small = text.lower()
     return frozenset([*small.split(), *re.findall(r"[^\W_]+", small)])
 
 
 def word_rank(query: str, texts: Sequence[frozenset[str]]) -> tuple[int, int] | None:
-    """Return how well the words of `query` fit, smaller is better, or None if one of them fits nowhere.
+    """Return how well the words of `query` match, smaller is better, or None if one of them does not match.
 
-    `texts` are the words of several texts, the most important first. A whole word in any of them beats the beginning
-    of a word, which beats a piece of a word in the first text. The word that fits worst decides first.
+    `texts` are the words of several texts, the most important first. A whole word in any text is better than the start
+    of a word, and that is better than a part of a word in the first text. The word that matches worst is compared
+    first.
     """
     ranks = [_rank(wanted, texts) for wanted in query.lower().split()]
     known = [rank for rank in ranks if rank is not None]
@@ -95,7 +95,7 @@ def _rank(wanted: str, texts: Sequence[frozenset[str]]) -> int | None:
 
 
 def marked(query: str, text: str, *, scattered: bool) -> tuple[int, ...]:
-    """Return the positions in `text` of the words of `query`, or with `scattered` of its letters in order."""
+    """Return the positions in `text` that match the words of `query`, or its letters in order if `scattered`."""
     within = _small(text[:_COMPARED])
     if scattered:
         return _positions(_small(query.strip()), within) or ()
@@ -105,10 +105,10 @@ def marked(query: str, text: str, *, scattered: bool) -> tuple[int, ...]:
 
 
 def score(query: str, text: str) -> float | None:
-    """Return how well `query` fits, larger is better, or None if it does not.
+    """Return how well the letters of `query` match, larger is better, or None if they do not.
 
-    A piece at the start of a word beats one inside. Neighbouring letters beat scattered ones. A short text beats a long
-    one.
+    A match at the start of a word is better than one inside a word. Adjacent letters are better than scattered ones.
+    A short text is better than a long one.
     """
     wanted, within = _small(query.strip()), _small(text[:_COMPARED])
     if not wanted:
@@ -122,13 +122,13 @@ def score(query: str, text: str) -> float | None:
 
 
 def best(query: str, texts: Sequence[str], limit: int) -> list[int]:
-    """Return the indices of the `limit` texts that fit best, best first."""
+    """Return the indices of at most `limit` matching texts, best first."""
     scored = [(fit, -number) for number, text in enumerate(texts) if (fit := score(query, text)) is not None]
     return [-number for _, number in sorted(scored, reverse=True)[:limit]]
 
 
 def _small(text: str) -> str:
-    """Lowercase a text, unless that would change its length and move its letters."""
+    """Return a text in lower case. If that would move its letters, return it unchanged."""
     small = text.lower()
     return small if len(small) == len(text) else text
 

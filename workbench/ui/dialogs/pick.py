@@ -1,4 +1,4 @@
-"""The dialogs that ask: for one of several items, as in the palette, and for a name."""
+"""Dialogs that ask for one of several items, as in the palette, or for a name."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, ClassVar, TypeAlias
@@ -18,18 +18,18 @@ from workbench.ui.widgets.basics import PlainInput
 from workbench.ui.widgets.rows import Piece, RowsOf
 
 Ask: TypeAlias = Callable[[ModalScreen[Any]], Awaitable[Any]]
-"""Opens a dialog and returns its result."""
+"""A function that opens a dialog and returns its result."""
 
 
 class PickList(RowsOf[Item]):
-    """A list of items. `query_text` marks the letters that matched."""
+    """A list of items. The letters that match `query_text` are marked."""
 
     def __init__(self) -> None:
         super().__init__()
         self.query_text = ""
 
     def show_items(self, items: Sequence[Item], query: str = "", *, cursor: int = 0) -> None:
-        """Replace the items and put the cursor on one of them."""
+        """Replace the items and put the cursor on the item at position `cursor`."""
         self.rows, self.query_text = items, query
         self._cursor = cursor
         self.rows_changed()
@@ -48,7 +48,7 @@ class PickList(RowsOf[Item]):
         return not self.rows[position].heading
 
     def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
-        """Return kind and label on the left, with matches marked, and the hint on the right. Dim what has no effect."""
+        """Return kind and label as the left side, with matches marked, and the hint as the right side."""
         item = self.rows[position]
         if item.heading:
             return [(item.label, "label")], []
@@ -74,8 +74,8 @@ class PickList(RowsOf[Item]):
 class PickScreen(ModalScreen[Any]):
     """A dialog that returns the value of the picked item, or None after esc.
 
-    Without a `placeholder`, it has no search field: for a question with a few answers. `q` then closes it, too.
-    `on_move` gets the value under the cursor (or None), for a preview.
+    Without a `placeholder`, it has no search field, for questions with few answers. `q` then closes it, too. For a
+    preview, `on_move` is called with the value under the cursor, or None.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -166,7 +166,7 @@ class PickScreen(ModalScreen[Any]):
 
 
 def key_items(where: Where, keys: Mapping[str, tuple[str, ...]]) -> list[Item]:
-    """Return an item for each action of a screen part that has keys. Its value is the call that runs the action."""
+    """Return an item for each action of a place that has keys. Its value is the call of the action."""
     rows = [row for row in actions_in(where) if keys[row.id]]
     labels = [" ".join(map(key_label, keys[row.id])) for row in rows]
     width = max(map(cell_len, labels), default=0)
@@ -187,10 +187,10 @@ def show_keys(screen: Screen[Any], where: Where, keys: Mapping[str, tuple[str, .
 
 
 class NameScreen(ModalScreen[str | None]):
-    """A dialog that asks for a name. Its result is None if the user left it.
+    """A dialog that asks for a name and returns it, or None after esc.
 
-    `fault` returns what is wrong with a name, or "" to accept it. `question` is safe text. `proposed` is the initial
-    text of the field.
+    `question` is the title, as safe text. `proposed` is the initial text of the field. `fault` returns the problem of a
+    name, or "" to accept it.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave")]

@@ -1,4 +1,4 @@
-"""Dialogs that show a page of lines, and the bases of dialogs with rows and of screens with a list."""
+"""A dialog with a page of lines, and base classes of dialogs with rows and of screens with a list."""
 
 import time
 from collections.abc import Callable, Coroutine, Mapping
@@ -28,7 +28,7 @@ from workbench.ui.widgets.rows import RowView
 
 
 class PageScreen(ModalScreen[None]):
-    """A page over the screen. Any key that goes back closes it.
+    """A dialog with a page of lines. The keys for back, close and quit close it.
 
     `build` returns the lines for a width in cells. `title` is safe text.
     """
@@ -77,10 +77,10 @@ class PageScreen(ModalScreen[None]):
 
 
 class RowsScreen(ModalScreen[ScreenResultType]):
-    """A dialog with a list of rows.
+    """A base of dialogs with a list of rows.
 
-    A subclass lays out `rows` and `message`. If `text` is set, page keys scroll it instead of the rows. `where` names
-    its actions for the help.
+    A subclass lays out `rows` and `message`. If `text` is set, page keys scroll it instead of the rows. `where` is the
+    place whose actions the help lists.
     """
 
     where: ClassVar[Where]
@@ -127,11 +127,11 @@ class RowsScreen(ModalScreen[ScreenResultType]):
 
 
 _SOON = 0.05
-"""Seconds that the cursor stays on a row before its details are read."""
+"""Seconds for which the cursor must rest on a row before its details are read."""
 
 
 class ListScreen(Screen[None]):
-    """A framed list with movement keys, and a footer that also shows messages."""
+    """A base of screens with a framed list, and a footer that also shows messages."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings("move_down", "move_up", "page_down", "page_up", "top", "bottom", "back", "close")
@@ -155,11 +155,11 @@ class ListScreen(Screen[None]):
         self.list.focus()
 
     def say(self, text: str, *, warning: bool = False) -> None:
-        """Show a short message in the footer. Raw text."""
+        """Show a short message in the footer. The text need not be safe."""
         self.key_line.say(text, warning=warning)
 
     def copy(self, what: str, text: str) -> None:
-        """Copy a text to the clipboard and say so. `what` names the text."""
+        """Copy a text to the clipboard and show a message. `what` is a name for the text."""
         self.say(copy(what, text, self._host.copy).message)
 
     def action_move(self, direction: str) -> None:
@@ -179,10 +179,10 @@ class ListScreen(Screen[None]):
 
 
 class SplitScreen(ListScreen):
-    """A list on the left, `details` on the right. Below 76 columns, one side is visible at a time.
+    """A base of screens with a list on the left and `details` on the right.
 
-    `inside` is the widget of the details that takes the focus. `move_details` moves in it, and returns whether that
-    changed anything.
+    Below 76 columns, one side is visible at a time. `inside` is the widget in the details that takes the focus.
+    `move_details` scrolls or moves the cursor in it, and returns whether anything changed.
     """
 
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (76, "-normal")]  # noqa: RUF012 - Textual's declaration
@@ -216,7 +216,7 @@ class SplitScreen(ListScreen):
         yield self.key_line
 
     def show_bar(self, left: str, right: str) -> None:
-        """Show the first line: what the screen shows, and the way back. Both are safe text."""
+        """Show the first line. Both texts are safe. The right one is hidden while the details have the focus."""
         self._bar_parts = left, right
         right = "" if self.in_right else right  # In the details, the footer has it, because it leads to the list.
         room = self.app.size.width - cell_len(right) - (5 if right else 2)
@@ -229,16 +229,13 @@ class SplitScreen(ListScreen):
         self.show_bar(*self._bar_parts)
 
     def when_resting(self, read: Callable[[], Coroutine[Any, Any, None]] | None) -> None:
-        """Call a function when the cursor stops moving, instead of the one planned before.
-
-        None only cancels that one.
-        """
+        """Run `read` once the cursor rests. It replaces the function of the call before. None only cancels that."""
         if self._due is not None:
             self._due.stop()
         self._due = read and self.set_timer(_SOON, lambda: self.run_worker(read(), group="case", exclusive=True))
 
     def on_body_moved(self, event: Body.Moved) -> None:
-        """Keep the event from the screens above."""
+        """Stop the message from bubbling."""
         event.stop()
 
     # Sides
@@ -307,7 +304,7 @@ class SplitScreen(ListScreen):
         (self.go_left if self.in_right else self.go_right)()
 
     def action_maximise(self) -> None:
-        """Maximise the current side, or undo that."""
+        """Maximise the current side, or show both sides again."""
         self.toggle_class("-maximised")
 
 
@@ -316,9 +313,9 @@ _BATCH = 0.05
 
 
 class Batches:
-    """Events that come from the thread for runs, taken at the pace of the terminal.
+    """A schedule for showing events of a run in batches, no faster than the terminal can paint.
 
-    `take` takes what has come, shows it on the screen, and returns how many lines that painted.
+    `take` shows all events that have arrived, and returns the number of lines painted.
     """
 
     def __init__(self, screen: Screen[Any], take: Callable[[], int]) -> None:
@@ -327,7 +324,7 @@ class Batches:
         self._due: Timer | None = None
 
     def wake(self) -> None:
-        """Take events soon, together with those that arrive right after them. May be called from any thread."""
+        """Schedule a call of `take`. Events that arrive until then are in the same batch. Any thread may call this."""
         self._screen.call_later(self._take_soon)
 
     def _take_soon(self) -> None:
