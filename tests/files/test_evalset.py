@@ -179,7 +179,7 @@ def test_keys_that_adk_drops_stay_only_in_raw(with_case: Open) -> None:
         (
             '{"eval_id": "a", "conversation": [], "session_input": {"app_name": "x", "user_id": "u", "events":'
             ' [{"author": §""}]}}',
-            "(eval_cases[0].session_input.events[0].author): an event needs its author. Write",
+            "(eval_cases[0].session_input.events[0].author): this event has no author. Write",
         ),
         (
             '{"eval_id": "a", "conversation": [], "session_input": {"app_name": "x", "user_id": "u", "events":'

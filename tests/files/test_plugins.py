@@ -148,8 +148,8 @@ def test_names_are_unique_and_built_in_ones_win() -> None:
     )
     assert [(one.name, one.package) for one in found.extensions] == [("html", "agent-workbench"), ("pdf", "a")]
     assert [str(trouble) for trouble in found.duplicates] == [
-        "html (agent_workbench.exporters of b): agent-workbench has one of that name, which is used",
-        "pdf (agent_workbench.exporters of z): a has one of that name, which is used",
+        "html (agent_workbench.exporters of b): the name is already taken by agent-workbench",
+        "pdf (agent_workbench.exporters of z): the name is already taken by a",
     ]
 
 
@@ -182,7 +182,7 @@ def test_failing_extension_is_named(made: Plugins) -> None:
     point = ExtensionPoint("exporters", Thing, lambda: found, {}, probe=lambda thing: getattr(thing, "ask")())  # noqa: B009
     (trouble,) = point.troubles()
     assert trouble.extension.name == "bad"
-    assert trouble.reason == "it fails when it is asked: RuntimeError: not now"
+    assert trouble.reason == "it fails when it is called: RuntimeError: not now"
 
 
 def test_description_with_a_value_of_another_type_is_left_out_by_name(made: Plugins) -> None:

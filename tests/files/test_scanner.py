@@ -129,7 +129,7 @@ def test_every_truncation_is_noticed(made: tuple[Any, str]) -> None:
         ("[1, ...]", "1:5 `...` is a placeholder, not JSON"),
         ("```json\n[1]\n```", "1:1 a Markdown fence (```) around the JSON"),
         ("{\ufeff}", "1:2 a byte-order mark in the middle of the file"),
-        ("{\u00a0}", "1:2 the character U+00A0 (no-break space) has no place in JSON"),
+        ("{\u00a0}", "1:2 the character U+00A0 (no-break space) is not allowed in JSON"),
         ('"a": 1', "1:1 a key outside any object"),
         ('["a": 1, "b": 2]', "1:2 a key in a list"),
         ("[" + "1" * 4301 + "]", "1:2 an integer of 4,301 digits: ADK reads at most 4,300"),

@@ -151,7 +151,7 @@ def test_broken_package_is_named_and_affects_nothing_else(project: Project, site
         "exits (agent_workbench.exporters of broken-example): SystemExit: 3",
         "types (agent_workbench.exporters of broken-example): broken_types:EXPORTER is of type int, not Exporter",
         "loud (agent_workbench.exporters of broken-example): prints while it is imported: '{'",
-        "html (agent_workbench.exporters of broken-example): agent-workbench has one of that name, which is used",
+        "html (agent_workbench.exporters of broken-example): the name is already taken by agent-workbench",
         "gone (agent_workbench.judges of broken-example): ModuleNotFoundError: No module named 'no_such_module'",
         "lost (agent_workbench.agents of broken-example): no_such_package.driver cannot be read",
         "wrong (agent_workbench.agents of broken-example): ",

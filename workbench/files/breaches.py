@@ -1,7 +1,7 @@
-"""Breaches as faults that people understand: pydantic's errors in plain words, each at its place in the file.
+"""Conversion of pydantic's validation errors into faults with plain messages and places in the file.
 
-The words are the value found, the value expected, and the key that was meant. The place is a line, and the JSON path in
-the spelling of the file.
+A message names the value found, the value expected, and the key that was probably meant. A place is a line, and a JSON
+path in the spelling of the file.
 """
 
 import itertools
@@ -25,7 +25,7 @@ from workbench.files.schema import adapter
 from workbench.text.counting import counted
 
 _OURS = ("session_input", "events")
-"""The place of a case that ADK does not read."""
+"""Path inside a case that ADK does not read."""
 _LONGEST = 60
 """Maximum length of a wrong object or list in a message."""
 _MOST_ERRORS = 2_000
@@ -89,7 +89,7 @@ def explain(schema: type, error: ValidationError, reader: str = "ADK") -> list[B
 
 
 def describe(value: Any) -> str:
-    """Return a JSON value in two or three words: `the number 5`, `a list`, `null`."""
+    """Describe a JSON value in two or three words: `the number 5`, `a list`, `null`."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -102,7 +102,7 @@ def describe(value: Any) -> str:
 
 
 def known_keys(schema: Any) -> frozenset[str]:
-    """Return the keys of an object type in snake_case. Other types have none."""
+    """Return the keys of an object type in snake_case, or an empty set for other types."""
     return frozenset(_fields(schema))
 
 
@@ -114,7 +114,7 @@ def _fields(schema: Any) -> dict[str, Any]:
 
 
 def type_at(schema: Any, location: Location) -> Any:
-    """Return the schema's type at a location, or None if it has none or leaves it open."""
+    """Return the type of a schema's value at a location, or None if the schema does not define it."""
     current = _bare(schema)
     for step in location:
         arguments = get_args(current)
@@ -131,7 +131,7 @@ def type_at(schema: Any, location: Location) -> Any:
 
 
 def unread_keys(schema: Any, value: Any, location: Location = ()) -> Iterator[tuple[Location, frozenset[str]]]:
-    """Yield the keys that a schema neither knows nor forbids, each with the known keys that are missing."""
+    """Yield the location of each unknown key that a schema ignores, with the known keys that its object lacks."""
     current = _bare(schema)
     fields = _fields(current)
     if isinstance(value, dict) and fields:
@@ -153,7 +153,7 @@ def _config(schema: Any) -> ConfigDict:
 
 
 def _bare(hint: Any) -> Any:
-    """Return a type without Required and None around it."""
+    """Return the type inside `Required[...]` and `... | None`."""
     while get_origin(hint) in (Required, Union, types.UnionType):
         hint = next(argument for argument in get_args(hint) if argument is not type(None))
     return hint
@@ -206,7 +206,7 @@ def _breach(schema: type, item: ErrorDetails, reader: str) -> Breach:
 
 
 def expected_words(item: ErrorDetails) -> str:
-    """Return what one of pydantic's errors expects, in the words of JSON or of the validator that raised it."""
+    """Return the value that a pydantic error expects, as text in JSON's terms or in those of the validator."""
     text = item["msg"].removeprefix("Input should be ").replace("greater than or equal to", "at least")
     return _expected(item["type"]) or str(item.get("ctx", {}).get("error", text))
 
@@ -272,9 +272,9 @@ def faults_of(
 
 
 def resolve(root: Node, location: Location) -> tuple[Location, Child | None]:
-    """Return the part of a location that the file has, in its spelling, and the child there.
+    """Return the longest part of a location that exists in the file, in its spelling, and the child there.
 
-    The result for the root is (), None.
+    For the root, return `((), None)`.
     """
     found: list[str | int] = []
     child: Child | None = None

@@ -1,10 +1,9 @@
 """An index of the cases in an evalset file: their offsets and IDs, without keeping any case in memory.
 
-A file with 20,000 cases is indexed at several hundred megabytes a second, and exactly. Programs write such files, so
-the text between two cases (the separator) is always the same. The text between two separators goes to pydantic's JSON
-reader. If the reader finds one complete object, the separator was real: one inside a case would leave brackets that do
-not match. If not, Python's reader finds the end of the case. If Python's reader fails too, the tolerant scanner reads
-the file.
+Indexing is exact, and processes several hundred megabytes per second. Programs write large files, so the text between
+two cases (the separator) is always the same. The text between two separators goes to pydantic's JSON reader. If the
+reader finds one complete object, the separator was real: one inside a case would leave brackets that do not match. If
+not, Python's reader finds the end of the case. If Python's reader fails too, the tolerant scanner reads the file.
 """
 
 import codecs
@@ -24,12 +23,12 @@ _KEY = re.compile(rb'"([^"\\\x00-\x1f]*)"[ \t\n\r]*:[ \t\n\r]*')
 _SEPARATOR = re.compile(rb'[ \t\n\r]*,[ \t\n\r]*(\{)[ \t\n\r]*"[^"\\]*"')
 _WINDOW = 1 << 14
 _SEARCH_DISTANCE = 1 << 20
-"""Bytes in which the next separator is searched, or more after large cases."""
+"""Number of bytes in which the next separator is searched; more after large cases."""
 _LISTS = (b"eval_cases", b"evalCases")
-"""Keys of the list of cases. The second is known only to google-agents-cli."""
+"""Keys of the list of cases. Only google-agents-cli accepts the second."""
 _decoder = json.JSONDecoder()
 _EMPTY_CASE = 4
-"""Bytes of a case that holds nothing."""
+"""Maximum size in bytes of a case without content."""
 MOST_CASES = 100_000
 """Maximum number of cases in one file; larger files are not opened."""
 
@@ -96,7 +95,7 @@ class CaseIndex:
         self.ids = [eval_id or str(number) for number, eval_id in enumerate(self.ids, 1)]
 
     def fits(self, data: bytes) -> bool:
-        """Return whether `data` is a file with a plain list of cases at the place that this index names."""
+        """Return whether `data` has the frame of this index around its list of cases."""
         cut, rest = self.frame_cut, len(self.frame) - self.frame_cut
         around = data[:cut] + data[len(data) - rest :] if rest > 0 else b""
         return bool(self.frame) and around == self.frame and data[cut - 1 : cut] == b"["
@@ -212,10 +211,10 @@ class _Indexer:
             position = _after_space(data, position + 1)
 
     def _by_separators(self, position: int) -> int:
-        """Index the cases from `position` on while each separator turns out to be real.
+        """Index the cases from `position` as long as each separator is real.
 
-        Returns the start of the first case that must be read another way. One loop, because a file may have 20,000
-        cases.
+        Returns the start of the first case that must be read in another way. It is one loop because a file may have
+        20,000 cases.
         """
         data, separator, to_end, to_open = self._data, self._separator, self._separator_end, self._separator_open
         ids, starts, ends = self.found.ids.append, self.found.starts.append, self.found.ends.append
@@ -286,5 +285,5 @@ def _read_value(data: bytes, position: int) -> tuple[Any, int] | None:
 
 
 def _may_be_cut_off(error: json.JSONDecodeError) -> bool:
-    """Return whether more text could help: the error is at the end, or in a string that does not end."""
+    """Return whether the text may only be cut off: the error is at its end, or in a string that does not end."""
     return error.msg.startswith("Unterminated string") or error.pos > len(error.doc) - 12

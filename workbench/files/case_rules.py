@@ -66,7 +66,7 @@ def case_breaches(case: dict[str, Any]) -> Iterator[Breach]:
 
 def _event_breaches(event: dict[str, Any]) -> Iterator[Breach]:
     if not event["author"]:
-        yield Breach(("author",), "an event needs its author", 'Write "user", "model", or the name of an agent')
+        yield Breach(("author",), "this event has no author", 'Write "user", "model", or the name of an agent')
     for key in islice(event.keys() - _SESSION_EVENT_KEYS, _MOST_COMPARED):
         yield from mistyped(key, _SESSION_EVENT_KEYS)
 
@@ -101,9 +101,9 @@ def dropped_keys(schema: Any, value: Any) -> Iterator[Breach]:
 
 
 def two_spellings(case: Any) -> Iterator[Breach]:
-    """Yield a warning for each key of a case or its session input that has both a snake_case and a camelCase form.
+    """Yield a warning for each key that a case or its session input has in both snake_case and camelCase.
 
-    ADK rejects that elsewhere. Here it reads the second one silently. `case` is the JSON.
+    Here ADK silently reads the second one; elsewhere it rejects the file. `case` is the JSON.
     """
     for location, value in (((), case), (("session_input",), get(case, "session_input"))):
         for key in sorted(value.keys() & (_CASE_KEYS | _SESSION_KEYS)) if isinstance(value, dict) else ():
@@ -148,7 +148,7 @@ def _neither(odd_keys: set[str]) -> Breach:
 
 
 def mistyped(key: str, known: Collection[str]) -> Iterator[Breach]:
-    """Yield a warning for an unused key that ADK keeps, if it looks like a typing error."""
+    """Yield a warning for a key that ADK keeps but does not use, if it looks misspelled."""
     meant = nearest(key, known)
     if meant and meant not in ("conversation", "conversation_scenario"):
         message = f"`{key}` is kept, but nothing reads it"

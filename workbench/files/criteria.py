@@ -53,13 +53,13 @@ class Criterion:
 
     @property
     def is_informational(self) -> bool:
-        """Whether no config gives it a threshold, so that its score never decides."""
+        """Whether it has no threshold, so that its score never decides the verdict."""
         return self.value is None
 
 
 @dataclass(frozen=True)
 class CriteriaConfig:
-    """A config that was read. `path` is None for the defaults."""
+    """A criteria config. `path` is None for the defaults."""
 
     path: Path | None
     criteria: tuple[Criterion, ...]
@@ -95,8 +95,8 @@ class CriteriaConfig:
     def place(self, json_path: str) -> tuple[int, int]:
         """Return the line and column (from 1) of a path like `criteria.response_match_score.threshold`.
 
-        The place is the key's place, if there is a key. A path that the file lacks gives the place of its nearest
-        parent. The defaults have (0, 0).
+        It is the place of the key, if there is one. If the file lacks the path, it is the place of the nearest parent.
+        The defaults have (0, 0).
         """
         if self.tree is None:
             return 0, 0
@@ -108,7 +108,7 @@ class CriteriaConfig:
 def read_config(path: Path) -> CriteriaConfig:
     """Read a criteria config. Never raises.
 
-    A file that is missing, unreadable or wrong has faults, and only the criteria that could be read.
+    If the file is missing, unreadable or wrong, the result has faults, and only the criteria that could be read.
     """
     try:
         return _parsed(path, TextFile.read(path, LARGEST_TREE))
@@ -119,7 +119,7 @@ def read_config(path: Path) -> CriteriaConfig:
 
 
 def parse_config(path: Path, content: bytes) -> CriteriaConfig:
-    """Return the config that `path` would be with this content, which may not be saved yet."""
+    """Return the config in this content of `path`, which may not be saved yet."""
     return _parsed(path, TextFile(content))
 
 
@@ -345,9 +345,9 @@ def names_in(template: str) -> frozenset[str]:
 
 
 def instruction_faults(template: str, *, with_persona: bool = False) -> list[str]:
-    """Return, as sentences, why custom instructions are unusable.
+    """Return sentences that say why custom instructions cannot be used; [] if they can.
 
-    They must be a template and use the names that a simulated user needs.
+    They must be a Jinja template and use the names that a simulated user needs.
     """
     try:
         used = names_in(template)

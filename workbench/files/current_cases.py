@@ -1,4 +1,4 @@
-"""The cases of a file in the current schema or of a dataset, each read and validated on request, from its own bytes."""
+"""Cases of a file in the current schema or of a dataset. Each case is read and validated on request."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -149,7 +149,7 @@ class CurrentCases:
         return known[1:]
 
     def _at_start(self, number: int, breaches: Iterable[Breach]) -> Iterator[Fault]:
-        """Yield the breaches of a case that is too large to be scanned as faults at the start of the case."""
+        """Yield the breaches as faults at the start of the case, for a case that is too large to be scanned."""
         line, column = self._file.at(self._index.starts[number])
         for breach in breaches:
             path = json_path(("eval_cases", number, *breach.location))
@@ -205,8 +205,8 @@ class _FramePlaces(Places):
 def _is_worth_scanning(text: bytes, value: dict[str, Any]) -> bool:
     """Return whether a valid case may still contain something to warn about: NaN or duplicate keys.
 
-    Reading drops duplicate keys. The text then has more key endings than the value written as JSON. Escaped quotes
-    inside texts look alike in both. A wrong guess costs one needless scan, no more.
+    Reading drops duplicate keys, so the text then has more key endings (`":`) than the value written as JSON. Escaped
+    quotes count equally in both. A false positive only costs one needless scan.
     """
     if b"NaN" in text or b"Infinity" in text or any(mark in text for mark in _ESCAPED_MARKS):
         return True

@@ -28,7 +28,7 @@ USER = "eval-cli-user"
 _CALLS = frozenset({"tool_uses", "invocation_events"})
 """Keys with expected calls."""
 _RUBRIC_TYPES = ("FINAL_RESPONSE_QUALITY", "TOOL_USE_QUALITY")
-"""The types of rubrics that criteria read. In a dataset, each rubric of another type or of none has the first."""
+"""The types of rubrics that criteria read. A dataset's rubric with another type, or none, gets the first."""
 
 
 @with_config(STRICT)
@@ -142,7 +142,7 @@ class UserScenario(TypedDict, total=False):
 
 @with_config(STRICT)
 class OwnExpectations(IntermediateData, total=False):
-    """Expectations that only the workbench reads, in a key that Google's type allows: steps, and the end state."""
+    """The expected steps and end state, in a key of the case that only the workbench reads."""
 
     final_session_state: dict[str, Any]
 
@@ -249,14 +249,14 @@ def as_evalset_case(case: dict[str, Any], eval_id: str) -> dict[str, Any]:
 
 
 def _without_nulls(value: Any) -> Any:
-    """Return JSON data without the keys whose value is null, as Google's types write it."""
+    """Return JSON data without keys whose value is null. Google's types write it in this way."""
     if isinstance(value, dict):
         return {key: _without_nulls(item) for key, item in value.items() if item is not None}
     return [_without_nulls(item) for item in value] if isinstance(value, list) else value
 
 
 def normal_dataset_turn(turn: dict[str, Any]) -> dict[str, Any]:
-    """Return a turn of `as_evalset_case` in its run-time form. What it does not expect is null."""
+    """Return a turn of `as_evalset_case` in its run-time form. Parts without an expectation are null."""
     tidy = normal_invocation(turn)
     if tidy.get("intermediate_data", {}).keys().isdisjoint(_CALLS):
         tidy["intermediate_data"] = None
@@ -285,7 +285,7 @@ def in_evalset_form(case: Any, eval_id: str) -> dict[str, Any]:
 class Place:
     """A value of a case: its place in the evalset's form, its place in the dataset, and its default.
 
-    A value with `is_key` is the key of the object that holds it, such as the group of a rubric.
+    With `is_key`, the value is the key of the object that holds it, such as the group of a rubric.
     """
 
     shown: Location
@@ -295,17 +295,17 @@ class Place:
 
 
 def places(case: Any, eval_id: str) -> list[Place]:
-    """Return all places of a case, in the spelling of its keys, with those that have no value yet."""
+    """Return all places of a case in the spelling of its keys, including those without a value."""
     return list(_Places(case).found(eval_id))
 
 
 def shown_location(location: Location, case: Any) -> Location:
-    """Return a place in a dataset's case as the place in its form as an evalset's case, if it has one."""
+    """Convert a location in a dataset's case to the evalset's form; unchanged if it has no place there."""
     return _translated(location, ((place.stored, place.shown) for place in places(case, "")))
 
 
 def stored_location(location: Location, case: Any) -> Location:
-    """Return a place in the evalset's form of a dataset's case as the place in the dataset, if it has one."""
+    """Convert a location in the evalset's form to the dataset's case; unchanged if it has no place there."""
     return _translated(location, ((place.shown, place.stored) for place in places(case, "")))
 
 

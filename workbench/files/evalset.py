@@ -144,13 +144,13 @@ class EvalsetDocument:
         return self._content.fault(index, breach)
 
     def text(self, index: int) -> bytes:
-        """Return the text of the case at a position without parsing it: enough to see whether it changed."""
+        """Return the unparsed text of the case at a position, for example to see whether it changed."""
         return b"" if self._content is None else self._content.text(index)
 
     def index_of(self, content: bytes) -> CaseIndex | None:
         """Return the case index of `content` if this document was opened from the same bytes, else None.
 
-        Then the cases are not searched for again. Files in an old format have no index.
+        The caller then need not index the cases again. Files in an old format have no index.
         """
         return self._content.index_of(content) if isinstance(self._content, CurrentCases) else None
 
@@ -215,7 +215,7 @@ def open_evalset(path: Path, *, initial_session: dict[str, Any] | None = None) -
     """Open an evalset or test file in the current schema or one of the two old formats.
 
     A missing or unreadable file gives a document with faults and no cases. `initial_session` is the result of
-    `read_initial_session`. It works only with the old test format and is a fault of any other file.
+    `read_initial_session`. In a file of any format except the old test format, it is a fault.
     """
     opened = open_file(path, initial_session)
     try:
@@ -286,9 +286,9 @@ def _text(value: Any) -> str | None:
 
 
 def first_message(document: EvalsetDocument, index: int) -> str:
-    """Return what the user says first in a case, raw, or "" if it is not known.
+    """Return the first user message of a case, raw, or "" if it is not known.
 
-    A list of 10,000 cases shows it, and reading a whole case takes much longer.
+    Lists of 10,000 cases show it, so this is much faster than reading the case.
     """
     if document.format != "current":
         case = case_or_none(document, index)

@@ -57,7 +57,7 @@ class EvalsetText:
     """
 
     def __init__(self, content: bytes, index: CaseIndex | None = None) -> None:
-        """Take the content, and its `index` if it is known, so that a large file is not indexed again."""
+        """Index the content, unless its `index` is given."""
         self.content = content
         self._bom = BOM_UTF8 if content.startswith(BOM_UTF8) else b""
         self._data = content[len(self._bom) :]

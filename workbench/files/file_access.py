@@ -1,8 +1,8 @@
-"""The only reading of files that somebody else made, and atomic writing of files.
+"""Safe reading of a project's files, and atomic writing of files.
 
-Reading a pipe can wait forever, opening a device can do something, and a file can be larger than the memory. So every
-file of the user's project is read here: never a pipe or a device, and never more than a limit. A replaced file has
-either the old or the new content, even if the machine stops.
+Reading a pipe can wait forever, opening a device can have side effects, and a file can be larger than memory. So all
+files of the user's project are read with these functions. They refuse pipes, devices and files above a limit. A
+replaced file has either the old or the new content, even if the machine stops.
 """
 
 import contextlib
@@ -24,15 +24,15 @@ _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 
 
 def real_path(path: Path) -> Path:
-    """Return the absolute path without links.
+    """Return the absolute path without links. Links that form a circle stay.
 
-    A link in a circle stays. `Path.resolve` raises RuntimeError for it before Python 3.13.
+    `Path.resolve` raises RuntimeError for a circle before Python 3.13.
     """
     return Path(os.path.realpath(path))
 
 
 def unreadable_text(error: OSError | ValueError) -> str:
-    """Return why a file cannot be read, with its name, and in words in place of the number of an error."""
+    """Return why a file cannot be read: the file's name and the reason, without an error number."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return str(error)
@@ -48,7 +48,7 @@ def read_regular(path: Path, limit: int = LARGEST) -> bytes:
         # None where a file of the system, such as /proc/kmsg, has nothing to give at the moment.
         content: bytes | None = file.read(limit + 1)
     if content is None:
-        raise BlockingIOError(errno.EAGAIN, "it gives nothing to read", str(path))
+        raise BlockingIOError(errno.EAGAIN, "there is nothing to read at the moment", str(path))
     if len(content) > limit:
         raise _too_large(path, len(content), limit)
     return content
@@ -253,7 +253,7 @@ _ESCAPED = re.compile(r"\\([0-7]{3})")
 
 
 def mounted(mounts: Path = MOUNTS) -> dict[str, str]:
-    """Return mount point → kind of file system. The last one at a mount point hides the others."""
+    """Map each mount point to its type of file system. The last mount at a mount point hides the others."""
     try:
         lines = mounts.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except OSError:

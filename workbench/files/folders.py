@@ -1,14 +1,15 @@
-"""Folders outside of any project, and the state folder of a project: whose it is, and access without links.
+"""The user's folders, and a project's state folder: whether it is trusted, and access to it without links.
 
 A container often runs as an unknown user without HOME. Python's own functions raise there.
 
 A `.workbench` that came with a clone or an archive may show verdicts that were never made here. It is used only if this
-user made it on this machine, or names it with `--state-dir`. Its file `id` has a random value. The user's own state
-folder notes under that value for which path it was made, and when. So a copy is not used while the original exists, and
-a moved folder is.
+user made it on this machine, or names it with `--state-dir`. Its file `id` has a random value. Under this value, the
+user's own state folder records the path and the time of creation. So a moved folder is still used, and a copy is not
+used while the original exists.
 
-Even a trusted folder may get links with the next `git pull`. So all files in it are opened here: without following a
-link anywhere in the path, and only if they are regular files. The paths are those that `state_dir` returns, and below.
+Even a trusted folder may get links with the next `git pull`. So all files in it are opened with these functions, which
+follow no link anywhere in the path and open only regular files. They take paths that `state_dir` returns, and paths
+below them.
 """
 
 import contextlib
@@ -68,7 +69,7 @@ def settings_folder() -> Path:
 
 
 def user_state_folder() -> Path | None:
-    """Return the folder for what programs remember about this user, which may not exist, or None without a home."""
+    """Return the user's folder for the state of programs, or None without a home. It may not exist."""
     import platformdirs  # Only few need it.
 
     try:
@@ -85,10 +86,10 @@ def shipped(name: str) -> Path:
 
 
 def copy_samples(folder: Path, samples: Path | None = None) -> Path:
-    """Copy the sample agents into `folder` and return their new folder. Nothing is overwritten, and no part is left.
+    """Copy the sample agents into `folder` and return their new folder. Nothing is overwritten.
 
     Raises:
-        OSError: they are there already, are not installed, or cannot be read or written.
+        OSError: they are there already, are not installed, or cannot be read or written. Then no part of them is left.
     """
     # Hardly any start copies the samples.
     import shutil
@@ -133,7 +134,7 @@ _ID = "id"
 _ID_FORM = re.compile(rb"[0-9a-f]{32}")
 _NOTE_LIMIT = 1 << 16
 _made_here: set[Path] = set()
-"""Folders that this process made and could not note."""
+"""Folders that this process made but could not record."""
 _FOLDER = os.O_DIRECTORY | os.O_CLOEXEC
 _WALK = _FOLDER | os.O_NOFOLLOW | getattr(os, "O_PATH", os.O_RDONLY)
 _NOT_ANY = getattr(os, "O_NOFOLLOW_ANY", 0)
@@ -146,8 +147,8 @@ _NOT_ANY = getattr(os, "O_NOFOLLOW_ANY", 0)
 def state_dir(root: Path, explicit: Path | None = None) -> Path:
     """Return the state folder of `root`: the one that `--state-dir` names, else `.workbench` if it is trusted.
 
-    The path has no links. If the folder is not trusted, it is a path at which no file can be (`untrusted_root`), and
-    everything stays in memory. Does not create the folder, but an empty one, which marks a root, gets its `id`.
+    The path has no links. If the folder is not trusted, it is a path at which no file can exist (`untrusted_root`), so
+    everything stays in memory. Does not create the folder. An empty folder, which marks a root, gets an `id`.
     """
     if explicit is not None:
         return Path(os.path.realpath(explicit))
@@ -167,7 +168,7 @@ def why_untrusted(root: Path) -> str:
 
 
 def untrusted_text(root: Path) -> tuple[str, str]:
-    """Return a message that `.workbench` in `root` is not used, with a hint, or two ""."""
+    """Return the message and the hint about an unused `.workbench` in `root`, or two "" if it is used."""
     why, folder = why_untrusted(root), _folder_of(root)
     if not why:
         return "", ""
@@ -179,7 +180,7 @@ def untrusted_text(root: Path) -> tuple[str, str]:
 def is_trusted(folder: Path) -> bool:
     """Return whether this user made the folder `folder` on this machine. The path must have no links.
 
-    A moved folder counts if it is gone from its old place, and its new place is noted.
+    A moved folder counts if it no longer exists at its old place. Its new place is then recorded.
     """
     found = None if _why_unusable(folder) else _read_id(folder)
     note = None if found is None else _read_note(found[0])
@@ -226,7 +227,7 @@ def make_state_dir(path: Path) -> None:
 
 
 def is_forgotten(path: Path) -> bool:
-    """Return whether this process made a state folder that later ones will not trust: it could not be noted."""
+    """Return whether this process made a state folder but could not record it, so later processes will not trust it."""
     return path in _made_here
 
 
@@ -235,7 +236,7 @@ def _folder_of(root: Path) -> Path:
 
 
 def _why_unusable(folder: Path) -> str:
-    """Return why a folder cannot be trusted at all, or "". A missing one can."""
+    """Return why a folder can never be trusted, or "" if it can, or is missing."""
     try:
         status = folder.lstat()
     except FileNotFoundError:
@@ -248,7 +249,7 @@ def _why_unusable(folder: Path) -> str:
 
 
 def _why_foreign(folder: Path) -> str:
-    """Return why a usable folder without a note is not trusted, or "" if it is missing or was empty until now."""
+    """Return why a usable but unrecorded folder is not trusted, or "" if it is missing or was empty until now."""
     try:
         if next(listed(folder), None) is not None:
             return "you did not create it on this machine"
@@ -262,9 +263,9 @@ def _why_foreign(folder: Path) -> str:
 
 
 def _read_id(folder: Path) -> tuple[str, int] | None:
-    """Return the id of a state folder and when it was made, or None if it has none.
+    """Return the ID of a state folder and its time of creation, or None if it has no ID.
 
-    The time tells a folder that was moved from one that was cloned with a known id.
+    The time distinguishes a moved folder from a clone with a known ID.
     """
     try:
         with reading(folder / _ID) as file:
@@ -277,7 +278,7 @@ def _read_id(folder: Path) -> tuple[str, int] | None:
 
 
 def _make_id(folder: Path) -> None:
-    """Give the folder an id unless it has one, and note it."""
+    """Give the folder an ID unless it has one, and record it."""
     name, made = secrets.token_hex(16), int(time.time())
     noted = _note(name, folder, made)  # First, because another process may look at any time.
     try:
@@ -310,7 +311,7 @@ def _read_note(name: str) -> dict[str, Any] | None:
 
 
 def _note(name: str, folder: Path, made: int) -> bool:
-    """Note where the folder with an id is. Return whether that succeeded."""
+    """Record the path of the folder with this ID. Return whether that succeeded."""
     file = _note_file(name)
     try:
         if file is None:
@@ -351,9 +352,9 @@ def reading(path: Path) -> BinaryIO:
 
 
 def replace_stored(path: Path, content: bytes) -> None:
-    """Replace a file as a whole, or leave the old one.
+    """Replace a file completely, or leave the old one.
 
-    What is at `path` may be a link or a device: it is replaced, and not written to.
+    A link or a device at `path` is replaced, not written to.
 
     Raises:
         OSError: the folder is missing, reached through a link, or not writable.
@@ -420,7 +421,7 @@ def listed(path: Path) -> Iterator[os.DirEntry[str]]:
 
 
 def stored_folders(path: Path) -> list[str]:
-    """Return the names of the folders in a folder: none if it is missing or a link."""
+    """Return the names of the subfolders, or [] if the folder is missing or a link."""
     try:
         return [item.name for item in listed(path) if item.is_dir(follow_symlinks=False)]
     except OSError:
@@ -429,7 +430,7 @@ def stored_folders(path: Path) -> list[str]:
 
 @contextlib.contextmanager
 def _inside(path: Path) -> Iterator[int]:
-    """Yield a descriptor of the folder that contains `path`, reached without a link. Errors name the whole path."""
+    """Yield a descriptor of the folder that contains `path`. No link is followed. Errors name the whole path."""
     descriptor = -1
     try:
         if _NOT_ANY:

@@ -34,7 +34,7 @@ def frozen_path(evalset: Path, eval_id: str) -> Path:
 
 
 def refused_link(path: Path) -> str:
-    """Return why a file in a folder of recordings is not read or written, or "". A link may lead outside."""
+    """Return why a recording may not be read or written (a link may lead outside), or "" if it may."""
     if path.is_symlink():
         return "it is a link, which is not followed"
     return "its folder is a link, which is not followed" if path.parent.is_symlink() else ""

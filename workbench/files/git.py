@@ -1,9 +1,9 @@
-"""The only way of starting git. It runs no program that a repository names.
+"""Read-only git commands that start no program named by the repository.
 
 The settings in a repository's `.git/config` can come from a stranger, with an archive or as a bare repository inside a
 clone. Only commands that read are started here (`config`, `status`, `ls-files`, `ls-tree`, `cat-file`, `rev-parse`,
-`check-ignore`). For these, git could run file-system monitors, hooks, filters (to compare files), transports (to fetch
-missing objects), a pager, and git itself in submodules, with their settings. All of that is turned off.
+`check-ignore`). Even these could make git start file-system monitors, hooks, filters (to compare files), transports (to
+fetch missing objects), a pager, and git itself in submodules. All of that is turned off.
 """
 
 import contextlib
@@ -21,7 +21,8 @@ _OPTIONS = (
 )
 _VARIABLES = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "", "GIT_TERMINAL_PROMPT": "0"}
 _KEPT = ("GIT_CONFIG_", "GIT_EXEC_PATH")
-"""Starts of the variables of git that are the user's settings. In a hook, others name the repository of the hook."""
+"""Prefixes of git's variables that hold the user's settings. Inside a hook, other variables name the hook's repository.
+"""
 _NOT_KEPT = "GIT_CONFIG_PARAMETERS"
 _STATUS = ("status", "--porcelain=v2", "--branch", "--no-ahead-behind", "--untracked-files=no")
 _NO_FILTER = ("clean=", "process=", "required=false")
@@ -98,8 +99,8 @@ def _environment() -> dict[str, str]:
 def commit_of(folder: Path, seconds: float) -> dict[str, object]:
     """Return `{"commit", "dirty"}`, or {} if there is no commit, or git failed or was too slow.
 
-    Files are compared without filters, so a file that one of them rewrites may count as dirty. Changes inside
-    submodules do not count.
+    Files are compared without filters, so a file that a filter rewrites may count as dirty. Changes inside submodules
+    do not count.
     """
     settings = run_git(folder, "config", "-z", "--name-only", "--list", seconds=seconds)
     names = {name.rpartition(".")[0] for name in os.fsdecode(settings or b"").split("\0") if name.startswith("filter.")}

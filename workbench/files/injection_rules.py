@@ -57,11 +57,11 @@ class InjectedError(_Part):
 
 
 class Rule(_Part):
-    """A rule: for which calls it is, which of them it selects, and what happens to these.
+    """A rule that injects a fault into some tool calls.
 
-    It is for calls of `tool` by `agent` with `args`. It selects all of them, or those of one of `only`, `every` and
-    `since`, and of these a share given by `probability`. It has `latency_seconds`, one of `error`, `answer`, `dropped`
-    and `malformed`, or both.
+    It applies to calls of `tool` by `agent` with `args`. One of `only`, `every` and `since` restricts it to calls with
+    certain numbers, and `probability` to a share of them. The fault is `latency_seconds`, one of `error`, `answer`,
+    `dropped` and `malformed`, or both.
     """
 
     tool: Annotated[str, Field(min_length=1)]
@@ -88,7 +88,8 @@ class Rule(_Part):
     """Drop the answer: `no_answer` answers null, `never` does not return. The tool is not called."""
     malformed: Literal["cut_json", "wrong_types"] | None = None
     """Damage the answer: `cut_json` is the first half of its JSON as text, `wrong_types` changes the type of each value
-    in it. This is done with the recorded answer, or the tool is called."""
+    in it. The answer is the recorded one; without a recording, the tool is called.
+    """
 
 
 class InjectionFile(_Part):
@@ -135,14 +136,14 @@ def _rule_breaches(rule: dict[str, Any], location: Location) -> Iterator[Breach]
     """Yield what is wrong with a rule as a whole."""
     faults = [key for key in FAULTS if _is_given(rule, key)]
     if len(faults) > 1:
-        message = f"a rule has one of {_named(FAULTS)}, and this one has {_named(faults)}"
-        yield Breach((*location, faults[1]), message, "Make two rules of it", on_key=True)
+        message = f"a rule may have only one of {_named(FAULTS)}, and this one has {_named(faults)}"
+        yield Breach((*location, faults[1]), message, "Split it into two rules", on_key=True)
     if not faults and not _is_given(rule, "latency_seconds"):
         hint = "Add one of `error`, `answer`, `dropped`, `malformed` and `latency_seconds`"
         yield Breach(location, "this rule does not say what happens to the call", hint)
     calls = [key for key in _CALLS if _is_given(rule, key)]
     if len(calls) > 1:
-        message = f"a rule has one of {_named(_CALLS)}, and this one has {_named(calls)}"
+        message = f"a rule may have only one of {_named(_CALLS)}, and this one has {_named(calls)}"
         yield Breach((*location, calls[1]), message, "Keep one", on_key=True)
     error = rule.get("error")
     if isinstance(error, dict) and isinstance(error.get("type"), str):
@@ -163,7 +164,11 @@ def _class_breaches(name: str, location: Location) -> Iterator[Breach]:
     if module in ("", "builtins"):
         if not _is_exception(getattr(builtins, bare, None)):
             near = nearest_class(bare)
-            hint = f"Did you mean `{near}`?" if near else "Name one, such as TimeoutError, or one as module.Class"
+            hint = (
+                f"Did you mean `{near}`?"
+                if near
+                else "Use a built-in exception, such as TimeoutError, or write module.Class"
+            )
             yield Breach(location, f"`{name}` is not a built-in exception", hint)
     elif not _DOTTED.fullmatch(name):
         yield Breach(location, f"`{name}` is not the name of a class", "Write it as module.Class")
@@ -181,7 +186,7 @@ def _is_exception(value: Any) -> bool:
 
 
 def _in_plain_words(breach: Breach) -> Breach:
-    """Return a breach without pydantic's words for lengths and limits."""
+    """Return a breach in which plain words replace pydantic's for lengths and limits."""
     message = _PYDANTIC.sub(" must be ", breach.message)
     if "at least 1 item" in message:
         message = "there are no rules"

@@ -34,7 +34,7 @@ class ToolCall:
 
 
 def leaves_out(invocation: Invocation, key: str) -> bool:
-    """Return whether a reference says nothing about a part of its turn, which is null then. Only datasets do that."""
+    """Return whether a reference has no expectation for a part of its turn: its key is null. Only datasets do that."""
     return key in invocation and invocation[key] is None
 
 
@@ -59,7 +59,7 @@ def tool_calls(invocation: Invocation) -> list[ToolCall]:
 def with_inner_calls(invocation: Invocation, inner: Sequence[dict[str, Any]]) -> Invocation:
     """Return a recorded turn with the calls inside agents that are used as tools (event `InnerCalls`).
 
-    They are events after the one with the outer call, and have the name of its tool in the key `inside`.
+    Each becomes an event after that of the outer call, with the name of the outer tool in the key `inside`.
     """
     events = recorded_events(invocation)
     if not inner or events is None:

@@ -1,9 +1,9 @@
 """The `eval_config.yaml` of google-agents-cli: which metrics grade a dataset, and how each is computed.
 
 The rules are those of `prepare_eval_metrics` in google-agents-cli 1.11. Each metric becomes an entry of a config's
-`custom_metrics` under the key `agents_cli`, so that everything that knows custom metrics knows these:
+`custom_metrics` under the key `agents_cli`, so that all code for custom metrics handles it:
 
-- `{"kind": "function", "source", "file"}`: `evaluate(instance)` in one of the two, the other is "".
+- `{"kind": "function", "source", "file"}`: the function `evaluate(instance)` is in one of the two; the other is "".
 - `{"kind": "template", "prompt_template", "judge_model_options", "system_instruction"}`: asks a judge.
 - `{"kind": "service", "metric", "nearest"}`: only Google's service has it; `nearest` is the closest criterion here.
 
@@ -260,9 +260,10 @@ class _Reading:
 
 
 def with_metrics(config: CriteriaConfig | None, metrics: MetricsConfig | None, beside: Path) -> CriteriaConfig:
-    """Return the criteria of a dataset: those of its metrics, then those of `config`, the file `beside` it if there.
+    """Return the criteria of a dataset: those of its metrics, then those of `config`.
 
-    A threshold there decides for the metric of that name. A metric without one is informational.
+    `beside` is the path of `config`, which may not exist. A metric gets the threshold that `config` has under its name.
+    A metric without one is informational.
     """
     given = config or CriteriaConfig(None, ())
     metrics = metrics or MetricsConfig(None)

@@ -4,7 +4,7 @@
 all of one case. A turn is `{query, reference?, expected_tool_use?, expected_intermediate_agent_responses?}`.
 
 ADK gives the turns random IDs and the current time. Here they have neither, so the same file always gives the same
-case. Where ADK's converter would stop with a KeyError or TypeError, there is a breach at the place.
+case. A value for which ADK's converter would raise a KeyError or TypeError is a breach.
 """
 
 import json

@@ -44,7 +44,7 @@ def not_json(path: Path, text: str, places: Places, hint: str = "") -> Fault | N
 def not_an_evalset(path: Path, keys: Iterable[str], place: tuple[int, int] = (1, 1)) -> Fault | None:
     """Return the single fault of an object whose `keys` do not even resemble those of an evalset, else None.
 
-    An object without keys may become an evalset: None.
+    An object without keys may still become an evalset, so it has no fault.
     """
     found = list(keys)
     if not found or any(nearest(key, _FRAME_KEYS) for key in found):
@@ -284,10 +284,7 @@ def _index_of(root: Node, file: TextFile) -> CaseIndex:
 
 
 def _meant_faults(path: Path, root: Node, places: Places) -> Iterator[Fault]:
-    """Yield what ADK's schema would reject if the text were the JSON that was certainly meant.
-
-    So the user sees all faults at once.
-    """
+    """Yield the faults that ADK's schema finds in the intended JSON, so that the user sees all faults at once."""
     member = root.member("eval_cases")
     cases = member.node.children if member is not None and member.node.kind == "array" else []
     frame = {child.key: child.node.value() for child in root.children if not (cases and child is member)}

@@ -87,7 +87,7 @@ class Extension:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """A problem of one extension, as words that follow its name. `is_usable` if it works nevertheless."""
+    """A problem of one extension. `reason` is text that follows its name. `is_usable`: it works nevertheless."""
 
     extension: Extension
     reason: str
@@ -111,7 +111,10 @@ class Listing:
 
 
 def listing(entry_points: Iterable[tuple[str, str, str, str]], own: Mapping[Point, Mapping[str, str]] = OWN) -> Listing:
-    """Sort entry points, each given as package, group, name and value. Each name is given out once for each point."""
+    """Sort entry points, each given as package, group, name and value.
+
+    Of several extensions of a point with the same name, only the first is listed.
+    """
     found = {(point, name): Extension(point, name, value) for point in own for name, value in own[point].items()}
     duplicates = []
     for package, group, name, value in sorted(entry_points):
@@ -119,7 +122,7 @@ def listing(entry_points: Iterable[tuple[str, str, str, str]], own: Mapping[Poin
         extension = Extension(point, name, value, package)
         first = found.setdefault((point, name), extension)
         if first != extension:
-            duplicates.append(Trouble(extension, f"{first.package} has one of that name, which is used"))
+            duplicates.append(Trouble(extension, f"the name is already taken by {first.package}"))
     return Listing(tuple(found.values()), tuple(duplicates))
 
 
@@ -156,9 +159,9 @@ def summary(found: Listing) -> Iterator[str]:
 
 
 class ExtensionPoint(Mapping[str, T]):
-    """The extensions of one point that can be used, by name: objects of the class `kind`, which carry their own `name`.
+    """The usable extensions of one point, by name. They are objects of the class `kind` with an attribute `name`.
 
-    Each is imported when it is first asked for; ours come first.
+    Each is imported on first use. Our own come first.
     """
 
     def __init__(
@@ -169,7 +172,7 @@ class ExtensionPoint(Mapping[str, T]):
         own: Mapping[Point, Mapping[str, str]] = OWN,
         probe: Callable[[T], object] = lambda found: None,
     ) -> None:
-        """`probe` calls a function of an extension that is harmless to call: `troubles` tells if it raises."""
+        """List the extensions. `probe` calls a harmless function of one; `troubles` reports if it raises."""
         self.point = point
         self._probe = probe
         self._kind = kind
@@ -240,7 +243,7 @@ class ExtensionPoint(Mapping[str, T]):
                 try:
                     self._probe(loaded)
                 except (Exception, SystemExit) as error:
-                    yield Trouble(extension, f"it fails when it is asked: {type(error).__name__}: {error}")
+                    yield Trouble(extension, f"it fails when it is called: {type(error).__name__}: {error}")
 
     def _load_once(self, name: str) -> T | Trouble:
         if name not in self._loaded:
@@ -322,7 +325,7 @@ def module_file(name: str) -> Path:
 
 
 class Guarded(threading.Thread):
-    """A call of a plugin in its own thread: it may fail, exit, print or never end.
+    """A call of a plugin in its own thread, because it may fail, exit, print or never end.
 
     `what` names it in the message if it takes more than `seconds`.
     """
@@ -347,7 +350,7 @@ class Guarded(threading.Thread):
             sys.stdout, sys.stderr = before
 
     def run(self) -> None:
-        """Keep the result of the call, or why there is none."""
+        """Store the result of the call, or the reason for having none."""
         try:
             self.found = self._call()
         except BaseException as error:

@@ -74,7 +74,7 @@ def criterion_cost(result: MetricResult, prices: Prices) -> float | None:
 
 
 def judge_name(result: MetricResult) -> str:
-    """Return the model that judged by a criterion, by its name in the table."""
+    """Return the name of a criterion's judge model in the price table."""
     judge = result.details.get("judge")
     return str((judge.get("model") if isinstance(judge, dict) else None) or result.name)
 
@@ -101,7 +101,7 @@ def total(costs: Iterable[float | None]) -> float | None:
 def money(amount: float, currency: str) -> str:
     """Return an amount as text: `$0.0123`, `0.0123 EUR`.
 
-    It has two decimals, or below a hundredth as many as show two significant digits.
+    It has two decimals. Amounts below 0.1 have two significant digits.
     """
     digits = 2
     if 0 < amount < 0.1:
@@ -124,7 +124,7 @@ def read_prices(table: Mapping[str, Any], faults: list[str]) -> Prices:
 
 
 def prices_from(data: Mapping[str, Any]) -> Prices:
-    """Return the prices that `dataclasses.asdict` made this data of; {} means no prices."""
+    """Return the prices from data made by `dataclasses.asdict`; {} means no prices."""
     models = {model: Price(**price) for model, price in mapping(data.get("models")).items()}
     return Prices(models, data.get("currency", CURRENCY))
 

@@ -38,14 +38,14 @@ class PlaceChoice:
 
     @property
     def is_known(self) -> bool:
-        """Whether this is a place that exists: this machine or a Dask cluster."""
+        """Whether the place is this machine or a Dask cluster, and not an unknown name."""
         return self.word in (LOCALLY, DASK) or (
             self.word.startswith(_SCHEMES) and len(self.word.partition("://")[2]) > 0
         )
 
     @property
     def check(self) -> str:
-        """The command that tries the place: "`agent-workbench check --on dask` tries each worker"."""
+        """The advice to check the place: "`agent-workbench check --on dask` tries each worker"."""
         # A name in the settings stands for the place and its interpreter.
         words = ["--on", self.name or self.word or "PLACE"]
         words += ["--remote-python", self.python] if self.python and not self.name else []

@@ -22,13 +22,9 @@ run = "R"              # see docs/keys.md
 
 A project's are in the `pyproject.toml` of its root:
 
-[tool.agent-workbench]
-frozen = "tools"   # what --frozen says if it is not given: tools, all or off
-place = "cluster"  # what --on says if it is not given: a place, or a name from below
-[tool.agent-workbench.places.cluster]
-at = "tls://scheduler:8786"
-env = ["SHOP_MODE"]                 # variables that travel, besides those in the agents' .env
-remote-python = "/opt/bin/python3"  # as --remote-python
+[tool.agent-workbench] frozen = "tools"   # default of --frozen: tools, all or off place = "cluster"  # default of --on:
+a place, or a name from below [tool.agent-workbench.places.cluster] at = "tls://scheduler:8786" env = ["SHOP_MODE"]
+# variables that travel, besides those in the agents' .env remote-python = "/opt/bin/python3"  # as --remote-python
 """
 
 import difflib
@@ -205,8 +201,8 @@ def with_project_setting(options: RunOptions, root: Path) -> RunOptions:
     """Return the options of a run with the project's mode of `--frozen` and its place, unless they were chosen.
 
     Raises:
-        UsageFaultError: a setting cannot be read, or there is no such place. A live run could call what the project
-            wants frozen.
+        UsageFaultError: a setting cannot be read, or there is no such place. Ignoring the setting could make calls live
+            that the project wants frozen.
     """
     options = with_place(options, root)
     if options.frozen is not None or options.thaw:
@@ -243,14 +239,14 @@ def _place(chosen: PlaceChoice | None, root: Path) -> PlaceChoice | None:
     named = places.get(word) if isinstance(places, dict) and is_name else None
     if not word and (chosen.python or chosen.env):
         option = "--remote-python" if chosen.python else "--env"
-        raise UsageFaultError(f"{option} is for other machines, and none is named", "Name a place with --on PLACE")
+        raise UsageFaultError(f"{option} is for other machines, but no place is named", "Name a place with --on PLACE")
     if named is None:
         return replace(chosen, word=word) if word else None
     return _named_place(chosen, word, named)
 
 
 def _named_place(chosen: PlaceChoice, word: str, named: Any) -> PlaceChoice:
-    """Return the place of the settings that is called `word`. Options of the command line count first."""
+    """Return the place of the settings that is called `word`. Options of the command line take precedence."""
     where = f"[tool.{_TABLE}.places.{word}]"
     if not isinstance(named, dict):
         raise _wrong(where, named, "a table")

@@ -14,9 +14,9 @@ from workbench.files.file_access import read_regular
 from workbench.files.folders import STATE_FOLDER
 
 FROZEN_SUFFIX = ".frozen"
+"""Suffix of the folder with the recordings of an evalset's cases. They are opened with the evalset."""
 TRIAGE_SUFFIX = ".triage.json"
-"""The end of the name of an evalset's triage notes."""
-"""The end of the name of a folder with the recordings of an evalset's cases. They are opened with the evalset."""
+"""Suffix of the file with an evalset's triage notes."""
 _HIDDEN = {
     ".adk": "ADK stores its results here",
     STATE_FOLDER: "the workbench stores its runs here",

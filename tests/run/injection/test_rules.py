@@ -60,16 +60,16 @@ def test_null_is_an_answer_but_else_no_value() -> None:
         (
             '"rules": [{"tool": "a", "error": {"type": "SystemExit"}}]}',
             "faults.json:2:43 (rules[0].error.type): `SystemExit` is not a built-in exception. "
-            "Name one, such as TimeoutError, or one as module.Class",
+            "Use a built-in exception, such as TimeoutError, or write module.Class",
         ),
         (
             '"rules": [{"tool": "a", "error": {}, "answer": 1}]}',
-            "faults.json:2:38 (rules[0].answer): a rule has one of `error`, `answer`, `dropped`, `malformed`, "
-            "and this one has `error`, `answer`. Make two rules of it",
+            "faults.json:2:38 (rules[0].answer): a rule may have only one of `error`, `answer`, `dropped`, "
+            "`malformed`, and this one has `error`, `answer`. Split it into two rules",
         ),
         (
             '"rules": [{"tool": "a", "dropped": "never", "only": 1, "every": 2}]}',
-            "faults.json:2:56 (rules[0].every): a rule has one of `only`, `every`, `since`, "
+            "faults.json:2:56 (rules[0].every): a rule may have only one of `only`, `every`, `since`, "
             "and this one has `only`, `every`. Keep one",
         ),
         (

@@ -94,7 +94,7 @@ def _on_one_line(between: str) -> str | None:
 
 
 def _unit(text: str, node: Node) -> str | None:
-    """Return the extra indentation of the children of a container on several lines."""
+    """Return the extra indentation of a container's children, or None if they are not on lines of their own."""
     if not node.children:
         return None
     inner, outer = indent_of(text, node.children[0]), line_indent(text, node.start)
@@ -201,7 +201,7 @@ def _moved(left: list[str], right: list[str], blocks: Iterable[tuple[str, int, i
 
 
 def _canonical(value: Any) -> str:
-    """Return a text that is equal exactly for values that are `same`."""
+    """Return a text that two values share exactly if they are the `same`."""
     return json.dumps(value, sort_keys=True)
 
 
@@ -427,7 +427,7 @@ class _Revision:
         return self._layout.comma
 
     def _filled(self, node: Node, entries: Sequence[str]) -> str:
-        """Return an empty container with its first children, on several lines if its own parent is."""
+        """Return the text of an empty container with its first children. It has several lines if its parent does."""
         opening, closing = ("{", "}") if node.kind == "object" else ("[", "]")
         indent = self._indent_inside(node)
         if indent is None:
@@ -447,9 +447,9 @@ class _Revision:
         return None if indent is None else indent + self._layout.unit
 
     def _indent_inside(self, node: Node) -> str | None:
-        """Return the indentation of a value whose parts may be on their own lines, else None.
+        """Return the indentation of a value that may span several lines, or None if it must stay on one line.
 
-        None for a value that is on one line although it has brackets, and for one that shares its line with others.
+        It must if its children are on one line, or if it shares its line with other values.
         """
         text = self._text
         if not self._layout.newline or (node.children and indent_of(text, node.children[0]) is None):
@@ -476,7 +476,7 @@ def has_duplicate_keys(node: Node) -> bool:
 
 
 def _renamed(last: Mapping[str, Child], wanted: Mapping[str, Any]) -> dict[str, str]:
-    """Return old key → new key for members whose value stays while the key changes."""
+    """Map old keys to new keys for members whose key changes but whose value stays."""
     added = [key for key in wanted if key not in last]
     renamed: dict[str, str] = {}
     for key, child in last.items():

@@ -14,7 +14,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Token(NamedTuple):
-    """One token. `value` is the value of a string, number or word. `quoted` tells quoted text from a bare word."""
+    """One token. `value` is the value of a string, number or word. `quoted` is false for a bare word."""
 
     kind: TokenKind
     start: int

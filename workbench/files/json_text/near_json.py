@@ -221,4 +221,4 @@ def _what_junk(raw: str) -> tuple[str, str]:
         return "a byte-order mark in the middle of the file", "Delete it; most editors do not show it"
     name = unicodedata.name(character, "").lower()
     shown = f"`{raw[:20]}`" if raw.isprintable() else f"the character U+{ord(character):04X}"
-    return f"{shown}{f' ({name})' if name and not raw[:20].isascii() else ''} has no place in JSON", "Delete it"
+    return f"{shown}{f' ({name})' if name and not raw[:20].isascii() else ''} is not allowed in JSON", "Delete it"

@@ -34,7 +34,7 @@ _TOKEN = re.compile(
 
 _WORDS: dict[str, Any] = {"true": True, "false": False, "null": None}
 MOST_DIGITS = 4300
-"""ADK's reader and Python refuse integers with more digits."""
+"""Maximum digits of an integer. ADK's reader and Python refuse longer ones."""
 
 
 class Lexer:
@@ -208,7 +208,7 @@ class Reading:
             self.done = True
 
     def forget(self, offset: int) -> None:
-        """Withdraw a complaint about the token at `offset`, which turned out to be part of something else."""
+        """Withdraw the complaint about the token at `offset`, because it is part of another fault."""
         self._flaws = [flaw for flaw in self._flaws if flaw.offset != offset]
 
     def value_is_missing(self, frame: Frame, offset: int) -> None:
@@ -283,8 +283,8 @@ class Scan:
 def scan(text: str, *, places: Places | None = None, depth: int = 0) -> Scan:
     """Read any `text`. Never raises. Invalid JSON has at least one flaw of severity error.
 
-    `places` knows the lines of `text` if it is a piece of a file. `depth` is the number of brackets open around that
-    piece. Memory and time are about a hundred times those of a fast reader, so call `is_scannable` first.
+    `places` has the lines and columns of `text` if it is a piece of a file. `depth` is the number of brackets open
+    around that piece. Memory and time are about a hundred times those of a fast reader, so call `is_scannable` first.
     """
     return _Scanner(Reading(text, places or Places(text), depth)).run()
 
@@ -295,10 +295,10 @@ def is_scannable(data: bytes) -> bool:
 
 
 class _Scanner:
-    """A state machine over tokens. It stops at a token that cannot be where it is.
+    """A state machine over tokens.
 
-    The intended text is not guessed there: the text is read up to this place, which is named. Nearly all files are
-    indented, so the hint can name the line where the indentation suggests a missing bracket.
+    It stops at a token that is not allowed at its place, and reports the place. It does not guess the intended text.
+    Nearly all files are indented, so the hint can name the line where the indentation suggests a missing bracket.
     """
 
     def __init__(self, reading: Reading) -> None:

@@ -136,7 +136,7 @@ class YamlError(ValueError):
 def yaml_data(text: str) -> Any:
     """Return the JSON data in a YAML text. Nothing in it is executed.
 
-    Dates stay texts, as JSON has none. Keys that are no texts become texts.
+    Dates stay strings, because JSON has none. Keys of other types become strings.
 
     Raises:
         YamlError: it is not YAML, it has a value that JSON cannot hold, or its aliases multiply it.
@@ -204,7 +204,7 @@ def repeated_keys(text: str) -> list[tuple[str, int, int]]:
 
 
 def _check_depth(text: str) -> None:
-    """Refuse deep nesting, which the fast loader does not survive.
+    """Refuse deep nesting, which would crash the fast loader.
 
     Raises:
         ValueError: the text is nested too deeply.
@@ -241,7 +241,7 @@ class _Copy:
         self._left = most
 
     def copied(self, value: Any) -> Any:
-        """Return a copy of JSON data, in which nothing is shared.
+        """Return a deep copy of JSON data, without shared objects.
 
         Raises:
             ValueError: it is no JSON data, or has too many values.
