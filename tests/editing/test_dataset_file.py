@@ -346,7 +346,7 @@ def test_copies_get_an_id_and_moves_stay_among_datasets() -> None:
 
 
 def test_case_that_is_known_by_its_position_keeps_it() -> None:
-    with pytest.raises(RejectedError, match="case 2 has no id but its position"):
+    with pytest.raises(RejectedError, match="case 2 has no id, only its position"):
         _file("prompt", "no_id").without([0])
     assert EvalsetFile(_file("no_id", "prompt").without([1])).ids == ["1"]
 

@@ -189,7 +189,7 @@ def test_case_of_a_broken_evalset_is_not_frozen_and_the_place_is_named(tmp_path:
 def test_case_that_raised_after_a_call_is_frozen_with_a_remark(tmp_path: Path, evalset: Path) -> None:
     (case,) = freezing_of([_run(_case(_LATE, 1, status="error", error="agent_raised"))], tmp_path).cases
     assert case.change == "new"
-    assert case.remarks == ("the case ended with an error, which it will repeat; later calls are not known",)
+    assert case.remarks == ("the case ended with an error, which a replay repeats; later calls are unknown",)
 
 
 def test_live_call_after_a_miss_is_added(tmp_path: Path, evalset: Path) -> None:

@@ -96,7 +96,7 @@ def test_calls_of_adk_itself_are_not_replayed() -> None:
 
 def test_call_without_an_answer_is_lost() -> None:
     recording, _ = recorded(event("desk", call("wait", 1)), event("desk", {"text": "Later."}))
-    assert recording.calls[0].lost == "the session has no answer of it"
+    assert recording.calls[0].lost == "the session has no answer to it"
 
 
 def test_calls_of_dropped_turns_are_dropped_and_the_rest_is_counted_again() -> None:

@@ -2,7 +2,7 @@
 
 Any of the hunks may be accepted. The rest of the case keeps its spelling and its form.
 
-A rule is an alternative to a new expected value. It belongs into the criteria config that governs the case, as
+A rule is an alternative to a new expected value. It is stored in the criteria config that governs the case, as
 `args_match` of the criterion for tool calls.
 """
 
@@ -40,7 +40,7 @@ class Comparison:
 
     The transcript's turns are invocations in snake_case, or None for an incomplete turn. `end_state` is the session
     state after them, or None if it is not known, and `rules` say how it is compared. `notes` name the turns that are
-    left out, and why. The end state is left out with them, because it is that of another conversation.
+    left out, and why. If a turn is left out, so is the end state, because it follows from all turns.
 
     Raises:
         NotComparableError: the case is a scenario, has no turns, or all of them are left out.
@@ -77,7 +77,7 @@ class Comparison:
         return copy.deepcopy(case)
 
     def _state_hunks(self, actual: Mapping[str, Any], rules: Rules) -> Iterator[Hunk]:
-        """Yield what differs in the end state: the smallest values that are in no list, and whole lists."""
+        """Yield the differences in the end state. A list that differs is one difference, as a whole."""
         expected = get(self._raw, _STATE)
         if not isinstance(expected, dict):
             return
@@ -148,7 +148,7 @@ def _shape(raw: Mapping[str, Any]) -> Shape:
 
 CRITERION = DESCRIPTION.name
 _SHARES = (0.01, 0.05, 0.1, 0.5)
-"""Relative distances, of which the smallest that accepts the value is offered."""
+"""Relative tolerances. The smallest one that accepts the value is offered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ class Offer:
     def text(self) -> str:
         """The accepted forms, as safe text."""
         if self.rule.kind == "contains":
-            return "what is expected, or more"
+            return "the expected value, or more"
         return self.rule.phrase(self.expected, phrase(type_name(self.expected), shown(self.expected)))
 
 

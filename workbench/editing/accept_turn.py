@@ -62,7 +62,7 @@ class Hunk:
 
 
 class TurnComparison:
-    """A turn's JSON in the file's spelling, which `accept` changes, beside an invocation in snake_case."""
+    """A turn's JSON in the file's spelling, compared with an invocation in snake_case. `accept` changes the turn."""
 
     def __init__(
         self, number: int, turn: dict[str, Any], actual: Mapping[str, Any] | None, *, camel: bool, default_shape: Shape
@@ -121,10 +121,7 @@ class TurnComparison:
                 yield self._hunk("argument", what=what, old=one, new=other, argument=name, tool=call.name, **where)
 
     def _result_hunks(self, expected: int, actual: int) -> Iterator[Hunk]:
-        """Yield a changed tool result, if the reference has one.
-
-        A result is not an expectation, but belongs to its call.
-        """
+        """Yield a changed tool result, if the reference has one. No criterion compares results."""
         one = self._expected_steps.answers.get(self._expected_steps.calls[expected])
         other = self._actual_steps.answers.get(self._actual_steps.calls[actual])
         if one is None or other is None:

@@ -1,8 +1,7 @@
 """Sessions saved by ADK, and the sessions of `adk test`, read as conversations that can become cases.
 
-A session has the answers of its tools and models as far as its events say them: what is left after callbacks, and ADK
-merges the actions of parallel calls into one event. Calls inside of agent tools, declarations of tools, and requests to
-models are not in it.
+A session has the answers of tools and models only as its events show them: after callbacks, and with the actions of
+parallel calls merged into one event. It lacks calls inside agent tools, declarations of tools, and requests to models.
 """
 
 import copy
@@ -37,7 +36,7 @@ def case_from_session(session: Any, *, app_name: str = "") -> Captured:
     `adk run --save_session` and ADK's web page write such files. A file has the state after the last turn. The state
     before the first turn is derived from it by removing the keys that events changed; a note names them.
 
-    The sessions of `adk test` have only events. `app_name` is for those, as far as they have none.
+    The sessions of `adk test` have only events. `app_name` is used for sessions without one.
 
     Raises:
         NoSessionError: the data is not a session, or has no turn with a user message.
@@ -62,7 +61,7 @@ def case_from_session(session: Any, *, app_name: str = "") -> Captured:
     calls = session_calls(groups)
     recording = Recording("", "", app_name, Origin(framework="google-adk"), calls=calls.tools, models=calls.models)
     if mocks := get(session, "mocks"):
-        notes.append(f"the test replaces {_listed(list(mocks))}, a case does not" if isinstance(mocks, dict) else "")
+        notes.append(f"the test mocks {_listed(list(mocks))}, but a case cannot" if isinstance(mocks, dict) else "")
     every = (*notes, *state_notes, *calls.notes)
     # A file has the state after its last turn only.
     after = {key: value for key, value in (state or {}).items() if not _is_internal(key)}
@@ -132,7 +131,7 @@ def _turns(events: Sequence[Json]) -> tuple[list[Json], list[list[Json]], list[s
             notes.append(f"turn {len(turns) + 1} has no answer")
         if any("function_response" in part for part in _parts(users[-1])):
             notes.append(
-                f"turn {len(turns) + 1}: the user answers a call, whose ID can be another one in a new conversation"
+                f"turn {len(turns) + 1}: the user answers a call by its ID, which may differ in a new conversation"
             )
         turns.append(turn)
     return turns, acted, notes
@@ -185,7 +184,7 @@ def _is_user(event: Json) -> bool:
 
 
 def _is_final(event: Json) -> bool:
-    """Return the result of google-adk's `Event.is_final_response`, without knowledge of a running agent."""
+    """Return the result of google-adk's `Event.is_final_response` for an event in JSON form."""
     actions = event.get("actions") if isinstance(event.get("actions"), dict) else {}
     if (actions or {}).get("skip_summarization") or event.get("long_running_tool_ids"):
         return True
@@ -210,9 +209,9 @@ def _parts(event: Json) -> list[Json]:
 
 
 OWN_CALL = "$call"
-"""Stands for the ID of a call in its own effects, because the ID differs in each conversation."""
+"""Placeholder for the ID of a call in its own effects, because the ID differs in each conversation."""
 _REQUESTS = "adk_request_"
-"""Beginning of the names of calls by which ADK asks the user."""
+"""Prefix of the names of calls by which ADK asks the user."""
 _SETS_RESPONSE = "set_model_response"
 _SHARED = ("skip_summarization", "escalate", "transfer_to_agent")
 _OWN = ("requested_tool_confirmations", "requested_auth_configs")
@@ -233,7 +232,7 @@ class SessionCalls:
 def session_calls(turns: Sequence[Sequence[Json]]) -> SessionCalls:
     """Return the calls in the events of agents, by turn. Keys are in snake_case.
 
-    A model call has no digest of its request. So the first one of an agent that is left answers its next request.
+    A model call has no digest of its request. So a replay answers an agent's next request with its next unused call.
     """
     notes: list[str] = []
     pairs = [pair for turn, events in enumerate(turns, 1) for pair in _tools(turn, events, notes)]
@@ -256,7 +255,7 @@ def _tools(turn: int, events: Iterable[Json], notes: list[str]) -> Iterator[tupl
             if not is_gated(name):
                 continue
             found = answers.take(call_id, name)
-            lost = "" if found else "the session has no answer of it"
+            lost = "" if found else "the session has no answer to it"
             call = ToolCall(
                 turn,
                 string(event.get("author")),
@@ -271,7 +270,7 @@ def _tools(turn: int, events: Iterable[Json], notes: list[str]) -> Iterator[tupl
 
 
 def is_gated(tool: str) -> bool:
-    """Return whether calls of a tool are replayed. ADK's own ones always run."""
+    """Return whether calls of a tool are replayed. ADK's own tools always run."""
     return bool(tool) and tool not in CONTROL_TOOLS and not tool.startswith(_REQUESTS)
 
 
@@ -285,7 +284,7 @@ class _Answer:
 
 
 class _Answers:
-    """The answers of tools in one turn, each with the effects that are known to be its own."""
+    """The answers of tools in one turn, each with the effects that are known to come from it."""
 
     def __init__(self, events: Iterable[Json], turn: int, notes: list[str]) -> None:
         self._turn, self._notes = turn, notes
@@ -318,7 +317,7 @@ class _Answers:
         return answers
 
     def _share(self, answers: list[_Answer], actions: Json, *, alone: bool) -> None:
-        """Give the merged effects of an event to its last call. `alone`: no tool of ADK itself took part."""
+        """Assign the merged effects of an event to its last call. `alone`: no tool of ADK itself took part."""
         state = mapping(actions.get("state_delta"))
         shared = {name: actions[name] for name in _SHARED if actions.get(name)} if alone else {}
         last = answers[-1]
@@ -343,9 +342,9 @@ def _own_effects(actions: Json, call_id: str) -> Effects:
 
 
 def _models(turn: int, events: Iterable[Json]) -> Iterator[ModelCall]:
-    """Yield what models answered: the messages of agents that neither ADK nor a tool made."""
+    """Yield the answers of models: the messages of agents that neither ADK nor a tool created."""
     set_by: set[str] = set()
-    """Agents whose next message is made of what they gave to `set_model_response`."""
+    """Agents whose next message only repeats the arguments of `set_model_response`."""
     for event in events:
         author, parts = string(event.get("author")), list(parts_of(event.get("content")))
         answered = [

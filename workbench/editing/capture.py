@@ -26,7 +26,7 @@ _EVENT_FIELDS = ("author", "content", "grounding_metadata")
 """Stable fields of a recorded step. Others, such as cost and model, differ between runs."""
 FUNCTIONS = ("function_call", "function_response")
 MODEL = "model"
-"""The author of an event in a session's history that stands for the root agent."""
+"""Author of the root agent's events in a session's history."""
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ def recording_of(captured: Captured, choice: Choice) -> Recording | None:
 
 
 def of_turns(recording: Recording, turns: Sequence[int]) -> Recording:
-    """Return the calls of these turns (from 1), which are numbered anew in this order."""
+    """Return the calls of these turns (from 1), renumbered in this order."""
     now = {old: new for new, old in enumerate(turns, 1)}
     calls = tuple(replace(call, turn=now[call.turn]) for call in recording.calls if call.turn in now)
     models = tuple(replace(model, turn=now[model.turn]) for model in recording.models if model.turn in now)

@@ -291,7 +291,7 @@ class _Builder:
         return with_value(self._case, place, value), place
 
     def _listed(self, above: Location, name: str, item: Any) -> tuple[Any, Location]:
-        """Insert into a list, after the row's own item if that is in the list."""
+        """Insert an item into a list: after the row's item if that is in the list, else at the end."""
         key = self._key(value_at(self._case, above), name)
         items = value_at(self._case, (*above, key)) or []
         own = self._row.unit[: len(above) + 2]
@@ -321,7 +321,7 @@ class _Builder:
         return (*self._turn, self._key(value_at(self._case, self._turn), "intermediate_data"))
 
     def _recorded(self) -> bool:
-        """Return whether steps have the recorded form: as in this turn, else as in other turns."""
+        """Return whether new steps have the recorded form. This turn decides, or other turns if it has no steps."""
         own = value_at(self._case, self._data())
         if isinstance(own, dict) and own:
             return get(own, "invocation_events") is not None

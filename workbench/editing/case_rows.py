@@ -27,7 +27,7 @@ class CaseRow:
 
     `location` is the place of the value, or its future place if it is `missing`. `unit` is the item that is deleted,
     duplicated or moved with the row: the call, message, rubric or turn. `turn` counts from 0, or is None outside of
-    turns. `author` is who said or did it, if known. Texts are raw, not yet safe for a terminal.
+    turns. `author` is the agent or user who said or did it, if known. Texts are raw, not yet safe for a terminal.
     """
 
     location: Location

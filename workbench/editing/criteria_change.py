@@ -73,8 +73,8 @@ def _number(row: FormRow, text: str) -> float | int:
 def stepped(row: FormRow, step: float) -> float | int:
     """Return a row's number moved by a step.
 
-    A threshold moves on the grid of that step, between the lowest and the highest score. Where there is none yet, a
-    proposed one comes first. A count moves by 1.
+    A threshold moves on the grid of that step, between the lowest and the highest score. If there is none yet, the
+    proposed threshold comes first. A count moves by 1.
     """
     if row.kind == "threshold" and not row.given and (proposed := number_of(row.field.default)) is not None:
         return proposed
@@ -209,7 +209,7 @@ def changed_names(before: Any, after: Any) -> list[str]:
 
 
 def merged(base: Content, theirs: Content, mine: Content) -> Content:
-    """Return theirs with the changes of mine: whole criteria, and whole keys of the file."""
+    """Return `theirs` with the changes from `base` to `mine`, by whole criteria and whole keys of the file."""
     both = copy.deepcopy(theirs)
     for name in changed_names(base, mine):
         source, target = mine, both
@@ -423,10 +423,7 @@ def with_preset(content: Content, preset: Preset, *, instead: bool = False) -> t
 
 
 def cost(info: CriterionDescription, samples: int = DEFAULT_SAMPLES) -> str:
-    """Return who is asked, and how often, as text.
-
-    `samples` is the number of votes per question.
-    """
+    """Return as text which judge or service is called, and how often. `samples` is the number of votes."""
     asks = info.asks
     if asks is None:
         return "no calls"
@@ -468,7 +465,7 @@ def proposed(name: str) -> str:
 
 
 def presets_list() -> str:
-    """Return the presets as a Markdown list: who is asked, and the criteria with threshold and match type."""
+    """Return the presets as a Markdown list: their judges, and their criteria with threshold and match type."""
     lines = []
     for preset in PRESETS:
         who = {info.asks.who: None for name in preset.criteria if (info := descriptions()[name]).asks is not None}

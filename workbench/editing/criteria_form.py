@@ -241,7 +241,7 @@ def _rubrics(place: Location, criterion: str, option: FieldInfo, options: dict[s
 
 
 def _rubric(place: Location, criterion: str, rubric: Any) -> Iterator[FormRow]:
-    """Yield a row for each field of a rubric, its text first, which stands for it."""
+    """Yield a row for each field of a rubric. The first row has its text and represents the rubric."""
     content = get(rubric, "rubric_content")
     if not isinstance(rubric, dict) or not (content is None or isinstance(content, dict)):
         yield FormRow(place, Field("rubric", "json", "An object."), rubric, True, place, 2, criterion)

@@ -110,7 +110,7 @@ class EvalsetFile(EvalsetText):
                 raise RejectedError([Breach((), "a dataset needs a case: delete the file instead")])
             for place, item in enumerate(order):
                 if isinstance(item, int) and item != place and not case_id(self.stored(item)):
-                    message = f"case {item + 1} has no id but its position, which would change: give it an id first"
+                    message = f"case {item + 1} has no id, only its position, which would change: give it an id first"
                     raise RejectedError([Breach((), message)])
         return super().with_order(order)
 
@@ -121,7 +121,7 @@ class EvalsetFile(EvalsetText):
             RejectedError: the ID is empty or not a string, or the file is a dataset.
         """
         if self.is_dataset:
-            message = "a dataset of agents-cli has no id, name or description: it is known by its file's name"
+            message = "a dataset of agents-cli has no id, name or description: its file name identifies it"
             raise RejectedError([Breach((), message)])
         for key, value in changes.items():
             if value is not None and not isinstance(value, str):
@@ -238,9 +238,9 @@ _OWN_OF_TURNS = ("invocation_id", "creation_timestamp")
 
 
 def changed(case: dict[str, Any], wanted: dict[str, Any], eval_id: str) -> tuple[dict[str, Any], list[Breach]]:
-    """Return a dataset's case with the values of `wanted`, its changed form as an evalset's case.
+    """Return a dataset's case with the values of `wanted`, which is the changed case in the evalset's form.
 
-    The breaches say what a dataset has no place for.
+    The breaches name values for which a dataset has no place.
     """
     wanted = _with_groups(wanted, case)
     case = _with_rubrics(case, wanted, eval_id)
@@ -324,7 +324,7 @@ def _turns(events: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _with_groups(wanted: dict[str, Any], case: dict[str, Any]) -> dict[str, Any]:
-    """Return the wanted case with a group for each new rubric: the first of the case."""
+    """Return the wanted case, with each new rubric in the first group of the case."""
     group = next(iter(mapping(get(case, "rubric_groups"))), "rubrics")
     rubrics = [{"description": group, **rubric} for rubric in objects(wanted.get("rubrics"))]
     return {**wanted, "rubrics": rubrics} if rubrics else wanted
@@ -353,7 +353,7 @@ def _with_rubrics(case: dict[str, Any], wanted: dict[str, Any], eval_id: str) ->
 
 
 def _tidy(case: dict[str, Any]) -> dict[str, Any]:
-    """Return a case without parts that hold nothing."""
+    """Return a case without empty parts."""
     kept = {key: item for key, item in case.items() if not (key == "rubrics" and not item) and item is not None}
     turns = [dict(turn) for turn in objects(kept.get("conversation"))]
     for turn in turns:
@@ -366,7 +366,7 @@ def _tidy(case: dict[str, Any]) -> dict[str, Any]:
 
 
 def _differences(one: Any, other: Any, at: Location) -> Iterator[Location]:
-    """Yield the places where two values differ, the deepest ones."""
+    """Yield the deepest locations at which two values differ."""
     if isinstance(one, dict) and isinstance(other, dict):
         for key in dict.fromkeys([*one, *other]):
             if key in one and key in other:

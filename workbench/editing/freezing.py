@@ -97,7 +97,7 @@ def freezing_of(
 
 
 def ignoring(file: Path, tool: str, argument: str) -> Contents:
-    """Return the content of a frozen file in which an argument of a tool does not count any more. Reads the file.
+    """Return the edit after which a frozen file ignores an argument of a tool. Reads the file.
 
     Everything else keeps its bytes, unless the file is very large.
 
@@ -134,8 +134,8 @@ def taken_from(case: StoredCase, run: StoredRun) -> Taken:
         raise NotRecordedError("the run only tried a fault or a fork: freeze a run of the case itself")
     ended = case.why_incomplete()
     if ended is not None and ended.kind not in _SAME_AGAIN:
-        way_out = "; run it with --frozen --on-miss live first" if ended.kind == "frozen_miss" else ""
-        raise NotRecordedError(f"its transcript is not complete: {ended.message}{way_out}")
+        advice = "; run it with --frozen --on-miss live first" if ended.kind == "frozen_miss" else ""
+        raise NotRecordedError(f"its transcript is not complete: {ended.message}{advice}")
     state = state_of(run.file) if run.file is not None and is_stored(run.file) else None
     version = str(run.versions.get(_ADK, ""))
     run_id, started = (run.scored_from, "") if run.scored_from else (run.run_id, run.started)
@@ -199,14 +199,14 @@ class _Work:
         for path, content in frozen_contents(file, recording).items():
             self.folders.put(path, content)
         if case.why_incomplete() is not None:
-            more.append("the case ended with an error, which it will repeat; later calls are not known")
+            more.append("the case ended with an error, which a replay repeats; later calls are unknown")
         if self._models and not recording.models:
             more.append("the run recorded no answers of models")
         change: Change = "new" if before is None else "changed"
         return FrozenCase(case.ref, file, change, recording, remarks=(*more, *remarks(recording)))
 
     def prune(self) -> tuple[Path, ...]:
-        """Remove the recordings of cases that are gone from the evalsets, and values that nothing names."""
+        """Remove the recordings of deleted cases, and value files that no recording refers to."""
         pruned: list[Path] = []
         for evalset, ids in self._ids.items():
             if evalset in self._broken:
@@ -239,7 +239,7 @@ class _Work:
         return file
 
     def _why_not_there(self, ref: CaseRef, evalset: Path) -> str:
-        """Return why a case of a run is not among the cases that are known of its evalset."""
+        """Return why a case of a run is missing from its evalset."""
         if evalset in self._broken:
             return f"its evalset is broken: {self._broken[evalset]}"
         if not ref.eval_id:
@@ -254,7 +254,7 @@ _BESIDE_NAME = re.compile(r"[0-9a-f]{20}\.json")
 class FrozenFolders:
     """Frozen files as they are on disk, and as they will be after the edit. Files are read when they are needed.
 
-    A value beside frozen files is removed with the last file that names it.
+    A value file beside frozen files is removed with the last file that refers to it.
     """
 
     def __init__(self) -> None:
@@ -285,7 +285,7 @@ class FrozenFolders:
         self._after[path] = content
 
     def beside(self, content: bytes) -> list[str]:
-        """Return the names of the values that lie beside a file with this content."""
+        """Return the names of the value files that a frozen file with this content refers to."""
         return list(dict.fromkeys(name.decode("ascii") for name in _BESIDE.findall(content)))
 
     def files(self, folder: Path) -> list[Path]:
@@ -295,7 +295,7 @@ class FrozenFolders:
         return sorted(path for path in found if path not in self._after or self._after[path] is not None)
 
     def remove_unused(self, folder: Path) -> None:
-        """Remove all values that no frozen file of a folder names. If one cannot be read, all values stay."""
+        """Remove the value files that no frozen file of a folder refers to, or none if one cannot be read."""
         self._remove_unused(folder, {path.name for path in _names_in(folder) if _BESIDE_NAME.fullmatch(path.name)})
 
     def contents(self) -> Contents:

@@ -231,7 +231,7 @@ _LARGEST = 256 << 20
 _RECORDINGS = "generated-recordings{}.yaml"
 _SESSION = "generated-session{}.yaml"
 _WAYS = ("", "-sse")
-"""Endings of the files that `adk conformance record` writes, without and with streaming."""
+"""Suffixes of the files that `adk conformance record` writes, without and with streaming."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,8 +337,8 @@ _SUFFIX = ".evalset.json"
 class ConvertedConversations:
     """A new evalset, made of conversations.
 
-    `notes` say, for each case, what it or its recording cannot have. `failed` are conversations that cannot be
-    converted, with the reasons. `contents` is None if none can be.
+    `notes` name, for each case, parts of the conversation that it or its recording cannot have. `failed` are
+    conversations that cannot be converted, with the reasons. `contents` is None if none can be.
     """
 
     file: Path
@@ -358,7 +358,7 @@ class ConvertedConversations:
 
 
 def saved_conversations(paths: Iterable[Path]) -> tuple[list[Path], list[Path]]:
-    """Divide paths into saved conversations and all others. A folder with conversations stands for these."""
+    """Divide paths into saved conversations and all others. A folder with conversations is replaced by these."""
     found: list[Path] = []
     others: list[Path] = []
     for path in paths:
@@ -381,7 +381,7 @@ def convert_conversations(paths: Sequence[Path], new: Path | None) -> list[Conve
 
 
 def _evalset_for(path: Path) -> Path:
-    """Return the evalset for a conversation. It is not in a folder `tests`, where `adk test` would take it."""
+    """Return the evalset for a conversation. It is not in a folder `tests`, where `adk test` would try to run it."""
     if agent_of_test(path) is not None:
         return path.parent.parent / f"{_TESTS}{_SUFFIX}"
     if path.is_dir() or path.suffix != ".json":

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _MOST_FILES = 300
 _LARGEST = 512 * 1024
 _SHORTEST = 8
-"""Characters of the shortest text that is taken for an instruction. Others may be in it by chance."""
+"""Minimum characters of a text that counts as an instruction. Shorter texts may match by chance."""
 _TEXTS = (".txt", ".md", ".prompt")
 _FILLED = re.compile(r"\{+[^{}]*\}+")
 """A place that ADK fills with a value of the state or the name of an artifact."""
@@ -142,7 +142,7 @@ def _literals(file: Path, content: bytes, agent: str) -> Iterator[tuple[bool, Pr
 
 
 def _instructions_of(tree: ast.Module, agent: str) -> Iterator[ast.expr]:
-    """Yield the value of `instruction=` in each call with `name=` this agent, also if it is a name of the module."""
+    """Yield the value of `instruction=` in each call with this agent's `name=`. A module variable is resolved."""
     assigned = {
         target.id: statement.value
         for statement in tree.body
@@ -175,7 +175,7 @@ def _whole(file: Path, content: bytes) -> Iterator[tuple[bool, Prompt]]:
 
 
 def _is_in(text: str, sent: str) -> bool:
-    """Return whether a text with places to fill is in the instruction that was sent."""
+    """Return whether a text, whose placeholders were filled, is in the instruction that was sent."""
     parts = [re.escape(part) for part in _FILLED.split(text.strip())]
     return re.search(".*?".join(parts), sent, re.DOTALL) is not None
 
@@ -194,7 +194,7 @@ class _Token:
     value: str
 
     def together(self, last: "_Token") -> "_Token":
-        """Return one token in the form of this one, from its start to the end of `last`."""
+        """Return a token with the prefix and quotes of this one, from its start to the end of `last`."""
         return _Token((self.span[0], last.span[1]), self.opening, self.quote, "\\", self.value)
 
     def source(self, value: str, before: str) -> str:
@@ -244,7 +244,7 @@ def _tokens(prompt: Prompt) -> list[_Token]:
 
 
 def _same(one: str, other: str) -> int:
-    """Return the number of characters at the start that are the same."""
+    """Return the length of the common prefix."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((number for number, (first, second) in pairs if first != second), min(len(one), len(other)))
 
@@ -254,7 +254,7 @@ def _check(content: bytes, prompt: Prompt, text: str) -> None:
     try:
         tree = parse_source(content, str(prompt.file))
     except (SyntaxError, ValueError) as error:
-        raise NoPromptError(f"the file would be no valid Python: {error}") from None
+        raise NoPromptError(f"the file would not be valid Python: {error}") from None
     lines = _line_starts(content)
     for node in ast.walk(tree):
         is_text = isinstance(node, ast.Constant) and node.value == text
@@ -280,14 +280,14 @@ _HUNK = re.compile(r"@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 
 
 class Place(NamedTuple):
-    """A line of a file, counted from 1. 0 is a line that was not looked up."""
+    """A line of a file, counted from 1. It is 0 if it was not looked up."""
 
     file: Path
     line: int = 1
 
 
 def case_place(entry: "EvalsetEntry", case: int, *, exact: bool = True) -> Place:
-    """Return the first line of a case in its evalset, or the start of the evalset with -1.
+    """Return the first line of a case in its evalset, or the start of the evalset if `case` is -1.
 
     In a large file, this may take a tenth of a second. Without `exact`, the line is not looked up.
     """
@@ -309,7 +309,7 @@ def criterion_place(entry: "EvalsetEntry", criterion: str) -> Place | None:
 def agent_place(agent: "AgentFolder", name: str = "") -> Place:
     """Return the instruction of an agent, or its definition if the instruction is not a text in its files.
 
-    With `name`, it is the instruction of the sub-agent that is called so, if its files have one.
+    With `name`, it is the instruction of the sub-agent with this name, if the files have one.
     """
     found = instruction_place(agent, name)
     return Place(*found) if found is not None else Place(agent.definition)

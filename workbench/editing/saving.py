@@ -70,7 +70,7 @@ class FileChange:
 class Edit:
     """One action of the user with its `label`, and the changes that it made.
 
-    `earlier` means that it was read from disk: it was made before this start of the program, or somebody forged it.
+    `earlier`: it was read from disk, so it was made before the program started, or is forged.
     """
 
     label: str
@@ -197,7 +197,7 @@ class UndoJournal:
         self._store(self._done[-1:], [known.id for known in gone])
 
     def note(self, did: Did) -> None:
-        """Store what happened to the newest edit, or for "redo" to the one undone last."""
+        """Store the new state of the newest edit, or with "redo" of the edit that was undone last."""
         self.unfinished = False
         known = (self._undone if did == "redo" else self._done).pop()
         if did == "drop":
@@ -209,7 +209,7 @@ class UndoJournal:
         self._store([known], [], sync=did != "made")
 
     def _read(self) -> list[int]:
-        """Read the stored edits. Return those that are of no use."""
+        """Read the stored edits. Return the IDs of unusable ones."""
         try:
             rows, damaged = self._stored.read(edits) or ([], None)
         except OSError:
@@ -259,7 +259,7 @@ class UndoJournal:
 Contents: TypeAlias = Mapping[Path, tuple[bytes | None, bytes | None]]
 """File → its current and its new content. None means that there is no file."""
 _NOT_EDITED = frozenset({".git", STATE_FOLDER})
-"""Folders in a project that nobody edits here. Git runs programs that files in its folder name."""
+"""Folders in which the workbench edits nothing. Git runs programs that are named in files of its folder."""
 
 
 class ChangedOnDiskError(Exception):

@@ -54,7 +54,7 @@ class Step:
 
 @dataclass(eq=False, slots=True)
 class TextItem:
-    """A text with its author, one for each event or authored item, as ADK reads it."""
+    """The text of one event or authored item with its author, as ADK reads it."""
 
     author: str
     text: str

@@ -1,8 +1,8 @@
 """The last verdicts under other criteria, computed from stored scores without agents or judges.
 
-A new threshold is compared with the stored score. A criterion that asks nobody is scored again with its new options,
-from stored details or the transcript, also if it is new. Other changed options need a new score, and so does any change
-of ADK's custom metrics, which decide by themselves. Such cases are reported as unknown.
+A new threshold is compared with the stored score. A criterion without a judge is scored again with its new options,
+from stored details or the transcript. It may be a new one. Changed options of other criteria need a new score, and so
+does any change of ADK's custom metrics, which set their status themselves. Such cases are reported as unknown.
 """
 
 import itertools
@@ -101,7 +101,7 @@ class WhatIf:
         return Outlook(len(self._records), tuple(flips), unknown, criteria)
 
     def _prepare(self, execution: Execution, criteria: Sequence[Criterion]) -> None:
-        """Take from the details of an execution what these criteria need. Each is read at most once."""
+        """Read the details of an execution that these criteria need, each at most once."""
         wanted = [
             (name, options)
             for name, options in itertools.chain.from_iterable(map(_all_options, criteria))
@@ -168,7 +168,7 @@ class WhatIf:
         return replace(now, status=status_of(now.score, criterion.threshold), threshold=criterion.threshold)
 
     def _scored_again(self, record: Execution, criterion: Criterion) -> MetricResult | None:
-        """Return the result under the options of a criterion that asks nobody, or None if it cannot be known."""
+        """Return the result under the options of a criterion without a judge, or None if it cannot be known."""
         found = _free(criterion)
         return None if found is None else self._with_options(record, criterion.name, found[1])
 

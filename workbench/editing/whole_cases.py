@@ -151,12 +151,12 @@ def renamed(opened: OpenedFiles, chosen: CaseSelection, name: str) -> Contents:
 
 _HEAD_LINE = r'^  "{}": ("(?:[^"\\]|\\.)*")'
 _HEAD = 4096
-"""Bytes at the beginning of a frozen file in which its own lines about the case are."""
+"""Number of bytes at the start of a frozen file that contain its lines about the case."""
 
 
 @dataclass(frozen=True, slots=True)
 class CarriedCase:
-    """A case that gets another place: its evalset and id before and afterwards.
+    """A moved, renamed, copied or deleted case: its evalset and ID before and after.
 
     `target` is None if the case is deleted. With `is_copy`, the old case stays. `eval_set_id` is that of the target, or
     "" if it is not known.
@@ -230,7 +230,7 @@ def renamed_content(content: bytes, changes: Mapping[str, str]) -> bytes:
 
 
 def _revised(text: str, changes: Mapping[str, str]) -> str:
-    """Return a file that was formatted by hand with other ids, or the text if it has mistakes."""
+    """Return a hand-formatted file with other IDs, or the text unchanged if it has mistakes."""
     try:
         value: Any = json.loads(text)
         known = {key: item for key, item in changes.items() if key in value} if isinstance(value, dict) else {}
@@ -272,7 +272,7 @@ class Part(Protocol):
 
     @property
     def what(self) -> str:
-        """The changed value, in raw words."""
+        """The name of the changed value, as raw text."""
         ...
 
     @property
@@ -282,7 +282,7 @@ class Part(Protocol):
 
     @property
     def new(self) -> Any:
-        """The value afterwards, or `ABSENT`."""
+        """The value after, or `ABSENT`."""
         ...
 
 

@@ -1,4 +1,7 @@
-"""Problems found by `check`, and those of an agent: models, keys, `.env`, invalid modules. Nothing is imported."""
+"""The type of all problems found by `check`, and the rules for agents: models, keys, `.env`, invalid modules.
+
+Nothing is imported.
+"""
 
 import re
 import sys
@@ -133,8 +136,8 @@ def _sources(agent: AgentFolder) -> Iterator[tuple[Path, str]]:
 def source_problems(agent: AgentFolder, root: Path) -> Iterator[Problem]:
     """Yield the invalid Python modules among those that the agent imports.
 
-    They are errors. They are warnings if the module may never be imported, or if the agent's interpreter has another
-    Python version, which may allow newer syntax.
+    They are only warnings if the module may never be imported, or if the agent's interpreter has another Python
+    version, which may allow newer syntax.
     """
     if agent.kind != "python":
         return

@@ -147,7 +147,7 @@ def judge_problems(config: CriteriaConfig, environment: JudgeEnvironment) -> Fou
 
 
 def retiring_models(config: CriteriaConfig, counts: CaseCounts) -> Found:
-    """Yield judges and simulated users whose model has an announced end, also the defaults."""
+    """Yield judges and simulated users whose model has an announced end. Default models count, too."""
     for place, who, model in models_by_user(config, scenarios=bool(counts.scenarios)):
         if message := retires(who, model):
             yield "retires", Breach(place, message, successor_hint(model), "warning")

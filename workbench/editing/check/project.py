@@ -135,7 +135,7 @@ class ProjectCheck:
             yield Problem("test-file-sessions", _placed(entry.file, "eval_cases[1]", message, hint))
 
     def _note(self, entry: EvalsetEntry, counts: CaseCounts) -> None:
-        """Record the cases and agents that the entry's config applies to."""
+        """Count the cases and collect the agents that the entry's config applies to."""
         config = entry.criteria.config
         known = self._configs.get(config.path, (config, CaseCounts(), set()))
         folders = known[2] | ({entry.agent.folder} if entry.agent is not None else set())
@@ -243,7 +243,7 @@ def _placed(file: Path, json_path: str, message: str, hint: str) -> Fault:
 _PARTS = {"instruction": 0, "tools": 0, "config": 0}
 _MODEL, _CODE = "$model", "$code"
 _READ = ("answer", "state", "in_place")
-"""Keys of values in which a replay reads each `$form`."""
+"""Keys of values in which a replay decodes objects with `$form`."""
 
 
 def recording_problems(entry: EvalsetEntry, tools: DeclaredTools) -> Iterator[Problem]:
@@ -294,7 +294,7 @@ def _ignored(recording: Recording, tools: DeclaredTools) -> Iterator[Breach]:
 
 
 def _unreadable(file: OwnFile, path: Path) -> Iterator[Breach]:
-    """Yield values that no replay can read. Those in files beside this one are errors of this one, too."""
+    """Yield values that no replay can read, in the file and in the value files that it refers to."""
     for number, call in enumerate(file.value["calls"]):
         for place, holder in ((("calls", number), call), (("calls", number, "effects"), call.get("effects", {}))):
             for key in _READ:

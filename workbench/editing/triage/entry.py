@@ -1,9 +1,9 @@
-"""A triage entry: what the user says about a verdict, and the agreement of judges with the user.
+"""Triage entries, in which the user judges verdicts, and the agreement of judges with the user.
 
-An entry names what was judged, so that it is known whether it still stands. Agreement is a confusion matrix and Cohen's
-kappa for each criterion. Every entry about the judge counts, each with the answer that it was made for. These are
-`agent bug`, `judge wrong`, `right`, and every label that was overridden or confirmed. `expectation wrong`, `flaky` and
-`won't fix` do not count. Nor do verdicts that the user gave to all cases of a cause, unseen.
+An entry names what was judged, which shows whether it still applies. Agreement is a confusion matrix and Cohen's kappa
+for each criterion. Every entry about the judge counts, each with the answer that it was made for. These are `agent
+bug`, `judge wrong`, `right`, and every label that was overridden or confirmed. `expectation wrong`, `flaky` and `won't
+fix` do not count. Nor do verdicts that the user gave to all cases of a cause, unseen.
 """
 
 from collections import Counter
@@ -64,7 +64,7 @@ _FALSE_PASS = replace(
 
 
 def offered(status: str, *, by_judge: bool) -> tuple[Choice, ...]:
-    """Return the choices that mean something for a verdict. `by_judge`: a judge gave it, be it a model or rules."""
+    """Return the choices that make sense for a verdict. `by_judge`: a judge (a model or rules) gave the verdict."""
     left_out = {"won't fix"} if status == "passed" else set()
     if not by_judge:
         left_out.add("judge wrong")
@@ -141,7 +141,7 @@ class Entry:
 
 
 def says(choice: str, judged: str) -> str:
-    """Return the verdict that a choice stands for: "passed", "failed", or "" for none.
+    """Return the verdict that a choice implies: "passed", "failed", or "" for none.
 
     `judged` is the verdict of the judge.
     """

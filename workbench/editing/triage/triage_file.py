@@ -144,12 +144,12 @@ def changed(
 
 
 def _canonical(data: dict[str, Any]) -> str:
-    """Return the text of a file that nobody has formatted in another way."""
+    """Return the text of a triage file in our own format."""
     return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
 
 
 def _woven(items: Sequence[Any], added: Mapping[int, Iterable[Entry]]) -> Iterator[Any]:
-    """Yield the entries with new ones before the items with these numbers."""
+    """Yield the entries, with new ones inserted before the items at these indexes."""
     for number, item in enumerate(items):
         yield from map(entry_json, added.get(number, ()))
         yield item
@@ -157,7 +157,7 @@ def _woven(items: Sequence[Any], added: Mapping[int, Iterable[Entry]]) -> Iterat
 
 
 def _with_new(text: str, added: Mapping[int, Iterable[Entry]]) -> str:
-    """Return the text with entries inserted before the items with these numbers, formatted like the others."""
+    """Return the text with entries inserted before the items at these indexes, formatted like the others."""
     root = scan(text).root
     place = root.member("entries") if root is not None else None
     if root is None or place is None:
