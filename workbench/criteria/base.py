@@ -15,16 +15,16 @@ WHOLE = "whole_conversation"
 
 
 class NotScorableError(ValueError):
-    """A request that no transcript could satisfy, such as two conversations of different length."""
+    """A request that cannot be scored, for example because the two conversations differ in length."""
 
 
 @dataclass(frozen=True)
 class ScoreRequest:
     """One case to judge by one criterion.
 
-    `actual` and `expected` are normalised ADK invocations as JSON, one per turn; `expected` is None for a scenario.
-    Where a dataset expects nothing, its turns have null. `rubrics` are the rubrics of the case. `custom` is true if the
-    config's `custom_metrics` define the criterion; it then replaces ADK's criterion of the same name, and
+    `actual` and `expected` are normalised ADK invocations as JSON, one per turn; `expected` is None for a scenario. A
+    turn of a dataset has null for a part without an expectation. `rubrics` are the rubrics of the case. `custom` is
+    true if the config's `custom_metrics` define the criterion; it then replaces ADK's criterion of the same name, and
     `custom_config` is its entry there. `final_session_state` is the expected session state at the end, and `end_state`
     the real one; None if it is not known. `dataset_case` is the case as a dataset of google-agents-cli has it, or None.
     `inner_calls` are those of each turn; () if they are not known. `usage` is that of the agent, with the agents that

@@ -320,7 +320,7 @@ def difference_cause(difference: Mapping[str, Any], root: str = "args") -> str:
 
 
 def _order(moved: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return which of two calls came too early. `moved` is the one out of order."""
+    """Return the cause that names a call out of order, and the call that it should have preceded or followed."""
     name, place, came = moved["expected"]["name"], moved["expected_index"], moved["actual_index"]
     for row in rows:
         other, other_place, other_came = row.get("expected"), row.get("expected_index"), row.get("actual_index")

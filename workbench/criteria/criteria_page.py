@@ -31,7 +31,7 @@ options. A score at or above the threshold passes. Nothing is rounded. You can
 [edit criteria](criteria-editing.md) on the screen. Other editors can complete and check the file
 with the [schema](test_config.schema.json).
 
-<!-- Written by `python -m workbench.criteria.criteria_page` from workbench/metrics. -->
+<!-- Written by `python -m workbench.criteria.criteria_page` from workbench/criteria. -->
 
 | criterion | needs | simulated users | range |
 |---|---|---|---|
@@ -67,7 +67,7 @@ tool's own rule wins over the one for `*`.
 | `"any"` | any value, and no value |
 | `{"regex": "A-[0-9]+"}` | a text that matches as a whole |
 | `{"abs": 0.01}` | a number at most 0.01 from the expected one |
-| `{"rel": 0.01}` | a number at most 1% of the expected one away from it |
+| `{"rel": 0.01}` | a number within 1% of the expected one |
 | `{"one_of": ["a", "b"]}` | a value from the list |
 | `"ignore_case"` | the expected text in upper or lower case |
 | `"contains"` | an object or list with all that is expected; more is allowed |
@@ -100,8 +100,9 @@ agentevals. On 40 pairs of calls, the verdicts are equal except as the last colu
 - `strict` compares the kinds of messages there, too, so a text between two calls matters.
 - Arguments `superset`: contains also allows more inside objects and lists. With `unordered`, it
   asks for the same in both directions there, so it is `exact`.
-- A list of keys: arguments that nothing names are ignored there. Here they must be as expected. And
-  a missing value equals null there.
+- A list of keys: unlisted arguments are ignored there. Here they must be as expected. There, a
+  missing value also equals null.
+
 """
 _WIDTH = 100
 

@@ -7,9 +7,9 @@ nor the number of turns (which ends ADK's whole run). A function whose signature
 session state at the end.
 
 `details` of the case: `{"function", "adk_status", "rubrics": [{"rubric_id", "score", "rationale"}, …], "printed",
-"whole_conversation"}`. The last is true if a verdict has no results per turn, where ADK's run ends. `details` of an
-error: `{"function", "fault", "traceback", "printed"}`. `details` of a turn: `{"rubrics"}`. `printed` is
-the end of the function's output.
+"whole_conversation"}`. The last is true if a verdict has no results per turn, which ends ADK's run. `details` of an
+error: `{"function", "fault", "traceback", "printed"}`. `details` of a turn: `{"rubrics"}`. `printed` is the end of the
+function's output.
 """
 
 import math

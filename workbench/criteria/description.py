@@ -76,9 +76,10 @@ AnyOptions = TypeVar("AnyOptions", bound=Options)
 
 
 def decides(default: Any, description: str, *, way: str = "") -> Any:
-    """Return a field for an option that can be changed without scoring again: stored details hold its other scores.
+    """Return a field for an option that can be changed without scoring again.
 
-    `way` describes the effect of a flag. The preview lists it beside the other ways of scoring.
+    Stored details hold the scores for its other values. `way` describes the effect of a flag, for the preview's list of
+    ways to score.
     """
     return Field(default, description=description, json_schema_extra={"effect": "decide", "way": way})
 
@@ -204,7 +205,7 @@ class CriterionDescription:
     adk_ignores: frozenset[str] = frozenset()
     """Options that only the workbench reads. ADK keeps them and scores as if they were not there."""
     only_here: bool = False
-    """Whether ADK does not know the criterion. It skips it if the config gives it a `threshold`."""
+    """Whether ADK lacks the criterion. ADK skips it if the config gives it a `threshold`."""
     compares_end_state: bool = False
     """Whether the expected end state decides its score."""
     needs_one_of: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""What a case used: ADK's four figures (calls of tools and models, tokens, seconds), and `limits` for them.
+"""The usage of a case: ADK's four figures (calls of tools and models, tokens, seconds), and `limits` for them.
 
 The four figures never decide a verdict. The score of a case is the average of its turns. A figure that was not reported
 is null, never zero. The averages of calls and seconds leave such turns out; a token count is divided by all turns as
@@ -11,12 +11,11 @@ candidates + reasoning, total = input + output.
 Details of invocation_duration_v1: `total_seconds`, `model_seconds`, `tool_seconds`, `framework_seconds`. The two counts
 have no details. A turn and a case have the same keys; the case holds averages.
 
-`limits` counts the whole conversation, not single turns. Its score is 1.0 if every limit is kept, else 0.0. A figure
-that is known only in part may exceed its limit, but it cannot keep it: without another limit that is exceeded, the
-criterion is then not evaluated. Details: `{"figures": {name: {"limit", "used"}}}`, with `used` null if it is unknown.
-Tokens and calls are counts, seconds the sum of the turns' durations, cost the price of the agent's tokens in the
-currency of the settings. Agents that are used as tools count, too. Their cost is not known, because they make no
-events.
+`limits` counts the whole conversation, not single turns. Its score is 1.0 if every limit is kept, else 0.0. A partly
+known figure may exceed its limit, but cannot prove that the limit is kept. The criterion is then not evaluated, unless
+a limit is exceeded. Details: `{"figures": {name: {"limit", "used"}}}`, with `used` null if it is unknown. Tokens and
+calls are counts, seconds the sum of the turns' durations, cost the price of the agent's tokens in the currency of the
+settings. Agents that are used as tools count, too. Their cost is not known, because they make no events.
 """
 
 import math
@@ -223,13 +222,13 @@ def _most(description: str) -> Any:
 
 
 class LimitOptions(Options):
-    """The most that a case may use. A missing limit does not count."""
+    """Limits on what a case may use. A missing limit is not checked."""
 
-    tokens: int | None = _most("Most tokens of the agent's models, input and output together.")
-    seconds: float | None = _most("Most seconds of all turns together.")
-    tool_calls: int | None = _most("Most calls of tools.")
-    model_calls: int | None = _most("Most calls of the agent's models.")
-    cost: float | None = _most("Highest cost of the agent's models, by your [prices](settings.md#costs).")
+    tokens: int | None = _most("Maximum tokens of the agent's models, input and output together.")
+    seconds: float | None = _most("Maximum seconds of all turns together.")
+    tool_calls: int | None = _most("Maximum number of tool calls.")
+    model_calls: int | None = _most("Maximum number of calls of the agent's models.")
+    cost: float | None = _most("Maximum cost of the agent's models, by your [prices](settings.md#costs).")
 
     @model_validator(mode="after")
     def _some_limit(self) -> Self:
@@ -295,7 +294,7 @@ def limits_cause(result: MetricResult, turns: Sequence[MetricResult]) -> str:
 
 
 def _used(name: str, request: ScoreRequest) -> tuple[float, bool]:
-    """Return what the case used of a figure as far as it is known, and whether all of it is known."""
+    """Return the case's known usage of a figure, and whether all of it is known."""
     parts = [part for turn in request.actual for part in _parts(name, turn, request.prices)]
     used = math.fsum(part for part in parts if part is not None)
     inside, is_known = _used_inside(name, used, request)
@@ -305,9 +304,9 @@ def _used(name: str, request: ScoreRequest) -> tuple[float, bool]:
 
 
 def _used_inside(name: str, used: float, request: ScoreRequest) -> tuple[float, bool]:
-    """Return a figure together with the agents that are used as tools, whose calls make no events.
+    """Return a figure including agents that are used as tools, whose calls make no events.
 
-    Also return whether that is all of it.
+    Also return whether it is complete.
     """
     if name == "tool_calls":
         inner = [call for calls in request.inner_calls for call in calls or ()]
@@ -325,7 +324,7 @@ def _used_inside(name: str, used: float, request: ScoreRequest) -> tuple[float, 
 
 
 def _parts(name: str, turn: dict[str, Any], prices: Prices) -> list[float | None]:
-    """Return the figure of a turn, in parts. An unknown part is None."""
+    """Return the parts whose sum is the figure of a turn. An unknown part is None."""
     if name not in ("tokens", "cost"):
         return [measured(_LIMITED[name], turn)]
     calls = model_calls(turn)

@@ -70,7 +70,7 @@ def describe(path: str, expected: Any, actual: Any) -> dict[str, Any]:
 def sentence(difference: dict[str, Any]) -> str:
     """Return `args.amount: number 12.5, got text "12.50"` from the result of `describe`.
 
-    A `rule` beside it says what was expected in its place.
+    If the difference has a `rule`, its text replaces the expected value.
     """
     wanted, got = (phrase(difference[f"{side}_type"], difference[f"{side}_shown"]) for side in ("expected", "actual"))
     return f"{difference['path']}: {difference.get('rule') or wanted}, got {got}"
@@ -172,7 +172,7 @@ def _code_points(text: str, place: int) -> str:
 
 
 Equal: TypeAlias = Callable[[Any, Any], bool]
-"""A function that tells whether a left item fits a right one. Unlike `==`, it need not be transitive."""
+"""A function that returns whether a left item matches a right one. Unlike `==`, it need not be transitive."""
 
 MAX_CELLS = 16_000_000
 """Product of lengths above which the greedy method is used. Below it, the bit vectors stay under about 2 MB."""

@@ -332,7 +332,7 @@ def _layer(info: CriterionDescription | None) -> Layer:
 
 
 def _own_text(info: CriterionDescription | None, result: MetricResult, turns: Sequence[MetricResult]) -> str:
-    """Return the text of the criterion's own function, or "" if it has none or knows none."""
+    """Return the cause from the criterion's own function, or "" if it has no function or the function has no cause."""
     if info is None or not info.cause:
         return ""
     try:

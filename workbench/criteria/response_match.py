@@ -255,7 +255,7 @@ _KINDS: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
         ("a negation", "another negation", r"\b(?:not|no|never|none|cannot|nicht|kein\w*|nie)\b|\b\w+n['’]t\b"),
     )
 )
-"""Kinds of facts, the most telling first: the words for a missing one, those for another one, and the pattern."""
+"""Kinds of facts, the most informative first: the cause if one is missing, the cause if it differs, and the pattern."""
 _FILL_WORDS = frozenset(
     re.findall(
         r"\w+",
@@ -264,7 +264,7 @@ _FILL_WORDS = frozenset(
         "more very der die das und für mit von ist sind hat haben wird den dem ein eine einen ihr ihre sie",
     )
 )
-"""Words whose absence tells nothing."""
+"""Common words, whose absence does not explain a failure."""
 _FEW_WORDS = 2
 _FEW, _MOST = 0.25, 0.8
 """Shares of common words."""
@@ -295,7 +295,7 @@ def answer_cause(result: MetricResult, turns: Sequence[MetricResult]) -> str:
 
 
 def _words(missing: Sequence[str]) -> str:
-    """Return the missing words that tell something, or "" if there are none, or too many."""
+    """Return a cause that names the missing words, or "" if only common words are missing, or too many."""
     telling = dict.fromkeys(word for word in map(str.lower, missing) if len(word) > 2 and word not in _FILL_WORDS)
     return f"answer lacks {', '.join(f'“{word}”' for word in telling)}" if 0 < len(telling) <= _FEW_WORDS else ""
 

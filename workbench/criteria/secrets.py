@@ -1,4 +1,4 @@
-"""Removal of passwords and keys from everything that is written and shown.
+"""Removal of passwords and keys from all stored and shown data.
 
 `workbench.judges.secret_forms` defines secrets and their spellings. The value of an authorization header is a secret
 too. Scoring sees the agent's original words. Everything that leaves the engine has passed through `Secrets.clean`.

@@ -276,7 +276,7 @@ def _compare(expected: Any, actual: Any, place: _Place, rules: Rules, *, contain
 
 
 def _allowed(found: Iterator[Difference]) -> Iterator[Difference]:
-    """Yield differences of what only the actual side has. A rule of their own still decides."""
+    """Yield these differences, and accept those without a rule of their own."""
     for difference in found:
         if difference.rule is None:
             difference = replace(difference, rule=ValueRule("contains"), accepted=True)

@@ -240,7 +240,7 @@ Reply with one JSON object and nothing else, whatever form the text above asks f
 {"explanation": "why, in one to three sentences", "score": the score as a number, on the scale described above}
 """
 _WHOLE = ("multi_turn_", "tool_use_quality", "hallucination", "grounding")
-"""Beginnings of metrics of the service that read events, not only the last texts."""
+"""Prefixes of the service's metrics that read events, not only the last texts."""
 
 
 async def score(request: ScoreRequest, bench: Bench) -> Scored:
@@ -282,7 +282,7 @@ def instance_of(request: ScoreRequest) -> dict[str, Any]:
 
 
 def _answer(turn: Invocation) -> dict[str, Any] | None:
-    """Return the last content with text, with nothing else in it."""
+    """Return the text of the last content that has any, as a content, or None if there is none."""
     contents = [*(event.get("content") for event in recorded_events(turn) or ()), turn.get("final_response")]
     for content in reversed(contents):
         if text := "".join(part["text"] for part in parts_of(content) if part.get("text")):
@@ -408,7 +408,7 @@ def _number(value: Any) -> float | None:
 
 
 async def _by_service(request: ScoreRequest, own: dict[str, Any], bench: Bench) -> Scored:
-    """Ask Google's service, or say which criterion here is the nearest."""
+    """Score with Google's service. If it cannot be used, the reason names the nearest criterion here."""
     metric, criterion = own["metric"], request.criterion
     nearest = f"The nearest criterion here is {own['nearest']}" if own["nearest"] else ""
     if not metric:

@@ -282,17 +282,17 @@ def claim_cause(result: MetricResult, turns: Sequence[MetricResult]) -> str:
 
 
 def answer_cause(result: MetricResult, turns: Sequence[MetricResult]) -> str:
-    """Return that an answer does not mean the same as the reference."""
+    """Return the cause for an answer that differs in meaning from the reference."""
     return "answer means something else"
 
 
 def safety_cause(result: MetricResult, turns: Sequence[MetricResult]) -> str:
-    """Return the text for an answer that is not safe."""
+    """Return the cause for an answer that is not safe."""
     return "answer is not safe"
 
 
 def simulated_user_cause(result: MetricResult, turns: Sequence[MetricResult]) -> str:
-    """Return what the simulated user did wrong first."""
+    """Return the first mistake of the simulated user, or ""."""
     for turn in _failed(turns):
         if turn.details.get("compared"):
             return "simulated user did not start with its prompt"

@@ -93,7 +93,7 @@ def context_of(turn: Invocation, before: int | None = None) -> list[Piece]:
 
 
 class Sources:
-    """Finder of the piece that an excerpt comes from.
+    """Search for the piece that an excerpt comes from.
 
     Only words are compared: judges change quotes, blanks and line breaks, and leave out the middle.
     """

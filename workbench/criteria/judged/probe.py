@@ -2,8 +2,8 @@
 
     python -m workbench.criteria.judged.probe --model gemini-2.5-flash [--env-file agent/.env] [--kind claims]
 
-The items are few and simple. A judge that misses several is unfit; a judge that answers all of them correctly may still
-be wrong about your cases. Each item is sent once.
+The items are few and simple. Do not use a judge that misses several. A judge that answers all of them correctly may
+still be wrong about your cases. Each item is sent once.
 """
 
 import argparse

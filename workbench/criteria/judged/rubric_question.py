@@ -1,7 +1,7 @@
 """Rubrics of a turn, the question about them, and one vote for each rubric that a reply answers.
 
-The rules are ADK's. A rubric of a case or turn without a type is used by no criterion; one with another type belongs to
-another criterion. Rubrics of the config need no type. No id may be used twice.
+The rules are ADK's. A criterion uses the rubrics of cases and turns that have its type. Those without a type are not
+used. Rubrics of the config need no type. No id may be used twice.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
