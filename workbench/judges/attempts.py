@@ -4,8 +4,8 @@ All questions to a model share its quota, so the first refusal stops all of them
 first, and each answer admits one more, so that a small quota is not spent on refusals. No question gives up while
 answers still arrive between pauses. After several pauses in a row without any answer, all of them do.
 
-A refusal that every further question would meet too (an invalid key) closes the queue for the rest of the run. Until
-the first attempt of a run has ended, only a few questions are sent. So such a refusal stops the rest.
+If all further questions would be refused too (an invalid key), the queue closes for the rest of the run. Until the
+first attempt of a run has ended, only a few questions are sent, so that such a refusal stops all others.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ class RetryPolicy:
     """Timeouts and waits, in seconds except `attempts`.
 
     An attempt may take `timeout`. After the n-th failed one the wait is `first` × 2ⁿ⁻¹, at most `longest`, minus up to
-    half of it by chance. A queue that met a quota waits as long as the service asks, or `quota_first` × 2ⁿ⁻¹ at its
+    half of it by chance. After a quota error, a queue waits as long as the service asks, or `quota_first` × 2ⁿ⁻¹ at its
     n-th pause in a row. If the service asks for more than `longest_pause`, nothing waits: the quota is exhausted.
     `sleep`, `now` and `chance` (0 to 1) can be replaced in tests.
     """
@@ -104,9 +104,9 @@ def retry_after(value: str, now: datetime | None = None) -> float | None:
 
 
 _WIDE = 100
-"""Calls at once above which the queue counts as recovered."""
+"""Number of concurrent calls above which the queue counts as recovered."""
 _FIRST = 8
-"""Calls at once before the first attempt of a run has ended."""
+"""Number of concurrent calls before the first attempt of a run has ended."""
 _WORTH_TELLING = 1.0
 """Seconds by which a pause must grow to be reported again: of many refusals at once, each asks for slightly more."""
 
@@ -123,7 +123,7 @@ class ModelQueue:
         self._on_wait = on_wait
         self._inside = 0
         self._width: int | None = None
-        """Calls at once while the queue recovers. None: any number."""
+        """Number of concurrent calls while the queue recovers, or None for no limit."""
         self._tried = False
         """Whether an attempt of this run has ended."""
         self._pauses = 0
@@ -201,13 +201,13 @@ class ModelQueue:
         return True
 
     def shut(self, error: JudgeCallError) -> None:
-        """Refuse all further questions until the next run: each would meet the same refusal."""
+        """Refuse all further questions until the next run, because each would be refused in the same way."""
         if self._shut is None:
             self._shut = JudgeCallError(error.kind, f"not sent after a refusal: {error.message}", error.code)
             self._wake()
 
     def start_over(self) -> None:
-        """Forget the service's answers because another run begins. If the queue was paused, one question goes first."""
+        """Reset the queue for another run. If it was paused, one question goes first."""
         self._refusal = None
         self._shut = None
         self._tried = False
@@ -268,7 +268,7 @@ def _same_refusal(error: JudgeCallError) -> JudgeCallError:
 
 T = TypeVar("T")
 _NOTHING_AGAIN = 1
-"""Retries after an empty reply, which may be chance."""
+"""Number of retries after an empty reply, which may be random."""
 
 
 @dataclass(frozen=True, slots=True)

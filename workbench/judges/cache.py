@@ -21,9 +21,9 @@ from workbench.store.database.database import Database, database
 from workbench.store.database.values import StoredAnswer, drop_judge_answer, get_judge_answer, put_judge_answers
 
 VERSION = 1
-"""Version of the questions, and a part of all keys. Raise it when they change."""
+"""Version of the questions, which is part of all keys. Increase it when the questions change."""
 _MOMENT = 0.1
-"""Seconds to wait before writing, because more answers are coming in."""
+"""Seconds to wait before writing, so that several answers are written at once."""
 
 
 def key_of(parts: Mapping[str, Any]) -> str:
@@ -185,8 +185,8 @@ class RunLimits:
 
     - `in_flight`: calls at once, over all judges, the evaluation service and simulated users
     - `max_calls`: calls in the whole run (None: no limit)
-    - `use_cache`: if false, cached answers are ignored, except those from `since` on (seconds since the epoch), which a
-      resumed run got itself. New answers replace them.
+    - `use_cache`: if false, cached answers are ignored, except those stored at or after `since` (seconds since the
+      epoch), which a resumed run asked for itself. New answers replace them.
     - `may_cache`: an answer is cached only if `may_cache(its text)`
     - `cache_dir`: None caches answers in memory only
     """

@@ -1,4 +1,4 @@
-"""Child processes for client libraries that are too heavy or too talkative for the scorer.
+"""Child processes for client libraries that are too heavy for the scorer, or that print text.
 
 A child uses our interpreter and the agent's environment. The child runs a function that answers payloads or raises
 JudgeCallError; the parent uses `ClientChild`.

@@ -40,7 +40,7 @@ _LARGEST = 32 * 1024 * 1024
 class GeminiClient:
     """A client for one environment.
 
-    `session` carries its calls. If it is None, because aiohttp is not installed, the client's own transport does.
+    `session` makes its calls. If it is None, because aiohttp is not installed, the client's own transport makes them.
     """
 
     def __init__(self, access: GoogleAccess, session: Any) -> None:

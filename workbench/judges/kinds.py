@@ -1,7 +1,8 @@
-"""Kinds of judges: which one a model's name selects, whether it can be used, and whether its model is retiring.
+"""Kinds of judges, their selection by the name of a model, and models that retire.
 
-All of that is decided from the name and the environment alone, without a call and without importing a client. So a run
-can report problems before its first case. The dates of `RETIRING` are those that each source announced.
+Whether a judge can be used is decided from the name and the environment alone, without a call and without importing a
+client. So a run can report problems before its first case. The dates in `RETIRING` were announced by the sources named
+there.
 """
 
 import contextlib
@@ -42,7 +43,7 @@ watsonx hosted_vllm lm_studio litellm_proxy
 _WORDS = frozenset(_WORDS_OF_NAMES.split())
 _PROVIDERS = frozenset(_NAMES_OF_PROVIDERS.split())
 _VENDORS = frozenset({"openai", "anthropic", "gemini", "vertex_ai", "mistral", "deepseek", "xai", "groq"})
-"""Providers that name their models themselves. Others use arbitrary names."""
+"""Providers with well-known names of models. Models of other providers have arbitrary names."""
 _OF_GOOGLE = re.compile(r"(publishers/google/)?models/")
 """Prefix of a model name in the paths of Google's services."""
 _SHORTEST = 3
@@ -105,8 +106,8 @@ class JudgeKind:
     NotAvailableError if a key, a credential or a package is missing. `connect` is `module:attribute` of a function from
     a Connection to an Answerer. It is called in the scorer process; for other packages, in a child of that process.
 
-    `determinants` are the inputs of an answer besides prompt, model, config and address. None means that they are
-    unknown; then no answer is cached. A kind that `takes_the_rest` is tried last.
+    `determinants` returns the inputs of an answer besides prompt, model, config and address. If it returns None, they
+    are unknown, and no answer is cached. A kind that `takes_the_rest` is tried last.
     """
 
     name: str

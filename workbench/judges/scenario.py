@@ -20,7 +20,7 @@ class UnknownPersonaError(ValueError):
 class Behavior:
     """One trait of a user.
 
-    `behavior_instructions` say what the user does. `violation_rubrics` say what in a message would contradict the
+    `behavior_instructions` describe what the user does. `violation_rubrics` describe messages that would contradict the
     trait. Both may contain Jinja, such as `{{ stop_signal }}`.
     """
 

@@ -35,7 +35,9 @@ _WORDS_OF_NAMES = frozenset(("PASS", "PWD", "AUTH", "PAT", "COOKIE")) | _WORDS_O
 _WORKING_DIRECTORY = "PWD"
 _SHORTEST = 8
 _LONG = 16
-"""Length from which a text is secret because of its place: inside a secret variable's JSON, or a line of its value."""
+"""Minimum length of a text that is secret because of its place: inside a secret variable's JSON, or a line of its
+value.
+"""
 URL_PASSWORD = re.compile(r"(\b[A-Za-z][A-Za-z0-9+.-]{0,30}://[^\s/@:\"'\\]{0,200}:)([^\s/@\"'\\]{1,400})(?=@)")
 _COMMON = frozenset(("password", "passwort", "postgres", "postgresql", "username", "changeme", "localhost"))
 """Passwords in URLs that are also common words. Only the URL itself is changed."""
@@ -64,7 +66,7 @@ def is_secret_name(name: str) -> bool:
 
 @functools.cache
 def _settings() -> Settings:
-    """Read the user's settings once, so that a run treats all its texts alike."""
+    """Read the user's settings, only once, so that a run treats all texts in the same way."""
     return read_settings()
 
 

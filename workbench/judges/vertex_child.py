@@ -24,7 +24,7 @@ from workbench.judges.google_access import GoogleAccess, is_loopback
 from workbench.judges.secret_forms import Scrubber
 
 _COHERENCE = "gs://vertex-ai-generative-ai-eval-sdk-resources/metrics/coherence/v1.yaml"
-"""Metric behind ADK's `response_evaluation_score`. The client has no copy of it."""
+"""The service's metric for ADK's `response_evaluation_score`. The client has no copy of it."""
 _NAMES = {"response_evaluation_score": "coherence"}
 _KEY = (
     "GOOGLE_API_KEY has priority, as in ADK, and must be a key for Vertex AI here; to use a project instead, remove it "
