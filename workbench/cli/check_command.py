@@ -25,7 +25,7 @@ _CLEAN, _WARNINGS, _ERRORS = 0, 1, 2
 
 _DESCRIPTION = """Find problems in evalsets, criteria and agents before they cost a run. Reads files only: runs no
 agent and asks no model. Imports extensions of other packages. With --import, also imports each agent in a child
-process with the agent's own interpreter. With --on, tries that on the workers of a cluster.
+process with the agent's own interpreter. With --on, does so on each worker of a cluster.
 
 \b
 PATH  a folder, an agent's folder or an evalset file  [default: this folder]
@@ -112,7 +112,9 @@ def check_command(
 def _choice(on: str | None, remote_python: str, env: tuple[str, ...], *, lists: bool) -> PlaceChoice | None:
     choice = common.place_choice(on, remote_python, env)
     if lists and choice is None:
-        raise Refused("--list prints what would travel to a place, and none is named", hint="Add --on PLACE")
+        raise Refused(
+            "--list prints the files that would travel to a place, but no place is named", hint="Add --on PLACE"
+        )
     return choice
 
 
@@ -166,7 +168,7 @@ def _check_place(
 
 
 def _place_lines(place: "PlaceCheck", *, lists: bool) -> "Iterator[str]":
-    """Yield what was found at a place, apart from the problems."""
+    """Yield lines about a place: its workers, and what would travel. Problems are printed separately."""
     from workbench.results.machines import machine_facts, sending_lines
 
     if place.sending is not None and lists:

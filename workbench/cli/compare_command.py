@@ -55,7 +55,7 @@ Exit codes
     "--alpha",
     type=float,
     metavar="SHARE",
-    help="With --gate: how often a change without effect may fail.  [default: 0.05]",
+    help="With --gate: accepted risk that a change without effect fails.  [default: 0.05]",
 )
 @click.option(
     "--markdown",
@@ -145,7 +145,7 @@ def _lines(found: "Comparison", weighed: "Gate") -> Iterator[str]:
 
 
 def _chance_lines(weighed: "Gate") -> Iterator[str]:
-    """Yield what chance explains: for each case with repeats that dropped, and for all cases together."""
+    """Yield whether chance explains the drop, for each case with repeats that dropped, and for all cases together."""
     from workbench.results.gate import (
         chance_text,
         change_text,

@@ -44,9 +44,9 @@ def ask_if_typed(place: PlaceChoice | None) -> Callable[[Sending], bool] | None:
 
 
 def ask(sending: Sending) -> bool:
-    """Show what leaves this machine, and return whether the user, who has typed `--on`, wants that.
+    """Show what leaves this machine, ask the user who typed `--on` to confirm, and return the answer.
 
-    Without a terminal, nothing is asked, and `--on` confirms.
+    Without a terminal, nothing is asked: `--on` confirms.
     """
     for line in sending_lines(sending):
         write_line(sys.stderr, line)
@@ -138,7 +138,7 @@ async def _follow(
 
 
 async def _was_interrupted(project: Project, matrix: "FaultMatrix", store: Store, progress: Progress) -> bool:
-    """Run the cases of a matrix whose tools are unknown. Return whether the user interrupted that."""
+    """Run the cases of a matrix whose tools are unknown, to find these. Return whether the user interrupted it."""
     if matrix.first is None:
         return False
     run = project.run(matrix.first)
@@ -190,7 +190,7 @@ def ignore_line(line: str) -> None:
 
 @contextlib.contextmanager
 def with_machines(project: Project, store: Store, plan: Plan, progress: Progress) -> Iterator[None]:
-    """Tell about the machines of a run's place while entered, unless it is this machine or `progress` is quiet.
+    """Report on the machines of a run's place while entered, unless it is this machine or `progress` is quiet.
 
     `store` takes the events of the run.
     """
@@ -261,7 +261,7 @@ def write_outputs(outputs: Outputs, store: Store, results: TextIO, prices: Price
 
 
 def next_steps(store: Store, folder: Path, *, detailed: bool, opens: bool) -> Iterator[str]:
-    """Yield what a user in `folder` can do about cases that did not pass. `opens`: the screen finds the run."""
+    """Yield lines with the next commands for a user in `folder`. `opens`: the screen finds the run."""
     records = [record for record in store.current_records() if record.state != "passed"]
     if not records:
         return

@@ -45,7 +45,7 @@ from workbench.text.safe_text import one_line
 _OF_MACHINES = {"attempt_lost"}
 """Errors that are no fault of the agent or the case."""
 _SILENT_FOR = 7
-"""Seconds without a line after which `MachineLines.beat` has something to say."""
+"""Seconds without a line after which `MachineLines.beat` writes one."""
 
 
 def machine_lines(
@@ -90,7 +90,7 @@ class MachineLines:
         """Seconds since the last line."""
 
     def apply(self, event: Event) -> None:
-        """Say what an event tells about the machines."""
+        """Write the lines about the machines that follow from an event."""
         if isinstance(event, CaseFinished | Noticed):
             self._quiet = 0
         match event:
@@ -112,7 +112,7 @@ class MachineLines:
                     self._say(self._check)
 
     def beat(self) -> None:
-        """Say what the machines do, if nothing was said for some time. Call it once a second."""
+        """Write a line about the machines, if none was written for some time. Call it once a second."""
         self._quiet += 1
         if self._quiet >= _SILENT_FOR and self._begun:
             self._quiet = 0
@@ -212,7 +212,7 @@ _ALL_NAMED = 40
 """Maximum number of cases for which every result gets a line. In larger runs, passed cases get no line."""
 _RUNNING_NAMED = 3
 _COMPARED_NAMES = 1000
-"""Maximum number of names that are kept apart when they are cut."""
+"""Maximum number of names that stay distinct when they are cut."""
 
 
 def print_styled(stream: TextIO, lines: Iterable[SummaryLine]) -> None:

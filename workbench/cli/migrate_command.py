@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _KEPT = ".old"
 _Rows: TypeAlias = list[dict[str, Any]]
-"""What was done to each file, for `--json`."""
+"""The result for each file, for `--json`."""
 
 _DESCRIPTION = """Convert files in an old format to the current schema: a list of turns (`*.test.json`), or a list of
 named cases (`*.evalset.json`).
@@ -79,7 +79,7 @@ def _migrate(
     printed: bool,
     dry_run: bool,
 ) -> int:
-    """Convert what `old` names, and return the exit code. With `rows`, what was done is added to them."""
+    """Convert what `old` names, and return the exit code. The results are added to `rows`, if given."""
     from workbench.editing.migration import saved_conversations
 
     conversations, others = saved_conversations(old)
@@ -203,7 +203,7 @@ def _migrate_all(old: tuple[Path, ...], session: "dict[str, Any] | None", rows: 
 
 
 def _convert(item: "MigratedFile", dry_run: bool) -> str:
-    """Convert a file in its place. Return "", or why that is not possible."""
+    """Convert a file in place. Return why that is not possible, or "" if it was done."""
     kept = _kept(item.file)
     if kept.exists():
         return f"{kept.name} exists already"
@@ -222,7 +222,7 @@ def _convert(item: "MigratedFile", dry_run: bool) -> str:
 def _add(
     rows: _Rows | None, file: Path, migration: "Migration | None" = None, *, why_not: str = "", **told: Any
 ) -> None:
-    """Add what was done to a file to the rows of the JSON, if it is wanted."""
+    """Add the result for a file to the rows of the JSON, if JSON is wanted."""
     if rows is None:
         return
     if migration is not None:

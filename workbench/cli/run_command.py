@@ -99,7 +99,7 @@ class _RunCommand(RunningCommand):
 @click.option(
     "--inject",
     metavar="FILE|matrix",
-    help="Let calls of tools fail as FILE says, or each tool of each case once in each way.",
+    help='Make tool calls fail as FILE describes; "matrix": every tool, every kind of fault.',
 )
 @click.option(
     "--shard",
@@ -179,7 +179,7 @@ def _check(request: RunRequest) -> None:
 
 
 def _check_shard(request: RunRequest) -> None:
-    """Refuse options with which not all shards have the same plan, so that it cannot be divided.
+    """Refuse options with which the shards would not all have the same plan.
 
     Raises:
         Refused: One of them is given.

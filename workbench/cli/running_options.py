@@ -1,4 +1,4 @@
-"""The options that `run` and `try` share, their groups in the help, and what they say.
+"""The options that `run` and `try` share, with their groups and texts in the help.
 
 Options of `adk eval` may also be spelled as ADK does, with underscores.
 """
@@ -84,7 +84,7 @@ _OPTIONS = (
         "name_contains",
         metavar="TEXT",
         callback=_text,
-        help="Run only cases whose ID contains TEXT. Upper and lower case are the same.",
+        help="Run only cases whose ID contains TEXT, in upper or lower case.",
     ),
     click.option(
         "--concurrency", type=int, default=8, metavar="N", show_default=True, help="Run N cases at the same time."
@@ -130,7 +130,7 @@ _OPTIONS = (
         type=click.Choice(["error", "live"]),
         default="error",
         show_default=True,
-        help="A call that a recording does not have ends the case, or is made.",
+        help="If a recording lacks a call: end the case with an error, or make the call.",
     ),
     click.option(
         "--on",

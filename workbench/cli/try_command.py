@@ -87,7 +87,10 @@ class _TryCommand(RunningCommand):
 
 
 def _pairs(form: str) -> Callable[[click.Context, click.Parameter, tuple[str, ...]], _Pairs]:
-    """Return a callback that splits words of this form at their first `=`. It shows none: a word may be a secret."""
+    """Return a callback that splits words of this form at their first `=`.
+
+    Its errors do not show the words, because they may be secrets.
+    """
 
     def split(context: click.Context, parameter: click.Parameter, words: tuple[str, ...]) -> _Pairs:
         parts = [word.partition("=") for word in words]
@@ -122,7 +125,7 @@ class _Request(Outputs):
     "--against",
     metavar="REF",
     multiple=True,
-    help="Git revision that the others are compared with. More of them are variants.  [default: HEAD]",
+    help="Git revision to compare with. Can be repeated: further ones are variants.  [default: HEAD]",
 )
 @click.option(
     "--swap",
@@ -157,7 +160,9 @@ class _Request(Outputs):
 )
 @click.option("--grid", is_flag=True, help="Try every combination of --swap, --set and --model.")
 @click.option("--runs", type=int, default=3, show_default=True, metavar="N", help="Run each case N times per variant.")
-@click.option("--max-cost", type=float, metavar="AMOUNT", callback=_money, help="End when it has cost about AMOUNT.")
+@click.option(
+    "--max-cost", type=float, metavar="AMOUNT", callback=_money, help="Stop when the comparison has cost about AMOUNT."
+)
 @click.option("--gate", is_flag=True, help="Exit with 1 if a variant is clearly worse.")
 @click.option(
     "--markdown",

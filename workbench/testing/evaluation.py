@@ -1,7 +1,7 @@
 """`await workbench.evaluate(agent, path)`: evaluation of evalsets in the user's own tests.
 
 An agent object runs in the test's event loop. The engine uses the same messages as for a child process, without a
-socket. So turns, timeouts, simulated users and events work as in a run. Only the isolation is missing.
+socket. So turns, timeouts, simulated users and events work as in a run. Only the agent's isolation is missing.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ class InProcessPlace:
 
 
 class InProcessLink:
-    """Link that handles an agent process's messages in this process.
+    """Link to an agent in this process that handles the messages of a child process.
 
     The agent's output goes where the test's output goes.
     """

@@ -28,7 +28,7 @@ _NOTES = {
     "judged_by": "judged by a function, not by a language model",
     _FROZEN: "FROZEN, with calls answered from recordings",
 }
-"""Property of a test → the note about all tests with it."""
+"""Property of a test → the note in the summary about all tests with that property."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
