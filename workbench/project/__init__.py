@@ -1,1 +1,1 @@
-"""The project: all that a user can do, as a Python API. Screen, command line and pytest plugin use it."""
+"""The project: all actions of a user as a Python API. The screen, the command line and the pytest plugin use it."""

@@ -1,6 +1,6 @@
-"""Findings of `check` besides those in files: installed extensions, and the place of `--on`.
+"""Findings of `check` that are not in files: installed extensions, and the place of `--on`.
 
-Of a place it says what would travel, which workers fit, and whether agents run there.
+For a place: which files would be sent, which workers fit, and whether agents can be imported there.
 """
 
 import asyncio
@@ -67,14 +67,14 @@ def _problem(trouble: Trouble) -> Problem:
 
 @dataclass
 class PlaceCheck:
-    """The findings about a place. Texts from other machines are raw, without secrets."""
+    """The findings about a place. Texts from other machines are raw; secrets in them are replaced."""
 
     sending: Sending | None = None
     needs: Mapping[str, str] = field(default_factory=dict)
     """The needs of agents on each worker: versions by name."""
     machines: Sequence[MachineState] = ()
     imports: dict[str, dict[str, str]] = field(default_factory=dict)
-    """Agent → worker → why it cannot run there; "" where it was imported."""
+    """Agent → worker → why the agent cannot run there, or "" if it was imported."""
     problems: list[Problem] = field(default_factory=list)
 
 
@@ -98,8 +98,8 @@ async def check_place(
 ) -> PlaceCheck:
     """Check a place for the agents of a workspace. `choice` is what `place_of` returned.
 
-    Each agent is imported on each worker, if `ask` agrees to what leaves this machine. With `only_files`, only that is
-    found out. `tell` gets a raw line while something is awaited.
+    Each agent is imported on each worker, if `ask` agrees to what is sent there. With `only_files`, only the files to
+    send are found. `tell` gets raw lines about the progress.
     """
     options = RunOptions(place=choice)
     settings = {agent.name: agent_setting(agent, workspace.root, options) for agent in checked_agents(workspace)}
@@ -132,7 +132,7 @@ class _Checking:
             return
         for name, why in sending.left_out.items():
             if "`git add`" in why:
-                self.problem(f"workers will not have it: {why}", file=root / name, warning=True)
+                self.problem(f"this file is not sent to workers: {why}", file=root / name, warning=True)
         if only_files:
             return
         self.found.needs = await asyncio.to_thread(needs_of, settings.values())

@@ -23,7 +23,7 @@ from workbench.store.reasons import JudgedBy
 
 
 class CheckSummary(Part):
-    """Numbers of what was checked and found."""
+    """The numbers of checked files and cases, and of problems found."""
 
     files: Count
     cases: Count
@@ -60,17 +60,17 @@ class CheckWorker(Part):
 
 
 class CheckPlace(Part):
-    """What `--on` found."""
+    """The findings about the place of `--on`."""
 
     place: Words
     address: Words
     encrypted: bool
     files: dict[Words, Count]
-    """The files that would travel, with their sizes in bytes."""
+    """The files that would be sent, with their sizes in bytes."""
     left_out: dict[Words, Words]
-    """The files that stay here, with the reasons."""
+    """The files that would not be sent, with the reasons."""
     variables: list[Words]
-    """Names of variables that would travel."""
+    """Names of variables that would be sent."""
     needs: dict[Words, Words]
     """Versions of packages that workers need."""
     workers: list[CheckWorker]
@@ -89,7 +89,7 @@ class Check(Part):
 
 
 class FreezeCase(Part):
-    """What freezing does to a case."""
+    """The result of freezing a case."""
 
     agent: Words
     evalset_file: Words
@@ -107,7 +107,7 @@ class FreezeCase(Part):
 
 
 class Freeze(Part):
-    """What freezing does to the cases of a run."""
+    """The result of freezing the cases of a run."""
 
     schema_name: Annotated[Literal["agent-workbench/freeze/1"], Field(alias="schema")]
     dry_run: bool
@@ -118,7 +118,7 @@ class Freeze(Part):
 
 
 class MigrateFile(Part):
-    """What migrating does to a file, or to saved conversations that become one evalset."""
+    """The migration of a file, or of saved conversations that become one evalset."""
 
     file: Words
     """The new file. The same as the old one if that is replaced."""
@@ -128,14 +128,14 @@ class MigrateFile(Part):
     cases: Count
     turns: Count
     tool_calls: Count
-    """Recorded calls of tools, of saved conversations."""
+    """Recorded tool calls, for saved conversations."""
     model_calls: Count
     remarks: list[Words]
-    """What has no place in the current schema, and what was left out."""
+    """Parts that have no place in the current schema, or were left out."""
 
 
 class Migrate(Part):
-    """What migrating does to old files."""
+    """The migration of old files."""
 
     schema_name: Annotated[Literal["agent-workbench/migrate/1"], Field(alias="schema")]
     dry_run: bool

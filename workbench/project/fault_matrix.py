@@ -1,4 +1,4 @@
-"""The matrix of tool faults: which tools its cases call, and the plan that lets each of them fail."""
+"""The matrix of tool faults: the tools that its cases call, and a plan in which each of them fails."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -33,9 +33,9 @@ class Outlook:
     """The work that a matrix will do.
 
     `executions` has the number of executions of each case, 0 if it calls no tool. `tools` are the names of the tools
-    that fail. `unknown` are the cases that run once as usual first, and count in no other field. `blocked` cases cannot
-    start. `recorded` is the number of cases that have a recording. `judges` has, for each judge, how often it is asked
-    at most.
+    that fail. `unknown` are the cases that first run once without faults. They count in no other field. `blocked` cases
+    cannot start. `recorded` is the number of cases that have a recording. `judges` has the maximum number of calls to
+    each judge.
     """
 
     executions: Mapping[CaseName, int]
@@ -54,13 +54,13 @@ class Outlook:
 class FaultMatrix:
     """The matrix for the cases of `plan`. `state` is the state folder with the stored runs.
 
-    Run `first`, if it is not None, and give its records to `add`. Then run the result of `plan`.
+    Run `first` if it is not None, and pass its records to `add`. Then run the result of `plan`.
     """
 
     def __init__(self, plan: Plan, state: Path, workspace: Workspace) -> None:
         """Find the tools that each case calls: in its recording, else in its last stored run. Reads files.
 
-        A stored run whose verdict on a case is stale by the files in `workspace` says nothing about its tools.
+        A stored run is ignored for a case if its verdict is stale for the files in `workspace`.
         """
         self._plan = plan
         self._state = state
@@ -92,7 +92,7 @@ class FaultMatrix:
 
     @property
     def first_message(self) -> str:
-        """A sentence that says why `first` is run."""
+        """A message that says how many cases `first` runs, and why."""
         unknown = self._unknown()
         what = "runs" if len(unknown) == 1 else "run"
         return f"{counted(len(unknown), 'case')} {what} once without faults first, to see which tools are called"
@@ -134,7 +134,7 @@ class FaultMatrix:
     def _stored_tools(self, run: LatestRun) -> Iterator[tuple[CaseName, tuple[str, ...]]]:
         """Yield the tools that cases called in a stored run.
 
-        A case without any call that ended in an error is left out: the error may have come before the calls.
+        A case that ended in an error without any call is left out, because the error may have prevented the calls.
         """
         found: dict[CaseName, tuple[str, ...]] = {}
         failed: set[CaseName] = set()

@@ -50,7 +50,7 @@ def freezing_of_cases(
 def recording_of_run(record: Execution, root: Path, state: Path) -> tuple[Recording | None, bool]:
     """Return the recording that freezing a case would write, and whether the case has one now. Reads files.
 
-    It is None if the run did not record what a replay needs.
+    The recording is None if the run did not record what a replay needs.
     """
     run = _run_of(record.run_id, [record], state)
     file = frozen_path(root / record.ref.evalset_file, record.ref.eval_id)
@@ -67,9 +67,9 @@ def recording_of_run(record: Execution, root: Path, state: Path) -> tuple[Record
 def thawed_files(
     records: Iterable[Execution], root: Path, state: Path
 ) -> tuple[dict[CaseRef, ThawedFile], dict[CaseRef, str]]:
-    """Compare live cases on the screen with their recordings. Return the files, and why cases are left out.
+    """Compare live cases on the screen with their recordings. Reads files.
 
-    Reads files. The reasons are raw texts.
+    Return the compared files by case, and the reasons why cases are left out, by case. The reasons are raw texts.
     """
     runs: dict[str, StoredRun] = {}
     found: dict[CaseRef, ThawedFile] = {}
@@ -86,7 +86,7 @@ def thawed_files(
 
 
 def _run_of(run_id: str, records: Iterable[Execution], state: Path) -> StoredRun:
-    """Return a run with these cases. A run that was not stored has its calls in memory."""
+    """Return the stored run with these cases, or a run made of `records` if it was not stored."""
     run = StoredRun(run_id, cases={record.ref: stored_case(read_details(record)) for record in records})
     with contextlib.suppress(UsageFaultError, OSError, ValueError):
         run.file = find_stored_run(run_id, state)
@@ -109,9 +109,9 @@ def freeze_run(
 ) -> Freezing:
     """Freeze cases of a stored run, and return what was done.
 
-    `word` is an id or the start of one, `last` (without runs that injected faults or tried a fork), or a JSON report.
-    `folder` is in the project. The edit can be undone on the screen. Do not call it in an event loop's thread: it reads
-    and writes files.
+    `word` is an id or the start of one, `last`, or a JSON report. `last` skips runs that injected faults or tried a
+    fork. `folder` is in the project. The edit can be undone on the screen. Do not call it in an event loop's thread: it
+    reads and writes files.
 
     Raises:
         UsageFaultError: the run or a case does not exist.

@@ -20,10 +20,10 @@ _WORST_FIRST: Sequence[CaseStatus] = sorted(get_args(CaseStatus), key=lambda sta
 
 @dataclass(frozen=True, slots=True)
 class LastVerdict:
-    """The last verdict of a case.
+    """The last verdict of a case, or the fault of an unreadable file.
 
-    For an unreadable file, `eval_id` is empty. `status` is the worst of the repeats. Without a
-    verdict, it is None and `changed` is empty. `fault` says why a file cannot be read.
+    For a file, `eval_id` is empty. `status` is the worst of the repeats. Without a verdict, it is None and `changed` is
+    empty. `fault` says why a file cannot be read.
     """
 
     agent: str
@@ -38,7 +38,7 @@ class LastVerdict:
     changed: tuple[Change, ...] = ()
     fault: str = ""
     machine: str = ""
-    """The other machine on which the (first) repeat with that status ran, or "" for this one."""
+    """The other machine on which the first repeat with that status ran, or "" for this one."""
     unseen: tuple[str, ...] = ()
     """Inputs of the repeats that no comparison can see, such as child programs."""
 
@@ -69,7 +69,7 @@ def last_verdicts(workspace: Workspace, state: Path) -> Iterator[LastVerdict]:
 
 
 def fresh_cases(names: Collection[CaseName], workspace: Workspace, state: Path) -> set[CaseName]:
-    """Return those of some cases that have a stored verdict that is not stale. Reads files."""
+    """Return the cases in `names` whose stored verdict is not stale. Reads files."""
     wanted: dict[str, list[str]] = {}
     for file, eval_id in names:
         wanted.setdefault(file, []).append(eval_id)
@@ -113,7 +113,7 @@ def _with_verdict(
 
 
 def _fault(entry: EvalsetEntry) -> str:
-    """Return why nothing in the file can run, or "" if something can."""
+    """Return why no case of the file can run, or "" if one can."""
     if entry.document.cases or not entry.document.broken:
         return ""
     return entry.document.faults[0].sentence(entry.relative)

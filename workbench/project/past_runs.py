@@ -44,7 +44,7 @@ _LISTED = 5
 _SCORED_BY: frozenset[Input] = frozenset({"expected", "case"})
 """Inputs from the evalset that are used to score a transcript."""
 _TAKEN_IN: frozenset[Input] = frozenset({"criteria", "judge", "function"})
-"""Inputs that are read in their current version when a transcript is scored again."""
+"""Inputs whose current version is used when a transcript is scored again."""
 
 
 def plan_of_run(
@@ -97,8 +97,8 @@ def plan_of_cases(
 ) -> Plan:
     """Return the plan that scores `cases` (evalset, case) of a workspace again.
 
-    Their transcripts come from this session (`records`), or else from the last run in the state folder. Notices name
-    cases without a transcript. Each transcript is compared with its own reference, or with the current one if
+    Their transcripts come from this session (`records`), or else from the last run in the state folder. Notices of the
+    plan name cases without a transcript. Each transcript is scored with its own reference, or with the current one if
     `references_of_now` is True.
 
     Raises:
@@ -112,7 +112,7 @@ def plan_of_cases(
         missing -= {ref.name for ref in run.cases}
     lacking = [name[1] for name in wanted if name in missing]
     if not run.cases:
-        message = f"there is no transcript of {few(lacking, _NAMED)}"
+        message = f"no transcript to score: {few(lacking, _NAMED)}"
         raise UsageFaultError(message, "Press r to run the marked or current case")
     now = {entry.relative: entry.criteria for entry in workspace.evalsets}
 
@@ -134,7 +134,7 @@ def plan_of_cases(
 
 
 def _with_changes(plan: Plan, run: StoredRun, workspace: Workspace, state: Path) -> Plan:
-    """Return the plan with notices about inputs that changed since the transcripts were made."""
+    """Return the plan, with notices about inputs that have changed since the transcripts were made."""
     scored = {entry.ref for entry in plan.entries if entry.blocked is None}
     cases = [case for ref, case in run.cases.items() if ref in scored and case.why_incomplete() is None]
     stale = stale_transcripts(cases, workspace, state)
@@ -219,7 +219,7 @@ class _Current:
         return None if document is None else lost_agent(self._owner(document))
 
     def entries(self, evalset_files: Iterable[str]) -> Iterator[EvalsetEntry]:
-        """Yield those of the evalsets that still exist."""
+        """Yield the entries of the evalsets that still exist."""
         for file in evalset_files:
             document, criteria = self._document(file), self.criteria(file)
             if document is not None and criteria is not None:
@@ -263,7 +263,7 @@ def find_resumable(
 
 
 def describe_resumable(workspace: Workspace, state: Path) -> str:
-    """Return a text about the results of the newest run, or "" if it cannot be resumed. It reads files, as above."""
+    """Return a text about the results of the newest run, or "" if it cannot be resumed. Reads files."""
     try:
         return resumable_results(state, lambda announced: _plan_of(workspace, announced))
     except (UsageFaultError, OSError, ValueError):
@@ -279,7 +279,9 @@ def _plan_of(workspace: Workspace, announced: RunStarted, place: PlaceChoice | N
 
 
 plan_of_fork = fork_plan
-"""Returns the plan that tries a fork, for surfaces, which plan through this package only."""
+"""Returns the plan that tries a fork. Front ends use it from here, because they make plans only through this
+package.
+"""
 
 
 def original_of_record(record: CaseRecord, state: Path | None) -> Original:
@@ -334,10 +336,12 @@ def stored_original(
 def make_fork(
     original: Original, turn: int, call: int = 0, *, change: ForkChange, value: object, agent: str, frozen: bool
 ) -> Fork:
-    """Return a fork. Turns count from 1, and calls from 1 in the whole conversation; 0 is the start of the turn.
+    """Return a fork at the start of `turn`, or at `call`.
+
+    Turns count from 1, and calls from 1 in the whole conversation. 0 is no call.
 
     Raises:
-        UsageFaultError: there is no such point, or the change does not fit it.
+        UsageFaultError: the turn or call does not exist, or the change does not fit it.
     """
     place = call - 1 if call else None
     try:

@@ -65,10 +65,11 @@ class Project:
 
     Use it in an `async with` block in one event loop. The end of the block ends all processes. `Project.open` also
     reads the files. `path` is a folder, an evalset or an agent. Targets are relative to the folder. `store` has the
-    state of all runs, unless they publish their events elsewhere. `state_dir` is the folder for runs, by default
+    state of all runs, except those that publish their events elsewhere. `state_dir` is the folder for runs, by default
     `.workbench` in the root. If `keep_runs` is False, only answers of judges are written, and only if there is a
     `.workbench`. If `keep_warm` is False, no processes are prepared for a second run. Agents run at `place`, by default
-    in child processes. A word is what `--on` takes: `local`, `dask://host:8786` or a name from the project's settings.
+    in child processes. If `place` is a text, it has the form of `--on`: `local`, `dask://host:8786` or a name from the
+    project's settings.
     """
 
     def __init__(
@@ -99,7 +100,7 @@ class Project:
         self._environments: dict[Path, Mapping[str, str]] = {}
         """The environments of agents that ran at another place, by folder."""
         self._secrets = Secrets([os.environ])
-        """The secrets in texts of other machines: those of this process and of all agents that ran."""
+        """Secrets to replace in texts from other machines: those of this process and of all agents that ran."""
         self._place = place
         self._clusters: dict[PlaceChoice, DaskPlace] = {}
         """The Dask clusters, created on first use."""
@@ -171,9 +172,9 @@ class Project:
                 await self._children.close()
 
     def _with_own_place(self, options: RunOptions, root: Path | None = None) -> RunOptions:
-        """Return options with the place that the project was made with, if that is a word.
+        """Return options with the place that was passed to the project, if that is a text.
 
-        A name is looked up in the settings of the project in `root`. Without it, the plan does that.
+        A name is looked up in the settings of the project in `root`. Without `root`, the plan looks it up.
         """
         word, chosen = self._place, options.place
         if not isinstance(word, str) or (chosen is not None and word in (chosen.word, chosen.name)):
@@ -188,7 +189,7 @@ class Project:
         return state_of(root, self._explicit_state)
 
     def machines(self, options: RunOptions) -> Sequence[MachineState]:
-        """Return the current states of other machines at the place of a run with these options; () if it has none.
+        """Return the current states of the other machines for a run with these options, or () if there are none.
 
         Raises:
             UsageFaultError: the place cannot be used.
@@ -197,7 +198,7 @@ class Project:
         return () if cluster is None else cleaned_states(cluster.machines(), self._secrets.clean_text)
 
     def cluster(self, options: RunOptions) -> DaskPlace | None:
-        """Return the Dask cluster of a run; None is this machine."""
+        """Return the Dask cluster of a run, or None for this machine."""
         if self._place is not None and not isinstance(self._place, str):
             return None
         choice = self._with_own_place(options).place
@@ -208,10 +209,10 @@ class Project:
         return self._clusters[choice]
 
     async def sending(self, options: RunOptions, root: Path, settings: Mapping[str, AgentSetting]) -> Sending | None:
-        """Return what leaves this machine for runs of these agents with these options. None: they run here.
+        """Return what is sent to other machines for runs of these agents, or None if they run on this machine.
 
         Raises:
-            UsageFaultError: the cluster is not known, or the files cannot travel.
+            UsageFaultError: the cluster is not known, or the files cannot be sent.
         """
         cluster, choice = self.cluster(options), self._with_own_place(options).place
         if cluster is None or choice is None:
@@ -234,13 +235,13 @@ class Project:
         say: Callable[[str], None] = lambda line: None,
         ask: Callable[[Sending], bool] | None = None,
     ) -> None:
-        """Connect to the cluster of a plan, and find a first worker that fits. On this machine, do nothing.
+        """Connect to the cluster of a plan, and wait for a worker that fits. Does nothing for this machine.
 
-        `say` gets a raw line about what is awaited, every few seconds. `ask` asks the user about what leaves this
-        machine, unless that was confirmed before. Naming the place in code confirms it, too.
+        `say` gets a raw line about the progress, every few seconds. `ask` asks the user to confirm what is sent, unless
+        that was confirmed before. Naming the place in code confirms it, too.
 
         Raises:
-            UnconfirmedError: the user has not confirmed it.
+            UnconfirmedError: the user has not confirmed what is sent.
             UsageFaultError: the cluster cannot be used.
         """
         cluster = self.cluster(plan.options)
@@ -259,10 +260,10 @@ class Project:
         say: Callable[[str], None],
         ask: Callable[[Sending], bool] | None,
     ) -> None:
-        """Connect to a cluster, as `connect` does. `needs` are versions that workers must have.
+        """Connect to a cluster, as `connect` does. `needs` are the package versions that workers must have.
 
         Raises:
-            UnconfirmedError: the user has not confirmed what leaves this machine.
+            UnconfirmedError: the user has not confirmed what is sent.
             UsageFaultError: the cluster cannot be used.
         """
         if not is_confirmed(sending):
@@ -275,7 +276,7 @@ class Project:
     def resumed(self, plan: Plan) -> Plan:
         """Return a plan that resumes an interrupted run of the same cases, or `plan` itself if there is none.
 
-        The notices of the plan explain the choice. Do not call it in an event loop's thread: it reads files.
+        The notices of the returned plan explain the choice. Do not call it in an event loop's thread: it reads files.
         """
         found = resume(state_of(plan.root, self._explicit_state), plan, plan.options)
         if isinstance(found, Plan):
@@ -309,8 +310,8 @@ class Project:
     ) -> Plan:
         """Return the plan that runs targets, in the form of `targets`.
 
-        With `workspace`, it runs the cases `names` of that workspace, whose criteria may differ from the files. No file
-        is read again, and a fault in one file does not stop the others.
+        With `workspace`, it runs the cases `names` of that workspace, whose criteria may differ from the files. Then no
+        file is read again, and a fault in one file does not stop cases of other files.
 
         Raises:
             UsageFaultError: a target does not exist, or a named file or config is wrong.
@@ -323,7 +324,7 @@ class Project:
     async def fault_matrix(self, plan: Plan) -> "FaultMatrix":
         """Return the matrix of tool faults for the cases of a plan whose `RunOptions.inject` is `matrix`.
 
-        Run its `first`, if it is not None, and give the records to its `add`. Then run its `plan()`.
+        Run its `first` if it is not None, and pass the records to its `add`. Then run its `plan()`.
         """
         from workbench.project.fault_matrix import FaultMatrix
 
@@ -368,11 +369,11 @@ class Project:
         prune: bool = False,
         dry_run: bool = False,
     ) -> "Freezing":
-        """Freeze cases of a stored run: keep the answers of their tools beside the evalset, to replay them.
+        """Freeze cases of a stored run: store the answers of their tools beside the evalset, to replay them.
 
         `run` is an id or the start of one, `last`, or the path of a JSON report. Without `cases` (ids), all finished
-        cases are frozen. `models` keeps the answers of models, too. `prune` drops what a frozen run did not use. With
-        `dry_run`, nothing is written.
+        cases are frozen. With `models`, the answers of models are stored, too. With `prune`, recorded calls that a
+        frozen run did not use are removed. With `dry_run`, nothing is written.
 
         Raises:
             UsageFaultError: the run or a case does not exist.
@@ -411,7 +412,7 @@ class Project:
         `run` is an id or the start of one, or `last`. The point is the start of `turn`, or the `call` with this number
         in the whole conversation; both count from 1. `value` is the new message, instruction or model, or the new
         answer as JSON data. `agent` is the agent whose instruction or model is changed. With `frozen`, tools are
-        answered from the recording also after the point. The number of `tries` replaces that of `options`.
+        answered from the recording after the point, too. `tries` replaces the number of runs in `options`.
 
         Raises:
             UsageFaultError: the run, case or point does not exist, or the conversation cannot be forked.
@@ -431,7 +432,7 @@ class Project:
         options: RunOptions | None = None,
         **named: Unpack[NamedTargets],
     ) -> AsyncGenerator[News, None]:
-        """Run targets, and after each save the cases that it can affect. Yield news until the loop is left.
+        """Run targets, and after each save the cases that it can affect. Yield news until the caller leaves the loop.
 
         Targets have the form of `targets`.
 
@@ -473,9 +474,9 @@ class Project:
         return await asyncio.to_thread(compare, first, second, state)
 
     async def gate(self, before: str = "baseline", after: str = "last", *, alpha: float = 0.05) -> "Gate":
-        """Compare two stored runs as `compare --gate` does: is there a loss that chance does not explain?
+        """Compare two stored runs, and look for losses that chance does not explain, as `compare --gate` does.
 
-        Without a difference, the gate fails with a probability of at most `alpha`.
+        If nothing changed, the gate fails with a probability of at most `alpha`.
 
         Raises:
             UsageFaultError: a run does not exist.
@@ -491,14 +492,15 @@ class Project:
     ) -> Running:
         """Prepare a run of the plan. Its events go to `publish`, or by default to the project's store.
 
-        A run that is none of the project's own has another `store`, and is stored in another folder `state`.
+        For runs that are not the project's own, such as a try of variants, `store` is their store, and `state` the
+        folder in which they are stored.
 
         Raises:
             UsageFaultError: the project's place does not exist, or the plan is for a matrix of tool faults but not made
                 by `fault_matrix`.
         """
         if plan.options.inject == MATRIX and all(entry.planned.fault is None for entry in plan.entries):
-            raise UsageFaultError("this plan injects no faults", "Run the plan that `Project.fault_matrix` makes of it")
+            raise UsageFaultError("this plan injects no faults", "Run the plan of `Project.fault_matrix(plan)` instead")
         # The inputs of verdicts say where they were made. So the plan has to know the place, however it was made.
         plan = replace(plan, options=self._with_own_place(plan.options, plan.root))
         place = None if isinstance(self._place, str) else self._place
@@ -574,7 +576,7 @@ class Project:
 
     @asynccontextmanager
     async def _turn(self) -> AsyncIterator[None]:
-        """Wait for other runs, and keep them waiting until this one ends."""
+        """Wait until no other run of this project is in progress, and hold back others until this one ends."""
         async with self._running:
             if self._renew:
                 self._renew = False

@@ -1,4 +1,4 @@
-"""A run of a project, which can be awaited as a whole or followed event by event."""
+"""A run of a project, to await as a whole or to follow event by event."""
 
 import asyncio
 from collections import deque
@@ -27,8 +27,8 @@ async def end(tasks: Collection[asyncio.Task[None]]) -> None:
 class Followed(Generic[NewsT]):
     """Work that publishes news.
 
-    Call `execute` or iterate over the news. Both start the work, but only once. `take` gets all news in order, in the
-    event loop's thread. The task is in `tasks` until it ends.
+    Call `execute`, or iterate over the news. Either starts the work, unless it has started. `take` gets all news in
+    order, in the event loop's thread. The task is in `tasks` until it ends.
     """
 
     def __init__(self, take: Callable[[NewsT], None], tasks: set[asyncio.Task[None]]) -> None:
@@ -40,7 +40,7 @@ class Followed(Generic[NewsT]):
         self._came = asyncio.Event()
 
     async def execute(self) -> None:
-        """Do all the work. If it has started already, wait for its end."""
+        """Do all the work, or wait for its end if it has started already."""
         await self._begun()
 
     def __aiter__(self) -> AsyncIterator[NewsT]:
@@ -50,7 +50,7 @@ class Followed(Generic[NewsT]):
         """Start the work, and yield its news in order. Leaving the loop early ends the work.
 
         Raises:
-            RuntimeError: the work has started before, so its first news are lost.
+            RuntimeError: the work has started before, so earlier news are lost.
         """
         if self._work is not None:
             raise RuntimeError("already started: iterate over it only once, and await its end as often as you like")
@@ -91,8 +91,8 @@ class Running(Followed[Event]):
     """One run of a project.
 
     It starts when it is executed, iterated over, or awaited for its result. Runs of a project take turns. `turn` is
-    entered before the run and left after it. `prepare` is awaited before the run, and may refuse it. `tidy` is awaited
-    if the run raises nothing.
+    entered before the run and left after it. `prepare` is awaited before the run, and may raise an error to refuse it.
+    `tidy` is awaited after a run that raised no error.
     """
 
     def __init__(
@@ -137,7 +137,10 @@ class Running(Followed[Event]):
         return self._store
 
     def _tell(self, news: Event) -> None:
-        """Publish an event. If a listener raises, the run ends without further events, and `_do` raises it again."""
+        """Publish an event.
+
+        If a listener raises an exception, the run ends without further events, and `_do` raises it again.
+        """
         if self._fault is None:
             try:
                 super()._tell(news)

@@ -1,6 +1,6 @@
-"""Shards of a run: the plan of one, and joining all of them, from reports or state folders, into their run.
+"""Shards of a run: the plan of a shard, and the merge of all shards, from reports or state folders.
 
-When they are joined, whatever is missing, doubled, damaged, unfinished or from another run is refused, never guessed.
+The merge refuses shards that are missing, given twice, damaged, unfinished or from another run.
 """
 
 import itertools
@@ -58,12 +58,12 @@ from workbench.store.store import Store
 from workbench.text.counting import counted, few
 
 _SALT = "shards"
-"""A salt that is not secret, so that digests can be compared between machines."""
+"""A public salt, so that digests can be compared between machines."""
 _GIT_SECONDS = 10.0
 _FILES = 300
-"""Number of an agent's files up to which each has a digest of its own."""
+"""Maximum number of an agent's files that have a digest each."""
 _DATA = frozenset({".json", ".md", ".toml", ".txt"})
-"""Endings of files that may be data, or prompts."""
+"""Suffixes of files that may be data or prompts."""
 DEFAULTS = "defaults"
 """Placeholder for the config of cases without one."""
 
@@ -112,7 +112,7 @@ def _options(options: RunOptions) -> dict[str, Any]:
 
 
 def _criteria(plan: Plan) -> dict[str, str]:
-    """Return the criteria by config. A dataset and an evalset may take different ones from the same file."""
+    """Return the criteria by config. A dataset and an evalset may use different criteria from the same file."""
     configs: dict[str, dict[int, CriteriaConfig]] = {}
     for entry in plan.entries:
         configs.setdefault(entry.planned.config_file or DEFAULTS, {})[id(entry.config)] = entry.config
@@ -145,7 +145,7 @@ def _files(plan: Plan, digests: Digests) -> Iterator[tuple[str, str]]:
 
 
 def _recordings(folder: Path, root: Path, digests: Digests) -> Iterator[tuple[str, str]]:
-    """Yield the folder with the recordings of an evalset as one file, because it has a file for each case."""
+    """Yield the folder with an evalset's recordings and one digest of it, because it has a file for each case."""
     found = {path.name: digests.file(path) for path in sorted(folder.glob(f"*{FILE_SUFFIX}"))}
     if found:
         yield relative_to(folder, root), digest(found)
@@ -189,13 +189,12 @@ class _Part:
 def merge_shards(paths: Sequence[Path]) -> Store:
     """Return the run whose shards wrote these reports, or are stored in these state folders or projects.
 
-    A folder is trusted because it is named. For each shard of its newest plan, the newest run counts.
-
-    Its start is that of the first shard, its duration that of the longest one. The root is that of shard 1.
+    The given folders are trusted. For each shard of a folder's newest plan, the newest run counts. The start of the
+    result is that of the first shard, its duration that of the longest, and its root that of shard 1.
 
     Raises:
-        UsageFaultError: a report or a stored run cannot be read or is damaged, a shard is missing, there twice or has
-            not ended, or one belongs to another run. The message names the file, and what differs.
+        UsageFaultError: a report or a stored run cannot be read or is damaged, or a shard is missing, given twice,
+            unfinished or from another run. The message names the file and the difference.
     """
     parts = [part for path in paths for part in (_read_folder(path) if path.is_dir() else [_read_report(path)])]
     _check_numbers(parts)
@@ -206,7 +205,7 @@ def merge_shards(paths: Sequence[Path]) -> Store:
     planned = tuple(parts[number % len(parts)].started.cases[number // len(parts)] for number in range(sizes))
     if plan_digest(case.case for case in planned) != parts[0].shard.plan:
         files = few((str(part.path) for part in parts), _MOST)
-        raise _damaged(f"the cases in these reports are not those of their plan, so one was changed: {files}")
+        raise _damaged(f"the cases in these reports are not those of their plan, so a report was changed: {files}")
     store = Store()
     started = min(filter(None, (part.started.started for part in parts)), default="")
     store.apply(RunStarted(new_run_id(), parts[0].started.root, started, planned))
@@ -245,13 +244,13 @@ def _read_folder(folder: Path) -> list[_Part]:
 
 
 def _state_in(folder: Path) -> Path:
-    """Return the state folder that a folder is or has, without links below the named one."""
+    """Return `folder` itself or its `.workbench`, if that is a state folder. Links below `folder` are not followed."""
     state = state_dir(folder, folder)
     inner = state / STATE_FOLDER
     if os.path.lexists(state / FILE_NAME):
         return state
     if inner.is_symlink():
-        raise UsageFaultError(f"{inner} is a link, which is not followed", "Name the folder that it leads to")
+        raise UsageFaultError(f"{inner} is a link, which is not followed", "Name the folder that the link leads to")
     if os.path.lexists(inner / FILE_NAME):
         return inner
     raise UsageFaultError(
@@ -264,7 +263,7 @@ def _newest_shards(state: Path) -> list[Path]:
     """Return the newest run of each shard of the newest plan in a state folder.
 
     Raises:
-        UsageFaultError: a run that may be a newer one of these shards is lost or has no readable plan.
+        UsageFaultError: a lost run or one without a readable plan may be a newer run of these shards.
         OSError: the database cannot be read.
     """
     found: dict[int, Path] = {}
@@ -295,7 +294,7 @@ def _newest_shards(state: Path) -> list[Path]:
 
 
 def _start(path: Path) -> RunStarted | None:
-    """Return how a stored run announced itself, or None if that is damaged or missing."""
+    """Return the `RunStarted` of a stored run, or None if it is damaged or missing."""
     try:
         started = next((event for event in read_run(path) if isinstance(event, RunStarted)), None)
     except FileNotFoundError:
@@ -321,7 +320,7 @@ def _read_run(path: Path) -> _Part:
         number = "" if store.run.shard is None else f" (shard {store.run.shard.number})"
         raise UsageFaultError(
             f"{path}{number} has not ended: it was killed, or still runs",
-            "Wait for it, or give the command of this shard again, which resumes it",
+            "Wait for it, or start the command of this shard again, which resumes it",
         )
     return _part(data, path)
 
@@ -339,7 +338,7 @@ def _read_report(path: Path) -> _Part:
 
 
 def _part(data: dict[str, Any], path: Path) -> _Part:
-    """Return the shard with a report, and check that it is complete."""
+    """Return the shard of a report, after checking that it is complete."""
     if data.get("shard") is None:
         why = "" if data["cases"] else ": nothing was selected to run"
         raise UsageFaultError(
@@ -366,7 +365,7 @@ def _part(data: dict[str, Any], path: Path) -> _Part:
 
 
 def _validate(data: dict[str, Any], path: Path) -> None:
-    """Check that a report has the documented form. Its cases are checked one by one, to name the first wrong one."""
+    """Check that a report matches its schema. Cases are checked one by one, to name the first wrong one."""
     place = "its frame"
     try:
         Report.model_validate({**data, "cases": [], "repeats": []})
@@ -384,7 +383,7 @@ def _damaged(message: str) -> UsageFaultError:
 
 
 def _check_numbers(parts: Sequence[_Part]) -> None:
-    """Check that each shard is there once."""
+    """Check that each shard is given exactly once."""
     counts = Counter(part.shard.count for part in parts)
     usual = counts.most_common(1)[0][0]
     for part in parts:
@@ -407,7 +406,7 @@ def _check_numbers(parts: Sequence[_Part]) -> None:
 
 
 def _check_same_run(parts: Sequence[_Part]) -> None:
-    """Check that all shards are of the same plan and the same state of the project. The most usual one is right."""
+    """Check that all shards have the same plan and the same state of the project as the majority."""
     alike: list[list[_Part]] = []
     for part in parts:
         group = next((group for group in alike if not part.shard.differences(group[0].shard)), None)

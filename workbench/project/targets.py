@@ -1,7 +1,7 @@
-"""Targets as named by a command line or a program, the plan that runs them, and the command that a plan repeats.
+"""Targets named by a command line or a program, the plan that runs them, and the command that repeats a plan.
 
-The screen shows that command for its own actions. Modules that open evalsets are imported late, so that a mistyped word
-is rejected at once.
+The screen shows that command for its own actions. Modules that open evalsets are imported late, so that a mistyped
+target is rejected at once.
 """
 
 import shlex
@@ -61,7 +61,7 @@ class Targets:
         """Parse the words.
 
         Raises:
-            UsageFaultError: a word names nothing.
+            UsageFaultError: a word names no target.
         """
         found = parse_targets(self.words, folder=self.folder, agent=self.agent, case_ids=self.cases)
         return replace(found, name_contains=self.name_contains)
@@ -149,14 +149,14 @@ def refuse_missing(file: Path | None, kind: UsageKind) -> None:
 
 PROGRAM = "agent-workbench"
 _LONGEST = 100_000
-"""Characters of one argument. Linux allows 128 KiB."""
+"""Maximum length of one argument, in characters. Linux allows 128 KiB."""
 _OPTIONS = {**RESULT_OPTIONS, "concurrency": "--concurrency", "python": "--python"}
 del _OPTIONS["frozen"]  # It is compared with the project's setting.
 
 
 @dataclass(frozen=True, slots=True)
 class ShellCommand:
-    """The raw arguments of a command, and a note on what it does not repeat, or ""."""
+    """The raw arguments of a command. `note` says what the command does not repeat, or is ""."""
 
     arguments: tuple[str, ...]
     caveat: str = ""
@@ -169,10 +169,10 @@ class ShellCommand:
 
 @dataclass(frozen=True, slots=True)
 class Shell:
-    """The user's shell: its folder, and what the program was given besides the folder of the project.
+    """The user's shell: its folder (`here`), and options with which the program was started.
 
-    `given_state` is the state folder if it is not `.workbench` in the root. `has_named_evalsets` says whether the
-    workspace has evalsets that its folder alone would not give.
+    `given_state` is the state folder if it is not `.workbench` in the root. `has_named_evalsets` is true if the user
+    named evalsets that are not found in the folder alone.
     """
 
     here: Path
@@ -180,12 +180,15 @@ class Shell:
     has_named_evalsets: bool = False
 
     def path(self, path: Path) -> str:
-        """Return a path as it is typed: relative if it is below the shell's folder, and never like an option."""
+        """Return a path as an argument, relative if it is below the shell's folder. It never begins with "-"."""
         found = str(path.relative_to(self.here)) if path.is_relative_to(self.here) else str(path)
         return f"./{found}" if found.startswith("-") else found
 
     def state(self, root: Path, state: Path, *, by_run: bool) -> tuple[str, ...]:
-        """Return the option for the state folder, if the command would not find it. `by_run`: it names only a run."""
+        """Return `--state-dir` and its value if the command needs them, else ().
+
+        With `by_run`, the command names a run and no path.
+        """
         needed = self.given_state is not None or (by_run and find_root(self.here) != root)
         return ("--state-dir", self.path(state)) if needed else ()
 
@@ -231,7 +234,7 @@ def _score_command(plan: "Plan", state: Path, shell: Shell, caveat: str) -> Shel
 
 
 def _targets(plan: "Plan", workspace: "Workspace", shell: Shell) -> tuple[list[str], list[str]]:
-    """Return the targets, and the IDs for `--case` if one cannot be written behind a file."""
+    """Return the targets, and IDs for `--case` if one of them cannot be written as `FILE:id`."""
     chosen: dict[str, dict[str, None]] = {}
     for planned in plan.entries:
         chosen.setdefault(planned.ref.evalset_file, {})[planned.ref.eval_id] = None
@@ -253,7 +256,7 @@ def _targets(plan: "Plan", workspace: "Workspace", shell: Shell) -> tuple[list[s
 
 
 def _with_ids(path: str, ids: Iterable[str]) -> Iterator[str]:
-    """Yield `FILE:id,id`, several times if one argument would be too long."""
+    """Yield `FILE:id,id`. Several are yielded if one argument would be too long."""
     escaped, length = list[str](), 0
     for eval_id in map(escape, ids):
         if escaped and length + len(eval_id) > _LONGEST:

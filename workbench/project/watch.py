@@ -1,4 +1,4 @@
-"""The driver of a watch, which starts the stale cases after each save. Surfaces consume its news."""
+"""The driver of a watch, which starts the stale cases after each save and publishes news for front ends."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -21,20 +21,21 @@ from workbench.run.plan.plan import Plan
 from workbench.text.safe_text import one_line
 
 _CLOSING = 1.0
-"""Seconds that a save waits for a run to be closed whose last event has come."""
+"""Maximum number of seconds that a save waits for a run to be closed after its last event."""
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Stale cases that cost more than the limit, and wait for `Watch.allow`. `total` is the number of all cases."""
+    """Stale cases that cost more than the limit. They wait for `Watch.allow`. `total` is the number of all cases."""
 
     estimate: Estimate
     total: int
 
 
 News: TypeAlias = Event | Saved | Start | Waiting
-"""The news of a watch: saves, notices, starts and waiting jobs. A watch that runs its cases itself also publishes the
-events of its runs, as the store gets them."""
+"""The news of a watch: saves, notices, starts and waiting jobs. `RunningWatch` also publishes the events of its runs,
+as the store gets them.
+"""
 
 
 class Runner(Watched, Protocol):
@@ -60,7 +61,7 @@ class Runs(Protocol):
         ...
 
     def start_plan(self, make: Callable[[], Plan]) -> None:
-        """Start the run of the plan that `make` returns. A refused plan counts as a run that ended at once."""
+        """Start the run of the plan that `make` returns. If `make` refuses, that counts as a run that ended at once."""
         ...
 
     def supersede(self, refs: Sequence[CaseRef]) -> None:
@@ -119,9 +120,10 @@ class Watch(Followed[News]):
             self._watcher.close()
 
     async def _narrowed(self, saved: Saved) -> Saved:
-        """Return a save without the cases that did not read the changed files of their agent, as `status` finds out.
+        """Return a save without the cases that did not read the changed files of their agent.
 
-        While cases run, their last verdicts are not those that a save affects, so all cases of the agent count.
+        Their last verdicts tell which files they read. While cases run, these verdicts are outdated, so all cases of
+        the agent count.
         """
         unsure = saved.impact.by_file_of_agent
         if not unsure:
@@ -196,7 +198,7 @@ class RunningWatch(Watch):
     """A watch that runs `plan`, and then stale cases after each save, until `stop`.
 
     If `targets` selects cases, only those of the plan are watched. The plan was made from `targets`, `workspace` and
-    `options`. Later runs have these options, too, and the project's setting as it is then.
+    `options`. Later runs have these options, too, with the project's current setting of `frozen`.
     """
 
     def __init__(
@@ -241,7 +243,7 @@ class RunningWatch(Watch):
         return one_line(relative_to(path, self._plan.root))
 
     def start_plan(self, make: Callable[[], Plan]) -> None:
-        """Start the run of the plan that `make` returns. A refused plan counts as a run that ended at once."""
+        """Start the run of the plan that `make` returns. If `make` refuses, that counts as a run that ended at once."""
         try:
             self._execute(make())
         except UsageFaultError as fault:

@@ -108,7 +108,7 @@ def _with_verdicts(entry: PlanEntry, verdicts: Sequence[Scored], changes: Collec
 
 
 def _still_valid(scored: Scored, changes: Iterable[Change], config: CriteriaConfig) -> Scored | None:
-    """Return the verdict under `config`, or None if it must be scored again or is computed without a judge."""
+    """Return the verdict under `config`, or None if it must be scored again or needs no judge."""
     name = scored.result.name
     criterion = next((item for item in config.criteria if item.name == name), None)
     concerned = [change for change in changes if change.input == "function" or criterion_of(change) == name]
@@ -130,7 +130,7 @@ def _decided(scored: Scored, threshold: float) -> Scored:
 
 @dataclass(frozen=True)
 class Job:
-    """Cases to process together, in order and with the same depth."""
+    """Cases to process together, in this order and with the same effect (`depth`)."""
 
     depth: Effect
     keys: tuple[CaseName, ...]
@@ -138,7 +138,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Limit:
-    """Limits for a save without confirmation: calls, and money in the currency of the price table. None: no limit."""
+    """The limits above which a save needs confirmation: calls, and money in the prices' currency. None: no limit."""
 
     calls: int | None = None
     money: float | None = None
@@ -148,8 +148,8 @@ class Limit:
 class Estimate:
     """The estimated cost of `cases` stale cases.
 
-    `calls` to models and judges is None if it is not known yet. `money` is the cost as a text, and `amount` as a
-    number, or None if it is not known.
+    `calls` is the number of calls to models and judges, or None if it is not known yet. `money` is the cost as a text.
+    `amount` is the cost as a number, or None if it is not known.
     """
 
     cases: int
@@ -172,7 +172,8 @@ class Estimate:
     def above(self, limit: Limit) -> bool:
         """Return whether the cost is or may be above the limit.
 
-        If the amount is unknown, the limit of calls decides. Without such a limit, the cost may be too high.
+        If the amount is unknown, the limit of calls decides. Without a limit of calls, an unknown amount counts as
+        above the limit.
         """
         if self.calls == 0:
             return False
@@ -276,7 +277,7 @@ class JobQueue:
         self.under_way = {}
 
     def hold(self, keys: Iterable[CaseName] | None = None) -> None:
-        """Let these cases (None: the running ones) wait for another save, because they would fail again."""
+        """Make these cases (None: the running ones) wait for another save, because they would fail again."""
         self.held.update(self.under_way if keys is None else keys)
 
     def drop(self, keys: Iterable[CaseName]) -> None:
@@ -295,7 +296,7 @@ def _deeper(depth: Effect, other: Effect | None) -> Effect:
 
 
 _SAMPLE = 400
-"""Number of past runs used for the cost estimate. In a large folder, the other runs are assumed to cost the same."""
+"""Number of past runs used for the cost estimate. With more runs, the others are assumed to cost the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,7 +390,7 @@ def _judging(record: CaseRecord, prices: Prices) -> _Cost:
 def _own(record: CaseRecord, prices: Prices) -> ConversationCost:
     """Return the cost of the agent's own models, from the trace.
 
-    The trace also exists if the newest run only scored the transcript again, without calls of the agent.
+    The trace exists even if the newest run only scored the transcript again.
     """
     calls = record.usage.model_calls
     if calls and not prices:

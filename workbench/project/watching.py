@@ -1,4 +1,4 @@
-"""The state of a watch, which turns saves into jobs and knows the stale cases.
+"""The state of a watch: its stale cases, and the jobs that follow from saves.
 
 It needs no widget and no thread. The screen and the plain lines call the same methods and apply the same events.
 """
@@ -44,14 +44,14 @@ DEPTH_WORDS: dict[Effect, str] = {
     "decide": "comparing stored scores",
 }
 _LONGEST_NOTICE = 5.0
-"""Seconds within which a save is noticed. A file that is older was moved here."""
+"""Maximum age of a saved file, in seconds, when it is noticed. An older file was moved here."""
 _JUST = 1.0
 """Seconds after the end of a run during which a file change may still come from that run."""
 
 
 @dataclass(frozen=True)
 class Start:
-    """A job to start now, and its text for the user."""
+    """A job to start now, with a text for the user."""
 
     job: Job
     text: str
@@ -130,9 +130,8 @@ class Watching:
         self.ignored: list[str] = []
         """Files ignored since the last save, because they change whenever their agent runs."""
         self.announced = asyncio.Event()
-        """Unset while a run is requested and its executions are not known yet.
-
-        A save must wait for that, to know which executions it makes obsolete.
+        """Unset while a run is requested and its executions are not known yet. A save waits until it is set, to know
+        which executions it makes obsolete.
         """
         self.announced.set()
         self.closed = asyncio.Event()

@@ -1,8 +1,9 @@
 """Copies of a project in a temporary folder: of the working tree, of a revision, and of another folder.
 
-A copy has what git tracks, or would with `git add -A`; without git, what is not hidden or ignored. A revision is read
-object by object (`workbench.files.git.object_reader`): there is no checkout, so no hook or filter runs, no index is
-used, and nothing is written to `.git`. The folder goes away even if the workbench is killed.
+A copy has the files that git tracks or that `git add -A` would add. Without git, it has the files that are not hidden
+or ignored. A revision is read object by object (`workbench.files.git.object_reader`): nothing is checked out, so no
+hook or filter runs, no index is used, and nothing is written to `.git`. The folder is removed even if the workbench is
+killed.
 """
 
 import atexit
@@ -36,27 +37,27 @@ from workbench.files.walk import ENVIRONMENT_MARKS, Walk
 _SECONDS = 60
 _MOST = 50_000
 _LARGEST = 512 * 1024 * 1024
-"""Bytes of all files of a copy together."""
+"""Maximum size of all files of a copy together, in bytes."""
 _PIECE = 1 << 20
 _LEFT_OUT = frozenset({".git", STATE_FOLDER, "__pycache__", "node_modules"})
 """Names of files and folders that no copy has, in lower case."""
 _ENVIRONMENT_FILE = ".env"
 LINK = "link "
-"""The beginning of the digest of a link."""
+"""The prefix of the digest of a link."""
 _MODE_OF_LINK, _SUBMODULE = "120000", "160000"
 _POINTER = b"version https://git-lfs.github.com/spec/"
-_SMALLER = "Make a folder .workbench in a smaller folder: it is then the project's root, and only it is copied"
+_SMALLER = "Make a .workbench folder in a smaller subfolder: it is then the project's root, and only it is copied"
 
 # The temporary folder
 
 _CLEANER = (
     'cat > /dev/null; for i in 1 2 3 4 5; do chmod -R u+rwX "$1" 2> /dev/null; rm -rf -- "$1" && exit; sleep 1; done'
 )
-"""A shell script that waits for the end of its input, which comes with that of the workbench, and removes a folder."""
+"""A shell script that removes a folder when its input ends, which happens when the workbench ends or is killed."""
 
 
 class TemporaryFolder:
-    """A new folder for this user only. It is removed by `close`, when nothing uses it, or when this process has ended.
+    """A new folder for this user only. It is removed by `close`, by garbage collection, or when this process has ended.
 
     Raises:
         OSError: it cannot be made.
@@ -80,9 +81,9 @@ class TemporaryFolder:
         self._remove = weakref.finalize(self, _remove, self.path, cleaner)
 
     def close(self) -> None:
-        """Remove the folder and all in it, and wait for that.
+        """Remove the folder with its content, and wait for the end.
 
-        A process of an agent that is just ending may make it again. That is removed when the workbench ends.
+        An agent's process that is just ending may create it again. The workbench then removes it when it ends.
         """
         atexit.register(shutil.rmtree, self.path, ignore_errors=True)
         self._remove()
@@ -107,10 +108,10 @@ class Revision:
 
 
 def find_revision(root: Path, name: str | None) -> Revision | None:
-    """Return the revision that the user named, or HEAD. None if none was named and there is none.
+    """Return the revision `name`, or HEAD. Return None if `name` is empty and there is no commit.
 
     Raises:
-        UsageFaultError: the named one does not exist, or git cannot read the repository.
+        UsageFaultError: the named revision does not exist, or git cannot read the repository.
     """
     prefix = run_git(root, "rev-parse", "--show-prefix", seconds=_SECONDS)
     word = "HEAD" if name is None else name
@@ -149,7 +150,7 @@ def _commit(root: Path, word: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A copy of a project in `root`: path of each file, relative to it, → a digest of its content."""
+    """A copy of a project in `root`. `files` maps each path, relative to the root, to a digest of the content."""
 
     root: Path
     files: Mapping[str, str]
@@ -161,10 +162,10 @@ class Copy:
 
 
 def copy_project(source: Path, target: Path, files: Iterable[str]) -> Copy:
-    """Copy these files of the project in `source`, relative to it, to the new folder `target`.
+    """Copy `files` of the project in `source` (relative paths) to the new folder `target`.
 
     Raises:
-        UsageFaultError: a file cannot be copied, or there is too much.
+        UsageFaultError: a file cannot be copied, or there are too many files or bytes.
     """
     found: dict[str, str] = {}
     room = _Room(source)
@@ -189,11 +190,12 @@ def copy_project(source: Path, target: Path, files: Iterable[str]) -> Copy:
 def copy_revision(root: Path, revision: Revision, target: Path, tree: Copy, more: Iterable[str] = ()) -> Copy:
     """Write the files of a revision of the project in `root` to the new folder `target`.
 
-    A file that only filters or line endings make different from the one in `tree`, the copy of the working tree, is
-    taken from there. So are the files of submodules, which the repository does not have, and `more`.
+    `tree` is the copy of the working tree. A file that differs from its file there only by filters or line endings is
+    copied from it. So are the files `more`, and files of submodules, which the repository does not have.
 
     Raises:
-        UsageFaultError: the project is not in the revision, a file is not in this clone, or there is too much.
+        UsageFaultError: the project is not in the revision, a file is not in this clone, or there are too many files or
+            bytes.
     """
     found: dict[str, str] = {}
     submodules: list[str] = []
@@ -253,7 +255,7 @@ def put_file(copy: Copy, name: str, source: Path) -> Copy:
 
 
 def replace_folder(copy: Copy, inside: str, other: Copy) -> Copy:
-    """Put another copy in the place of the folder `inside` of a copy.
+    """Replace the folder `inside` of a copy by another copy.
 
     Raises:
         UsageFaultError: the disk has an error.
@@ -267,7 +269,7 @@ def replace_folder(copy: Copy, inside: str, other: Copy) -> Copy:
 
 
 def link_environment(copy: Copy, root: Path, files: Iterable[Path]) -> None:
-    """Let a copy have the `.env` files of the project in `root`, for agents that read them. They are not copied."""
+    """Link the `.env` files of the project in `root` into a copy, for agents that read them."""
     for file in files:
         if file.is_relative_to(root):
             goal = copy.root / file.relative_to(root)
@@ -327,7 +329,7 @@ def _not_checked_out(root: Path) -> set[str]:
 
 
 def is_copied(name: str) -> bool:
-    """Return whether a path stays in its folder, and no part of it is left out. A damaged index can name anything."""
+    """Return whether a path from git's index is copied: it stays in the project, and no part of it is left out."""
     parts = name.rstrip("/").split("/")
     if name.startswith("/") or not {"", ".", ".."}.isdisjoint(parts) or parts[-1] == _ENVIRONMENT_FILE:
         return False
@@ -335,11 +337,11 @@ def is_copied(name: str) -> bool:
 
 
 def _entries(root: Path, revision: Revision) -> Iterator[tuple[str, str, int, str]]:
-    """Yield mode, path in the project, bytes and object ID of each file of a revision."""
+    """Yield mode, path in the project, size in bytes and object ID of each file of a revision."""
     tree = f"{revision.commit}:{revision.prefix}"
     listed = run_git(root, "ls-tree", "-r", "-z", "-l", "--full-tree", tree, seconds=_SECONDS)
     if listed is None and run_git(root, "ls-tree", "--full-tree", tree, seconds=_SECONDS) is not None:
-        raise UsageFaultError(f"files of {revision.name} are not in this repository", _REFETCH)
+        raise UsageFaultError(f"some files of {revision.name} are not in this repository", _REFETCH)
     if listed is None:
         what = revision.prefix.rstrip("/") or "the project"
         raise UsageFaultError(f"{revision.name} has no folder {what}", "Name another revision with --against REF")
@@ -355,7 +357,7 @@ def _entries(root: Path, revision: Revision) -> Iterator[tuple[str, str, int, st
 
 
 class _Room:
-    """The files and bytes that a copy may still get."""
+    """The remaining numbers of files and bytes for a copy."""
 
     def __init__(self, source: Path) -> None:
         self._source = source
@@ -386,7 +388,7 @@ def _reported(source: Path) -> Iterator[None]:
 
 
 def _is_inside(folder: Path, target: Path) -> bool:
-    """Return whether a folder of a copy is really in it, and not behind a link."""
+    """Return whether a folder is in a copy, and not behind a link that leads out of it."""
     return os.path.realpath(folder) == os.path.normpath(folder)
 
 
@@ -415,7 +417,10 @@ def _new_file(goal: Path, *, executable: bool) -> IO[bytes]:
 
 
 def _make_link(goal: str, name: str, root: Path, target: Path) -> str:
-    """Make the link `name` of the project in `root` in its copy. What it leads to inside the project is in the copy."""
+    """Create the link `name` of the project in `root` in its copy `target`, and return the digest of the link.
+
+    A link to a path inside the project leads to the same path in the copy.
+    """
     above = (root / name).parent
     meant = os.path.normpath(above / goal)
     for base in (str(root), os.path.realpath(root)):

@@ -1,6 +1,6 @@
-"""A try as rows of a terminal: the table of variants, the cases that changed, and both executions of a case.
+"""A try as rows for a terminal: the table of variants, the cases that changed, and two executions side by side.
 
-A row is a list of pieces: safe text, and the name of its style. Joined, the texts are the row without colours.
+A row is a list of pieces: safe text, and the name of its style. The joined texts are the row without colours.
 """
 
 from collections import Counter
@@ -34,11 +34,11 @@ Row: TypeAlias = list[tuple[str, str]]
 _GAP = 2
 _BETWEEN = "   "
 _NAME = 12
-"""Cells that a name has before other columns are left out for it."""
+"""Minimum width of a name, in cells. Other columns are left out if it does not fit."""
 _TITLE = 24
-"""Cells of the longest title of a column."""
+"""Maximum width of a column's title, in cells."""
 _LISTED = 3
-"""Cases that are named beside a count."""
+"""Maximum number of cases that are named beside a count."""
 _RESULT_STYLES = {"better": "passed", "worse": "failed", "unclear": "muted"}
 _STYLES: dict[Direction, str] = {"better": "passed", "worse": "failed", "same": "muted", "left out": "not-evaluated"}
 
@@ -49,7 +49,7 @@ _STYLES: dict[Direction, str] = {"better": "passed", "worse": "failed", "same": 
 def table_rows(found: TryReport, prices: Prices, width: int, *, ended: bool = True) -> list[Row]:
     """Return the titles, and a row for each variant. In a narrow terminal, latency and costs are left out.
 
-    The answer of the test is shown when the try has `ended`: looking again and again finds differences by chance.
+    The result of the test is shown only when the try has `ended`, because repeated looks find differences by chance.
     """
     names = [one_line(variant.name) for variant in found.variants]
     results = [variant.comparison.result if variant.comparison and ended else "" for variant in found.variants]
@@ -84,7 +84,7 @@ class _Column:
 
 
 def _choices(found: TryReport, prices: Prices, results: Sequence[str]) -> Iterator[list[_Column]]:
-    """Yield the columns beside the names, for ever narrower terminals."""
+    """Yield the columns beside the names, for terminals of decreasing width."""
     variants = found.variants
     changes = ["" if one.comparison is None else change_text(one.comparison) for one in variants]
     passed = _Column("passed", [rate_text(one.pass_rate) for one in variants], right=True)
@@ -102,7 +102,7 @@ def _choices(found: TryReport, prices: Prices, results: Sequence[str]) -> Iterat
 
 
 def _room(columns: Sequence[_Column], width: int) -> int:
-    """Return the cells that are left for names."""
+    """Return the width that is left for names, in cells."""
     return width - sum(column.width + _GAP for column in columns)
 
 
@@ -110,12 +110,12 @@ def _room(columns: Sequence[_Column], width: int) -> int:
 
 
 def is_to_come(case: CaseChange) -> bool:
-    """Return whether a case has not ended on one side, so that nothing can be said about it yet."""
+    """Return whether a case has not ended in one of the variants, so that it cannot be compared yet."""
     return not case.pair.is_compared and not case.pair.left_out
 
 
 def counts_row(variant: VariantResult, against: str) -> Row:
-    """Return `working tree against HEAD   9 cases better   2 worse   49 the same`, and what is left out or to come."""
+    """Return `working tree against HEAD 9 cases better 2 worse 49 the same`, with cases left out or not run yet."""
     row: Row = [(f"{one_line(variant.name)} against {one_line(against)}", "strong")]
     for piece in _counts(variant):
         row += [(_BETWEEN, ""), piece]
@@ -123,7 +123,7 @@ def counts_row(variant: VariantResult, against: str) -> Row:
 
 
 def counts_text(variant: VariantResult) -> str:
-    """Return `9 cases better   2 worse   49 the same`, and what is left out or to come."""
+    """Return `9 cases better 2 worse 49 the same`, with the numbers of cases left out or not run yet."""
     return _BETWEEN.join(text for text, _ in _counts(variant))
 
 
@@ -191,9 +191,9 @@ def left_out_text(variant: VariantResult) -> str:
 def sides_document(
     names: tuple[str, str], before: CaseRecord | None, after: CaseRecord | None, about: str, view: View
 ) -> Document:
-    """Return two executions of a case side by side. `about` says which ones they are.
+    """Return two executions of a case side by side. `about` is a title that says which ones.
 
-    `names` are the raw names of their variants. None: that variant has no execution that began.
+    `names` are the raw names of their variants. An execution is None if it has not begun.
     """
     document = Document()
     document.add([heading(one_line(about), view.width)])
@@ -207,16 +207,16 @@ def sides_document(
 
 
 def files_document(name: str, against: str, source: str, files: Sequence[FileChange], view: View) -> Document:
-    """Return how the files of a variant differ from those of the first one, with the changed lines.
+    """Return the files of a variant that differ from those of the first one, with the changed lines.
 
-    `source` says in a sentence what the variant is. All three texts are raw.
+    `source` is a sentence that describes the variant. All three texts are raw.
     """
     document = Document()
     title = f"{counted(len(files), 'file')} of {one_line(name)} {'differs' if len(files) == 1 else 'differ'}"
     document.add([heading(f"{title} from {one_line(against)}" if files else one_line(name), view.width)])
     document.add(remark(one_line(source, limit=500), view))
     if not files:
-        document.add(remark("No file differs: what differs is a variable or the model.", view))
+        document.add(remark("No file differs. Only variables or the model differ.", view))
     for file in files:
         document.gap()
         document.add([heading(one_line(file.path, limit=300), view.width)])

@@ -1,4 +1,4 @@
-"""The results of a try: per variant and case, with what chance allows to say. Can be made while the try runs."""
+"""The results of a try by variant and case, with statistical tests. They can be computed while the try runs."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -54,7 +54,7 @@ class VariantResult:
 
     `pass_rate` is the mean of its cases' rates, None if none was judged. `cost` is None if it is not known. `seconds`
     is the mean duration of an execution. `left_out` counts executions without a verdict by status. `ended` counts all
-    executions that ended by themselves: none that was cancelled. The first variant has no `comparison`, and no cases.
+    executions that ended and were not cancelled. The first variant has no `comparison`, and no cases.
     """
 
     name: str
@@ -70,9 +70,9 @@ class VariantResult:
 
     @property
     def changed(self) -> list[CaseChange]:
-        """The cases that pass more or less often: better ones first, or worse ones first if the variant is worse.
+        """The cases that pass more or less often, the largest changes first.
 
-        In each direction, the largest change comes first.
+        Better cases come before worse ones, or after them if the variant is worse.
         """
         sign = -1 if self.comparison is not None and self.comparison.change < 0 else 1
         found = [case for case in self.cases if case.pair.change]
@@ -81,7 +81,7 @@ class VariantResult:
 
 @dataclass(frozen=True, slots=True)
 class TryReport:
-    """The results of a try. `cases` is the number of cases, `runs` how often each is planned in each variant."""
+    """The results of a try. `cases` is the number of cases. Each is planned `runs` times in each variant."""
 
     against: str
     cases: int
@@ -193,7 +193,7 @@ def latency_words(seconds: float | None) -> str:
 
 
 def case_names(result: VariantResult) -> dict[CaseRef, str]:
-    """Return a safe name for each case: its ID, after the evalset's where several cases have the same."""
+    """Return a safe name for each case: its ID, prefixed by the evalset's if several cases have the same ID."""
     ids = Counter(case.case.eval_id for case in result.cases)
     return {
         ref: one_line(ref.eval_id if ids[ref.eval_id] == 1 else ref.label)
@@ -207,13 +207,13 @@ def pair_words(pair: CasePair) -> str:
 
 
 def left_out_words(result: VariantResult) -> str:
-    """Return what was not judged in a variant, such as `2 errors, 1 not evaluated`, or ""."""
+    """Return the numbers of executions that were not judged, such as `2 errors, 1 not evaluated`, or ""."""
     states: tuple[CaseStatus, ...] = ("error", "not_evaluated", "cancelled")
     return ", ".join(counted_status(state, count) for state in states if (count := result.left_out.get(state, 0)))
 
 
 def conclusion(result: VariantResult, against: str) -> str:
-    """Return what the figures allow to say about a variant, in one or two sentences."""
+    """Return the conclusion about a variant, in one or two sentences."""
     found = result.comparison
     if found is None:
         return ""

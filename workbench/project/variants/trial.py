@@ -1,4 +1,4 @@
-"""A try: the copies of all variants, one run of them case by case, and what it may cost."""
+"""A try: the copies of all variants, one run of all of them, and its costs."""
 
 import difflib
 import os
@@ -48,17 +48,17 @@ from workbench.text.counting import counted, few
 Stopped: TypeAlias = Literal["", "cost", "unknown cost", "judge calls"]
 """The limit that ended a try, or ""."""
 _COPIED = 64 << 20
-"""Bytes of the largest file that is copied although git ignores it."""
+"""Maximum size of a file that is copied although git ignores it, in bytes."""
 _MOST_DIFFED = 1 << 20
-"""Bytes of the largest file whose lines are compared."""
+"""Maximum size of a file whose lines are compared, in bytes."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """What a try runs. `cases` are the cases of the working tree, each as its first execution.
+    """The variants and cases of a try. `cases` are the cases of the working tree, each as its first execution.
 
-    `names` are the names of the variants; the first one is what the others are compared with. `agents` maps the agent
-    of an execution of the try to the variant's position and the agent's own name.
+    `names` are the names of the variants. The others are compared with the first. `agents` maps an agent's name in the
+    try to the variant's position and the agent's own name.
     """
 
     names: tuple[str, ...]
@@ -68,7 +68,7 @@ class Layout:
 
     @property
     def size(self) -> tuple[int, int, int]:
-        """Number of variants, of cases, and of executions of a case in a variant."""
+        """The numbers of variants, of cases, and of executions of a case in a variant."""
         return len(self.names), len(self.cases), self.runs
 
     def place(self, ref: CaseRef) -> tuple[int, CaseRef]:
@@ -79,7 +79,10 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A file that differs between two variants, by its path relative to the root. None: there is no such file."""
+    """A file that differs between two variants.
+
+    `path` is relative to the root. The content of a missing file is None.
+    """
 
     path: str
     before: bytes | None
@@ -95,10 +98,10 @@ class FileChange:
 
 
 class Trial:
-    """A try whose copies are made. Close it in the end.
+    """A try whose copies exist. Close it in the end.
 
-    `variants` are the variants, the first one is what the others are compared with. `sources` says of each in a
-    sentence what it is. `layout` is for `report`. `store` has the state of the run.
+    `variants` begins with the one that the others are compared with. `sources` describes each in a sentence. `layout`
+    is for `report`. `store` has the state of the run.
     """
 
     def __init__(
@@ -120,7 +123,7 @@ class Trial:
 
     @property
     def sources(self) -> list[str]:
-        """What each variant is, as a sentence about files that differ. Not yet safe for a terminal."""
+        """A sentence about each variant that says which files differ. The texts are raw."""
         return [self._source(index) for index in range(len(self.variants))]
 
     def estimate(self, state: Path, prices: Prices) -> Estimate:
@@ -143,7 +146,7 @@ class Trial:
     ) -> Running:
         """Prepare the run, once. Its events go to `store` and then to `publish`.
 
-        It ends when it has cost about `max_cost`, or has made the most judge calls that the plan allows.
+        It ends when it has cost about `max_cost`, or when the plan's limit of judge calls is reached.
 
         Raises:
             RuntimeError: the trial is closed, so its copies are gone.
@@ -175,10 +178,10 @@ class Trial:
         return self._changes(self._copies[0], self._copies[variant])
 
     def kept(self, variant: int) -> dict[Path, tuple[bytes | None, bytes | None]]:
-        """Return what `Saver.save` needs to give the working tree the files of a variant.
+        """Return path → content before and after, for `Saver.save` to write a variant into the working tree.
 
-        The contents before are those at the start of the try, so that a later change is not overwritten. Links,
-        variables and models are not in it.
+        The content before is that at the start of the try, so that a later change is not overwritten. Links, variables
+        and models are not included.
 
         Raises:
             UsageFaultError: a file would be written through a link that leads out of the project.
@@ -229,8 +232,8 @@ class Trial:
 def open_trial(plan: Plan, wanted: Wanted, read_before: Iterable[Path] = ()) -> Trial:
     """Make the copies of all variants that a user asks for. Call it in a thread.
 
-    `plan` runs the cases in the working tree, each `plan.options.runs` times. `read_before` are files that agents were
-    seen to read. Those that git ignores are copied, too.
+    `plan` runs the cases in the working tree, each `plan.options.runs` times. `read_before` are files that agents read
+    in earlier runs. They are copied even if git ignores them.
 
     Raises:
         UsageFaultError: a variant cannot be made, or nothing differs.
@@ -299,7 +302,10 @@ def _travels(plan: Plan) -> bool:
 
 
 def _project_files(plan: Plan, source: Path) -> Iterator[str]:
-    """Yield the files that are copied: on other machines, only what would leave this one without variants, too."""
+    """Yield the files that are copied.
+
+    For other machines, these are only the files that a normal run would send.
+    """
     if not _travels(plan):
         yield from project_files(source)
     elif is_tracked(source):
@@ -310,10 +316,10 @@ def _project_files(plan: Plan, source: Path) -> Iterator[str]:
 
 
 def _copy_folder(plan: Plan, tree: Copy, source: Path, goal: Path) -> Copy:
-    """Return a copy of another folder, which is a project, or an agent that takes the place of the project's one.
+    """Return a copy of another folder: a project, or an agent that replaces the project's agent.
 
     Raises:
-        UsageFaultError: it is an agent, and the cases belong to several.
+        UsageFaultError: the folder is an agent, and the cases belong to several agents.
     """
     folders = {setting.agent.folder for setting in plan.agents.values()}
     if agent_at(source)[0] is None or plan.root in folders:
@@ -327,7 +333,7 @@ def _copy_folder(plan: Plan, tree: Copy, source: Path, goal: Path) -> Copy:
 
 
 def _refuse_elsewhere(plan: Plan) -> None:
-    """Reject plans that cannot run in copies.
+    """Reject a plan that cannot run in copies.
 
     Raises:
         UsageFaultError: an agent is outside of the project, or none can run.
@@ -342,7 +348,7 @@ def _refuse_elsewhere(plan: Plan) -> None:
 
 
 def _ignored(read_before: Iterable[Path], root: Path, files: Iterable[str]) -> list[tuple[str, int]]:
-    """Return the files that agents read before and that git ignores, relative to the root, with their bytes."""
+    """Return the files that agents read before and that git ignores: path relative to the root, and size in bytes."""
     inside = {os.path.relpath(file, root) for file in read_before if file.is_relative_to(root) and file.is_file()}
     return [(name, (root / name).stat().st_size) for name in sorted(inside.difference(files)) if is_copied(name)]
 
@@ -353,11 +359,11 @@ def _missing_notices(plan: Plan, read_before: Iterable[Path]) -> Iterator[Notice
     names = [f"{name} ({size_words(size)})" for name, size in found if size > _COPIED]
     if names:
         text = f"not copied, ignored by git and larger than {size_words(_COPIED)}: {few(names, 5)}"
-        yield Noticed("warning", text, "An agent that needs it can read it by its absolute path")
+        yield Noticed("warning", text, "An agent can read it by its absolute path")
 
 
 def _differing(before: Copy, after: Copy, evalsets: Iterable[str]) -> list[str]:
-    """Return the paths of files that differ and can change what an agent does."""
+    """Return the paths of files that differ and can affect an agent."""
     known = set(evalsets)
     found = []
     for path in before.differences(after):
@@ -381,9 +387,10 @@ def _content(copy: Copy, path: str) -> bytes | None:
 
 
 def _plan_of(base: Plan, variants: Sequence[Variant], copies: Sequence[Copy]) -> tuple[Plan, Layout]:
-    """Return the plan that runs all variants of a plan, case by case, first all cases once, and so on.
+    """Return the plan that runs all variants of a plan, and its layout.
 
-    The order of the variants rotates, so that none always runs first.
+    The first round runs every case once in each variant, then the second round begins. The order of the variants
+    rotates, so that no variant always runs first.
 
     Raises:
         UsageFaultError: a variant has none of the agents.
@@ -437,7 +444,7 @@ _RENAMED = "An agent that was renamed or moved has no earlier variant. --variant
 
 
 def _setting(setting: AgentSetting, variant: Variant, copy: Copy) -> AgentSetting | CaseError:
-    """Return an agent in a variant, or why the variant has no such agent."""
+    """Return the setting of an agent in a variant, or the error if the variant has no such agent."""
     root = setting.root
     folder = setting.agent.folder.relative_to(root)
     agent, unreadable = agent_at(copy.root / folder)

@@ -1,4 +1,4 @@
-"""The variants that a user asks for: what differs from the working tree, and what they are called."""
+"""The variants that a user names: their differences from the working tree, and their names."""
 
 import itertools
 import os
@@ -15,14 +15,14 @@ from workbench.text.counting import counted
 TREE = "working tree"
 """The name of the variant without changes."""
 _MOST = 20
-"""Variants of one try, so that a grid does not become a surprise."""
+"""Maximum number of variants of a try, because a grid can have very many."""
 _Change: TypeAlias = "tuple[str, Variant]"
-"""One change of the working tree, after its axis: changes of the same axis exclude each other in a grid."""
+"""The axis of a change, and the change. A variant of a grid has one change of each axis."""
 
 
 @dataclass(frozen=True, slots=True)
 class Swap:
-    """A file of the project, relative to the root, whose content comes from `other`."""
+    """A file of the project whose content is replaced by that of `other`. `file` is relative to the root."""
 
     file: str
     other: Path
@@ -31,11 +31,11 @@ class Swap:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a user asks for, as the options of `try` say it.
+    """The variants that a user names, in the form of the options of `try`.
 
-    `against` is a revision of git, None for HEAD where there is one. `revisions` are more of them. `swaps` (FILE,
+    `against` is a git revision, or None for HEAD if there is a commit. `revisions` are more revisions. `swaps` (FILE,
     OTHER), `values` (NAME, VALUE) and `models` each make a variant of the working tree. With `grid`, every combination
-    of them does. `folders` (NAME, DIR) are projects in other folders. Relative paths start from `here`.
+    of them makes one. `folders` (NAME, DIR) are projects in other folders. Relative paths start from `here`.
     """
 
     against: str | None = None
@@ -50,7 +50,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One variant. `name` has no secrets.
+    """One variant. Secrets in `name` are replaced.
 
     Its files are those of the revision `commit`, of the folder `folder`, or else of the working tree, with `swaps`.
     `values` are added to the agents' variables. `model` replaces the model of all ADK agents, unless it is "".
@@ -92,7 +92,7 @@ def changed_variants(wanted: Wanted, root: Path) -> list[Variant]:
 
 
 def refuse_same_names(variants: Sequence[Variant]) -> None:
-    """Reject variants that could not be told apart.
+    """Reject variants with the same name.
 
     Raises:
         UsageFaultError: two have the same name.
@@ -146,7 +146,10 @@ def _values(wanted: Wanted) -> Iterator[_Change]:
 
 
 def _shown(name: str, value: str) -> str:
-    """Return NAME=VALUE without a secret. Short values of secret variables are hidden as well: they are typed here."""
+    """Return NAME=VALUE without a secret.
+
+    Short values of secret variables are hidden, too, because the user typed them here.
+    """
     if is_secret_name(name):
         return f"{name}={REPLACED}{name}]"
     return Secrets([os.environ, {name: value}]).clean_text(f"{name}={value}")
