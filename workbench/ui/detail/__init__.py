@@ -1,1 +1,1 @@
-"""Widgets for one case: the frame with name and verdict, the pane names, and the open pane."""
+"""The widgets for one case: the frame with name and verdict, the names of the panes, and the open pane."""

@@ -1,4 +1,4 @@
-"""A document on the screen: its position, and a widget that renders only its visible lines."""
+"""A scrollable document with a cursor: its position, and the widget, which renders only visible lines."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,11 +22,11 @@ from workbench.ui.widgets.rows import EDGE, WEAK_EDGE, joined, thumb
 # The position, without a widget
 
 _LEAD = 4
-"""Lines of headings above an item that are shown with it."""
+"""Maximum number of lines above an item that are scrolled into view with it, such as its heading."""
 
 
 class Position:
-    """A position: `height` lines are visible from line `top` on. `cursor` is the index of an item, if any."""
+    """The position in a document: `height` lines are visible from line `top` on, and `cursor` is an item's index."""
 
     def __init__(self) -> None:
         self.document = Document()
@@ -36,7 +36,7 @@ class Position:
 
     @property
     def last_top(self) -> int:
-        """The last line that can be scrolled to the top."""
+        """The maximum of `top`."""
         return max(len(self.document.lines) - self.height, 0)
 
     @property
@@ -46,9 +46,9 @@ class Position:
         return items[min(self.cursor, len(items) - 1)] if items else None
 
     def begin(self, document: Document, height: int, top: int, cursor: int) -> None:
-        """Start a document at line `top`, with the cursor on an item.
+        """Replace the document. Scroll to line `top` and put the cursor on the item with the index `cursor`.
 
-        The item is visible unless `top` is beyond the end.
+        The item is made visible unless `top` is beyond the end.
         """
         self.document, self.height = document, height
         self.cursor = min(cursor, max(len(document.items) - 1, 0))
@@ -63,7 +63,7 @@ class Position:
     def step(self, step: int) -> None:
         """Go to the next (1) or previous (-1) item.
 
-        A long item, or text outside the items, is scrolled through first.
+        If the item or the text between the items is long, scroll through it first.
         """
         item, wanted = self.item, self.cursor + step
         if item is None or not 0 <= wanted < len(self.document.items) or self._must_scroll_first(item, wanted):
@@ -87,7 +87,7 @@ class Position:
             self.stand_on(wanted)
 
     def to_end(self, *, last: bool) -> None:
-        """Go to the first or the last line, and the item there."""
+        """Go to the first item and line, or to the last ones."""
         self.stand_on(len(self.document.items) - 1 if last else 0)
         self.go_to(self.last_top if last else 0)
 
@@ -99,7 +99,7 @@ class Position:
     def _must_scroll_first(self, item: Item, wanted: int) -> bool:
         """Return whether to scroll before the cursor moves.
 
-        Either more of the item is hidden that way, or a long text lies between the items.
+        It must if a part of the item in that direction is not visible, or if a long text is between the items.
         """
         other = self.document.items[wanted]
         if other.start > item.start:
@@ -111,7 +111,7 @@ class Position:
     def _show_item(self, *, from_below: bool = False) -> None:
         """Scroll as little as possible to show the item.
 
-        For a long item, its upper part is enough, because the next steps scroll through the rest.
+        Of a long item, only the upper part must be visible, because the next steps scroll through the rest.
         """
         item, height = self.item, self.height
         if item is None:
@@ -138,10 +138,10 @@ first line is highlighted."""
 
 
 class Body(Widget, can_focus=True, inherit_bindings=False):
-    """The lines of a `Document`, scrolled, with a cursor if it has items. Keys come from outside.
+    """The lines of a `Document`, with a cursor if it has items. Its parent handles the keys.
 
-    It scrolls by itself. Textual's own scrolling computes the layout of the whole screen whenever the number of lines
-    changes, so each step from case to case would make three frames.
+    It does not use Textual's scrolling, which lays out the whole screen whenever the number of lines changes. Each step
+    from case to case would then make three frames.
     """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
@@ -169,7 +169,7 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
         """The scroll position or the cursor's item has changed."""
 
     class Resized(Message):
-        """The space for lines has changed."""
+        """The size available for lines has changed."""
 
     class Picked(Message):
         """A click on the item under the cursor."""
@@ -178,7 +178,7 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
         super().__init__()
         self._position = Position()
         self._pointed = range(0)
-        """Lines that are the target of a jump, until something moves."""
+        """The lines that a jump led to, until the cursor or the scroll position changes."""
         self._when_aside: AsideWhen = "never"
         self._aside = Aside()
         self._shown_at = Size()
@@ -189,7 +189,7 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
     # Layout
 
     def planned(self, aside: AsideWhen) -> Layout:
-        """Return the layout for a document with such an aside."""
+        """Return the layout for a document with this kind of aside."""
         return replace(layout(self.size, aside), narrow=self.app.size.width < _USUAL)
 
     @property
@@ -217,7 +217,7 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
 
     @property
     def current_line(self) -> int:
-        """The current line of a document without items: the target of a jump, else the first visible line."""
+        """The line that a jump led to, else the first visible line. For documents without items."""
         return self._pointed.start if self._pointed else self.top
 
     @property
@@ -240,9 +240,9 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
     def show(
         self, document: Document, top: int, *, cursor: int = 0, aside: AsideWhen = "never", pointed: range = range(0)
     ) -> None:
-        """Show another document from line `top`, or from the nearest possible line.
+        """Replace the document. Scroll to line `top` and put the cursor on the item with the index `cursor`.
 
-        The cursor is on the item `cursor`, which is visible unless `top` is beyond the end.
+        The item is made visible unless `top` is beyond the end. `pointed` are the lines that a jump led to.
         """
         used = self._used()
         self._when_aside = aside
@@ -259,7 +259,7 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
         self.post_message(self.Moved())
 
     def _used(self) -> int:
-        """Return the number of lines above those that are certainly blank."""
+        """Return the number of lines from the top that may not be blank."""
         size, used = self.size, len(self.document.lines)
         return used if used < size.height and self._when_aside == "never" and self._shown_at == size else size.height
 
@@ -268,7 +268,7 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
         return self._move(lambda: self._position.go_to(line))
 
     def forget_pointed(self) -> None:
-        """Stop marking the target of a jump."""
+        """Unmark the target of a jump."""
         if self._pointed:
             self._pointed = range(0)
             self.refresh()
@@ -278,8 +278,8 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
     def move(self, direction: str) -> bool:
         """Move the cursor or scroll. Return whether anything moved.
 
-        `down` and `up` go to the next item or line, `page_down` and `page_up` by half a page, `top` and `bottom` to an
-        end. Pages scroll the aside first, if it has more lines.
+        `down` and `up` go to the next or previous item or line, `page_down` and `page_up` half a page, `top` and
+        `bottom` to an end. Pages scroll the aside first if it has more lines.
         """
         position, step = self._position, -1 if direction in ("up", "page_up") else 1
         match direction:
@@ -295,11 +295,11 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
         return False
 
     def stand_on(self, number: int) -> bool:
-        """Put the cursor on an item and show it. Return whether it was elsewhere."""
+        """Put the cursor on an item and show it. Return whether anything changed."""
         return self._move(lambda: self._position.stand_on(number))
 
     def _move(self, move: Callable[[], None]) -> bool:
-        """Move, and paint what changed: all lines only if the document scrolled."""
+        """Call `move` and repaint what changed. Return whether anything changed."""
         top, before = self.top, self.item
         move()
         item = self.item
@@ -353,7 +353,7 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
         return Strip(joined(segments), size.width)
 
     def _listed(self, index: int, width: int) -> Strip:
-        """Return a line of the document, highlighted if the cursor or a jump is on it."""
+        """Return a line of the document, highlighted if it has the cursor or is the target of a jump."""
         strip = self._strips.get(index)
         if strip is None:
             lines = self.document.lines
@@ -367,7 +367,7 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
         return strip
 
     def _marked(self, strip: Strip, width: int, *, highlighted: bool) -> Strip:
-        """Return a line of the item under the cursor."""
+        """Return a line of the item under the cursor with its edge."""
         look = "body--cursor" if self.has_focus else "body--cursor-blurred"
         background = Style(bgcolor=self.get_component_rich_style(look).bgcolor) if highlighted else Style()
         sign, style = (EDGE, "body--edge") if self.has_focus else (WEAK_EDGE, "body--edge-blurred")
@@ -390,7 +390,7 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
     # Events
 
     def on_focus(self) -> None:
-        """Draw the cursor as focused, or as blurred."""
+        """Redraw the item under the cursor after a change of the focus."""
         if (item := self.item) is not None:
             self._refresh_lines(item.start, item.end)
 

@@ -1,4 +1,4 @@
-"""Drawing of lines: their styles in the theme, the room for details of an item, and a widget that only shows lines."""
+"""Drawing of lines: styles from the theme, the layout of a list with an aside, and a widget for styled lines."""
 
 import sys
 from collections.abc import Sequence
@@ -52,14 +52,14 @@ def component_css(widget: str) -> str:
 
 
 class Painter:
-    """Turns lines into strips with the colours of one widget, which has `COMPONENTS`."""
+    """Converts lines to strips with the styles of a widget, which must have the component classes `COMPONENTS`."""
 
     def __init__(self, widget: Widget) -> None:
         self._widget = widget
         self._styles: dict[str, Style] = {}
 
     def forget(self) -> None:
-        """Forget the cached styles, because the theme or the widget's style changed."""
+        """Clear the cached styles. Call this after a change of the theme or the widget's style."""
         self._styles.clear()
 
     def strip(self, line: Line, width: int) -> Strip:
@@ -68,7 +68,7 @@ class Painter:
         return Strip(joined(strip.adjust_cell_length(width, self.style(""))), width)
 
     def style(self, name: str) -> Style:
-        """Return the style of a name, "" for the widget's own. Cached, because Textual asks all parents."""
+        """Return the style of a component name, or of the widget for "". Styles are cached."""
         style = self._styles.get(name)
         if style is None:
             component = f"{PREFIX}{name}"
@@ -78,16 +78,16 @@ class Painter:
 
 
 _LEAST_HEIGHT = 9
-"""Minimum height, in lines, for an aside. With less, only the list is shown."""
+"""Minimum height of the widget, in lines, for showing an aside."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Shares of a widget's cells.
+    """The sizes of a list and its aside, in cells.
 
-    The list has `width` × `height`, with its scroll bar on the right. The aside has `aside_width` × `aside_height` (0:
-    none). `beside` puts it to the right of the list, after a line, else below a line. The screen is `narrow` if it has
-    fewer columns than a terminal usually has.
+    The list has `width` × `height`, without its scroll bar. The aside has `aside_width` × `aside_height`, which is 0
+    without an aside. It is on the right of the list if `beside`, else below it. `narrow` is whether the screen has
+    fewer than the usual number of columns.
     """
 
     width: int
@@ -99,7 +99,10 @@ class Layout:
 
 
 def layout(size: Size, aside: AsideWhen, listed: int = sys.maxsize) -> Layout:
-    """Return the shares of a widget of this size. An aside below gets what a list of `listed` lines does not need."""
+    """Return the layout for a widget of this size, whose list has `listed` lines.
+
+    An aside below the list gets at least the lines that the list does not need.
+    """
     width, height = max(size.width - 1, 0), size.height
     wide = width >= SIDE_BY_SIDE
     if height < _LEAST_HEIGHT or aside == "never":
@@ -112,17 +115,17 @@ def layout(size: Size, aside: AsideWhen, listed: int = sys.maxsize) -> Layout:
 
 
 class Aside:
-    """The lines about one item, and their scroll position."""
+    """The details of one item beside the list, with a scroll position."""
 
     def __init__(self) -> None:
         self._lines: list[Line] = []
         self.head: Line = Text()
-        """The heading for the line between list and aside, if the aside is below."""
+        """The heading on the line between the list and an aside below it."""
         self._of: tuple[Item | None, Layout] = (None, Layout(0, 0))
         self._top = 0
 
     def show(self, item: Item | None, shares: Layout) -> None:
-        """Show the details of another item from the first line on."""
+        """Replace the details if the item or the layout changed, and scroll to the top."""
         if (item, shares) != self._of:
             shown = item is not None and item.aside is not None and shares.aside_width > 0
             self._lines = list(item.aside(shares.aside_width)) if shown and item and item.aside else []
@@ -130,7 +133,7 @@ class Aside:
             self.head = self._lines.pop(0) if self._lines and not shares.beside else Text()
 
     def page(self, step: int) -> bool:
-        """Scroll by a page if there is more that way. Return whether it scrolled."""
+        """Scroll a page forward (1) or back (-1). Return whether anything changed."""
         height = self._of[1].aside_height
         last = max(len(self._lines) - height, 0)
         top = min(max(self._top + step * max(height - 2, 1), 0), last)
@@ -139,7 +142,7 @@ class Aside:
         return moved
 
     def line(self, y: int) -> Line:
-        """Return line `y`. The last line says how much more there is."""
+        """Return line `y`. If lines below are hidden, the last line has their number."""
         shares = self._of[1]
         more = len(self._lines) - self._top - shares.aside_height
         if more > 0 and y == shares.aside_height - 1:
@@ -149,9 +152,9 @@ class Aside:
 
 
 class LineView(Widget):
-    """Styled lines. Its height is their number.
+    """A widget for styled lines, as high as their number.
 
-    The colours are those of `styled`, a widget with all component classes, because they are slow to make.
+    `styled` is a widget with all component classes, whose styles are used, because computing them is slow.
     """
 
     DEFAULT_CSS = "LineView { height: 1; }"
@@ -175,6 +178,6 @@ class LineView(Widget):
         return self._painter.strip(self._lines[y] if y < len(self._lines) else Text(), self.size.width)
 
     def notify_style_update(self) -> None:
-        """Forget the cached styles."""
+        """Clear the cached styles."""
         super().notify_style_update()
         self._painter.forget()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class CaseDetail(Reader[Subject]):
-    """The panes of a case. They show the subject that `show` gets."""
+    """The panes of a case or evalset."""
 
     DEFAULT_CSS = """
     CaseDetail {
@@ -37,7 +37,7 @@ class CaseDetail(Reader[Subject]):
     def __init__(self) -> None:
         super().__init__(Reading(Subject(), panes_of))
         self._stage: tuple[object, ...] = ()
-        """The subject's stage for which the current document was made."""
+        """The stage of the subject when the current document was built."""
 
     @property
     def item_key(self) -> str:
@@ -46,12 +46,12 @@ class CaseDetail(Reader[Subject]):
         return item.key if item is not None else ""
 
     def is_as_expected(self, ref: CaseRef) -> bool:
-        """Return whether this execution is shown, and did exactly what is expected."""
+        """Return whether this execution is shown and its agent did exactly what is expected."""
         subject = self.reading.subject
         return subject.record is not None and subject.record.ref == ref and is_as_expected(subject)
 
     def show(self, subject: Subject) -> None:
-        """Show a subject from its first problem on. If it is the same case, only update it."""
+        """Show a case or evalset at its first problem. If it is already shown, update it in place."""
         before = self.reading.subject
         if subject.identity == before.identity:
             self.reading.take(replace(subject, earlier=before.earlier, compared=before.compared), same=True)
@@ -67,7 +67,7 @@ class CaseDetail(Reader[Subject]):
     ) -> None:
         """Add the results of earlier runs of the case, and the comparison with the run of its previous verdict.
 
-        Do nothing if another case is shown by now.
+        Do nothing if another execution is shown by now.
         """
         subject = self.reading.subject
         same = (subject.earlier, subject.compared) == (earlier, compared)
@@ -82,7 +82,7 @@ class CaseDetail(Reader[Subject]):
             self.refresh_subject()
 
     def copy_text(self) -> tuple[str, str] | None:
-        """Return a name and the text to copy: of the item under the cursor, the visible turn, or the pane."""
+        """Return a name and the text of the item under the cursor, else of the visible turn or the pane."""
         subject = self.reading.subject
         if subject == Subject():
             return None
@@ -99,7 +99,7 @@ class CaseDetail(Reader[Subject]):
 
     @property
     def opens_at_end(self) -> bool:
-        """Whether the case is running and the pane has no opening of its own."""
+        """Whether the case is running and the pane does not choose where it opens."""
         record = self.reading.subject.record
         return record is not None and record.state == "running" and not self.reading.pane.opens(self.reading.subject)
 
@@ -111,7 +111,7 @@ class CaseDetail(Reader[Subject]):
     # The frame
 
     def on_descendant_focus(self) -> None:
-        """Draw the title in the colour of the frame, which is focused or blurred."""
+        """Redraw the title after a change of the focus, because it has the colour of the frame."""
         self.call_after_refresh(self._write_title)
 
     on_descendant_blur = on_descendant_focus

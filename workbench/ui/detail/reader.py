@@ -1,4 +1,4 @@
-"""The reader of a case or a conversation: its open pane, the lines above it, and the effect of keys."""
+"""The reader of a case or a conversation: the names of the panes, the open pane, and its keys."""
 
 from collections.abc import Sequence
 from typing import ClassVar, Generic, NamedTuple, Self
@@ -26,7 +26,7 @@ _EXPLAINED = 5.0
 
 
 class Tab(NamedTuple):
-    """A pane in the strip: a blank, its digit, a blank if there is room with its name, and a blank."""
+    """The name of a pane in the head: a blank, the digit, the name (after a blank if there is room), and a blank."""
 
     lead: str
     digit: str
@@ -40,7 +40,7 @@ class Tab(NamedTuple):
 
 
 class Head(Widget):
-    """A line such as ` 1 Evidence  2 Judges  3 Trace  4 History        turn 2/3`, and perhaps a summary below."""
+    """A line such as ` 1 Evidence  2 Judges  3 Trace  4 History        turn 2/3`, and an optional summary."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = set(COMPONENTS)
     DEFAULT_CSS = "Head { height: 1; }" + component_css("Head")
@@ -63,13 +63,13 @@ class Head(Widget):
         self._painter = Painter(self)
 
     def show(self, tabs: tuple[tuple[str, str], ...], chosen: int, position: str, summary: Line) -> None:
-        """Show the digits and names of the panes, the open one, the visible turn, and the summary."""
+        """Show the digits and names of the panes, with the one at index `chosen` open, the position and the summary."""
         if (tabs, chosen, position, summary) != (self._tabs, self._chosen, self._position, self._summary):
             self._tabs, self._chosen, self._position, self._summary = tabs, chosen, position, summary
             self.refresh()
 
     def explain(self, remark: str) -> None:
-        """Show a remark instead of the pane names for a while. "" shows the names again."""
+        """Show a remark in place of the pane names for some seconds. "" shows the names again."""
         if self._timer is not None:
             self._timer.stop()
             self._timer = None
@@ -121,9 +121,10 @@ class Head(Widget):
 
 
 def tabs(panes: Sequence[tuple[str, str]], chosen: int, width: int, position: int = 0) -> list[Tab]:
-    """Return the panes with their digits and names, in `width` cells with `position` cells to the right of them.
+    """Return the names of the panes, fitted into `width` cells with `position` cells at the right end.
 
-    If there is little room, blanks go first, then the position, then the ends of names, that of the chosen one last.
+    If there is too little room, blanks are left out first, then the position.
+    Then names are cut, except the chosen one.
     """
     room = width - (position + 1 if position else 0)
     for before, after, size in ((" ", " ", room), (" ", "", room), ("", "", room), (" ", "", width), ("", "", width)):
@@ -136,14 +137,14 @@ def tabs(panes: Sequence[tuple[str, str]], chosen: int, width: int, position: in
 
 
 _ABOVE = 3
-"""Lines that are visible above the target of a jump."""
+"""Number of visible lines above the target of a jump."""
 
 
 class Reader(Widget, Generic[Read]):
-    """The head and the body of a `Reading`.
+    """A `Reading` on the screen, with a head and a body.
 
-    A pane opens at its first problem. After that, only the user moves it. One exception: the
-    visible end of something running is followed.
+    A pane opens at its first problem. After that, only the user scrolls it, except that a pane at its end follows new
+    lines.
     """
 
     DEFAULT_CSS = "Reader { layout: vertical; }"
@@ -152,9 +153,9 @@ class Reader(Widget, Generic[Read]):
         super().__init__()
         self.reading = reading
         self._turn: int | None = None
-        """The turn that is the target of a jump, until something else scrolls."""
+        """The turn that a jump led to, until the pane is scrolled."""
         self._touched = False
-        """Whether the user has scrolled. After that, nothing else scrolls."""
+        """Whether the user has scrolled. If not, updates scroll to the first problem."""
         self._ended = True
         """Whether the subject was finished when the current document was made."""
         self._head = Head()
@@ -174,11 +175,11 @@ class Reader(Widget, Generic[Read]):
 
     @property
     def opens_at_end(self) -> bool:
-        """Whether the pane opens at its end, because more lines will follow."""
+        """Whether the pane opens at its end, because lines are still being added."""
         raise NotImplementedError
 
     def summary(self) -> Line:
-        """Return the line over every pane, if the head has room for one."""
+        """Return the line for the summary, which is shown if the head has two lines."""
         return Text()
 
     def position(self) -> str:
@@ -195,7 +196,7 @@ class Reader(Widget, Generic[Read]):
         return tuple((pane.digit, pane.title) for pane in self.reading.panes)
 
     def refresh_subject(self) -> None:
-        """Show the subject's changes."""
+        """Update the pane after the subject has changed."""
         self.reading.refresh()
         if not self._touched:
             self._open()
@@ -212,9 +213,9 @@ class Reader(Widget, Generic[Read]):
         self._head.show(self.tabs, reading.panes.index(reading.pane), self.position(), self.summary())
 
     def _visible_turn(self) -> int | None:
-        """Return the turn that was jumped to, else that of the cursor, else the first visible one.
+        """Return the turn that a jump led to, else the turn of the item under the cursor, else the first visible one.
 
-        At the very end, it is the last turn.
+        At the end of a document without items, it is the last turn. Return None without turns.
         """
         document, body = self._body.document, self._body
         if self._turn is not None and self._turn < len(document.turns):
@@ -226,15 +227,15 @@ class Reader(Widget, Generic[Read]):
         return document.turn_at(body.top)
 
     def show_pane(self, n: int) -> None:
-        """Open the pane with digit `n`, or say that there is none."""
+        """Open the pane with digit `n`, or show that there is none."""
         pane = next((pane for pane in self.reading.panes if pane.digit == str(n)), None)
         if pane is None:
-            self._head.explain("only readable cases have four panes")
+            self._head.explain(f"no pane {n} here: unreadable cases have fewer panes")
         else:
             self.open_pane(pane.title)
 
     def open_pane(self, title: str) -> None:
-        """Open the pane with this title, one of `reading.titles`, and keep it for other subjects."""
+        """Open the pane with this title, which must be one of `reading.titles`. It stays open for other subjects."""
         self._head.explain("")
         if self.reading.choose(title):
             self._touched = False
@@ -243,7 +244,8 @@ class Reader(Widget, Generic[Read]):
     def move(self, direction: str) -> bool:
         """Scroll the pane or move its cursor. Return whether anything changed.
 
-        "right" unfolds what is long, or goes to the source of an item. "left" folds, or goes back from a jump.
+        `right` unfolds long texts, or goes to the source of the item. `left` folds, or goes back to before the last
+        jump.
         """
         body = self._body
         if direction == "right":
@@ -256,7 +258,7 @@ class Reader(Widget, Generic[Read]):
         return body.move(direction)
 
     def go_back(self) -> bool:
-        """Go back to where the last jump began. Return False if there was none."""
+        """Go back to before the last jump. Return False if there was none."""
         place = self.reading.back()
         if place is None:
             return False
@@ -276,7 +278,7 @@ class Reader(Widget, Generic[Read]):
 
     @property
     def place_names(self) -> tuple[str, ...]:
-        """Names of the place under the cursor, as other panes know it, the most exact first. Its turn is the last."""
+        """Names of the current item in this and other panes, the most specific first, and of the turn at the end."""
         body, turn, item = self._body, self._visible_turn(), self._body.item
         if item is None and self._turn is None:
             item = body.document.known_from(body.current_line, TRACE)
@@ -285,14 +287,14 @@ class Reader(Widget, Generic[Read]):
 
     @property
     def can_unfold(self) -> bool:
-        """Whether `toggle_full` has anything to unfold, to fold or to go to."""
+        """Whether `toggle_full` has any effect."""
         item, reading = self._body.item, self.reading
         if item is None:
             return reading.full or bool(self._body.document.folded)
         return item.opens or reading.is_open(item) or any(target.pane in reading.titles for target in item.targets)
 
     def toggle_full(self) -> None:
-        """Unfold or fold what is long, or go to the source of the item under the cursor."""
+        """Unfold or fold the item under the cursor, or go to its source. Without items, do so for all long texts."""
         item = self._body.item
         if item is None:
             self._set_full(not self.reading.full)
@@ -322,14 +324,14 @@ class Reader(Widget, Generic[Read]):
         self.open_pane(self.reading.titles[event.index])
 
     def _fit(self) -> None:
-        """Lay out the pane for another size."""
+        """Lay out the pane again after a change of its size or its content."""
         if self._touched:
             self._keep_place()
         else:
             self._open()
 
     def _open(self) -> None:
-        """Lay out the pane from the first problem, or from the end of something running."""
+        """Lay out the pane at its first problem, or at its end if lines are still being added."""
         document = self._build()
         self._turn = document.opening
         if self.opens_at_end:
@@ -340,7 +342,7 @@ class Reader(Widget, Generic[Read]):
         self._lay_out(document, top, key)
 
     def _keep_place(self) -> None:
-        """Lay out the pane with the same item on the same line, or with the same turn at the same offset."""
+        """Lay out the pane again, with the current item on its screen line, or without items, at the same place."""
         body = self._body
         if (item := body.item) is not None:
             document = self._build()
@@ -358,7 +360,7 @@ class Reader(Widget, Generic[Read]):
         return self.reading.document(self._body.planned)
 
     def _lay_out(self, document: Document, top: int, key: str | None = None, pointed: range = range(0)) -> None:
-        """Show a document with the cursor on the item named `key`. Without a key, it stays on its item."""
+        """Show a document with the cursor on the item named `key`, or on the current item for None."""
         item, self._ended = self._body.item, self.is_over
         if key is None and item is not None:
             key = item.key
@@ -388,7 +390,7 @@ class Reader(Widget, Generic[Read]):
         return True
 
     def _go_out(self) -> bool:
-        """Fold the item under the cursor, or go back from a jump."""
+        """Fold the item under the cursor, or go back to before the last jump."""
         item = self._body.item
         if item is not None and not self.reading.away and self.reading.fold(item):
             self._touched = True

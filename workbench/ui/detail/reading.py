@@ -1,4 +1,4 @@
-"""The state of a reader without its widget: open pane, unfolded items, and places to go back to."""
+"""The state of a reader without its widget: the open pane, unfolded items, and jumps."""
 
 import re
 from collections.abc import Callable
@@ -11,18 +11,18 @@ from workbench.results.panes import Pane, Read
 from workbench.ui.detail.drawing import Layout
 
 Planned: TypeAlias = Callable[[AsideWhen], Layout]
-"""Returns the layout for an aside."""
+"""A function that returns the layout for a kind of aside."""
 TRACE = "Trace"
 """Name of the pane with a row for each event."""
 _COPY_WIDTH = 1000
 _CACHED = 8
-"""Cached documents, so that going back to a long one costs nothing."""
+"""Maximum number of cached documents, so that going back to a long one is fast."""
 _RULE = re.compile("─{4,}")
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A place in a document: the pane that was chosen, the item under the cursor, the first visible line."""
+    """A place to go back to: the chosen pane, the key of the item under the cursor, and the first visible line."""
 
     pane: str
     item: str
@@ -32,7 +32,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """The target of a jump: a document, the lines meant, and their item ("" for none)."""
+    """The target of a jump: a document, the lines in it, and the key of their item, or ""."""
 
     document: Document
     lines: range
@@ -40,18 +40,18 @@ class Arrival:
 
 
 class Reading(Generic[Read]):
-    """The state of a reader, which makes the documents to show. `panes_of` returns a subject's panes."""
+    """The state of a reader, which builds the documents to show. `panes_of` returns the panes of a subject."""
 
     def __init__(self, subject: Read, panes_of: Callable[[Read], tuple[Pane[Read], ...]]) -> None:
         self.subject, self._panes_of = subject, panes_of
         self.panes = panes_of(subject)
         self.full = False
         self._wanted = ""
-        """The pane that was chosen last. A case without it shows its first pane, and the next one with it shows it."""
+        """The title of the pane chosen last, or "". It stays chosen while cases without it show their first pane."""
         self._opened: set[str] = set()
-        """The keys of unfolded items, of all panes."""
+        """The keys of unfolded items in all panes."""
         self._places: list[Place] = []
-        """Places to go back to, newest last."""
+        """The places before jumps, newest last."""
         self._cache: dict[tuple[str, View], Document] = {}
 
     @property
@@ -68,13 +68,13 @@ class Reading(Generic[Read]):
 
     @property
     def away(self) -> bool:
-        """Whether there is a place to go back to."""
+        """Whether the current place was reached by a jump."""
         return bool(self._places)
 
     def take(self, subject: Read, *, same: bool = False) -> None:
-        """Read another subject, or with `same` another state of the same one.
+        """Replace the subject. With `same`, it is a new state of the same subject.
 
-        Another subject opens in the pane that the user chose, not in the target of a jump.
+        Another subject opens in the pane that the user chose, and not in one that a jump led to.
         """
         self.subject = subject
         self.refresh()
@@ -87,12 +87,12 @@ class Reading(Generic[Read]):
         self._opened.clear()
 
     def refresh(self) -> None:
-        """Forget cached documents, because the record may have changed in place."""
+        """Clear the cached documents, because the record may have changed in place."""
         self.panes = self._panes_of(self.subject)
         self._cache.clear()
 
     def choose(self, title: str) -> bool:
-        """Open the pane with this title, which is then kept for other cases. Return whether it is another one."""
+        """Open the pane with this title, also for later subjects. Return whether another pane was open."""
         before = self.pane.title
         self._wanted = title
         if title == before:
@@ -102,7 +102,7 @@ class Reading(Generic[Read]):
         return True
 
     def document(self, planned: Planned) -> Document:
-        """Return the open pane's document, laid out for the room."""
+        """Return the document of the open pane for the available size."""
         pane = self.pane
         document = self._built(pane, planned(pane.aside))
         # Without items there is no aside, so the document gets all the room.
@@ -139,7 +139,7 @@ class Reading(Generic[Read]):
         return True
 
     def follow(self, item: Item, top: int, planned: Planned, *, only: str | None = None) -> Arrival | None:
-        """Go to the source of an item, in any pane or in pane `only`. Return None if there is none."""
+        """Jump to the source of an item, in any pane or only in pane `only`. Return None if there is no source."""
         here = Place(self._wanted, item.key, top, self.full)
         for target in item.targets:
             if (
@@ -168,7 +168,7 @@ class Reading(Generic[Read]):
         return Arrival(document, document.places[place], item.key)
 
     def back(self) -> Place | None:
-        """Return to where the last jump began. Return None if there was none."""
+        """Undo the last jump. Return the place before it, or None if there was no jump."""
         if not self._places:
             return None
         place = self._places.pop()
@@ -178,7 +178,7 @@ class Reading(Generic[Read]):
     # Copying
 
     def copied(self, item: Item | None, turn: int | None) -> tuple[str, str]:
-        """Return a name and the full text of the item, or of the turn, or of the pane without either."""
+        """Return a name and the full text of the item, else of the turn, else of the pane."""
         pane, key = self.pane, item.key if item is not None else ""
         document = pane.build(self.subject, View(_COPY_WIDTH, full=True, within=key, signs=True))
         number = document.item_named(key) if key else None
