@@ -16,27 +16,27 @@ if TYPE_CHECKING:
 
 
 _FLASH_SECONDS = 0.8
-"""Seconds for which a changed verdict is highlighted."""
+"""Number of seconds for which a changed verdict is highlighted."""
 
 
 class CaseTree(RowView):
-    """Draws a `Tree`.
+    """The widget that draws a `Tree`.
 
-    Rows change only by the user's keys, by `load` and by `arrange_again`. A run only repaints labels. `now` is the time
-    since the run began, in seconds.
+    A run only repaints labels. Rows change only by the user's keys, by `load` and by `arrange_again`. `now` returns the
+    seconds since the run began.
     """
 
     def __init__(self, verdicts: Verdicts, now: Callable[[], float]) -> None:
         super().__init__()
         self.model = Tree(verdicts)
         self.when_changed: list[Callable[[set[tuple[int, int]]], None]] = []
-        """Called with the cases whose verdicts changed, after they were painted."""
+        """Called with the cases whose verdicts changed, after they are painted."""
         self.when_arranged: list[Callable[[], None]] = []
-        """Called after the cases were filtered and sorted by the current verdicts."""
+        """Called after the cases are filtered and sorted by the current verdicts."""
         self._now = now
         self._labels = Labels(self.model, now)
         self._flashing: set[tuple[int, int]] = set()
-        """Cases that are highlighted for a moment, because their verdict has just changed."""
+        """Cases that are highlighted because their verdict has just changed."""
         self._reading = False
         """Whether repeats of cases are being combined."""
 
@@ -52,7 +52,7 @@ class CaseTree(RowView):
         return self.model.cursor
 
     def set_query(self, query: Query, *, typing: bool = False) -> None:
-        """Filter the cases. While the user is typing, show them from the top, with the cursor on the first one."""
+        """Filter the cases. If the user is `typing`, scroll to the top and put the cursor on the first match."""
         self.model.set_query(query, typing=typing)
         self._lay_out(from_top=typing)
 
@@ -63,7 +63,7 @@ class CaseTree(RowView):
         return sort
 
     def arrange_again(self) -> None:
-        """Filter, sort and fold by the current verdicts. The cursor stays on its case and on its screen line."""
+        """Filter, sort and fold the cases by the current verdicts. The cursor stays on its case and screen line."""
         if self.model.arrange_again():
             self._lay_out()
         for notify in self.when_arranged:
@@ -110,7 +110,7 @@ class CaseTree(RowView):
         return toggled
 
     def next_problem(self, step: int) -> bool | None:
-        """Go to the next (1) or previous (-1) problem. Return whether the search wrapped, or None if there is none."""
+        """Go to the next (1) or previous (-1) problem. Return whether it wrapped around, or None without problems."""
         found = self.model.problem(step)
         if found is None:
             return None
@@ -118,7 +118,7 @@ class CaseTree(RowView):
         return found[1]
 
     def mark(self) -> None:
-        """Mark the row or end a range, and go one row down."""
+        """Mark or unmark the row, or mark the range. Then go one row down."""
         in_range = self.model.anchor is not None
         self.model.mark()
         self.refresh()
@@ -126,7 +126,7 @@ class CaseTree(RowView):
             self.move("down")
 
     def mark_range(self) -> None:
-        """Start a range of marks, or end it."""
+        """Start a range at the cursor, or mark the range to the cursor."""
         self.model.mark_range()
         self.refresh()
 
@@ -136,7 +136,7 @@ class CaseTree(RowView):
         self.refresh()
 
     def drop_marks(self) -> bool:
-        """Drop the range, or else all marks. Return False if there were none."""
+        """Drop the range, else all marks. Return False if there were none."""
         dropped = self.model.drop_marks()
         if dropped:
             self.refresh()
@@ -160,7 +160,7 @@ class CaseTree(RowView):
         self.refresh_rows(self.model.touched(flipped, self._visible()))
 
     def tick(self) -> int:
-        """Paint the rows that show a running time. Return how many."""
+        """Repaint the rows that show a running time. Return their number."""
         rows = ((position, self.model.outline.row(position)) for position in self._visible())
         state = self.model.verdicts.state
         return self.refresh_rows(
@@ -182,7 +182,7 @@ class CaseTree(RowView):
         return pieces
 
     async def _read_accounts(self) -> None:
-        """Combine the repeats of cases that were drawn without that, and draw them again."""
+        """Combine repeats of cases that were drawn without a result, in a thread, and draw these cases again."""
         verdicts = self.model.verdicts
         while pairs := set(verdicts.unread):
             for pair in pairs:
@@ -202,7 +202,7 @@ class CaseTree(RowView):
         return row.kind == "case" and (row.evalset, row.case) in self._flashing
 
     def moved(self) -> None:
-        """Pass the cursor to the model, and paint a range that grew or shrank."""
+        """Move the cursor of the model, and repaint a range that has changed."""
         self.model.stand_on(self._cursor)
         if self.model.anchor is not None:
             self.refresh()
@@ -213,7 +213,7 @@ class CaseTree(RowView):
         return range(top, min(top + self.size.height, len(self.model.outline)))
 
     def _lay_out(self, *, from_top: bool = False) -> None:
-        """Show the model's rows again, with the cursor on the same screen line, or with the first row in sight."""
+        """Show the model's rows again, scrolled to the top or with the cursor on its screen line."""
         line = max(0, self._cursor - self.scroll_offset.y)
         self._cursor = self.model.position
         self.rows_changed()

@@ -1,4 +1,4 @@
-"""Texts of the tree's rows, as pieces of safe text with the names of their styles."""
+"""The texts of the tree's rows, as pieces of safe text with style names."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -42,18 +42,18 @@ _NAME = 2
 _HEADING = 1
 """Index of the name in the row of an agent or an evalset, after the arrow."""
 NEIGHBOURS = 24
-"""The number of cases before and after a case from which its cut name must differ."""
+"""Number of cases before and after a case from which its cut name must differ."""
 _GAP = 1
 _SHORTEST = 6
 _READABLE = 24
-"""Cells of a name that are never cut to make room for a reason."""
+"""Minimum width of a name, in cells, that is cut for a reason."""
 _SHORT_REASON = 14
 _FUNCTION: Piece = (BY_FUNCTION.glyph, "not-evaluated")
 _SPLIT: Piece = (SPLIT.glyph, "not-evaluated")
 
 
 def label(text: str) -> str:
-    """Return a name as one safe line, without the joiners that make the width of emoji unclear."""
+    """Return a name as one safe line, without joiners, which make the width of emoji uncertain."""
     return one_line(text, limit=200).translate(_NO_JOINERS)
 
 
@@ -63,17 +63,17 @@ def style_of(status: Status) -> str:
 
 
 class Labels:
-    """Makes the two sides of a row of a loaded tree. `now` is the time since the run began, in seconds."""
+    """The texts of the rows of a loaded tree. `now` returns the seconds since the run began."""
 
     def __init__(self, tree: Tree, now: Callable[[], float]) -> None:
         self._tree, self._now = tree, now
         self._entries, self._verdicts, self._agents = tree.entries, tree.verdicts, tree.groups
         self._names = [label(name) for name in tree.groups]
         self._facts: dict[int, tuple[tuple[object, ...], Pieces, Pieces]] = {}
-        """The signs of folded cases by evalset, and what they were made of."""
+        """A cache for `_signs` by evalset, with the objects that the signs were made from."""
 
     def pieces(self, row: Row, width: int) -> tuple[Pieces, Pieces]:
-        """Return the left and right side of `row`."""
+        """Return the left and right side of a row of `width` cells."""
         outline = self._tree.outline
         match row.kind:
             case "all":
@@ -91,7 +91,7 @@ class Labels:
         return self._repeat(row)
 
     def _total(self, row: Row) -> Pieces:
-        """Return the counts of all cases, if the bar or the frame does not show them."""
+        """Return the counts of all cases, or nothing if the bar shows the same counts."""
         tree = self._tree
         if not len(tree.marks) and tree.query.empty and not self._verdicts.differ_from_run:
             return []
@@ -130,14 +130,14 @@ class Labels:
         return label(entry.document.eval_set_id or entry.file.name)
 
     def _near(self, row: Row) -> Iterator[str]:
-        """Yield the names of the cases around a case on the screen and in its evalset, for comparison only."""
+        """Yield the names of the cases near a case on the screen and in its evalset. They are not made safe."""
         cases, near = self._entries[row.evalset].document.cases, range(row.case - NEIGHBOURS, row.case + NEIGHBOURS)
         # A filter may leave no other case, and a name that then keeps its beginning may say nothing.
         numbers = {*self._tree.outline.around(row.evalset, row.case, NEIGHBOURS), *near}
         yield from (cases[number].eval_id for number in numbers if 0 <= number < len(cases))
 
     def _passed(self, outline: Outline, row: Row) -> tuple[Pieces, Pieces]:
-        """Return `40 passed ▸` with the signs that qualify these verdicts. Cases that run again are counted apart."""
+        """Return the two sides of the row of folded cases, such as `40 passed ▸` with signs."""
         counts = self._tree.counts(row)
         signs, marks = self._signs(outline, row)
         arrow = "▾" if outline.is_open(row) else "▸"
@@ -146,9 +146,9 @@ class Labels:
         return left, _joined([*marks, *_counted(counts)])
 
     def _signs(self, outline: Outline, row: Row) -> tuple[Pieces, Pieces]:
-        """Return what is known about folded cases beside their verdicts, and the signs of how they were judged.
+        """Return the signs of folded cases for the left side (such as stale) and the right side (such as triage).
 
-        It is counted again only after a change, because there may be many thousand cases.
+        They are computed again only after a change, because there may be many thousand cases.
         """
         verdicts = self._verdicts
         made_of = (
@@ -176,9 +176,10 @@ class Labels:
         return known[1:]
 
     def _case(self, outline: Outline, row: Row, width: int) -> tuple[Pieces, Pieces]:
-        """Return the two sides of a case's row. If both do not fit, the name loses its beginning, then the score goes.
+        """Return the two sides of a case's row.
 
-        A sign, such as the one for a changed verdict, is more important than a part of a name.
+        If they do not fit, the beginning of the name is cut. If that is not enough, the score is left out. Signs, such
+        as the one for a changed verdict, are always kept.
         """
         summary = self._entries[row.evalset].document.cases[row.case]
         verdict = self._verdicts.by_case.get((row.evalset, row.case))
@@ -218,9 +219,9 @@ class Labels:
         return made
 
     def _repeated(self, pair: tuple[int, int], verdict: CaseVerdict, width: int) -> Pieces:
-        """Return the rate of a case with several executions, such as `3/5 60% agent`, without the gaps.
+        """Return the pass rate of a case with several executions, such as `3/5 60% agent`, in pieces.
 
-        While some are still to come, it says how many have a verdict.
+        While the case is running, return the rate so far and the number of executions.
         """
         rate = self._verdicts.rate(*pair)
         if verdict.state in ("running", "queued"):
@@ -242,7 +243,7 @@ class Labels:
         return pieces
 
     def _check_sign(self, pair: tuple[int, int], width: int) -> Pieces:
-        """Return the sign for problems found by `check`, with the severity if there is room."""
+        """Return the sign for problems found by `check`, with the severity in wide rows."""
         worst = self._verdicts.check_results.get(pair)
         if worst is None:
             return []
@@ -252,7 +253,7 @@ class Labels:
     def _with_stale(self, pair: tuple[int, int], left: Pieces, right: Pieces, width: int) -> Pieces:
         """Return the left side with the sign for a stale verdict, and the reason if there is room.
 
-        A long name is cut to make room for a short reason, as long as enough of the name is left.
+        A long name may be cut to make room for a short reason.
         """
         changes = self._verdicts.stale.get(pair)
         if not changes:
@@ -281,7 +282,7 @@ class Labels:
         return left, _joined([*_marks(record), *self._seconds(record, state)] if record is not None else [])
 
     def _seconds(self, record: Execution, state: Status) -> Pieces:
-        """Return how long a case has been running, after the first seconds."""
+        """Return the seconds for which a case has been running, or nothing in the first seconds."""
         if state == "running" and record.started_at is not None:
             seconds = int(self._now() - record.started_at)
             if seconds >= _SECONDS_SHOWN_FROM:
@@ -293,7 +294,7 @@ class Labels:
 
 
 def _width(left: Pieces, right: Pieces) -> int:
-    """Return the cells that both sides of a row take."""
+    """Return the width of both sides of a row with the gap between them, in cells."""
     return sum(cell_len(text) for text, _ in (*left, *right)) + _GAP * bool(right)
 
 
@@ -304,17 +305,17 @@ def _check_sign(severity: Literal["error", "warning"]) -> Piece:
 
 
 def _triage_face(triage: TriageMark) -> Face:
-    """Return the sign for a triaged verdict, or for one that was triaged before it changed."""
+    """Return the sign for a triaged verdict. There is another one if the verdict has changed since."""
     return TRIAGED_EARLIER if triage.outdated else TRIAGED
 
 
 def _joined(pieces: Iterable[Piece]) -> Pieces:
-    """Return pieces with a gap between each two."""
+    """Return the pieces separated by blanks."""
     return [piece for number, item in enumerate(pieces) for piece in ([(" ", "")] if number else []) + [item]]
 
 
 def _counted(counts: Counter[Status]) -> Pieces:
-    """Return `40✓`, `22✗` and so on."""
+    """Return the counts as pieces such as `40✓` and `22✗`."""
     pieces = [(f"{counts[state]}{FACES[state].glyph}", style_of(state)) for state in COUNTED if counts[state]]
     if active := counts["running"] + counts["queued"]:
         pieces.append((f"{active}{FACES['running'].glyph}", "running"))
@@ -322,7 +323,7 @@ def _counted(counts: Counter[Status]) -> Pieces:
 
 
 def fitted(left: Pieces, right: Pieces, width: int, place: int, others: Iterable[str]) -> tuple[Pieces, Pieces]:
-    """Cut the name at `place`, so that the signs after it are visible. `others` are its siblings."""
+    """Return both sides with the name at index `place` cut to fit. A cut name differs from those of `others`."""
     name, style = left[place]
     over = _width(left, right) - width
     if over > 0:
@@ -332,7 +333,7 @@ def fitted(left: Pieces, right: Pieces, width: int, place: int, others: Iterable
 
 
 def _marks(record: Execution) -> Pieces:
-    """Return the signs for replayed calls, criteria not in the file, functions that judged, and split votes."""
+    """Return the signs of a verdict: replayed calls, other criteria, a Python function as judge, and split votes."""
     marks = [*_frozen(record), *_other_criteria(record)]
     if any(map(is_function, record.scores.values())):
         marks.append(_FUNCTION)

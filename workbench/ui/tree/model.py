@@ -1,6 +1,6 @@
-"""The tree of cases without its drawing: rows, cursor, open rows, filter, order and marks.
+"""The tree of cases without its widget: rows, cursor, expanded rows, filter, sort order and marks.
 
-The cursor is a row, not a number, so it stays on its case whatever happens around it.
+The cursor is a row and not a position, so it stays on its case when rows change.
 """
 
 from collections import Counter
@@ -22,7 +22,7 @@ class Marks:
     def __init__(self) -> None:
         self._cases: set[Pair] = set()
         self._parts: dict[int, Sequence[int]] | None = {}
-        """The marked cases of each evalset, or None until they are needed."""
+        """The marked cases by evalset, or None until they are computed."""
 
     def __len__(self) -> int:
         return len(self._cases)
@@ -69,7 +69,7 @@ class Marks:
 
 
 OPEN_AT_FIRST = 100
-"""Maximum number of cases for which all evalsets start open."""
+"""Maximum number of cases for which all evalsets are expanded at first."""
 NO_AGENT = "(no agent)"
 _NO_FOLD = Fold((), ())
 _COUNTS_KEPT = 1_000
@@ -85,20 +85,21 @@ class Tree:
         self.sort: Sort = "file"
         self.entries: tuple[EvalsetEntry, ...] = ()
         self.groups: list[str] = []
-        """The names of the top rows: agents, and last the evalsets without an agent."""
+        """The names of the top rows: the agents, and `NO_AGENT` at the end if evalsets have no agent."""
         self.outline = Outline((), (), verdicts.repeats)
         self.cursor: Row | None = None
         self.anchor: Row | None = None
-        """The row where a range of marks began."""
+        """The row where a range was started, or None."""
         self._before_filter: tuple[set[Row], Row | None] | None = None
-        """The collapsed rows and the cursor before the filter, or None without one."""
+        """The collapsed rows and the cursor before the filter was set, or None without a filter."""
         self._counts: dict[tuple[int, int], tuple[Sequence[int], int, Counter[Status]]] = {}
-        """Counts of filtered, marked and selected cases, with the version of the verdicts that were counted."""
+        """A cache for `counts_of`: (evalset, id of the cases) → the cases, the version of the verdicts, and the
+        counts."""
         self._folded_at: dict[int, int] = {}
         """The version of each evalset's verdicts when its passed cases were folded."""
 
     def load(self, workspace: "Workspace") -> None:
-        """Load a workspace, read for the first time or again. Cursor, marks and open rows are kept by name."""
+        """Load a workspace for the first time or again. Cursor, marks and expanded rows are restored by name."""
         names = Names(self.entries, self.groups)
         marked, cursor = names.cases(self.marks), names.name_of(self.cursor or ALL)
         closed = {names.name_of(row) for row in self.outline.closed}
@@ -141,7 +142,7 @@ class Tree:
         return Row("case" if case >= 0 else "evalset", self.outline.group_of[evalset], evalset, case)
 
     def names(self) -> Names:
-        """Return the current names of the rows, for `found_again` after the folder was read again."""
+        """Return the current names of the rows. After the folder is read again, pass them to `found_again`."""
         return Names(self.entries, self.groups)
 
     def found_again(self, names: Names, pairs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -157,9 +158,9 @@ class Tree:
     # Filter and order
 
     def set_query(self, query: Query, *, typing: bool = False) -> None:
-        """Filter the cases. Collapsed rows open, so that matches are visible, and collapse again without the filter.
+        """Filter the cases. While there is a filter, all rows are expanded.
 
-        While the user is typing, the cursor goes to the first match, and without a filter back to where it was before.
+        If the user is `typing`, the cursor goes to the first match, and back to its old row once the filter is empty.
         """
         if not query.empty:
             if self._before_filter is None:
@@ -184,13 +185,13 @@ class Tree:
 
     @property
     def arranged(self) -> bool:
-        """Whether a filter or an order hides or moves anything."""
+        """Whether a filter is set, or the sort order is not that of the file."""
         return not (self.query.empty and self.sort == "file")
 
     def counts(self, row: Row) -> Counter[Status]:
         """Count the filtered cases at and below a row by status, without those that never ran.
 
-        The first row stands for the marked cases, if there are any.
+        For the first row, count the marked cases if there are any.
         """
         total: Counter[Status] = Counter()
         for part in self.marks.parts if row.kind == "all" and len(self.marks) else self.outline.parts(row):
@@ -198,7 +199,7 @@ class Tree:
         return total
 
     def counts_of(self, part: Part) -> Counter[Status]:
-        """Count cases of an evalset by status, without those that never ran. After a change, they are counted again."""
+        """Count cases of an evalset by status, without those that never ran. Counts are cached."""
         evalset, cases = part
         order, fold, version = self.outline.order(evalset), self.outline.fold(evalset), self.verdicts.versions[evalset]
         if isinstance(order, range) and len(cases) == len(order):
@@ -215,7 +216,7 @@ class Tree:
         return known[2]
 
     def arrange_again(self) -> bool:
-        """Filter, sort and fold by the current verdicts. Return whether the rows may have changed.
+        """Filter, sort and fold the cases by the current verdicts. Return whether the rows may have changed.
 
         The case under the cursor stays visible. During a run, nothing is folded.
         """
@@ -235,9 +236,9 @@ class Tree:
     # Opening
 
     def show(self, row: Row) -> bool:
-        """Put the cursor on a row and open its parents. Return whether the rows changed.
+        """Put the cursor on a row and expand its parents. Return whether the row was not visible before.
 
-        A folded case that does not pass any more gets a row of its own.
+        A folded case that no longer passes gets its own row.
         """
         if row.case >= 0 and self.verdicts.state(row.evalset, row.case) != "passed":
             self._unfold(row)
@@ -259,9 +260,9 @@ class Tree:
         return True
 
     def problem(self, step: int) -> tuple[Row, bool] | None:
-        """Return the next (1) or previous (-1) case that failed or ended in an error, and whether the search wrapped.
+        """Return the next (1) or previous (-1) case that failed or ended in an error, or None if there is none.
 
-        Return None if there is none.
+        The second value is whether the search wrapped around.
         """
         everything = self.outline.all_cases()
         here = self.outline.cases(self.cursor)[:1] if self.cursor else []
@@ -284,7 +285,7 @@ class Tree:
             self.marks.toggle(self.outline.cases(self.cursor))
 
     def mark_range(self) -> None:
-        """Start a range at the cursor. The second call marks all cases from there to the cursor."""
+        """Start a range at the cursor, or mark the cases from its start to the cursor."""
         if self.anchor is None:
             self.anchor = self.cursor
             return
@@ -293,14 +294,14 @@ class Tree:
         self.anchor = None
 
     def range(self) -> range:
-        """Return the positions from the anchor to the cursor, or none without an anchor."""
+        """Return the positions of the rows in the range, which are none without an anchor."""
         if self.anchor is None:
             return range(0)
         ends = self.outline.nearest(self.anchor), self.position
         return range(min(ends), max(ends) + 1)
 
     def drop_marks(self) -> bool:
-        """Drop the range, or else all marks. Return False if there were none."""
+        """Drop the range, else all marks. Return False if there were none."""
         if self.anchor is not None:
             self.anchor = None
             return True
@@ -309,7 +310,7 @@ class Tree:
         return marked
 
     def is_marked(self, position: int) -> bool:
-        """Return whether the row is marked. For a heading, whether all cases below it are."""
+        """Return whether the row is marked or in the range. A heading is marked if all cases below it are."""
         if position in self.range():
             return True
         if not len(self.marks):
@@ -331,7 +332,7 @@ class Tree:
         return self.outline.evalsets[row.agent] if row.kind == "agent" else (row.evalset,)
 
     def touched(self, changed: Iterable[tuple[int, int]], visible: Iterable[int]) -> list[int]:
-        """Return the visible positions of rows that show something about the changed cases."""
+        """Return the positions in `visible` whose rows depend on the changed cases."""
         changed = set(changed)
         evalsets = {evalset for evalset, _ in changed}
 
@@ -355,7 +356,7 @@ class Tree:
     def _fold(self) -> None:
         """Fold the passed cases of the evalsets whose verdicts changed since they were folded.
 
-        Marked cases and the one under the cursor stay where they are. In a closed fold, there is never a cursor.
+        Marked cases and the case under the cursor keep their rows.
         """
         staying: dict[int, set[int]] = {}
         row = self.cursor
@@ -373,13 +374,13 @@ class Tree:
             self._unfold(row)
 
     def _unfold(self, row: Row) -> None:
-        """Give a case a row of its own, if it is folded."""
+        """Give a folded case its own row."""
         if self.outline.is_folded(row):
             self._set_fold(row.evalset, [case for case in self.outline.folds[row.evalset].folded if case != row.case])
             self.outline.rebuild()
 
     def _set_fold(self, evalset: int, folded: Sequence[int]) -> None:
-        """Fold these cases of an evalset. A single one keeps its own row, unless it is what is left of a fold."""
+        """Fold these cases of an evalset. A single case is folded only if some cases were folded before."""
         before = self.outline.folds.pop(evalset, _NO_FOLD)
         if len(folded) > (0 if before.folded else 1):
             inside = set(folded)
@@ -390,7 +391,7 @@ class Tree:
 def _groups(workspace: "Workspace") -> tuple[list[str], list[list[int]]]:
     """Return the names of the top rows and the evalsets of each.
 
-    Top rows are the agents of the target, and those that own its evalsets.
+    Top rows are the agents in the open folder, and other agents of its evalsets.
     """
     mine: dict[str, list[int]] = {}
     for number, entry in enumerate(workspace.evalsets):

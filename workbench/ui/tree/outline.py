@@ -1,7 +1,7 @@
-"""Agents, evalsets and cases as rows, for 50,000 cases without an object for each.
+"""Agents, evalsets and cases as rows, without an object for each of up to 50,000 cases.
 
-Visible rows are stored as a few blocks: a heading, or a sequence of cases of one evalset. A row is made when it is
-needed.
+Visible rows are stored in a few blocks. A block is a heading, or a sequence of cases of one evalset. Row objects are
+created on request.
 """
 
 from bisect import bisect_left, bisect_right
@@ -21,7 +21,7 @@ Kind: TypeAlias = Literal["all", "agent", "evalset", "passed", "case", "repeat"]
 
 
 class Row(NamedTuple):
-    """One row of the tree. A row of the kind `passed` stands for the passed cases of an evalset.
+    """One row of the tree. The row of the kind `passed` has the folded cases of an evalset.
 
     `agent` is an index into the outline's groups, `evalset` into the workspace's evalsets, `case` into the cases of its
     file, all from 0. `repeat` counts from 1. -1 means not applicable.
@@ -35,7 +35,7 @@ class Row(NamedTuple):
 
     @property
     def parent(self) -> "Row | None":
-        """The row above this one in the tree, or None for the first row. `Outline.parent` knows folds, too."""
+        """The parent row in the tree, or None for the first row. Folds are ignored, unlike in `Outline.parent`."""
         match self.kind:
             case "repeat":
                 return Row("case", self.agent, self.evalset, self.case)
@@ -49,14 +49,11 @@ class Row(NamedTuple):
 
 
 ALL = Row("all")
-"""The first row, which stands for all cases. It cannot be closed."""
+"""The first row, which has all cases. It cannot be collapsed."""
 
 
 class Fold(NamedTuple):
-    """The cases of an evalset, split into those that have a row of their own and those that share one.
-
-    Both are in file order.
-    """
+    """The cases of an evalset in two groups, both in file order: `shown` have their own rows, `folded` share one."""
 
     shown: Sequence[int]
     folded: Sequence[int]
@@ -77,8 +74,9 @@ class _Block(NamedTuple):
 class Outline:
     """The rows of a tree and their positions.
 
-    `evalsets[g]` are the evalsets of group g, `sizes[e]` is the number of cases of evalset e. `repeats(e, c)` is how
-    often a case ran in its last run. Call `rebuild` after a change of `orders`, of `folds` or of the open rows.
+    `evalsets[g]` has the evalsets of group g, and `sizes[e]` is the number of cases of evalset e. `repeats(e, c)`
+    returns how often a case ran in its last run. Call `rebuild` after a change of `orders`, `folds`, `closed` or
+    `opened`.
     """
 
     evalsets: Sequence[Sequence[int]]
@@ -87,13 +85,13 @@ class Outline:
 
     def __post_init__(self) -> None:
         self.orders: Mapping[int, Sequence[int]] | None = None
-        """The filtered and sorted cases of each evalset. None: all, in file order."""
+        """The filtered and sorted cases by evalset, or None for all cases in file order."""
         self.folds: dict[int, Fold] = {}
-        """The evalsets with folded cases. A filter or another order than that of the file shows all cases."""
+        """Folds by evalset. They are ignored while the cases are filtered or sorted."""
         self.closed: set[Row] = set()
         """Agents and evalsets that are collapsed."""
         self.opened: set[Row] = set()
-        """Cases that are expanded into their repeats, and rows of folded cases that are expanded."""
+        """Expanded cases, which show their repeats, and expanded rows of folded cases."""
         self._blocks: list[_Block] = []
         self._starts: list[int] = []
         self._headings: dict[Row, int] = {}
@@ -120,27 +118,27 @@ class Outline:
                     self._add_evalset(Row("evalset", group, evalset))
 
     def order(self, evalset: int) -> Sequence[int]:
-        """Return the filtered cases of an evalset, whether it is open or not."""
+        """Return the filtered cases of an evalset, even if it is collapsed."""
         return range(self.sizes[evalset]) if self.orders is None else self.orders.get(evalset, ())
 
     def around(self, evalset: int, case: int, count: int) -> Sequence[int]:
-        """Return up to `count` visible cases before and after a case of an evalset, with the case itself."""
+        """Return the case, and up to `count` cases before and after it in the rows of its evalset."""
         place, rows = self._place(evalset, case), self.order(evalset)
         if place is not None and (fold := self.fold(evalset)) is not None:
             rows, place = (fold.folded, place - len(fold.shown)) if fold.has(case) else (fold.shown, place)
         return (case,) if place is None else rows[max(place - count, 0) : place + count]
 
     def fold(self, evalset: int) -> Fold | None:
-        """Return which cases of an evalset are folded, or None if there are none."""
+        """Return the fold of an evalset, or None if no cases are folded."""
         return self.folds.get(evalset) if self.orders is None else None
 
     def is_folded(self, row: Row) -> bool:
-        """Return whether the row is a folded case or one of its repeats, whether the fold is open or not."""
+        """Return whether the row is a folded case or one of its repeats, even if the fold is expanded."""
         fold = self.fold(row.evalset)
         return fold is not None and fold.has(row.case)
 
     def parent(self, row: Row) -> Row | None:
-        """Return the row above this one in the tree, or None for the first row."""
+        """Return the parent row in the tree, or None for the first row."""
         if row.kind == "case" and self.is_folded(row):
             return Row("passed", row.agent, row.evalset)
         return row.parent
@@ -186,7 +184,7 @@ class Outline:
         return position + row.repeat if parent in self.opened and row.repeat <= self.repeats(*row[2:4]) else None
 
     def nearest(self, row: Row) -> int:
-        """Return the position of a row, else of its closest visible parent, else 0."""
+        """Return the position of a row, else of its nearest visible ancestor, else 0."""
         candidate: Row | None = row
         while candidate is not None:
             if (position := self.find(candidate)) is not None:
@@ -195,7 +193,7 @@ class Outline:
         return 0
 
     def is_open(self, row: Row) -> bool:
-        """Return whether the row is expanded. It need not have children."""
+        """Return whether the row counts as expanded, even if it has no children."""
         if row.kind in ("case", "passed"):
             return row in self.opened
         return row.kind != "repeat" and row not in self.closed
@@ -216,14 +214,14 @@ class Outline:
         return False
 
     def reveal(self, row: Row) -> None:
-        """Expand the parents of a row, which need not be there yet. The caller rebuilds."""
+        """Expand all ancestors of a row. The caller must call `rebuild`."""
         parent = self.parent(row)
         while parent is not None:
             (self.opened.add if parent.kind in ("case", "passed") else self.closed.discard)(parent)
             parent = self.parent(parent)
 
     def parts(self, row: Row) -> tuple[Part, ...]:
-        """Return all filtered cases at and below a row by evalset, in order, open or not."""
+        """Return the filtered cases at and below a row by evalset, in row order. Collapsed rows count, too."""
         match row.kind:
             case "all":
                 return tuple((evalset, self.order(evalset)) for evalset in self.group_of)
@@ -236,11 +234,11 @@ class Outline:
         return ((row.evalset, (row.case,)),)
 
     def cases(self, row: Row) -> list[Pair]:
-        """Return these cases as (evalset, case)."""
+        """Return the filtered cases at and below a row as (evalset, case)."""
         return [(evalset, case) for evalset, cases in self.parts(row) for case in cases]
 
     def count(self, row: Row) -> int:
-        """Return the number of these cases."""
+        """Return the number of filtered cases at and below a row."""
         return sum(len(cases) for _, cases in self.parts(row))
 
     def all_cases(self) -> list[Pair]:
@@ -265,7 +263,7 @@ class Outline:
             self._add_cases(head, len(fold.shown), count, splits)
 
     def _add_cases(self, head: Row, start: int, end: int, splits: Iterable[tuple[int, Row]]) -> None:
-        """Add the cases from one place to another, with the repeats of those that are expanded."""
+        """Add the cases at the places `start` to `end`, with the repeats of the expanded cases in `splits`."""
         for place, row in splits:
             if start <= place < end:
                 self._block(_Block(head, "case", place + 1 - start, start))
@@ -310,7 +308,7 @@ def _index(cases: Sequence[int], case: int) -> int | None:
 
 
 Name: TypeAlias = tuple[str, ...]
-"""() or (agent,) or (agent, file) or (agent, file, eval ID) or (agent, file, eval ID, repeat).
+"""The name of a row: (), (agent,), (agent, file), (agent, file, eval ID) or (agent, file, eval ID, repeat).
 
 The row of folded cases has the name (agent, file, "", "passed").
 """
@@ -318,7 +316,7 @@ _PASSED = ("", "passed")
 
 
 class Names:
-    """Translates the rows of one reading of the workspace to names and back."""
+    """A mapping between the rows of one workspace and their names, which stay valid when the folder is read again."""
 
     def __init__(self, entries: "Sequence[EvalsetEntry]", groups: Sequence[str]) -> None:
         self.entries, self._groups = entries, groups
@@ -341,11 +339,11 @@ class Names:
         return (agent, entry.relative, eval_id, *([str(row.repeat)] if row.kind == "repeat" else []))
 
     def cases(self, pairs: Iterable[tuple[int, int]]) -> set[Name]:
-        """Return the names of cases given as (evalset, case)."""
+        """Return the names of cases."""
         return {self.name_of(Row("case", -1, *pair)) for pair in pairs}
 
     def row(self, name: Name, outline: Outline) -> Row:
-        """Return the row with this name, or its closest parent that still exists."""
+        """Return the row with this name, or its nearest ancestor that still exists."""
         if len(name) > 1 and name[1] in self._evalsets:
             evalset = self._evalsets[name[1]]
             group = outline.group_of[evalset]

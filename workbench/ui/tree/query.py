@@ -1,6 +1,6 @@
-"""Queries typed after `/`: words, `:status`, `response_match_score<0.8` and `cause:NAME`.
+"""Filters typed after `/`: words, `:status`, `response_match_score<0.8` and `cause:NAME`.
 
-All kinds must match, but only one of several statuses or causes. Example: refund :fail trajectory<1
+A case must match all parts, but only one of several statuses or causes. Example: refund :fail trajectory<1
 
 `arrange` filters and sorts cases.
 """
@@ -74,8 +74,8 @@ class MetricTest:
 class Query:
     """A parsed query.
 
-    `words` are lowercase. Empty `statuses` match any. `flags` are words such as `stale`. `faults` names what was not
-    understood.
+    `words` are lowercase. Empty `statuses` match all. `flags` are words such as `stale`. `faults` are messages about
+    invalid parts.
     """
 
     text: str = ""
@@ -84,9 +84,9 @@ class Query:
     metrics: tuple[MetricTest, ...] = ()
     flags: frozenset[str] = frozenset()
     causes: tuple[str, ...] = ()
-    """Causes, each by its slug or a part of one."""
+    """Slugs of causes, or parts of slugs."""
     inside: tuple[str, ...] = ()
-    """Agents and evalsets, each by its whole name (`plain_name`). One of them must match."""
+    """Full names of agents and evalsets, as from `plain_name`. One of them must match."""
     faults: tuple[str, ...] = ()
 
     @property
@@ -95,13 +95,13 @@ class Query:
         return not any((self.words, self.statuses, self.metrics, self.flags, self.causes, self.inside))
 
     def metrics_hold(self, records: Iterable[Execution]) -> bool:
-        """Return whether each metric condition matches one of the records."""
+        """Return whether each condition on a metric matches at least one of the records."""
         found = list(records)
         return all(any(test.holds(record) for record in found) for test in self.metrics)
 
 
 def parse_query(text: str) -> Query:
-    """Parse a query. Never raises. Unknown tokens are named in `faults`."""
+    """Parse a query. Invalid parts do not raise an error but are listed in `faults`."""
     words: list[str] = []
     statuses: set[Status] = set()
     metrics: list[MetricTest] = []
@@ -131,7 +131,7 @@ def parse_query(text: str) -> Query:
 
 
 def plain_name(name: str) -> str:
-    """Return the name of an agent, or the path of an evalset, as one lowercase word."""
+    """Return the name of an agent or the path of an evalset as one lowercase word, for `in:NAME`."""
     return "-".join(name.lower().split())
 
 
@@ -156,11 +156,10 @@ def arrange(
     marked: Collection[tuple[int, int]] = (),
     keep: tuple[int, int] | None = None,
 ) -> dict[int, Sequence[int]] | None:
-    """Return the visible cases of each evalset in order, for `Outline.orders`. None: all, in file order.
+    """Return the matching cases of each evalset in sort order, or None for all cases in file order.
 
-    `keep` is a case that stays visible whatever the filter says. It is under the cursor while the filter is applied
-    again by itself. Sort order: status worst first, score lowest first, time slowest first. Cases that never ran come
-    last.
+    The status sorts worst first, the score lowest first, the time slowest first. Cases that never ran come last. `keep`
+    is a case that is always included, such as the one under the cursor when the filter is applied again.
     """
     if query.empty and sort == "file":
         return None
@@ -180,9 +179,9 @@ def arrange(
 def _with_causes(
     orders: Mapping[int, Sequence[int]], verdicts: Verdicts, wanted: Sequence[str]
 ) -> dict[int, Sequence[int]]:
-    """Return the cases that fail for one of the wanted causes.
+    """Return the cases in `orders` that fail for one of the wanted causes.
 
-    `one-of-a-kind` stands for the causes that only one of the cases has that match the rest of the query.
+    `one-of-a-kind` matches each cause that only one of these cases has.
     """
     from workbench.results.causes import matching_slugs, single_slugs
 

@@ -1,4 +1,4 @@
-"""The cases that an action acts on: one rule for the overview, the table, the review and all keys."""
+"""The cases that an action acts on. The overview, the table, the review and all keys use the same rule."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from workbench.ui.tree.outline import ALL, Pair, Part, Row, parts_of
 from workbench.ui.tree.query import PASSED
 
 _ALL_SHOWN = ("rerun", "review")
-"""Actions that take all cases shown if the cursor is on a single case."""
+"""Actions that act on all cases shown if the cursor is on a single case."""
 _FAILING: Sequence[Status] = ("failed", "error")
 _ENDED: Sequence[Status] = (*_FAILING, "passed", "not_evaluated", "cancelled")
 _STATES: Mapping[str, Sequence[Status]] = {
@@ -24,15 +24,16 @@ _STATES: Mapping[str, Sequence[Status]] = {
     "triage": (*_FAILING, "passed", "not_evaluated"),
     "cancel": ("running", "queued"),
 }
-"""The statuses of the cases that an action takes. Others take all."""
+"""The statuses of the cases that an action acts on. Other actions act on all statuses."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Some cases, by evalset and in the order of the rows. Verdicts are found by evalset and case.
+    """Some cases, by evalset and in row order.
 
-    `row` is the row of the tree that has them, and `total` the number of all cases at and below it. What chose them is
-    the filter with the text `query`, the user's marks (`marked`), or the overview's item with the safe name `name`.
+    `row` is the row of the tree that has the cases, and `total` the number of all cases at and below it. The cases are
+    selected by the filter text `query`, by the user's marks (`marked`), or by an item of the overview (`name`, safe
+    text).
     """
 
     parts: tuple[Part, ...]
@@ -50,14 +51,14 @@ class Scope:
 
     @property
     def evalsets(self) -> tuple[int, ...]:
-        """The evalsets at and below the row, or those of the chosen cases."""
+        """The evalsets of the parts."""
         return tuple(evalset for evalset, _ in self.parts)
 
 
 def scope_at(tree: Tree, row: Row, *, filtered: bool = True) -> Scope:
-    """Return the cases at and below a row that the filter shows. The first row stands for the marks, if any.
+    """Return the filtered cases at and below a row, or for the first row, the marked cases if there are any.
 
-    Without `filtered`, these are all cases, and `query` is what to filter them by.
+    Without `filtered`, return all cases, with the filter in `query` for later use.
     """
     total = sum(tree.outline.sizes[evalset] for evalset in tree.members(row))
     if row.kind == "all" and len(tree.marks):
@@ -74,7 +75,7 @@ def scope_of(pairs: Iterable[Pair], name: str = "", *, marked: bool = False) -> 
 
 
 def name_of(scope: Scope, tree: Tree) -> str:
-    """Return the safe name of a scope's row, or of what chose its cases."""
+    """Return a safe name for a scope: `12 marked`, the name of the overview's item, or the name of the row."""
     row = scope.row
     if scope.marked:
         return f"{len(scope):,} marked"
@@ -87,7 +88,7 @@ def name_of(scope: Scope, tree: Tree) -> str:
 
 
 def title_of(scope: Scope, tree: Tree) -> str:
-    """Return `everything, :fail date (48 of 312)` or `12 marked cases`."""
+    """Return a title for a scope, such as `everything, :fail date (48 of 312)` or `12 marked cases`."""
     if scope.marked:
         return counted(len(scope), "marked case")
     name = name_of(scope, tree)
@@ -96,19 +97,19 @@ def title_of(scope: Scope, tree: Tree) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """The cases of one action: those of the scope with any of the `states`. None: all of them."""
+    """The cases that an action acts on: those of the scope with one of the `states`, or all for None."""
 
     tree: Tree
     scope: Scope
     states: Sequence[Status] | None
 
     def pairs(self) -> list[Pair]:
-        """Return the cases in the order of the rows, or marked and selected ones in file order."""
+        """Return the cases in row order. Marked and selected cases are in file order."""
         states, state = self.states, self.tree.verdicts.state
         return [pair for pair in self.scope if states is None or state(*pair) in states]
 
     def count(self) -> int:
-        """Return the number of cases. On a heading of the tree, this walks over no cases."""
+        """Return the number of cases. Counts are cached, so this usually does not iterate over cases."""
         if self.states is None:
             return len(self.scope)
         counts = [self.tree.counts_of(part) for part in self.scope.parts]
@@ -118,8 +119,8 @@ class Targets:
 def targets_of(action: str, tree: Tree, selected: Scope | None = None) -> Targets:
     """Return the cases that the action with this ID acts on.
 
-    These are the marked cases, else the `selected` ones of the page that has the focus, else those at and below the
-    cursor of the tree.
+    These are the marked cases, else the `selected` ones of the overview, else those at and below the cursor of the
+    tree.
     """
     states = _STATES.get(action)
     if len(tree.marks):

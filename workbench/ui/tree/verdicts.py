@@ -1,6 +1,6 @@
-"""The newest verdict of each case and the counts of each level, updated by events.
+"""The newest verdict of each case and the counts of each evalset, updated by events.
 
-Imports of agents and triage entries, which the tree shows beside verdicts, are here, too.
+Results of agents' imports and triage entries, which the tree shows, too, are also here.
 """
 
 from collections import Counter
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 class TriageMark:
     """The triage mark in a case's row.
 
-    `word` is the label of the choice, or "labels" if only labels were overridden. `outdated` says that the answer or
+    `word` is the label of the choice, or "labels" if only labels were overridden. `outdated` is whether the answer or
     the verdict has changed since.
     """
 
@@ -53,7 +53,7 @@ class TriageIndex:
 
     def __init__(self) -> None:
         self.cases: dict[tuple[Path, str], tuple[Entry, ...]] = {}
-        """The entries by evalset and case. Each change makes another dict."""
+        """The entries by evalset and case ID. Each change replaces the dict, so that its identity shows changes."""
 
     def take(self, evalset: Path, triage: "Triage") -> None:
         """Replace the entries of an evalset."""
@@ -63,7 +63,7 @@ class TriageIndex:
             self.cases[key] = (*self.cases.get(key, ()), entry)
 
     def entries_of(self, evalset: Path, eval_id: str) -> "tuple[Entry, ...]":
-        """Return all entries about a case and its labels, for any of its answers."""
+        """Return all entries about a case and its labels, including those about earlier answers."""
         return self.cases.get((evalset, eval_id), ())
 
     def every(self, evalsets: Iterable[Path]) -> "list[Entry]":
@@ -72,7 +72,7 @@ class TriageIndex:
         return [entry for (file, _), entries in self.cases.items() if file in wanted for entry in entries]
 
     def mark(self, evalset: Path, eval_id: str, record: Execution | None) -> TriageMark | None:
-        """Return the mark of a case. It comes from the newest entry about its answer, else about an earlier answer."""
+        """Return the mark of a case, from its newest entry about the current answer, else about an earlier one."""
         entries = self.entries_of(evalset, eval_id)
         if not entries:
             return None
@@ -108,10 +108,7 @@ class ImportResults:
             self.imported.discard(agent)
 
     def add_case(self, agent: str, error: CaseError | None) -> None:
-        """Record what a finished case shows about its agent's import.
-
-        A case without an error shows that its agent was imported.
-        """
+        """Update the result of an agent's import after a case has ended with this error, or with None."""
         if error is not None and error.kind in _KINDS:
             self.add(agent, error)
         elif error is None and agent in self.failed:
@@ -119,7 +116,7 @@ class ImportResults:
 
 
 WHOLE_FILE = -1
-"""Case number that stands for the whole file, which has the verdict if it could not be read."""
+"""Used in place of a case's index for the verdict of a whole file that could not be read."""
 
 _FAILED_WITH_ERRORS: frozenset[Status] = frozenset({"failed", "error"})
 
@@ -128,7 +125,7 @@ _FAILED_WITH_ERRORS: frozenset[Status] = frozenset({"failed", "error"})
 class CaseVerdict:
     """The verdict that a row shows for a case.
 
-    `refs` are the executions in its newest run, `worst` the one that decided `state`.
+    `refs` are its executions in the newest run, and `worst` is the one that decided `state`.
     """
 
     refs: tuple[CaseRef, ...]
@@ -137,27 +134,27 @@ class CaseVerdict:
 
 
 class Verdicts:
-    """Verdicts of a workspace's cases, read from a store. `changed` collects (evalset, case) until it is cleared."""
+    """The verdicts of a workspace's cases, read from a store. `changed` collects changed cases until it is cleared."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
         self.by_case: dict[tuple[int, int], CaseVerdict] = {}
         self.counts: list[Counter[Status]] = []
         self.versions: list[int] = []
-        """A number for each evalset that differs after each change of one of its verdicts."""
+        """A number for each evalset, which is new after each change of its verdicts."""
         self.changed: set[tuple[int, int]] = set()
         self.stale: dict[tuple[int, int], tuple[Change, ...]] = {}
-        """Cases with a stale verdict, and which of its inputs changed."""
+        """Cases with a stale verdict, each with the changed inputs."""
         self.stale_text = "", ""
-        """Number of stale cases and the reason, in full and in short."""
+        """Number of stale cases and the reason, as a long and a short text."""
         self.flips: dict[tuple[int, int], bool] = {}
-        """Cases whose verdict changed, and whether it got worse."""
+        """Cases whose verdict changed → whether it got worse."""
         self.flips_version = 0
-        """A number that differs after each change of `flips`."""
+        """A number that is new after each change of `flips`."""
         self.just_flipped: set[tuple[int, int]] = set()
-        """Cases whose changed verdict was not painted yet."""
+        """Cases whose changed verdict is not painted yet."""
         self.check_results: dict[tuple[int, int], Literal["error", "warning"]] = {}
-        """Worst severity of `check` for each case, and with WHOLE_FILE for each evalset."""
+        """The worst severity found by `check` for each case, or with WHOLE_FILE, for each evalset."""
         self.triage = TriageIndex()
         self.imports = ImportResults()
         self._entries: Sequence[EvalsetEntry] = ()
@@ -165,13 +162,13 @@ class Verdicts:
         self._numbers: dict[int, dict[str, int]] = {}
         self._accounts: dict[tuple[int, int], tuple[CaseVerdict, CaseRepeats]] = {}
         self.unread: set[tuple[int, int]] = set()
-        """Cases whose combined repeats were wanted and are not in memory."""
+        """Cases whose combined repeats were requested but are not in memory yet."""
         self._newest: dict[tuple[str, str], list[CaseRef]] = {}
         self._changes = 0
-        """Number of changes of verdicts since the program started."""
+        """Number of verdict changes since the program started."""
 
     def bind(self, entries: "Sequence[EvalsetEntry]") -> None:
-        """Use the evalsets of a (newly read) workspace. Known verdicts are matched to cases by ID."""
+        """Set the evalsets of the workspace. Known verdicts are matched to its cases by ID."""
         self._entries = entries
         self._files = {entry.relative: number for number, entry in enumerate(entries)}
         self._numbers.clear()
@@ -212,24 +209,24 @@ class Verdicts:
         return None if evalset is None or number is None else (evalset, number)
 
     def mark_stale(self, stale: "dict[tuple[int, int], tuple[Change, ...]]") -> None:
-        """Set which cases are stale, and why."""
+        """Set the stale cases and the changed inputs of each."""
         self.changed |= _differing(self.stale, stale)
         self.stale, self.stale_text = stale, stale_count(stale.values())
 
     def mark_flips(self, turned: dict[tuple[int, int], bool]) -> None:
-        """Set which cases changed their verdict, and whether it got worse."""
+        """Set the cases whose verdict changed, each with whether it got worse."""
         self.changed |= _differing(self.flips, turned)
         self.just_flipped |= {pair for pair in turned if self.flips.get(pair) != turned[pair]}
         self.flips = turned
         self.flips_version += 1
 
     def set_check_results(self, found: dict[tuple[int, int], Literal["error", "warning"]]) -> None:
-        """Set what `check` found."""
+        """Set the worst severity found by `check` for each case."""
         self.changed |= _differing(self.check_results, found)
         self.check_results = found
 
     def recall(self, refs: Iterable[CaseRef]) -> None:
-        """Add executions of earlier sessions, which the store has. Newer verdicts of this session stay."""
+        """Add verdicts of executions of earlier sessions, which the store must have. Known verdicts are kept."""
         for name, of_case in _by_name(refs).items():
             if name not in self._newest:
                 self._newest[name] = of_case
@@ -238,7 +235,7 @@ class Verdicts:
                 self._review(*name)
 
     def adopt(self, refs: Iterable[CaseRef]) -> None:
-        """Show these executions, which the store has, in place of what was known about their cases."""
+        """Replace the verdicts of cases by those of these executions, which the store must have."""
         found = _by_name(refs)
         self._newest.update(found)
         for name, of_case in found.items():
@@ -247,7 +244,7 @@ class Verdicts:
             self._review(*name)
 
     def refresh(self, ref: CaseRef) -> None:
-        """Update the case of this execution after the store replaced its record."""
+        """Update the verdict of a case after the store has replaced the record of one of its executions."""
         self._review(*ref.name)
 
     def state(self, evalset: int, case: int) -> Status:
@@ -256,13 +253,13 @@ class Verdicts:
         return verdict.state if verdict else "not_run"
 
     def states(self, evalset: int, case: int) -> frozenset[Status]:
-        """Return the statuses by which a filter finds a case: a case that failed with errors has both."""
+        """Return the statuses of a case for filters. A case that failed with errors has both statuses."""
         state = self.state(evalset, case)
         broke = state == "failed" and any(record.failed_with_errors for record in self.records(evalset, case))
         return _FAILED_WITH_ERRORS if broke else frozenset((state,))
 
     def repeats(self, evalset: int, case: int) -> int:
-        """Return how often a case runs or ran in its newest run."""
+        """Return the number of executions of a case in its newest run."""
         verdict = self.by_case.get((evalset, case))
         return len(verdict.refs) if verdict else 0
 
@@ -271,11 +268,11 @@ class Verdicts:
         return self.repeats(evalset, case) > 1 and self.rate(evalset, case).flaky
 
     def rate(self, evalset: int, case: int) -> PassRate:
-        """Return the pass rate of those executions of a case that count."""
+        """Return the pass rate of a case, without executions that do not count, such as errors."""
         return rate_of(self.records(evalset, case))
 
     def account(self, evalset: int, case: int) -> "CaseRepeats | None":
-        """Return the combined repeats of a case. None if it ran once or never, or while they are `unread`."""
+        """Return the combined repeats of a case, or None if there are fewer than two or they are `unread`."""
         known = self._accounts.get((evalset, case))
         # Each change of an execution makes a new verdict.
         if known is not None and known[0] is self.by_case.get((evalset, case)):
@@ -288,7 +285,7 @@ class Verdicts:
         return None
 
     def account_reader(self, evalset: int, case: int) -> "Callable[[], CaseRepeats | None]":
-        """Return a function for a thread that combines the repeats of a case, for which it reads their details."""
+        """Return a function that reads and combines the repeats of a case. Call the function in a thread."""
         from workbench.results.repeats import summarize
 
         self.unread.discard((evalset, case))
@@ -313,21 +310,21 @@ class Verdicts:
         return (self.store.records[ref] for ref in (verdict.refs if verdict else ()))
 
     def of_evalset(self, evalset: int, cases: Iterable[int] | None = None) -> Iterator[tuple[int, CaseVerdict]]:
-        """Yield those of an evalset's cases (None: of all) that have a verdict or take part in a run, in this order."""
+        """Yield (case, verdict) for those of the `cases` that have run or will run. None stands for all cases."""
         for case in range(len(self._entries[evalset].document.cases)) if cases is None else cases:
             verdict = self.by_case.get((evalset, case))
             if verdict is not None:
                 yield case, verdict
 
     def record(self, evalset: int, case: int, repeat: int = -1) -> Execution | None:
-        """Return the record of one repeat, else of the deciding one, or None if the case never ran."""
+        """Return the record of a repeat, or for -1 of the deciding execution. Return None if the case never ran."""
         verdict = self.by_case.get((evalset, case))
         if verdict is None:
             return None
         return self.store.records[verdict.refs[repeat - 1] if 0 < repeat <= len(verdict.refs) else verdict.worst]
 
     def cause(self, evalset: int, case: int) -> Cause | None:
-        """Return why a case failed or ended in an error, else None. The worst of its repeats counts."""
+        """Return the cause of a case that failed or ended in an error, from its worst repeat, else None."""
         verdict = self.by_case.get((evalset, case))
         if verdict is None or verdict.state not in ("failed", "error"):
             return None
@@ -335,17 +332,17 @@ class Verdicts:
 
     @property
     def differ_from_run(self) -> bool:
-        """Whether all cases together have other counts than the last run."""
+        """Whether the counts of all cases differ from those of the last run."""
         run = self.store.counts()
         return any(run[state] != sum(counts[state] for counts in self.counts) for state in COUNTED)
 
     def triage_state(self, evalset: int, case: int) -> TriageMark | None:
-        """Return the user's triage of a case, or None."""
+        """Return the triage mark of a case, or None."""
         entry = self._entries[evalset]
         return self.triage.mark(entry.file, entry.document.cases[case].eval_id, self.record(evalset, case))
 
     def triaged(self, evalset: int, pairs: Iterable[tuple[int, int]]) -> list[TriageMark]:
-        """Return the user's triage of those of an evalset's cases that have any."""
+        """Return the triage marks of these cases of an evalset. Cases without triage are left out."""
         file, inside = self._entries[evalset].file, frozenset(pairs)
         numbers = (self.number(evalset, eval_id) for where, eval_id in self.triage.cases if where == file)
         found = (self.triage_state(evalset, one) for one in numbers if one is not None and (evalset, one) in inside)
