@@ -1,4 +1,4 @@
-"""The table of cases."""
+"""The controller of the table of cases."""
 
 import asyncio
 from importlib import import_module
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from workbench.ui.tree.scope import Scope
 
 _COSTS_AT_ONCE = 200
-"""Executions whose cost is computed before the table shows it."""
+"""Number of executions whose costs are computed between two updates of the table."""
 
 
 class CaseTable(Controller):
-    """The page with the table. It stays as it was left while the user looks at one of its cases."""
+    """Actions that open and update the table. It keeps its state while the user looks at one of its cases."""
 
     def __init__(self, view: "View", folder: Folder, run: Run, overview: Overview, host: Host) -> None:
         super().__init__(view)
@@ -34,19 +34,19 @@ class CaseTable(Controller):
         self._table: Table | None = None
         self._page: TableScreen | None = None
         self._line = 0
-        """The line of the screen on which the cursor was when the user left for a case."""
+        """The screen line of the cursor when the user opened a case from the table."""
         self._runs: PastRuns | None = None
         folder.when_loaded.append(self.loaded)
         view.tree_view.when_changed.append(self.changed)
         view.tree_view.when_arranged.append(self.arranged)
 
     def table(self) -> None:
-        """Show the cases below the cursor, or the marked ones, in a table."""
+        """Show the marked or current cases in a table."""
         if self.workspace() is not None:
             self.view.work(self._open(), "open")
 
     def loaded(self) -> None:
-        """Show the cases of a folder that was read again. Cursor and order stay."""
+        """Update the table after the folder was read again. Cursor and order stay."""
         before, self._runs = self._table, None
         if before is None or self.session.workspace is None:
             return
@@ -65,12 +65,12 @@ class CaseTable(Controller):
             self._page.replace(self._table)
 
     def changed(self, pairs: "set[Pair]") -> None:
-        """Show new verdicts of these cases."""
+        """Update the rows of these cases."""
         if self._page is not None:
             self._page.show_changed(pairs)
 
     def arranged(self) -> None:
-        """Filter and sort again, because a run has ended or verdicts were loaded."""
+        """Filter and sort the table again after a run has ended or verdicts were loaded."""
         table = self._table
         if table is None or self.session.store.activity.running:
             return
@@ -110,7 +110,7 @@ class CaseTable(Controller):
 
     @property
     def _costs(self) -> "Spending | None":
-        """The costs that are known, or None without prices."""
+        """The known costs of executions, or None without prices."""
         return self._overview.spending if self.session.prices else None
 
     def _push(self) -> None:
@@ -133,7 +133,7 @@ class CaseTable(Controller):
         self.view.push(self._page, self._left)
 
     def _left(self, _: object) -> None:
-        """Forget the table, because the user has left it."""
+        """Drop the table after the user has left it."""
         self._table = self._page = self._runs = self.view.say_on_page = None
         self.view.tree_view.refresh()
         self.view.show_state()
@@ -152,7 +152,7 @@ class CaseTable(Controller):
         self.view.open_case(*pair, pane, WayBack("the table", self._return))
 
     def _return(self) -> None:
-        """Go back to the cell from which a case was opened."""
+        """Show the table again with the cursor on the case that is now selected in the tree."""
         cursor = self.view.rows.cursor
         if self._table is not None:
             if cursor is not None and cursor.case >= 0:
@@ -191,7 +191,7 @@ class CaseTable(Controller):
             self._page.show_rows()
 
     def _show_runs(self, table: "Table") -> None:
-        """Show the runs read so far, and read the others."""
+        """Show the runs as columns, and read more of them in the background."""
         from workbench.ui.table.sources import PastRuns, RunCells
 
         if self._runs is None or not isinstance(table.source, RunCells):

@@ -1,4 +1,4 @@
-"""The table without its drawing: rows, columns, cursor, order, filter and scrolling columns."""
+"""The table without its widgets: rows, columns, cursor, sort order and filter."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ _ORDERS_KEPT = 4
 
 
 Source: TypeAlias = CriteriaCells | RunCells
-"""The cells of a table."""
+"""The columns and cells of a table."""
 
 
 def table_scope(tree: Tree, selected: Scope | None = None) -> Scope:
     """Return the cases of a table: the marked ones, else the `selected` ones of the overview, else those of the row.
 
-    On a case, these are all cases of its evalset. The filter of the tree becomes the one of the table.
+    If the cursor is on a case, these are all cases of its evalset. The table starts with the filter of the tree.
     """
     row = tree.cursor or ALL
     if len(tree.marks):
@@ -34,7 +34,7 @@ def table_scope(tree: Tree, selected: Scope | None = None) -> Scope:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """An order of the rows by one column. `is_reversed`: the best value is at the top, else the worst one."""
+    """A sort order by one column: the worst value is at the top, or if `is_reversed` the best one."""
 
     column: Column
     is_reversed: bool = False
@@ -62,7 +62,7 @@ class Order:
 class Table:
     """The cases of a scope as rows, and the columns of a source.
 
-    The cursor is on a case and on a column. It stays on them when rows or columns change.
+    The cursor is on a case and a column, and stays on them when rows or columns change.
     """
 
     def __init__(self, scope: Scope, source: Source, tree: Tree) -> None:
@@ -70,25 +70,25 @@ class Table:
         self.pairs = list(scope)
         """All cases, before the filter."""
         self.where = name_of(scope, tree)
-        """Where the cases are, as safe text."""
+        """The name of the scope, as safe text."""
         row = scope.row
         self._name = tree.names().name_of(row if row.evalset < 0 else tree.row_of(row.evalset))
         self.source = source
         self.rows: list[Pair] = []
         self.row = 0
-        """Position of the cursor's row."""
+        """Index of the row under the cursor."""
         self.column = 0
-        """Number of the cursor's column."""
+        """Index of the column under the cursor."""
         self._orders: list[Order] = [Order(CASE)]
-        """How the rows are sorted, the newest order last. It decides, and the others before it order equal cells."""
+        """The sort orders, newest last. Earlier ones sort rows that are equal in the newest one."""
         self.names = 0
-        """Cells of the longest name."""
+        """Width of the longest name in cells."""
         self._first = 0
         self._layout: tuple[tuple[object, ...], Layout] | None = None
         self._places: dict[Pair, int] = {}
 
     def scope_in(self, tree: Tree) -> Scope:
-        """Return the scope after the folder was read again. Cursor and marks of the tree may be others by now."""
+        """Return the same scope after the folder was read again. Current cursor and marks of the tree do not matter."""
         before = self.scope
         if before.marked or before.name:
             places = (self._verdicts.place(*name) for name in self.names_of(self.pairs))
@@ -109,7 +109,7 @@ class Table:
         self._sort(pairs, self._orders)
 
     def position(self, pair: Pair) -> int | None:
-        """Return the row of a case, or None if the table does not have it."""
+        """Return the index of a case's row, or None if the table does not have it."""
         return self._places.get(pair)
 
     @property
@@ -119,7 +119,7 @@ class Table:
 
     @property
     def name(self) -> Name | None:
-        """The name of the case under the cursor."""
+        """The name of the case under the cursor, or None in an empty table."""
         return None if self.pair is None else self.source.cases.key(self.pair)
 
     def names_of(self, pairs: Iterable[Pair]) -> set[Name]:
@@ -127,7 +127,7 @@ class Table:
         return set(map(self.source.cases.key, pairs))
 
     def adopt(self, other: "Table") -> None:
-        """Take the filter, the order, the column and the inputs of another table."""
+        """Copy the filter, the sort orders, the current column and the read inputs of another table."""
         self.source.cases.keep_inputs(other.source.cases)
         self.query, self._orders, self.column = other.query, other._orders, other.column
 
@@ -150,7 +150,7 @@ class Table:
         return self.columns[min(self.column, len(self.columns) - 1)]
 
     def step(self, step: int, room: int, terminal: int) -> bool:
-        """Go to the next (1) or previous (-1) column that the terminal can show. Return whether there is one."""
+        """Go to the next (1) or previous (-1) column that fits on the screen. Return False if there is none."""
         numbers = reachable(self.columns, room, terminal)
         place = numbers.index(self.column) if self.column in numbers else 0
         if not 0 <= place + step < len(numbers):
@@ -159,7 +159,7 @@ class Table:
         return True
 
     def layout(self, room: int, terminal: int) -> Layout:
-        """Return the visible columns, the cursor's among them."""
+        """Return the visible columns, which include the current one."""
         wanted = self.columns, self.column, self.names, room, terminal
         if self._layout is None or self._layout[0] != wanted:
             if self.column not in reachable(self.columns, room, terminal):
@@ -170,7 +170,7 @@ class Table:
         return self._layout[1]
 
     def replace_source(self, source: Source) -> None:
-        """Show other columns, sorted by verdict. The cursor stays at most on the first one of them."""
+        """Replace the columns, and sort the rows by verdict."""
         self.source, self._first, self._orders = source, 0, [Order(CASE)]
         source.update(self.pairs)
         self._sort(sorted(self.rows), self._orders)
@@ -179,22 +179,22 @@ class Table:
 
     @property
     def order(self) -> Order:
-        """The order that decides."""
+        """The current sort order."""
         return self._orders[-1]
 
     def unread(self) -> list[Pair]:
-        """Return the cases that must be read before the rows can be sorted by the column under the cursor."""
+        """Return the cases whose inputs must be read before sorting by the current column."""
         return self.source.cases.unread(self.rows) if self.current.kind == "input" else []
 
     def sort_by_cursor(self) -> None:
-        """Sort by the column under the cursor, the worst value first. The second time, reverse the order."""
+        """Sort by the current column, worst value first. If the rows are sorted by it already, reverse the order."""
         before, column = self.order, self.current
         order = Order(column, is_reversed=before.is_by(column) and not before.is_reversed)
         self._orders = [*(one for one in self._orders if not one.is_by(column)), order][-_ORDERS_KEPT:]
         self._sort(self.rows, [order])
 
     def _sort(self, pairs: Iterable[Pair], orders: Iterable[Order]) -> None:
-        """Sort by each order in turn. Cases that are equal in the last one stay in the order of the one before."""
+        """Sort the rows by each order in turn. The last one decides, and earlier ones sort equal rows."""
         found = list(pairs)
         for order in orders:
             column = next((one for one in self.columns if order.is_by(one)), None)

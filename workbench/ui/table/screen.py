@@ -37,15 +37,15 @@ if TYPE_CHECKING:
     from workbench.ui.tree.model import Tree
 
 _SLOW = 0.3
-"""Seconds after which the footer says what takes so long."""
+"""Seconds after which the footer shows why sorting takes long."""
 _PLACEHOLDER = "text  :fail  :error  metric<0.8"
 
 
 class TableScreen(ListScreen, inherit_bindings=False):
-    """The table over the main screen, which continues to work.
+    """The table over the main screen, which is still updated behind it.
 
-    `open_case` leaves the table for the case under the cursor, `turn` shows the other kind of columns, `run` starts a
-    run of some cases, and `cancel` cancels them.
+    `open_case` opens the case under the cursor in the main screen. `turn` switches to the other kind of columns. `run`
+    and `cancel` start and cancel cases.
     """
 
     where = "table"
@@ -93,7 +93,7 @@ class TableScreen(ListScreen, inherit_bindings=False):
         yield from super().compose()
 
     def on_mount(self) -> None:
-        """Show the table where it was left."""
+        """Scroll the table so that the cursor is on its old screen line."""
         super().on_mount()
         self.rows.when_moved, self.rows.when_column_moved = self._show_cursor, self._show_column
         self._input.use(self.table.query.text)
@@ -106,18 +106,18 @@ class TableScreen(ListScreen, inherit_bindings=False):
 
     @property
     def line(self) -> int:
-        """The line of the cursor within the visible rows."""
+        """The screen line of the cursor, counted from the first visible row."""
         return max(self.rows.cursor - self.rows.scroll_offset.y, 0)
 
     # What is shown
 
     def replace(self, table: Table) -> None:
-        """Show another table, because the folder was read again or the columns are others."""
+        """Show another table, for example after the folder was read again."""
         self.rows.table = table
         self.show_rows()
 
     def show_rows(self) -> None:
-        """Show all rows and titles again."""
+        """Repaint all rows and titles after a change of rows or columns."""
         self.rows.show()
         self._titles.refresh()
         why = self._why_empty()
@@ -126,13 +126,13 @@ class TableScreen(ListScreen, inherit_bindings=False):
         self.show_facts()
 
     def refresh_cells(self) -> None:
-        """Paint the visible cells again, because more costs are known."""
+        """Repaint the visible cells after more costs became known."""
         self.rows.forget_drawn()
         self.rows.refresh()
         self._explain()
 
     def show_changed(self, changed: set[Pair]) -> None:
-        """Paint the cases whose verdicts changed. Order and cursor stay."""
+        """Repaint the cases whose verdicts changed. Order and cursor stay."""
         self.rows.forget_drawn()
         places = (self.table.position(pair) for pair in changed)
         self.rows.refresh_rows(place for place in places if place is not None)
@@ -141,7 +141,7 @@ class TableScreen(ListScreen, inherit_bindings=False):
         self.show_facts()
 
     def show_facts(self) -> None:
-        """Update the bar, and follow the time of a run."""
+        """Update the bar, and during a run the running times."""
         running = self._session.store.activity.running
         self._bar.show(bar_facts(self._session, len(self._tree.groups), relative_times.now()))
         if running and self._ticker is None:
@@ -166,7 +166,7 @@ class TableScreen(ListScreen, inherit_bindings=False):
         return f"{max(int(self._session.elapsed() - record.started_at), 0)} s"
 
     def _why_empty(self) -> str:
-        """Return the filter's fault, or why there are no rows."""
+        """Return the first fault of the filter, or why the table is empty."""
         if self.table.query.faults:
             return self.table.query.faults[0]
         if self.table.rows:
@@ -190,7 +190,7 @@ class TableScreen(ListScreen, inherit_bindings=False):
             self.run_worker(self._read(record), group="details", exclusive=True)
 
     async def _read(self, record: Execution) -> None:
-        """Read the details of an execution, and explain the cell again."""
+        """Read the details of an execution, and update the explanation of the cell."""
         await asyncio.to_thread(read_details, record)
         if self.table.pair is not None and self._session.verdicts.record(*self.table.pair) is record:
             self._explain()
@@ -214,7 +214,7 @@ class TableScreen(ListScreen, inherit_bindings=False):
         set_border_title(self.frame, Content.assemble(head, (f" {fill} ", line), (tail, line)))
 
     def _show_marks(self) -> None:
-        """Show how many cases are marked, and that a run takes them."""
+        """Show the number of marked cases, and that a run starts with them."""
         self._write_title()
         marked = len(self._tree.marks)
         actions = footer("table", ("run",) if marked else ())
@@ -229,7 +229,7 @@ class TableScreen(ListScreen, inherit_bindings=False):
     # The filter
 
     def on_input_changed(self, event: PlainInput.Changed) -> None:
-        """Apply the filter as it is typed. The cursor is on the first match."""
+        """Apply the filter while it is typed, and put the cursor on the first match."""
         event.stop()
         table, typing = self.table, self._input.typing
         table.query = parse_query(event.value)
@@ -261,7 +261,7 @@ class TableScreen(ListScreen, inherit_bindings=False):
         self.rows.step(-1)
 
     def action_sort(self) -> None:
-        """Sort by the column of the cursor, or reverse that order."""
+        """Sort by the column under the cursor, or reverse the order."""
         unread = self.table.unread()
         if unread:
             self.run_worker(self._read_and_sort(unread), group="sort")
@@ -334,11 +334,11 @@ class TableScreen(ListScreen, inherit_bindings=False):
             self.copy("case ID", self._tree.entries[evalset].document.cases[case].eval_id)
 
     def action_copy(self) -> None:
-        """Copy what the line at the bottom says."""
+        """Copy the explanation of the cell."""
         if self.table.pair is not None:
             self.copy("cell", self.table.source.explain(self.table.pair, self.table.current))
 
     def action_back(self) -> None:
-        """Clear a filter that was typed here, else leave the table."""
+        """Clear the filter if it was typed in the table, else leave the table."""
         if self.table.query.text == self.table.scope.query or not self._input.end():
             self.dismiss(None)

@@ -1,4 +1,4 @@
-"""The cases of a table, and their cells: a column for each criterion, or one for each past run."""
+"""The cells of the table, with a column for each criterion or for each past run."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -49,14 +49,14 @@ if TYPE_CHECKING:
 
 
 Name: TypeAlias = tuple[str, str]
-"""A case as (evalset file, ID), which stays the same when the folder is read again."""
+"""A case as (evalset file, case ID). It stays valid when the folder is read again."""
 _ID_MEASURED = 100
 _INPUT_KEPT = 300
-"""Characters of an input that are kept."""
+"""Maximum number of characters of an input."""
 
 
 class Cases:
-    """A case in both kinds of tables: its name, its newest verdict and its input."""
+    """The columns of both kinds of tables: the case with its newest verdict, and its input."""
 
     def __init__(self, entries: "Sequence[EvalsetEntry]", verdicts: Verdicts) -> None:
         self.entries, self.verdicts = entries, verdicts
@@ -70,12 +70,12 @@ class Cases:
         return self._names[pair]
 
     def width(self, pairs: Iterable[Pair]) -> int:
-        """Return the cells of the longest ID, as far as it matters for the width of a column."""
+        """Return the width of the longest ID in cells. Very long non-ASCII IDs are measured in part."""
         ids = (self.entries[evalset].document.cases[case].eval_id for evalset, case in pairs)
         return max((len(name) if name.isascii() else cell_len(name[:_ID_MEASURED]) for name in ids), default=0)
 
     def key(self, pair: Pair) -> Name:
-        """Return the name of a case that stays the same when the folder is read again."""
+        """Return the name of a case."""
         entry = self.entries[pair[0]]
         return entry.relative, entry.document.cases[pair[1]].eval_id
 
@@ -96,7 +96,7 @@ class Cases:
             self.input(pair)
 
     def keep_inputs(self, before: "Cases") -> None:
-        """Keep the inputs of cases whose text is the same since the folder was read before."""
+        """Copy the inputs of all cases whose text did not change from the cases before the folder was read again."""
         for pair, text in before._inputs.items():
             place = self.verdicts.place(*before.key(pair))
             if place is not None and self._text(place) == before._text(pair):
@@ -113,7 +113,7 @@ class Cases:
         return FACES[state].glyph, state
 
     def cell(self, pair: Pair, column: Column) -> Cell:
-        """Return the cell of the case's input, or the place of its verdict in the order without a text."""
+        """Return the cell of the input, or for the case column a cell without text that only sorts by verdict."""
         if column.kind == "input":
             text = self.input(pair)
             return Cell(text, None, Rank.VALUE, text.casefold()) if text else EMPTY
@@ -127,7 +127,7 @@ class Cases:
         return Cell("", state, Rank.VALUE, rank)
 
     def explain(self, pair: Pair, column: Column) -> str:
-        """Return the input, or the verdict with its first reason."""
+        """Return an explanation of the cell: the input, or the case's full name and verdict."""
         if column.kind == "input":
             return f"input of {self.name(pair)}: {self.input(pair) or 'none'}"
         entry = self.entries[pair[0]]
@@ -159,9 +159,9 @@ class Cases:
 
 
 class CriteriaCells:
-    """The newest verdict of each case, with a column for each criterion, and those for cost and time.
+    """Columns for the newest verdicts: one for each criterion, and those for cost or tokens and for time.
 
-    `costs` are known for a part of the cases while they are being computed. None: there are no prices.
+    `costs` has the costs computed so far. It is None without prices.
     """
 
     def __init__(self, cases: Cases, costs: Spending | None) -> None:
@@ -172,7 +172,7 @@ class CriteriaCells:
     title = "cases × criteria"
 
     def update(self, pairs: Sequence[Pair]) -> None:
-        """Compute the columns for these cases again."""
+        """Update the columns for these cases."""
         entries, verdicts = self.cases.entries, self.cases.verdicts
         evalsets = dict.fromkeys(evalset for evalset, _ in pairs)
         configs = {number: [one.name for one in entries[number].criteria.config.criteria] for number in evalsets}
@@ -241,7 +241,7 @@ class CriteriaCells:
 
 
 def pane_of(column: Column) -> str:
-    """Return the name of the pane that has the details of a cell."""
+    """Return the name of the pane with the details of a column."""
     from workbench.criteria.registry import descriptions
 
     if column.kind == "time":
@@ -256,13 +256,13 @@ def pane_of(column: Column) -> str:
 
 MOST_RUNS = 20
 _MAX_EXECUTIONS = 200_000
-"""Maximum number of executions to read. A summary of 10,000 takes about 0.1 s."""
+"""No more runs are read after this number of executions. Reading 10,000 takes about 0.1 s."""
 _REASON = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The verdict of a case in a run: of its worst execution, with the score that decided it."""
+    """The verdict of a case in a run, from its worst execution, with the deciding score."""
 
     status: Status
     score: float | None
@@ -275,7 +275,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class RunOutcomes:
-    """A run and its verdicts of the table's cases. It `is_comparable` if it decided at least half of them."""
+    """A run and its verdicts on the table's cases. It `is_comparable` if it has at least half of them."""
 
     run_id: str
     started: str
@@ -284,7 +284,7 @@ class RunOutcomes:
 
 
 class PastRuns:
-    """The stored runs of some cases, as far as they are read."""
+    """The stored runs of some cases that were read so far."""
 
     def __init__(self, wanted: Collection[Name]) -> None:
         self._wanted = frozenset(wanted)
@@ -292,9 +292,10 @@ class PastRuns:
         self.is_complete = False
 
     def reading(self, state: Path, active: str) -> Iterator[RunOutcomes]:
-        """Yield the newest runs with a verdict of these cases, except those that were read already.
+        """Yield the newest runs with verdicts on these cases, without those read before.
 
-        `active` is the ID of a run that has not ended. Reads summaries, so call `next` in a thread.
+        `active` is the ID of the active run, which is skipped, or "". Each step reads files, so call `next` in a
+        thread.
         """
         known = {run.run_id for run in self.runs} | {active}
         files = {file for file, _ in self._wanted}
@@ -339,7 +340,7 @@ def _outcome(executions: Sequence[Execution]) -> Outcome:
 
 
 def _why(execution: Execution) -> str:
-    """Return why an execution did not pass: its error, or the first criterion that did not pass. Raw text."""
+    """Return why an execution did not pass, as raw text: its error, or the first criterion that did not pass."""
     if (error := execution.broken_by) is not None:
         return (error.message or error.kind)[:_REASON]
     for name, result in execution.scores.items():
@@ -349,7 +350,7 @@ def _why(execution: Execution) -> str:
 
 
 class RunCells:
-    """The verdict of each case in the newest stored runs."""
+    """Columns for the newest stored runs, with the verdict of each case."""
 
     def __init__(self, cases: Cases, runs: PastRuns) -> None:
         self.cases, self._runs = cases, runs
@@ -358,11 +359,11 @@ class RunCells:
 
     @property
     def title(self) -> str:
-        """The columns."""
+        """The kind of columns, and whether runs are still being read."""
         return "cases × runs" if self._runs.is_complete else "cases × runs, reading"
 
     def update(self, pairs: Sequence[Pair]) -> None:
-        """Make the columns of the runs read so far."""
+        """Update the columns for the runs read so far."""
         now = relative_times.now()
         self._by_id = {run.run_id: run for run in self._runs.runs}
         columns = (

@@ -1,4 +1,4 @@
-"""The widgets of the table: titles, rows, and the line that explains a cell."""
+"""The widgets of the table: column titles, rows, and the explanation of a cell."""
 
 from collections.abc import Callable, Sequence
 from typing import ClassVar
@@ -19,7 +19,7 @@ from workbench.ui.tree.outline import Pair
 from workbench.ui.widgets.rows import Piece, RowView, thumb
 
 _EDGES = 3
-"""Cells beside the content of a row: its edge, a gap, and the scroll bar."""
+"""Width in cells of the edge, the gap and the scroll bar beside a row's content."""
 
 
 class TableRows(RowView):
@@ -33,12 +33,12 @@ class TableRows(RowView):
         self.table, self._marked, self._seconds = table, marks, seconds
         self.when_column_moved: Callable[[], None] = lambda: None
         self._strips: dict[tuple[int, bool, bool], Strip] = {}
-        """Lines that were drawn, by position, marks and scroll bar. Scrolling would draw each of them again."""
+        """A cache of drawn lines by position, mark and scroll bar, because scrolling would draw all lines again."""
         self._strips_layout: tuple[Layout, int] | None = None
 
     @property
     def room(self) -> int:
-        """Cells for the content of a row."""
+        """Width of a row's content in cells."""
         return max(self.size.width - _EDGES, 1)
 
     def layout_now(self) -> Layout:
@@ -46,13 +46,13 @@ class TableRows(RowView):
         return self.table.layout(self.room, self.app.size.width)
 
     def stand_at(self, line: int) -> None:
-        """Put the cursor's row on a line of the screen."""
+        """Scroll so that the row under the cursor is on this line of the widget."""
         self._cursor = self.table.row
         self.rows_changed()
         self.scroll_to(y=max(0, self._cursor - line), animate=False)
 
     def show(self) -> None:
-        """Show the table's rows again. The cursor stays on its line of the screen."""
+        """Show the rows again after a change of the table. The cursor stays on its screen line."""
         line = max(0, self._cursor - self.scroll_offset.y)
         self._strips.clear()
         self._cursor = self.table.row
@@ -80,7 +80,7 @@ class TableRows(RowView):
         return len(self.table.rows)
 
     def render_line(self, y: int) -> Strip:
-        """Draw a row, or return it as it was drawn before."""
+        """Draw a row, or return it from the cache."""
         top, width = self.scroll_offset.y, self.size.width
         position, count = y + top, self.row_count()
         if position >= count or position == self._cursor:
@@ -95,12 +95,12 @@ class TableRows(RowView):
         return self._strips[key]
 
     def notify_style_update(self) -> None:
-        """Forget all drawn lines, because their colours may have changed."""
+        """Clear the cache after a change of the style."""
         self._strips.clear()
         super().notify_style_update()
 
     def forget_drawn(self) -> None:
-        """Forget all drawn lines, because cells have changed."""
+        """Clear the cache after a change of cells."""
         self._strips.clear()
 
     def is_marked(self, position: int) -> bool:
@@ -108,7 +108,7 @@ class TableRows(RowView):
         return self._marked(self.table.rows[position])
 
     def moved(self) -> None:
-        """Pass the cursor to the table."""
+        """Move the cursor of the table."""
         self.table.row = self._cursor
         super().moved()
 
@@ -145,7 +145,7 @@ class TableRows(RowView):
         return [(f"{glyph} ", style_of(state)), *mark, (fit(name, room), "cell" if here else "")]
 
     def _style(self, look: str, name: str) -> Style:
-        """Return the style of a piece. The cell under the cursor looks the same with and without focus."""
+        """Return the style of a piece. The cell under the cursor has the same style with and without the focus."""
         if name == "cell" and (look, name) not in self._styles:
             found = self.get_component_rich_style(f"rows--{look}") + self.get_component_rich_style("rows--cell")
             self._styles[look, name] = found
@@ -164,7 +164,7 @@ def _right(text: str, width: int) -> str:
 
 
 class Titles(Widget):
-    """The line with the titles of the visible columns. `‹` and `›` say that there are more."""
+    """The line with the titles of the visible columns. `‹` and `›` show that there are more columns."""
 
     def __init__(self, rows: TableRows) -> None:
         super().__init__()
@@ -194,14 +194,14 @@ class Titles(Widget):
 
 
 class Foot(Widget):
-    """The lines that explain the cell under the cursor."""
+    """The explanation of the cell under the cursor."""
 
     def __init__(self) -> None:
         super().__init__()
         self._text = self._case = ""
 
     def show(self, text: str, case: str) -> None:
-        """Replace the text, which is safe. `case` is the name in it that loses its middle if there is little room."""
+        """Replace the text, which must be safe. `case` is the name in it whose middle may be cut."""
         if text != self._text:
             self._text, self._case = text, case
             self.refresh()
