@@ -78,7 +78,10 @@ class _Running:
         self.process.kill_if_stopped(lambda: not self.ready.is_set() or bool(self.calls))
 
     def close_lifeline(self) -> None:
-        """Close the lifeline. The child then kills itself and what it started, even if it does not listen."""
+        """Close the lifeline.
+
+        The child then kills itself and all processes that it started, even if it reads no messages.
+        """
         if self.lifeline >= 0:
             os.close(self.lifeline)
             self.lifeline = -1

@@ -23,8 +23,8 @@ class Channel:
     """Frames to and from a child process, in order.
 
     `on_frame(frame)` is called for each frame received. `on_end(reason)` is called once, when no more frames can
-    arrive: the other side closed its end (reason ""), or sent something that is not a frame. Neither may raise. Nothing
-    here blocks: data that the other side does not accept yet is queued.
+    arrive: the other side closed its end (reason ""), or sent something that is not a frame. Neither may raise. No
+    method blocks: data that the other side does not accept yet is queued.
     """
 
     def __init__(self, sock: socket.socket, on_frame: Callable[[Frame], None], on_end: Callable[[str], None]) -> None:
@@ -68,13 +68,13 @@ class Channel:
         return len(data)
 
     def drain_at_once(self) -> bool:
-        """Process what has arrived, without waiting. Return False if `drain` has to finish it."""
+        """Process the data that has arrived, without waiting. Return False if `drain` must process the rest."""
         while self._decoding is None and self._read_once():
             continue
         return self._decoding is None
 
     async def drain(self) -> None:
-        """Process what has arrived."""
+        """Process the data that has arrived."""
         while not self.drain_at_once():
             if self._decoding is not None:
                 await self._decoding

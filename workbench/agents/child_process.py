@@ -32,7 +32,7 @@ _numbers = itertools.count(1)
 
 _READ = 64 * 1024
 _PIPE_READS = 17
-"""Reads that empty the largest possible pipe (1 MiB), even while something keeps writing."""
+"""Number of reads that empty the largest possible pipe (1 MiB), even while data is still written."""
 _WAIT = 0.1
 """Seconds that output may wait for more, so that not every print becomes an event."""
 _LONGEST = 64 * 1024

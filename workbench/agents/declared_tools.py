@@ -2,8 +2,8 @@
 
 Only facts that are certain are used. A tool is a function named in the list `tools=[…]` of a call that makes an agent
 (`LlmAgent(…)`, `Agent(…)`). It must be defined in that module or imported from another module of the project. If such a
-list contains anything else (a toolset, an object, another expression), or an agent comes from elsewhere, there may be
-more tools than are known.
+list contains anything else (a toolset, an object, another expression), or an agent is not made in the project, there
+may be further, unknown tools.
 """
 
 import ast
@@ -112,7 +112,7 @@ def _generic(name: str, inner: ast.expr) -> ArgumentType | None:
 
 
 def either(*types: ArgumentType | None) -> ArgumentType | None:
-    """Return what any of several types allows, or None if one of them is uncertain."""
+    """Return the union of several types, or None if one of them is uncertain."""
     known = [item for item in types if item is not None]
     if len(known) < len(types):
         return None
@@ -156,8 +156,8 @@ class DeclaredTool:
 class DeclaredTools:
     """The tools of an agent and its sub-agents by name.
 
-    `complete` means that there are no others. `models` are the models that the agents name as text, also inside of
-    `Gemini(…)` and `LiteLlm(…)`.
+    `complete` means that there are no others. `models` are the names of models that the agents give as strings, also
+    inside of `Gemini(…)` and `LiteLlm(…)`.
     """
 
     tools: dict[str, DeclaredTool]

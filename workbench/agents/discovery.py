@@ -207,7 +207,7 @@ def is_evalset_file(path: Path) -> bool:
 
 
 def _agents_cli_folder(path: Path) -> str:
-    """Return which of google-agents-cli's folders a file is below: the innermost one, or "" if there is none."""
+    """Return the innermost folder of google-agents-cli that contains a file, or "" if there is none."""
     return next((step.name for step in path.parents if step.name in (_DATASETS, _RESULTS)), "")
 
 
@@ -230,7 +230,7 @@ def looks_like_evalset(path: Path) -> bool:
 
 
 def find_root(path: Path) -> Path:
-    """Return the root of the project that `path` belongs to. Every command and the screen use this.
+    """Return the root of the project that `path` belongs to. All commands and the screen use this function.
 
     That is the nearest folder at or above `path` with `.workbench` or `.git`; else the current folder if it contains
     `path`; else `path` itself (for a file, its folder). Absolute; links are not resolved.

@@ -1,7 +1,8 @@
 """Rules that decide which agent an evalset belongs to.
 
-In this order: the innermost agent whose folder contains it; the agent that its `session_input.app_name` names; the
-user's stored answer; the only agent under the nearest common folder ("matched by location"); none.
+The first match counts: the innermost agent whose folder contains the evalset; the agent that its
+`session_input.app_name` names; the user's stored answer; the only agent under the nearest common folder ("matched by
+location"); none.
 
 An `app_name` that is not an agent here decides nothing: public projects use names that differ from their folders. The
 reason mentions it.
@@ -135,7 +136,10 @@ class Ownership:
         return path in self._by_folder or (path.is_dir() and agent_at(path)[0] is not None)
 
     def _after_loss(self, file: Path, app_name: AppName, last: LastOwner) -> Owner:
-        """Return the owner if the last one is gone: none, unless the file now names another agent than before."""
+        """Return the owner if the last owner is gone.
+
+        There is none, unless the file now names another agent than before.
+        """
         name = app_name() or ""
         if name and last.app_name is not None and name != last.app_name:
             named = self._named(file, name)

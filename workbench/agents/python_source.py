@@ -1,11 +1,11 @@
-"""Other people's Python sources: what they define, within limits of size and depth, and without importing anything.
+"""Definitions in the project's Python sources, found without importing anything, within limits of size and depth.
 
 An agent is `root_agent`, `app` or `get_agent_async` as a top-level name of `agent.py` or `__init__.py`: assigned,
 imported or defined, also inside `if`, `try` and `with`.
 
 The places of a user's functions are the same as in `worker/functions.py`. Functions outside the project, such as those
-of installed packages, are not searched for, and nothing is reported about them. The driver of an agent kind runs in the
-agent's interpreter, which may lack its package. Only the driver's file is used there.
+of installed packages, are not searched for, and no problems are reported for them. The driver of an agent kind runs in
+the agent's interpreter, which may lack its package. Only the driver's file is used there.
 """
 
 import ast

@@ -175,7 +175,7 @@ class EvalsetEntry:
 
     @property
     def agent_name(self) -> str:
-        """The name of its agent, or of the lost one; "" if it belongs to none."""
+        """The name of its agent, or of its lost agent, or "" if it has neither."""
         return self.agent.name if self.agent is not None else Path(self.owned.lost).name
 
 

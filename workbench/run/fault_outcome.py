@@ -140,8 +140,8 @@ _SAYS_SO, _INVENTS_NOTHING, _HAS_RESULT = "reports_it", "invents_nothing", "has_
 class Way:
     """A way in which a call fails.
 
-    `title` heads its column. `failure` completes "the call …". `rule` is the part of a rule that says what happens
-    (`workbench.worker.matching`).
+    `title` is the heading of its column. `failure` completes "the call …". `rule` has the keys of an injection rule
+    that name the fault (`workbench.worker.matching`).
     """
 
     title: str
@@ -218,10 +218,10 @@ def observe(
 
     Args:
         events: The recorded calls, and the spans that may hold their pieces.
-        turns: What the agent did.
+        turns: The turns of the agent.
         expected: The reference turns; none in a simulated conversation.
         fault: The fault.
-        session: What the case gives the session.
+        session: The case's `session_input`.
     """
     calls = list(_calls(event for event in events if isinstance(event, CallsRecorded)))
     got_it = (call.get("tool") == fault.tool and call.get("from") == "injected" for _, call in calls)
@@ -445,8 +445,8 @@ def _says_it_failed(answer: Mapping[str, Any]) -> bool:
 def fault_question(fault: ToolFault, config: CriteriaConfig, *, called_again: bool = False) -> CriteriaConfig:
     """Return a config with the question as its only criterion.
 
-    The judge is that of the first criterion in `config` that names one, else ADK's default. `called_again` says whether
-    a call of a tool succeeded after the fault.
+    The judge is the first one that a criterion in `config` names, or else ADK's default. `called_again` says whether a
+    call of a tool succeeded after the fault.
     """
     options = next((value for item in config.criteria if isinstance(value := item.options.get(JUDGE), dict)), {})
     happened = f"A call of the tool {fault.tool} failed: it {WAYS[fault.way].failure}."
@@ -469,9 +469,9 @@ def fault_question(fault: ToolFault, config: CriteriaConfig, *, called_again: bo
 
 
 def judged_handling(scored: Scored) -> FaultHandling:
-    """Return what the agent did, from the judge's verdict on the question.
+    """Return how the agent handled the fault, from the judge's verdict on the question.
 
-    An answer that makes something up is `made_up` even if it also reports the fault.
+    An answer with invented facts is `made_up` even if it also reports the fault.
     """
     result = scored.result
     turn = scored.turns[0] if scored.turns else result

@@ -1,4 +1,4 @@
-"""Forks of recorded conversations: their points, and what can be changed at one of them."""
+"""Forks of recorded conversations: the points of a fork, and the possible changes at a point."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -388,7 +388,7 @@ class Choice:
 def point_of(original: Original, names: Iterable[str]) -> Point | None:
     """Return the point with one of these names, which the panes use, or None.
 
-    Names are `call/TURN/ID`, `event/TURN/NUMBER`, `span/TURN/NUMBER` and `user/TURN`. The first known one counts.
+    Names are `call/TURN/ID`, `event/TURN/NUMBER`, `span/TURN/NUMBER` and `user/TURN`. The first known name counts.
     """
     for name in names:
         kind, _, rest = name.partition("/")

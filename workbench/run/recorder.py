@@ -91,8 +91,8 @@ class Recorder:
     """A queue that writes events and then publishes them in the same order in the event loop's thread.
 
     One thread writes batches. Events that arrive during a batch form the next one. Another thread syncs the disk, once
-    for all cases that ended meanwhile. The end of the run is published after it was synced to the disk. If writing
-    fails, a notice says so, and all further events are only published.
+    for all cases that ended since the last sync. The end of the run is published after it was synced to the disk. If
+    writing fails, a notice says so, and all further events are only published.
     """
 
     def __init__(self, publish: Publish, writer: RunWriter | None, secrets: Secrets) -> None:

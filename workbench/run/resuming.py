@@ -105,7 +105,7 @@ def resumable_results(state: Path, plan_of: Callable[[RunStarted], Plan]) -> str
 
 
 def _has_rest(found: InterruptedRun, path: Path, plan: Plan) -> bool:
-    """Return whether the run at `path` has something to reuse and something left to do. It adds the stored answers."""
+    """Add the stored answers of the run at `path`. Return whether it has results to reuse and cases left to run."""
     if found.cut_short or (found.ended and (found.complete or found.results == len(found.cases))):
         return False
     answers = stored_answers(path)

@@ -66,10 +66,10 @@ class Run:
     """One execution of `plan`.
 
     `publish` gets each event from `RunStarted` to `RunFinished` in the event loop's thread. Secrets are replaced and
-    the event is written before that. `publish` must not raise. `writer` stores the events and is closed at the end;
-    None stores nothing. If the plan resumes an interrupted run, `writer` is that of that run. `judge_cache` is the
-    state folder for answers of judges; None keeps them in memory as long as `children` live. The agents run at `place`,
-    by default in `children`, or on a connected `cluster`.
+    the event is written before that. `publish` must not raise. `writer` stores the events and is closed at the end. If
+    it is None, nothing is stored. If the plan resumes an interrupted run, `writer` is the writer of that run.
+    `judge_cache` is the state folder for answers of judges. If it is None, they are in memory as long as `children`
+    live. The agents run at `place`, by default in `children`, or on a connected `cluster`.
 
     If the run is stopped, cases that never started get no `CaseFinished`.
     """

@@ -215,7 +215,7 @@ class _Storing:
 async def _kept(
     source: AsyncGenerator[Any, None], call: Optional[Call], storing: Optional[_Storing]
 ) -> AsyncGenerator[Any, None]:
-    """Yield responses. Keep them as those of `call`, and store them for a resumed run."""
+    """Yield responses. Record them as the outcome of `call`, and store them for a resumed run."""
     texts: List[Optional[str]] = []
     try:
         async for response in source:

@@ -38,7 +38,7 @@ class Effects:
         self._actions = _others(actions)
 
     async def taken(self, context: Any, calls: Optional[Calls]) -> Optional[Dict[str, Any]]:
-        """Return the effects of the call, with their values as pieces of `calls`, or None if there are none."""
+        """Return the effects of the call, or None if there are none. Their values are stored as pieces of `calls`."""
         if calls is None or context is None:
             return None
         actions = context.actions

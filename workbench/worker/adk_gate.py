@@ -4,7 +4,7 @@ The outermost `run_async` of a tool is intercepted, in the tool's class. A plugi
 callbacks, confirmations, error handlers and retries must run around a replayed call exactly as around a live one. Some
 calls have no plugin at all: those of an agent tool that includes no plugins.
 
-Control tools of ADK, and tools that run an agent or a workflow, are no calls of their own. They run, and the calls that
+Control tools of ADK, and tools that run an agent or a workflow, do not count as calls. They run, and the calls that
 they make pass the gate.
 """
 
@@ -82,7 +82,7 @@ class AdkGate:
 
     @contextlib.contextmanager
     def turn(self) -> Iterator[None]:
-        """Let the calls of the running task pass this gate, for one turn."""
+        """Pass the calls of the running task through this gate, for one turn."""
         _current.set(self)
         self.is_running = True
         if self.is_used:
@@ -160,7 +160,7 @@ class AdkGate:
     async def follow(self, asked: Asked, context: Any) -> None:
         """Compare the beginning of a fork with its recording before a call. A difference ends the case.
 
-        The state in `asked` is that of `context`, which is None if it is not known.
+        `asked` gets the session state of `context`. `context` is None if it is not known.
         """
         fork = self.gate.fork
         if fork is None or fork.passed:
@@ -382,9 +382,10 @@ def intercept_tools() -> None:
 
 
 def patch_classes(base: Any, wrappers: Dict[str, Callable[[Any], Any]], *, subclasses_only: bool = False) -> None:
-    """Wrap methods in each class that defines them: `base`, all its subclasses, and those to come.
+    """Wrap methods in each class that defines them.
 
-    With `subclasses_only`, the methods of `base` itself stay.
+    The classes are `base` and all its subclasses, including those that are defined later. With `subclasses_only`, the
+    methods of `base` itself are not wrapped.
     """
     waiting = type.__subclasses__(base) if subclasses_only else [base]
     while waiting:

@@ -1,8 +1,8 @@
 """Arguments and results of a custom metric of ADK.
 
 `google.adk.evaluation.custom_metric_evaluator` calls it with four positional arguments: the metric without its
-threshold (the criterion keeps it), the actual turns, the expected turns or None, the scenario or None. The metric sets
-the status itself.
+threshold (which is in the criterion), the actual turns, the expected turns or None, the scenario or None. The metric
+sets the status itself.
 """
 
 from __future__ import annotations

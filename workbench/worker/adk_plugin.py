@@ -1,8 +1,8 @@
 """A plugin that records an ADK agent's agents, model calls and tool calls as spans, and its requests and costs.
 
 It is a plugin because ADK passes its plugins on to the runners of agents that are used as tools. It changes nothing.
-The trace's own errors are noted, never raised. ADK's own recorder puts a key into the session's state at each model
-call, where the agent's templates and callbacks can see it. This one changes no state.
+Its own errors are noted in the trace, never raised. ADK's own recorder puts a key into the session's state at each
+model call, where the agent's templates and callbacks can see it. This one changes no state.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Sent(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """A digest of the request, equal in each conversation that takes the same path, or "" if it is not known."""
+        """A digest of the request, or "" if it is not known. It is equal in every conversation with the same steps."""
         if self.parts is None or self.trace is None:
             return ""
         known = [self.parts["model"], self.parts["previous"], *map(self.parts.get, _STORED), *self.parts["contents"]]
@@ -210,7 +210,7 @@ class Recorder(BasePlugin):  # type: ignore[misc]
             self._keep_request(span)
 
     def _end_unanswered(self, key: Any) -> None:
-        """Close the previous model call, which something else answered."""
+        """Close the previous model call, which was answered by a callback or a plugin."""
         span = self._models.pop(key, None)
         if span is not None and span.is_open:
             self.trace.close(span, note=_ANSWERED_ELSEWHERE)

@@ -191,7 +191,7 @@ class AdkConversation(Conversation):
     def usage(self) -> Usage:
         """The usage so far: the larger of two counts.
 
-        The recorder also counts agents used as tools. The events also count what an app's plugin answered itself.
+        The recorder also counts agents used as tools. The events also count answers of an app's plugins.
         """
         return self._recorder.usage.at_least(self._seen)
 
@@ -274,7 +274,7 @@ class Stream:
 
 
 def streaming_agents(loaded: Loaded) -> FrozenSet[str]:
-    """Return the names of the agents that can stream, or none if that would change their behaviour.
+    """Return the names of the agents that can stream, or none if streaming would change their behaviour.
 
     It would if a callback reads the model's answers, because it would be called with each piece. It also would if this
     google-adk returns a streamed answer as several events.

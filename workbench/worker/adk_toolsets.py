@@ -44,10 +44,10 @@ _asking: contextvars.ContextVar[bool] = contextvars.ContextVar("agent_workbench_
 class FrozenTool(BaseTool):  # type: ignore[misc]
     """A tool of a toolset, made from its recorded declaration.
 
-    Its calls are answered by the gate. If the gate lets one through, the toolset is opened for this call only.
-    Its `__class__` is the recorded one, so `isinstance` takes it for such a tool. ADK 2.13 treats some classes
-    differently (it reads the picture in the answer of a ComputerUseTool, and names McpTools in traces), and so may the
-    callbacks of an agent. A real subclass would inherit methods that need the state of a connected tool.
+    Its calls are answered by the gate. If the gate lets one through, the toolset is opened for this call only. Its
+    `__class__` is the recorded one, so `isinstance` accepts it as such a tool. ADK 2.13 treats some classes differently
+    (it reads the picture in the answer of a ComputerUseTool, and names McpTools in traces), and so may the callbacks of
+    an agent. A real subclass would inherit methods that need the state of a connected tool.
     """
 
     def __init__(self, toolset: Any, declared: Json, context: Any) -> None:
@@ -167,7 +167,7 @@ class Toolsets:
     # Recording
 
     def listed(self, agent: str, position: int, tools: List[Any]) -> None:
-        """Note the tools of a toolset."""
+        """Record the tools of a toolset."""
         if position:
             number = self._listings[agent, position] = self._next_listing(agent, position)
             for tool in tools:
@@ -184,19 +184,19 @@ class Toolsets:
             self._failed[agent, position] = encoded_error(error)
 
     def instructed(self, agent: str, tool: str, instruction: str) -> None:
-        """Note what a tool, or the toolset at `#position`, added to the instructions of a request."""
+        """Record the text that a tool, or the toolset at `#position`, added to the instructions of a request."""
         if instruction:
             self._instructions[agent, tool] = instruction
 
     def configured(self, agent: str, position: int, before: List[Any], request: Any) -> None:
-        """Note what a toolset added to the tools of a request, which were `before`."""
+        """Record the entries that a toolset added to the tools of a request. `before` are the tools without them."""
         known = [id(tool) for tool in before]
         added = [tool for tool in _config_tools(request) if id(tool) not in known and isinstance(tool, types.Tool)]
         if added:
             self._config[agent, position] = [tool.model_dump(mode="json", exclude_none=True) for tool in added]
 
     def hid(self, agent: str, tool: str, hidden: bool) -> None:
-        """Note whether a tool did not declare itself."""
+        """Record whether a tool did not declare itself."""
         (self._hidden.add if hidden else self._hidden.discard)((agent, tool))
 
     def sent(self, agent: str, request: Any, declared: str) -> None:
@@ -308,7 +308,7 @@ class Toolsets:
         return self._declared(agent, position) is None
 
     def instruction(self, agent: str, position: int) -> str:
-        """Return what the toolset itself added to the instructions."""
+        """Return the text that the toolset itself added to the instructions."""
         declared = self._declared(agent, position) or []
         return next((entry["instruction"] for entry in declared if not entry["name"]), "")
 

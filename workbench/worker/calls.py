@@ -1,6 +1,6 @@
 """The calls of a conversation, until they are reported, and the order in which a replay releases them.
 
-`docs/worker-protocol.md` has the shapes of calls. Values are kept as pieces: JSON texts, each reported once by its
+`docs/worker-protocol.md` has the shapes of calls. Values are stored as pieces: JSON texts, each reported once by its
 digest. The answer of a parallel agent depends on which branch ends last. So a replayed call waits for calls that had
 ended before it, as long as these can still come.
 """
@@ -240,7 +240,7 @@ class Order:
         """Number of calls that began, were released or ended so far."""
         self._moved = time.monotonic()
         self._done: List[Tuple[int, bool, str]] = []
-        """Rank, whether it changed the state, and tool of the replayed calls that were answered."""
+        """The replayed calls that were answered: rank, whether the call changed the state, and tool."""
         self._reordered: Set[str] = set()
 
     def load(self, recorded: Recorded) -> None:
@@ -311,7 +311,7 @@ class Order:
                 self._compare(place.recorded)
 
     def end(self, place: Place) -> None:
-        """Record that a call is over, so that its branch continues."""
+        """Record that a call is over. Its branch then continues."""
         with self._lock:
             if place in self._running:
                 self._running.remove(place)
@@ -322,7 +322,7 @@ class Order:
             self._move()
 
     def _compare(self, recorded: Recorded) -> None:
-        """Note calls that were answered before this one, but after it when they were recorded."""
+        """Find calls that were answered before this one, but after it in the recording, and add them to `reordered`."""
         _, rank = self._loaded.get(id(recorded), (None, -1))
         if rank < 0:
             return
@@ -344,7 +344,7 @@ class Order:
         return one.polls < _POLLS or time.monotonic() < one.released + _SETTLED
 
     def _can_come(self, earlier: List[Ended], place: Place) -> bool:
-        """Return whether one of the earlier ends can still come."""
+        """Return whether one of the earlier calls can still end."""
         now = time.monotonic()
         if now > place.since + _LONGEST:
             return False
@@ -363,7 +363,7 @@ class Order:
 
 
 def related(one: str, other: str) -> bool:
-    """Return whether one branch is the other or inside of it. Such calls are not parallel."""
+    """Return whether two branches are equal or one is inside of the other. Such calls are not parallel."""
     short, long = sorted((one, other), key=len)
     return not short or long == short or long.startswith(f"{short}.")
 

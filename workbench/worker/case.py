@@ -65,7 +65,7 @@ class Case:
         """Frames that wait for the next one."""
         self._stopped = False
         self.end_sent = False
-        """Whether the workbench knows that no more messages will come."""
+        """Whether `Ended` was sent to the workbench."""
         self._pid = os.getpid()
 
     async def run(self) -> None:

@@ -1,7 +1,7 @@
-"""Cases and chats as they run: each in its own process, or as tasks of one event loop.
+"""The running of cases and chats, each in its own process or as tasks of one event loop.
 
-Tasks are for where forking is unsafe, impossible or unwanted. They share the agent's modules, and a case that blocks
-the loop stops them all. A case that is stopped reports where its agent was.
+Tasks are used if forking is unsafe, impossible or unwanted. They share the agent's modules, and a case that blocks the
+loop stops them all. A case that is stopped reports where its agent was.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def descriptors_of(command: Dict[str, Any]) -> int:
 
 
 def refuse(wire: Wire) -> None:
-    """Refuse a case that wants to share a process whose cases are forked, or the other way round."""
+    """Refuse a case that must share a process whose cases are forked, or must be forked in a shared process."""
     message = "the case needs another process mode than the first case of its process"
     wire.write(wire.encode({"event": "Failed", "turn": 0, "error": faults.fault("internal", message)}))
     wire.close()
@@ -284,7 +284,7 @@ def _finish(over: asyncio.Future[None]) -> None:
 def stack_of_this_process(frame: Optional[types.FrameType]) -> str:
     """Return the lines being executed, if the project is involved, else what the event loop's tasks wait for.
 
-    `frame` is the one that a signal interrupted.
+    `frame` is the frame that a signal interrupted.
     """
     running = [(here.f_code.co_filename, line, here.f_code.co_name) for here, line in traceback.walk_stack(frame)][::-1]
     if any(is_project_file(place[0]) for place in running):

@@ -41,7 +41,7 @@ class Loaded:
 
 
 class UnusableError(Exception):
-    """The interpreter lacks what agents of this kind need."""
+    """The interpreter lacks a package that agents of this kind need."""
 
     def __init__(self, fault: Fault) -> None:
         super().__init__(fault["message"])
@@ -68,10 +68,10 @@ class Driver(abc.ABC):
         """
 
     def prepare(self, loaded: Loaded) -> None:  # noqa: B027 (most need nothing)
-        """Do once what each case would otherwise repeat.
+        """Do work in advance that each case would otherwise repeat.
 
         Raises:
-            UnusableError: the interpreter lacks what such agents need.
+            UnusableError: the interpreter lacks a package that such agents need.
         """
 
     def version(self) -> Optional[str]:
@@ -79,7 +79,7 @@ class Driver(abc.ABC):
         return None
 
     def use_model(self, loaded: Loaded, model: str) -> None:
-        """Let all agents of this process ask the model with this name.
+        """Make all agents of this process ask the model with this name.
 
         Raises:
             UnusableError: such agents choose their models themselves.
@@ -116,7 +116,7 @@ class Conversation(abc.ABC):
     async def turn(self, content: Json, show: OnStep, stream: Optional[OnText] = None) -> Optional[FinishedTurn]:
         """Send one user message. Return the finished turn, or None if the agent did nothing.
 
-        `stream` gets texts as they grow, if the agent supports that. The turn is the same with and without it.
+        `stream` gets the pieces of streamed texts, if the agent supports streaming. It does not change the turn.
         Exceptions of the agent are passed on.
         """
 

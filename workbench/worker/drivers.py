@@ -101,7 +101,7 @@ def load(spec: Dict[str, Any]) -> Loaded:
 
     Raises:
         NoAgentError: there is nothing to run.
-        UnusableError: the interpreter lacks what the agent needs.
+        UnusableError: the interpreter lacks a package that the agent needs.
         BaseException: any exception from the agent's modules.
     """
     folder = spec["folder"]

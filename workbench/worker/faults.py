@@ -1,4 +1,4 @@
-"""Exceptions in a form for the user: the cause in one sentence, their own lines of the traceback, and a hint.
+"""Exceptions as shown to the user: the cause in one sentence, the lines of the traceback in the project, and a hint.
 
 Well-known failures that are not bugs of the agent's author are recognised by class names, codes and words of the
 message, so no client library is imported.
@@ -110,7 +110,7 @@ def import_fault(error: BaseException, python: str, project: Optional[Tuple[str,
 def _of_missing(
     cause: ImportError, lacking: Missing, python: str, project: Optional[Tuple[str, str]], trace: str
 ) -> Fault:
-    """Return the fault of an import that lacked a module, together with all other missing ones."""
+    """Return the fault of an import that lacked a module. Its message names all missing modules."""
     named = cause.name if isinstance(cause, ModuleNotFoundError) else None
     others = [name for name in lacking.modules if name != named]
     message = f"{sentence(cause)} (by {python})"
@@ -153,7 +153,7 @@ def too_old() -> bool:
 
 
 def root_cause(error: BaseException) -> BaseException:
-    """Return the exception to report, without what frameworks wrapped around it.
+    """Return the exception to report, without the exceptions that frameworks wrapped around it.
 
     Exception groups are unwrapped too: task groups wrap every exception, and the first one is the most useful.
     """

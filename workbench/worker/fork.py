@@ -1,8 +1,8 @@
 """The beginning of a forked conversation, which repeats a recorded one up to a point.
 
 Until the point, calls are answered from the recording by position. The first call that the recording does not answer
-ends the beginning: everything until then must equal the recorded conversation, or the case ends. After it, calls are
-made like those of any other conversation.
+ends the beginning: everything before it must equal the recorded conversation, or the case ends. Later calls are made as
+in any other conversation.
 """
 
 from __future__ import annotations
@@ -243,7 +243,7 @@ class Fork:
     def _differing_here(self, agent: Optional[str]) -> Optional[faults.Fault]:
         """Return the first difference in the turn of the point, or None.
 
-        Parallel agents may be ahead or behind, so each author's events are compared for themselves. Only the events of
+        Parallel agents may be ahead or behind, so the events of each author are compared separately. Only the events of
         `agent` must be complete, or those of each author if it is None.
         """
         turn = self._turn

@@ -117,7 +117,7 @@ class Channel:
     def fill(self, *, wait: bool = True) -> bool:
         """Read once and append completed messages to `pending`. Return False at the end of the stream.
 
-        Without `wait`, nothing is read if no data is there.
+        Without `wait`, return at once if no data is available.
         """
         space = socket.CMSG_LEN(_MAX_FDS * array.array("i").itemsize)
         try:
@@ -147,7 +147,7 @@ class Channel:
         """Return the file descriptors that came with the message taken last.
 
         Raises:
-            ValueError: fewer came than the message should have had.
+            ValueError: the message came with fewer descriptors.
         """
         if len(self._fds) < count:
             raise ValueError(f"{count} file descriptors expected, {len(self._fds)} came")
@@ -180,7 +180,7 @@ class SocketWire(Channel):
         return self.fill(wait=False)
 
     async def wait_for_data(self) -> None:
-        """Wait until there is something to read."""
+        """Wait until data can be read."""
         loop = asyncio.get_running_loop()
         has_data = asyncio.Event()
         loop.add_reader(self.fileno(), has_data.set)

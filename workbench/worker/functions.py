@@ -1,8 +1,8 @@
 """The user's own functions (judges and metrics), called in the agent's interpreter by their dotted path.
 
-A path is `package.module.function` or `package.module:function`. It is found as Python finds modules. The parent of the
-agent's folder comes first on the path. The root and the agent's own folder come last, where they shadow nothing. As
-under `adk eval`, the agent's package is also available under the name `agent`.
+A path is `package.module.function` or `package.module:function`. It is imported as Python imports modules. The parent
+of the agent's folder is first on `sys.path`. The root and the agent's own folder are last, so that they shadow no other
+modules. As under `adk eval`, the agent's package is also available under the name `agent`.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ class Miss(NamedTuple):
 
 
 class Inject(NamedTuple):
-    """A call that gets a fault, as `injection.Fault` describes.
+    """A call that gets a fault (`matching.Fault`).
 
     If the only fault is a delay, `then` is the decision after the delay. For a malformed answer, it is the decision
     that provides the answer. For all other faults it is None, because nothing is called or replayed.
@@ -125,7 +125,7 @@ Decision = Union[Live, Replay, Miss, Inject]
 class Gate:
     """The gate of one conversation. Its methods may be called from any thread.
 
-    `settings` is the case's `calls` (`docs/worker-protocol.md`), or None: then nothing is recorded or replayed.
+    `settings` is the case's `calls` (`docs/worker-protocol.md`), or None if nothing is recorded or replayed.
 
     Raises:
         BrokenRecordingError: the settings have a wrong form.
@@ -144,7 +144,7 @@ class Gate:
         self._passed: Dict[str, int] = {}
         """Tool → the number of its calls that passed and were not shown yet."""
         self._shown: List[str] = []
-        """The tools of the calls that the transcript shows since the last comparison."""
+        """The tools of calls that were shown in the transcript since the last comparison."""
         self._models: List[Recorded] = []
         self._positions: Dict[str, int] = {}
         """Agent → the number of its requests so far."""
@@ -184,11 +184,11 @@ class Gate:
 
     @property
     def lists_recorded_tools(self) -> bool:
-        """Whether the tools of toolsets are those of the recording, so that none connects."""
+        """Whether the tools of toolsets come from the recording, so that no toolset connects."""
         return self.is_frozen or (self.fork is not None and not self.fork.passed)
 
     def load(self, call: Any, *, before_fork: bool = False) -> None:
-        """Add a recorded call, which comes `before_fork` or can be asked for at any time.
+        """Add a recorded call. It comes before the point of a fork (`before_fork`), or can be replayed at any time.
 
         Raises:
             BrokenRecordingError: it has a wrong form.
@@ -205,8 +205,8 @@ class Gate:
     def counts(self) -> Optional[Json]:
         """Return the calls so far: replayed `tools` and `models`, `live` ones, and `misses`. None without replay.
 
-        `reordered`, if it is there, names tools whose answers were replayed in another order than recorded, where one
-        of them changed the state.
+        If present, `reordered` names tools whose answers were replayed in another order than recorded, where one of
+        them changed the state.
         """
         if not self.is_frozen:
             return None
@@ -292,12 +292,12 @@ class Gate:
         return self._declared[agent, tool]
 
     def passed(self, tool: str) -> None:
-        """Note a tool call that passed this gate, by itself or as a part of another call."""
+        """Count a tool call that passed this gate, by itself or as a part of another call."""
         with self._lock:
             self._passed[tool] = self._passed.get(tool, 0) + 1
 
     def shown(self, tools: Iterable[str]) -> None:
-        """Note calls in the transcript whose tools the agent calls itself. It may do so later in the turn."""
+        """Note calls in the transcript whose tools the agent calls itself, possibly later in the turn."""
         self._shown += tools
 
     def end_turn(self) -> Optional[faults.Fault]:

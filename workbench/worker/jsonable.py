@@ -1,11 +1,10 @@
 """Values of an agent as JSON: as text that never fails, and as data from which an equal value can be made again.
 
 Text is written like pydantic does (bytes as URL-safe base64, dates in ISO form, sets as lists). A value without a JSON
-form becomes its `repr`, so that a strange value never fails a case.
-
-In recorded calls, JSON data stands for itself. Any other value is an object with the key `$form`, such as
-`{"$form": "bytes", "value": "…"}`. Reading such an object imports nothing and runs no code of a project: a class is
-only looked up in modules that are imported already, and an instance is made without its `__init__` or its validators.
+form becomes its `repr`, so that a strange value never fails a case. In recorded calls, JSON data is stored unchanged.
+Any other value is an object with the key `$form`, such as `{"$form": "bytes", "value": "…"}`. Reading such an object
+imports nothing and runs no code of a project: a class is only looked up in modules that are imported already, and an
+instance is made without its `__init__` or its validators.
 """
 
 from __future__ import annotations
@@ -118,7 +117,7 @@ def _attempt(dump: Any, value: Any) -> Any:
 
 
 def shown(value: Any) -> str:
-    """Return `repr(value)`, or the type's name if even that fails."""
+    """Return `repr(value)`, or a text with the type's name if `repr` fails."""
     try:
         return repr(value)
     except Exception as error:
@@ -366,8 +365,8 @@ _DECODERS: Dict[str, Callable[[Any, Any], Any]] = {
 def encoded_error(error: BaseException) -> Dict[str, Any]:
     """Return an exception as `{"types", "message", "attributes"?}`.
 
-    `types` are its class and bases as `module.Class`, and `message` is its text. `attributes` are those that JSON data
-    can stand for and that are small, with `args` if these are not just the text.
+    `types` are its class and bases as `module.Class`, and `message` is its text. `attributes` are its small attributes
+    that have a JSON form, with `args` if these are not just the text.
     """
     kinds = [kind for kind in type(error).__mro__ if issubclass(kind, BaseException) and kind is not BaseException]
     data = {"types": [f"{kind.__module__}.{kind.__qualname__}" for kind in kinds], "message": _message(error)}

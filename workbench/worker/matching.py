@@ -1,8 +1,8 @@
 """Matching of calls with recorded calls that answer them, and with rules for injected faults.
 
 A tool call matches by agent, branch, tool and canonical arguments. Equal calls are answered in the order of the model's
-calls. The gate asks `Injection.decide` before it looks for a recording. So an injected fault consumes none, and a call
-that the agent makes again gets the recorded answer. Everything here is data: nothing is imported, executed or awaited.
+calls. The gate calls `Injection.decide` before it looks for a recording. So an injected fault uses no recording, and a
+repeated call gets the recorded answer. This module only compares data: it imports, runs and awaits nothing.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class ToolCall(NamedTuple):
     """A call that a model or an agent makes now.
 
     `ahead` is the number of equal calls in the same answer of the model that come before it and have not started yet.
-    `declaration` is the tool's present one, or None if it is not known.
+    `declaration` is the tool's present declaration, or None if it is not known.
     """
 
     agent: str
@@ -296,9 +296,9 @@ def _checked_effects(effects: Dict[str, Any]) -> Dict[str, Any]:
 
 
 class Fault(NamedTuple):
-    """The fault of one call. The gate first waits `seconds`, and then does what `kind` says.
+    """The fault of one call. The gate first waits `seconds`. Then `kind` decides.
 
-    - `""`: only a delay. After it, the call is made as usual, and may consume a recording.
+    - `""`: only a delay. After it, the call is made as usual, and may use a recording.
     - `"error"`: `error` is raised, as on replay: `{"types": ["module.Class", …], "message": text}`.
     - `"answer"`: the call answers `answer`. The tool is not called.
     - `"no_answer"`: the call answers None. The tool is not called.
@@ -320,7 +320,7 @@ class Fault(NamedTuple):
 
 
 class Injection:
-    """The rules of one conversation, and the number of calls that each has seen.
+    """The rules of one conversation, and the number of calls that each has counted.
 
     `rules` are JSON data: `{"tool": name or "*", "agent"?, "args"?, "only"? | "every"? | "since"?, "probability"?,
     "latency_seconds"?, "error"? | "answer"? | "dropped"? | "malformed"?}`. `error` is `{"types", "message"}`. The same

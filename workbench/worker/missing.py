@@ -1,4 +1,4 @@
-"""The modules that an agent's project imports, what its interpreter lacks, and how the project installs that.
+"""The modules that an agent's project imports, those that its interpreter lacks, and the commands that install them.
 
 Imports are read from the sources, directly and indirectly. Nothing is executed. `check` uses this in the workbench's
 own process. The agent's process uses it after a failed import, to name everything that is missing at once. The version
@@ -246,7 +246,7 @@ def find_missing(folder: str, root: str, error: ImportError) -> Missing:
 
 
 def install_command(missing: Missing, folder: str, root: str, python: str) -> str:
-    """Return the commands that install what is missing in the way of this project, or "" if nothing is missing."""
+    """Return the commands with which this project installs the missing modules, or "" if none is missing."""
     if not missing.modules:
         return ""
     extras = {name: extra for name in missing.adk if (extra := _extra(name))}

@@ -224,7 +224,7 @@ def cannot_fork() -> str:
 
 
 def threads_left() -> str:
-    """Return a text about the threads besides the calling one that a fork would lose, or "" if none matters.
+    """Return a text about the threads that a fork would lose, or "" if none matters. The calling thread does not count.
 
     The pool of a BLAS library does not matter: such libraries stop and restart it around a fork.
     """
@@ -244,7 +244,7 @@ def threads_left() -> str:
 
 
 def die_with(parent: int) -> None:
-    """Request SIGKILL for when `parent` ends, which must be the process that forked us."""
+    """Let the system kill this process when `parent` ends. `parent` must be the process that forked this one."""
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         # The parent ended before the call.

@@ -43,7 +43,7 @@ _IMPORTS = ("<frozen importlib", WORKER)
 PROGRAMS, PROCESSES, SOCKETS, DATABASES = "child programs", "forked processes", "sockets", "databases"
 OUTSIDE, CHANGED = "outside files", "files it changes"
 UNSEEN = (PROGRAMS, PROCESSES, SOCKETS, DATABASES, OUTSIDE, CHANGED)
-"""Kinds of unseen inputs: their files, or what an agent gets from there, are not compared."""
+"""Kinds of unseen inputs. Their files or contents are not compared."""
 _STARTS = {
     "subprocess.Popen": PROGRAMS,
     "os.posix_spawn": PROGRAMS,

@@ -144,7 +144,7 @@ class PythonConversation(Conversation):
 
 
 class _Recorded:
-    """The record of one turn. Steps are shown as they come."""
+    """The record of one turn. Steps are shown as soon as they occur."""
 
     def __init__(self, author: str, show: OnStep, steps: Steps, stream: Optional[OnText]) -> None:
         self._author = author

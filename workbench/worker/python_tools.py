@@ -120,7 +120,7 @@ class Tools:
             return keep(_changed(decision, await function()))
 
     def _replay(self, recording: Optional[_Recording], decision: Decision) -> Any:
-        """Return or raise what is recorded or injected.
+        """Return the recorded or injected answer, or raise the recorded or injected error.
 
         Raises:
             _NoAnswerError: there is none, or it cannot be read.

@@ -1,4 +1,4 @@
-"""The time and tokens that parts of a conversation take: a tree of spans of turns, agents, model and tool calls.
+"""Time and tokens of the parts of a conversation: a tree of spans of turns, agents, model calls and tool calls.
 
 A span is reported with its turn. `pieces` (requests and responses) are reported once in a conversation, by their
 digest. `docs/run-storage.md` has the shapes and limits.
@@ -179,7 +179,7 @@ class Trace:
         return name
 
     def combined_digest(self, pieces: List[Optional[str]]) -> str:
-        """Return one digest of several pieces, equal in every conversation that takes the same path."""
+        """Return one digest of several pieces. It is equal in every conversation with the same steps."""
         return digest(dumps([self._plain.get(piece or "", piece) for piece in pieces]))
 
     def plain(self, piece: str) -> str:

@@ -1,9 +1,9 @@
-"""The worker's command line, which only the workbench uses, the zygote, and the process of an agent.
+"""The worker's command line (which only the workbench uses), the zygote, and the agent process.
 
 The zygote imports everything in advance, and agent processes are forks of it. On request it forks a spare process in
 advance, which runs a dummy case. The memory that a case writes to is then already copied, so the agent need not wait
 for a fork and thousands of page copies. An agent process has imported one version of one agent. Its cases are forks of
-it, or tasks in it.
+this process, or tasks in it.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Zygote:
         """Its process ID, and the socket to it."""
 
     def run(self, warm: bool) -> None:
-        """Run until the workbench disconnects; everything below us is then killed."""
+        """Run until the workbench disconnects. Then kill all descendants."""
         # All objects created here stay in every fork, so the collector should neither visit them nor touch their
         # memory pages. It is off until then, because it would free only about three hundred objects.
         gc.disable()

@@ -282,7 +282,7 @@ class CaseFlow:
         self._context.emit(event)
 
     async def _score(self, case: EvalCase, transcript: Transcript) -> None:
-        """Score a complete transcript, or keep the error of an incomplete one, and finish the case."""
+        """Score a complete transcript, and finish the case. An incomplete transcript keeps its error."""
         verdicts = Verdicts(transcript.status, transcript.error)
         if transcript.error is None:
             verdicts = await self._verdicts(case, transcript)

@@ -57,7 +57,7 @@ def declarations(calls: str) -> Iterator[tuple[tuple[str, str], tuple[str | None
     Toolsets, and declarations that were too large to be stored, are left out.
 
     Raises:
-        ValueError, KeyError or TypeError: the text has another form.
+        ValueError, KeyError or TypeError: the text has another shape.
     """
     if '"tools"' not in calls:
         return  # Most turns report no tools, and parsing takes longer than this search.
@@ -72,9 +72,9 @@ class CaseRun:
 
     Await `run`, which returns the transcript, and then `finish`, which waits for the end of the case's process.
 
-    `source` has the user's messages, one for each turn. `emit` takes the events. `timeout` is the limit in seconds for
-    the agent's part of all turns. Waiting for a message of the user does not count. `keep_answer` takes the answers of
-    models that the case sends.
+    `source` provides the user's messages, one for each turn. `emit` is called with each event. `timeout` is the time
+    limit in seconds for all turns together, without the time of waiting for the user. `keep_answer` is called with each
+    model answer that the case sends.
     """
 
     def __init__(
@@ -407,7 +407,7 @@ def _dict(value: Any) -> dict[str, Any]:
 def beginning(text: str, most: int) -> str:
     """Return the whole words of a text in its first `most` characters, with `…` if it was cut.
 
-    Half a key would not be recognized as a secret when the text is cleaned.
+    No word is cut, because half a key would not be recognised as a secret.
     """
     if len(text) <= most:
         return text
@@ -422,9 +422,9 @@ class Execution:
     """The inputs and the callbacks of the agent's part of one execution.
 
     `spec` is the protocol's CaseSpec without `answers`. `before` are messages that precede the first turn. `answers`
-    are stored answers of models. `user` makes the user at the start of the conversation. `begin` is called at the start
-    of each attempt, with the name of the machine ("" for this one) and the attempt that was lost before, if any. Events
-    of earlier attempts are void.
+    are stored answers of models. `user` is called at the start of the conversation and returns the user. `begin` is
+    called at the start of each attempt, with the name of the machine ("" for this one) and the attempt that was lost
+    before, if any. Events of earlier attempts are void.
     """
 
     ref: CaseRef

@@ -66,8 +66,8 @@ class Transcript:
     """The invocations of an agent in a case, one for each turn.
 
     The transcript is complete unless `error` says why not. Then `status` is the case's status. `shared_process_died`
-    means that a process of several cases died, so that the guilty case is not known. `stalled` means that the parent
-    process hung and was replaced.
+    means that a process of several cases died, so that it is not known which case is to blame. `stalled` means that the
+    parent process hung and was replaced.
     """
 
     turns: list[dict[str, Any]] = field(default_factory=list)
@@ -145,11 +145,11 @@ def unsuited_error(source: StoredSource, scored: Sequence[Scored]) -> CaseError 
 class RunContext:
     """The shared context of the cases of one run.
 
-    `emit` takes events, and `at` returns the seconds since the run began. `secrets` must not be shown. `environment_of`
-    returns the environment of an agent's judges (`AgentSetting.judge_environment`). `with_inputs` adds the inputs of
-    the verdict to a `CaseFinished`. It also gets the transcript, and whether the user was simulated. `note_inputs` gets
-    files that a case is about to read, in a thread. `answers` stores answers of models, or is None. `records` says
-    whether the calls of agents are recorded.
+    `emit` publishes an event, and `at` returns the seconds since the run began. `secrets` are removed from everything
+    that is shown. `environment_of` returns the environment of an agent's judges (`AgentSetting.judge_environment`).
+    `with_inputs` adds the inputs of the verdict to a `CaseFinished`. It also gets the transcript, and whether the user
+    was simulated. `note_inputs` is called in a thread with files that a case is about to read. `answers` stores answers
+    of models, or is None. `records` says whether the calls of agents are recorded.
     """
 
     options: RunOptions

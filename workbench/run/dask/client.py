@@ -225,7 +225,7 @@ class Cluster:
     async def _scatter(self, workers: list[str] | None) -> None:
         """Send the files to `workers`. If it is None, send them to all workers, or to the first one that joins.
 
-        Dask may drop copies, so a worker may ask another one for them later.
+        Dask may drop copies. A worker then gets the files from another worker.
         """
         assert self._files is not None
         content = self._files[0]

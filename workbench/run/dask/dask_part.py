@@ -216,8 +216,8 @@ class DaskPart:
     """The agent's part of `execution` on `cluster`. `order` is what the worker gets, `timeout` the limit of the case.
 
     An attempt begins when a worker says that it has started. Its events come with the report at its end, so attempts
-    cannot mix. A worker that does not report in time loses the attempt, and the execution starts again elsewhere.
-    `on_report` gets the report that counts. `only` is the address of the only worker that may run it.
+    cannot mix. If a worker does not report in time, the attempt is lost, and the execution starts again elsewhere.
+    `on_report` is called with the report of the last attempt. `only` is the address of the only worker that may run it.
     """
 
     def __init__(
@@ -313,7 +313,7 @@ class DaskPart:
             self._asking = asyncio.create_task(self._read_in_thread(data))
 
     def died(self, why: str) -> None:
-        """Handle a task that Dask gave up because too many of its workers died."""
+        """Handle a task that Dask stopped retrying because too many of its workers died."""
         self._settle(Transcript(error=CaseError("attempt_lost", f"each worker that ran the case died: {why}")))
 
     def broke(self, why: str) -> None:

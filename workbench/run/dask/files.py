@@ -163,10 +163,10 @@ def _why_left(path: Path, name: str, root: Path, mode: int) -> str:
 def pack(files: Files, folder: Path) -> tuple[Path, str]:
     """Write the files into a new zip file in `folder`, and return it with its digest. Call it in a thread.
 
-    A file that changes meanwhile is taken as it was read. One that is gone is left out.
+    A file that changes during packing travels as it was read. Files that are gone are left out.
 
     Raises:
-        FilesError: a file cannot be read, or the zip file not written.
+        FilesError: a file cannot be read, or the zip file cannot be written.
     """
     # Imported late: most runs are on this machine, and these take ten milliseconds.
     import tempfile
@@ -314,8 +314,7 @@ def _check(root: Path, sizes: Mapping[str, int], left: Mapping[str, str], agents
 def needs_of(settings: Iterable[AgentSetting]) -> dict[str, str]:
     """Return what a worker must have: versions of `python`, `agent-workbench` and packages. Call it in a thread.
 
-    The packages are google-adk, if an agent uses it, and those that the project's files name as its dependencies, as
-    far as they are installed here.
+    The packages are google-adk, if an agent uses it, and the project's declared dependencies that are installed here.
     """
     needs = {"agent-workbench": importlib.metadata.version("agent-workbench")}
     for setting in settings:

@@ -84,8 +84,8 @@ def _unfit_once(needs: Mapping[str, str], python: str) -> str:
 def unfit(needs: Mapping[str, str], python: str) -> str:
     """Return what agents need and an interpreter of this machine lacks, as text, or "" if it lacks nothing.
 
-    `needs` are the versions of packages by name, of `python` only its first two numbers. `python` is the path of an
-    interpreter, "" for this one.
+    `needs` are the versions of packages by name. That of `python` is major and minor version. `python` is the path of
+    an interpreter, or "" for this one.
     """
     names = [name for name in needs if name not in ("python", "agent-workbench")]
     try:

@@ -100,7 +100,7 @@ class WorkerRun:
                 self._busy -= 1
 
     def close(self, *, if_idle: bool = False) -> None:
-        """End all processes, and delete the files. With `if_idle`, do nothing if a task has come."""
+        """End all processes, and delete the files. With `if_idle`, do nothing if tasks are running."""
         with self._lock:
             if self.is_closed or (if_idle and self._busy):
                 return

@@ -46,7 +46,7 @@ from workbench.text.counting import counted, few
 from workbench.worker.faults import install_adk
 
 CHECKED_CASES = 1000
-"""Limit of cases that are checked one by one, so that preflight does not delay a large run.
+"""Maximum number of cases that are checked one by one, so that preflight does not delay a large run.
 
 The other cases are assumed to be similar.
 """
@@ -109,9 +109,9 @@ def notices(
     *,
     played: bool = True,
 ) -> Iterator[Noticed]:
-    """Yield the notices for these cases. The run has `scale` times as many.
+    """Yield the notices for these cases.
 
-    `played` is False if the cases have transcripts already.
+    The run has `scale` times as many cases. `played` is False if the cases have transcripts already.
     """
     checked = PreflightCases(cases, environment_of, played=played)
     yield from not_evaluated(checked)

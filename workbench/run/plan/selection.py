@@ -101,8 +101,8 @@ def parse_targets(
 ) -> Selection:
     """Parse the targets of `run`. Relative paths start from `folder`.
 
-    The first of two or more words is the agent if it is an agent's folder, or a file that defines one, and no other
-    word is a folder.
+    If there are two or more words, the first one is the agent if it is an agent's folder (or the file that defines the
+    agent) and no other word is a folder.
 
     Raises:
         UsageFaultError: a word does not name anything, or `agent` is not an agent.
@@ -136,7 +136,7 @@ def parse_target(word: str, folder: Path, *, beside: Path | None = None) -> Targ
 
 
 def unescape(text: str) -> str:
-    r"""Replace `\:`, `\,` and `\\` by the characters they stand for. Other backslashes stay."""
+    r"""Return a text in which `\:`, `\,` and `\\` are replaced by `:`, `,` and `\`. Other backslashes are kept."""
     return re.sub(r"\\([:,\\])", r"\1", text)
 
 
@@ -416,7 +416,7 @@ def _why_ignored(ignored: Sequence[Ignored]) -> str:
 
 
 def _quick_entries(places: Sequence[Path], root: Path) -> list[_QuickEntry] | None:
-    """Read the names in all evalsets at the places, or return None if one is unclear or they are too large."""
+    """Read the names in all evalsets at the places, or return None if this would not be quick or not certain."""
     files = list(dict.fromkeys(places))
     if not all(place.is_file() for place in places):
         found, _ = discover_for(places, root)

@@ -142,8 +142,8 @@ class AgentSource:
     """A transcript that the agent makes by running the case.
 
     The case is in `evalset` at `index`, which is None for a file that cannot be read. `answers` are the models' answers
-    from before the run was interrupted. With `fork`, the case is that of the forked conversation, and `index` only says
-    that there is one.
+    from before the run was interrupted. With `fork`, the case is that of the forked conversation, and `index` is a
+    number without meaning.
     """
 
     evalset: EvalsetEntry

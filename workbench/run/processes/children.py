@@ -140,9 +140,9 @@ class Zygote:
 class Children:
     """The child processes of the program. Use one instance in an `async with` block.
 
-    The children end when this process does, even if it is killed, because they hold the other end of a pipe that only
-    this process can write to. Set `keep_warm` to False if there is only one run, so that nothing is prepared for the
-    next one.
+    The children end when this process does, even if it is killed, because each of them reads from a pipe of which only
+    this process has the other end. Set `keep_warm` to False if there is only one run, so that nothing is prepared for
+    the next one.
     """
 
     def __init__(self, *, keep_warm: bool = True) -> None:

@@ -218,8 +218,8 @@ class LocalAgent:
 class CaseOutput:
     """The stdout and stderr of a case, from pipes, or from messages of a case that shares its process (`share`).
 
-    `show` takes texts as they arrive. `on_flood` is called once with a message when the limit is exceeded. Later output
-    is dropped. `descriptors` are the case's ends of the pipes, which it takes over.
+    `show` is called with each text that arrives. `on_flood` is called once with a message when the limit is exceeded.
+    Later output is dropped. `descriptors` are the case's ends of the pipes, which it takes over.
     """
 
     def __init__(

@@ -1,1 +1,1 @@
-"""Recorded calls of tools and models: what a case's agent called, and what it got. They can be frozen and replayed."""
+"""Recorded calls of tools and models, with their answers. They can be frozen and replayed."""

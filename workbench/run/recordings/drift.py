@@ -215,7 +215,7 @@ def merged(old: Recording | None, taken: Taken, *, models: bool, prune: bool) ->
     """Return the recording to keep.
 
     With `models`, answers of models are kept. They are also kept if `old` has some, so that they match the calls. With
-    `prune`, recorded calls that a frozen run did not use are left out. If nothing changed but times, return `old`.
+    `prune`, recorded calls that a frozen run did not use are left out. If only times changed, return `old`.
     """
     new = taken.recording
     models = models or (old is not None and bool(old.models))
@@ -250,9 +250,9 @@ def _together(
     *,
     prune: bool,
 ) -> tuple[CallT, ...]:
-    """Return the new calls, with the old ones for those that were replayed or are equal.
+    """Return the new calls, but the old call for each one that was replayed or is equal.
 
-    If some were replayed, the old calls that were not used stay at their places.
+    If calls were replayed, unused old calls keep their positions, unless `prune` is set.
     """
     places = _places(old, new, key_of)
     found: list[CallT] = []
@@ -281,8 +281,8 @@ def _each(
 def matched_calls(old: Recording, new: Recording) -> list[tuple[ToolCall | None, ToolCall | None]]:
     """Return the tool calls of both recordings in pairs, in the order of the old ones.
 
-    A pair has the same agent, tool and arguments, at the same repetition. A new call without an old one comes after
-    the call before it.
+    The calls of a pair have the same agent, tool and arguments, and the same number among such calls. A new call
+    without an old one follows the new call before it.
     """
     ignore = _union(old.ignore, new.ignore)
     places = _places(old.calls, new.calls, lambda call: _tool_key(call, ignore))
@@ -293,7 +293,7 @@ def matched_calls(old: Recording, new: Recording) -> list[tuple[ToolCall | None,
 
 
 def _places(old: Sequence[CallT], new: Sequence[CallT], key_of: Callable[[CallT], Hashable]) -> list[int | None]:
-    """Return the number of the old call in the place of each new one, or None."""
+    """Return for each new call the index of the old call that it replaces, or None."""
     branched = all(call.branch is not None for call in old)
 
     def key(call: CallT) -> Hashable:
@@ -310,9 +310,9 @@ def _places(old: Sequence[CallT], new: Sequence[CallT], key_of: Callable[[CallT]
 
 
 def _woven(count: int, places: Sequence[int | None]) -> Iterator[tuple[int | None, int | None]]:
-    """Yield the numbers of old and new calls that belong together, in the order of the `count` old ones.
+    """Yield the indexes of old and new calls that form pairs, in the order of the `count` old calls.
 
-    `places` are those of the new calls. A call without a place comes after the call before it.
+    `places` has the index of the old call for each new call. A new call without one follows the new call before it.
     """
     partner = {place: number for number, place in enumerate(places) if place is not None}
     added: dict[int, list[int]] = defaultdict(list)
@@ -351,7 +351,7 @@ def _tools(
 ) -> dict[str, tuple[Declaration, ...]]:
     """Return the tools of each agent. New ones replace old ones of the same toolset and name.
 
-    A tool with old answers (agent and name in `kept`) stays as it was when it gave them.
+    A tool with old answers (agent and name in `kept`) keeps its old declaration.
     """
     found: dict[str, dict[tuple[str, int], Declaration]] = {agent: {} for agent in (*old, *new)}
     for agent, tools in (*old.items(), *new.items()):

@@ -33,7 +33,7 @@ from workbench.text.json_values import mapping, objects, parsed_objects, string
 from workbench.worker.calls import MODEL, related
 
 CONTROL_TOOLS = frozenset({"transfer_to_agent", "exit_loop", "set_model_response", "finish_task", "request_input"})
-"""Tools of ADK that steer the agents. They always run.
+"""Tools with which ADK controls the flow of agents. They always run.
 
 Without `CallsRecorded` only names are known, so an agent's own tool with such a name is taken for ADK's and runs live.
 """
@@ -66,7 +66,7 @@ class Taken:
 def take_recording(ref: CaseRef, events: Iterable[Event], state: Path | None, origin: Origin) -> Taken:
     """Return the recording of a case. `state` is the state folder with the runs, or None. Reads files.
 
-    The framework and its version in `origin` are kept only if the events come from that framework.
+    The framework in `origin` is removed if the events come from another framework.
 
     Raises:
         NotRecordedError: a fault was injected into a call, so its answer is not the tool's.

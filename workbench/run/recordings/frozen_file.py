@@ -53,7 +53,7 @@ def refuse_foreign(file: OwnFile) -> None:
 
     Raises:
         LaterFrozenFileError: it was written by a later version.
-        OwnFileError: it is something else.
+        OwnFileError: it is not a frozen file.
     """
     schema = file.value.get("schema")
     if schema == SCHEMA:

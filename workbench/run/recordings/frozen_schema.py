@@ -49,7 +49,7 @@ _MISLEADING = re.compile(
 """Controls, invisible characters, marks of writing direction and lone surrogates. JSON has them only inside texts."""
 _FINITE = json.JSONEncoder(allow_nan=False, check_circular=False)
 _INLINE = 16 << 10
-"""Characters of the largest value that is written into the frozen file itself."""
+"""Maximum length, in characters, of a value that is written into the frozen file itself."""
 
 
 def _strict(kind: str = "") -> ConfigDict:

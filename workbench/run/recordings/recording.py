@@ -154,10 +154,10 @@ class ModelCall:
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """A tool that an agent had. `declaration` is ADK's FunctionDeclaration as JSON data, or None if there was none.
+    """A tool that an agent had. `declaration` is ADK's FunctionDeclaration as JSON data, or None if it had none.
 
-    `toolset` is the position of its toolset in the agent's `tools`, from 1, or 0 if it came from none. With the name
-    "", it is that toolset itself. `long_running` is ADK's flag. `instruction` is what the tool added to the
+    `toolset` is the position of its toolset in the agent's `tools`, from 1, or 0 if it is in no toolset. With the name
+    "", this declares the toolset itself. `long_running` is ADK's flag. `instruction` is what the tool added to the
     instructions of requests. `confirmation` says that the user had to confirm each call. `hidden` says that a tool of a
     toolset did not declare itself, although it can be called. `config` are tools of the model itself that a toolset
     added to requests, such as `{"computer_use": …}`. `error` is why a toolset could not list its tools. `types` are the
@@ -230,7 +230,7 @@ class Recording:
     `calls` and `models` are in the order in which the calls began. `ignore` names arguments, by tool, that do not count
     when a call is looked up. `tools` are the declarations by agent. `parts` are parts of requests by their digest:
     instructions, options, and messages that do not follow from the calls, as far as they are known. `ended` is the
-    order in which the calls of turns with parallel calls ended, also those of models that are not kept.
+    order in which the calls of turns with parallel calls ended, including calls of models that are not recorded.
     """
 
     eval_set_id: str

@@ -288,7 +288,7 @@ def _one(args: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def missed_call(events: Iterable[CallsRecorded | SpansRecorded], state: Path | None) -> MissedCall | None:
-    """Return the call that ended a case, or None if none did or its arguments are lost.
+    """Return the missed call that ended a case, or None if there is none or its arguments are lost.
 
     `events` are those of the case, and `state` is the state folder with the runs. Reads files.
     """
@@ -300,7 +300,7 @@ def missed_call(events: Iterable[CallsRecorded | SpansRecorded], state: Path | N
 
 
 def missed_request(events: Iterable[CallsRecorded | SpansRecorded]) -> MissedRequest | None:
-    """Return the request that ended a case, or None if none did or nothing in it can be ignored."""
+    """Return the missed request that ended a case, or None if there is none or no part of it can be ignored."""
     for _, item in _misses(events):
         parts = _names(item.get("parts"))
         if parts:

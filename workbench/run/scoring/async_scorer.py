@@ -169,7 +169,7 @@ class AsyncScorer:
             self._heard.pop(number, None)
 
     async def _ask(self, id: int, case: Case, criterion: Message) -> None:  # noqa: A002
-        """Score one criterion of one case and send the result, which also reports any failure."""
+        """Score one criterion of one case and send the result. A failure is sent as a result, too."""
         try:
             data = reply(id, {criterion["index"]: await self._scored(case, criterion)}, self._secrets.clean_text)
         except asyncio.CancelledError as error:
@@ -201,7 +201,7 @@ class AsyncScorer:
         return reply(number, {criterion["index"]: crashed(case.request(criterion).criterion, error)})
 
     async def _simulate(self, message: Message, heard: "asyncio.Queue[Message]") -> None:
-        """Play one simulated user, whose conversation comes in `heard`, until it is cancelled."""
+        """Play one simulated user until it is cancelled. The turns of the conversation arrive in `heard`."""
         number = message["id"]
         bench = self._pool.bench(self._environments[message["environment"]], message["repeat"], False)
         config = read_simulator(message["simulator"])

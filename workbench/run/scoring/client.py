@@ -23,7 +23,7 @@ ATTEMPTS = 2
 """Number of attempts at a criterion if the scorer dies."""
 
 States: TypeAlias = tuple[dict[str, Any] | None, dict[str, Any] | None]
-"""The session state at the end of a case: the expected one and the real one; None if there is none or it is unknown."""
+"""The expected and the actual session state at the end of a case. Each is None if it does not exist or is unknown."""
 OnScored: TypeAlias = Callable[[Scored], None]
 
 
@@ -136,7 +136,7 @@ class Request:
             self.fail(index, f"the metric crashed: the scorer {how}", {"traceback": f"the scorer {how}, twice"})
 
     def abandon(self, reason: str) -> None:
-        """End a request of a cancelled case without its other results, and any other with errors."""
+        """End a request. If its case was cancelled, drop its missing results, else replace these by errors."""
         if not self.judges_skipped:
             self.give_up(reason)
         elif not self.done.done():
@@ -270,8 +270,8 @@ class Scorer:
     ) -> None:
         """Set the limits for judges (`workbench.judges.cache.RunLimits`) and reset the count of calls.
 
-        `timeout` is the time limit of a case in seconds. A calculation that takes longer is given up a little later.
-        `on_notice` gets messages about the whole run, for example that answers cannot be stored.
+        `timeout` is the time limit of a case in seconds. A calculation that takes longer is stopped soon after this
+        limit. `on_notice` gets messages about the whole run, for example that answers cannot be stored.
         """
         folder = None if cache_dir is None else str(cache_dir)
         self._limits = {

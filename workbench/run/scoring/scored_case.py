@@ -119,7 +119,7 @@ def _warm(names: list[str]) -> None:
 
 
 def score_one(case: Case, criterion: dict[str, Any]) -> Scored:
-    """Return the verdict of a computed criterion, or an `error` if it raises."""
+    """Return the verdict of a computed criterion. It has status `error` if the criterion raises."""
     request = case.request(criterion)
     try:
         return registry.score(request)
