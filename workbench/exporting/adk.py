@@ -1,4 +1,4 @@
-"""Export of a run as ADK result files, one per evalset, like ADK's own `LocalEvalSetResultsManager`.
+"""Export of a run as ADK result files, one per evalset, like those of ADK's `LocalEvalSetResultsManager`.
 
 ADK has four statuses. A case with an error becomes FAILED, as in ADK for an agent that failed. A criterion with an
 error becomes NOT_EVALUATED. A cancelled case becomes NOT_EVALUATED.
@@ -19,7 +19,7 @@ from workbench.store.history.other_programs import ENDING
 from workbench.store.store import Store
 
 _NAME_BYTES = 200
-"""Maximum size of a file name before the time and the extension, in bytes. File systems allow 255 in all."""
+"""Maximum size in bytes of a file name without the time and the extension. File systems allow 255 bytes in all."""
 _PASSED, _FAILED, _NOT_EVALUATED, _INFORMATIONAL = 1, 2, 3, 4
 _CASE_STATUS = {
     "passed": _PASSED,
@@ -32,9 +32,9 @@ _METRIC_STATUS = {"passed": _PASSED, "failed": _FAILED, "informational": _INFORM
 
 
 def build_adk(store: Store, adk_version: Any = None) -> dict[str, bytes]:
-    """Return content by file name, one file per agent and evalset, in the order of the run. UTF-8.
+    """Return the UTF-8 content of the files by name, one file per agent and evalset, in the order of the run.
 
-    With `adk_version`, write the form that this version of ADK reads.
+    With `adk_version`, the files have the form that this version of ADK reads.
     """
     created = _timestamp(store.run.started)
     sets: dict[tuple[str, str], list[dict[str, Any]]] = {}
@@ -62,9 +62,9 @@ def build_adk(store: Store, adk_version: Any = None) -> dict[str, bytes]:
 
 
 def _name(agent: str, set_id: str, created: float, files: Container[str]) -> str:
-    """Return ADK's name of a result, short enough for a file and different from those in `files`.
+    """Return ADK's name of a result, short enough for a file name and different from all in `files`.
 
-    IDs may differ only in characters that a file name cannot hold.
+    Two IDs can differ only in characters that a file name cannot have.
     """
     whole = f"{agent}_{set_id}".replace("/", "_").replace("\\", "_").lstrip(".")
     short = whole.encode("utf-8", "replace")[:_NAME_BYTES].decode("utf-8", "ignore")
@@ -149,17 +149,17 @@ _OLDER_TURN = frozenset(
 
 
 def _is_older(version: Any) -> bool:
-    """Return whether this version of google-adk lacks fields of current result files, or False for an unknown version.
+    """Return whether this version of google-adk lacks fields of current result files. False if the version is unknown.
 
-    Older versions refuse unknown keys, so what 2.13 added is omitted: durations, token counts and informational
-    criteria. Until 1.22 the file was JSON inside a JSON string; later versions read that too.
+    Versions before 2.13 refuse unknown keys, so durations, token counts and informational criteria are left out. Until
+    1.22, the file was JSON inside a JSON string, which later versions still read.
     """
     numbers = re.match(r"(\d+)\.(\d+)", version if isinstance(version, str) else "")
     return numbers is not None and (int(numbers[1]), int(numbers[2])) < _FIRST_OF_TODAY
 
 
 def _for_older(result: Mapping[str, Any]) -> str:
-    """Return the content of the file for an `EvalSetResult` in its JSON form."""
+    """Return the content of the file for an `EvalSetResult`, which is given in its JSON form."""
     cases = [_older_case(case) for case in result["eval_case_results"]]
     text = json.dumps({**result, "eval_case_results": cases}, ensure_ascii=False, allow_nan=False)
     return json.dumps(text, ensure_ascii=False)

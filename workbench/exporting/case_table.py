@@ -1,7 +1,7 @@
-"""The table of cases and criteria in the HTML page. A click on a title sorts it.
+"""The charts of the HTML page, and its table of cases and criteria. A click on a title sorts the table.
 
-The page's policy allows exactly this script, by its digest. It only moves rows: no text of the page becomes code or
-HTML. Without scripts, the table is in the order of the cases, and its titles cannot be pressed.
+The page's policy allows exactly one script, by its digest. The script only moves rows, so that no text of the page
+becomes code or HTML. Without scripts, the table is in the order of the cases, and its titles are disabled.
 """
 
 import base64
@@ -35,7 +35,7 @@ from workbench.text.safe_text import one_line
 
 
 def html_line(text: str) -> str:
-    """Return any text on one line, safe for a terminal and for a page."""
+    """Return any text as one line that is safe for a terminal and for HTML."""
     return html_body(one_line(text, limit=1000))
 
 
@@ -45,7 +45,7 @@ def html_body(text: str) -> str:
 
 
 def class_name(style: str) -> str:
-    """Return the name of a style as the value of a class attribute."""
+    """Return the name of a style as the value of an HTML class attribute."""
     return escape(" ".join(style.replace(".", " ").split()), quote=True)
 
 
@@ -62,14 +62,14 @@ _LONGEST = 8
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """An execution and its share of something: seconds, tokens or money."""
+    """An execution with an amount of seconds, tokens or money."""
 
     record: Execution
     amount: float
 
 
 def distribution(one: Scores) -> str:
-    """Draw the scores of a criterion from 0 to 1, with the threshold as a line."""
+    """Return a chart of a criterion's scores from 0 to 1, with the threshold as a line."""
     most = max(one.bins) or 1
     mean, threshold = cut_score(one.mean), ""
     if one.threshold is not None:
@@ -91,9 +91,9 @@ def distribution(one: Scores) -> str:
 
 
 def rates_chart(trend: Trend) -> Iterator[str]:
-    """Draw a column per run of the same cases, as high as its pass rate, the newest at the right.
+    """Yield a chart with the pass rate of each run of the same cases, the newest on the right.
 
-    If there is no trend, give the reason.
+    If there is no trend, yield only the reason.
     """
     yield '<section class="whole"><h2>Pass rate over runs</h2>\n'
     words = trend_words(trend)
@@ -104,7 +104,7 @@ def rates_chart(trend: Trend) -> Iterator[str]:
 
 
 def trend_words(trend: Trend) -> str:
-    """Return `12 runs of the same 60 cases  now 75% (45 of 60)  best 80%`, or the reason why there is no trend."""
+    """Return a trend in words: `12 runs of the same 60 cases  now 75% (45 of 60)  best 80%`, or why there is none."""
     cases = counted(trend.wanted, "case")
     if not trend.is_comparable:
         if not trend.rates and not trend.left_out:
@@ -118,7 +118,7 @@ def trend_words(trend: Trend) -> str:
 
 
 def rate_words(one: RunRate) -> str:
-    """Return `75% (45 of 60)`. Cases that passed in some of their repeats count in tenths, which are cut."""
+    """Return a pass rate with its cases: `75% (45 of 60)`. Repeated cases can give tenths, which are cut."""
     return f"{percent(one.rate)} ({cut_to_tenths(one.passed)} of {one.total:,})"
 
 
@@ -150,7 +150,7 @@ def most_tokens(records: Iterable[Execution]) -> list[Share]:
 
 
 def bars(title: str, shares: Sequence[Share], words: Callable[[float], str], note: str = "") -> Iterator[str]:
-    """Draw a bar per execution, the longest first, with `note` below them."""
+    """Yield a chart with a bar per execution. `note` is below the bars."""
     if not shares and not note:
         return
     yield f'<section class="bars"><h2>{html_line(title)}</h2>'
@@ -166,9 +166,9 @@ def bars(title: str, shares: Sequence[Share], words: Callable[[float], str], not
 
 
 def agreement_tables(found: Sequence[JudgeAgreement], left_out: int = 0) -> Iterator[str]:
-    """Show how often judges agree with the user's triage, with a confusion matrix each.
+    """Yield how often each judge agrees with the user's triage, with a confusion matrix.
 
-    `left_out` verdicts were given by cause and do not count.
+    `left_out` is the number of verdicts given by cause, which do not count.
     """
     if not found and not left_out:
         return
@@ -198,7 +198,7 @@ def _svg(width: int, height: int, words: str, drawn: Sequence[str], *, framed: b
 
 
 def _largest(amounts: Iterable[tuple[Execution, float]]) -> list[Share]:
-    """Return the largest execution of each case. Several repeats of one case would leave no room for others."""
+    """Return the cases with the largest amounts, each with its largest execution."""
     found: dict[CaseName, Share] = {}
     for record, amount in amounts:
         case = record.ref.name
@@ -231,12 +231,12 @@ for (const button of document.querySelectorAll("th button")) {
 }
 """
 SCRIPT_DIGEST = "sha256-" + base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()
-"""The digest by which the page's policy allows the script."""
+"""The digest of the script. The page's policy allows scripts with this digest only."""
 _LARGEST = 1e300
 
 
 def case_table(records: Sequence[Execution], anchors: Mapping[int, str]) -> Iterator[str]:
-    """Yield the table. `anchors` has the place of each case in the page by the `id` of its record."""
+    """Yield the table. `anchors` maps the `id()` of each record to the HTML anchor of its case."""
     columns = (*criterion_columns((), records), TOKENS, TIME)
     yield '<h2>Table</h2>\n<div class="cases" tabindex="0"><table><thead><tr>'
     for column in (CASE, *columns):

@@ -1,4 +1,4 @@
-"""Two compared runs as one Markdown comment: a verdict, the figures, what was lost and why, and links."""
+"""Two compared runs as a Markdown comment: the verdict, the figures, the losses with their causes, and links."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,21 +25,21 @@ from workbench.store.reasons import UNKNOWN
 from workbench.text.counting import counted
 
 MARK = "<!-- agent-workbench -->"
-"""The first line of the comment, by which a workflow finds it again. Markdown does not show it."""
+"""The first line of the comment, by which a workflow finds it again. It is not visible in the rendered comment."""
 _MAX_CASES = 40
-"""Number of cases in each table."""
+"""Maximum number of cases in each table."""
 _FEW = 5
-"""Number of cases that are named in a sentence."""
+"""Maximum number of cases that are named in a sentence."""
 _MAX_CHARACTERS = 60_000
-"""GitHub accepts comments of up to 65,536 characters."""
+"""Maximum length of a comment. GitHub accepts up to 65,536 characters."""
 _URL = re.compile(r"https?://[\w.:/~%+@-]+")
 _ROWS = ("passed", "failed", "error", "not_evaluated", "cancelled")
 
 
 def comparison_markdown(found: Comparison, gate: Gate, verdict: str | None, environ: Mapping[str, str]) -> bytes:
-    """Return the comment, UTF-8. `verdict` is the decision of `--gate` in a sentence, or None without it.
+    """Return the comment in UTF-8. `verdict` is the decision of `--gate` as a sentence, or None without `--gate`.
 
-    In a job of GitHub or GitLab, `environ` has what links to the job, to commits and to evalsets.
+    In a job of GitHub or GitLab, the variables in `environ` are used to link to the job, commits and evalsets.
     """
     text, most = "", 2 * _MAX_CASES
     while most > 1 and (not text or len(text) > _MAX_CHARACTERS):
@@ -49,7 +49,7 @@ def comparison_markdown(found: Comparison, gate: Gate, verdict: str | None, envi
 
 
 class _Links:
-    """Links to where this job runs, or none outside of GitHub and GitLab."""
+    """Links to the pages of this job and its project, or none outside GitHub and GitLab."""
 
     def __init__(self, run: Summary, environ: Mapping[str, str]) -> None:
         server, repository = environ.get("GITHUB_SERVER_URL", ""), environ.get("GITHUB_REPOSITORY", "")
@@ -67,7 +67,7 @@ class _Links:
             self._folder = None
 
     def case(self, ref: CaseRef) -> str:
-        """Return the name of a case, with a link to its evalset."""
+        """Return the name of a case as Markdown, with a link to its evalset if possible."""
         name = code_span(replace(ref, repeat=1).label)
         if self._folder is None or not self._commit or not ref.evalset_file:
             return name
@@ -75,7 +75,7 @@ class _Links:
         return _link(name, f"{self._project}/{self._files}/{self._commit}/{path}")
 
     def run(self, run: Summary) -> str:
-        """Return the ID and the commit of a run, with a link to the commit."""
+        """Return the ID and the commit of a run as Markdown, with a link to the commit if possible."""
         name, commit = code_span(run.run_id), run.git.get("commit")
         if not isinstance(commit, str) or not re.fullmatch("[0-9a-f]{7,64}", commit):
             return name
@@ -115,7 +115,7 @@ def _sentence(found: Comparison, gate: Gate, verdict: str | None) -> str:
 
 
 def _figures(found: Comparison, gate: Gate, links: _Links) -> Iterator[str]:
-    """Yield the table of both runs, and what an unclear result means."""
+    """Yield the table of both runs, with notes on the result and the cases that were not compared."""
     rates = gate.rates
     yield f"| | A: {links.run(found.before)} | B: {links.run(found.after)} | change |"
     yield "|---|---:|---:|---|"
@@ -139,7 +139,7 @@ def _figures(found: Comparison, gate: Gate, links: _Links) -> Iterator[str]:
 
 
 def _lost(found: Comparison, drops: Sequence[Drop], links: _Links, most: int) -> Iterator[str]:
-    """Yield the cases that pass less often, in groups that fail for the same reason, the biggest first."""
+    """Yield a table of the cases that pass less often, grouped by cause, the biggest group first."""
     if not drops:
         return
     failed = {case.ref: [one.cause for one in case.after if one.state == "failed"] for case in found.repeats}

@@ -21,9 +21,9 @@ from workbench.store.store import Store
 
 @dataclass(frozen=True)
 class RunContext:
-    """Pass rates of past runs with the same cases, and triage entries.
+    """Data about a run that the run itself does not have: pass rates of past runs with the same cases, and triage.
 
-    `triage` maps evalset file and case to entries. `trouble` says what could not be read.
+    `triage` has the entries by evalset file and case. `trouble` has a message for each file that could not be read.
     """
 
     trend: Trend = field(default_factory=Trend)
@@ -44,7 +44,7 @@ class RunContext:
 
 
 def read_run_context(store: Store, state: Path) -> RunContext:
-    """Read the data for the newest run of a store. Without its evalsets there is no triage."""
+    """Read the context of the newest run in a store. If its evalset files are missing, there is no triage."""
     files = {record.ref.evalset_file for record in store.current_records()}
     triage: dict[CaseName, tuple[Entry, ...]] = {}
     trouble: list[str] = []
@@ -66,21 +66,22 @@ def read_run_context(store: Store, state: Path) -> RunContext:
 
 
 def _is_inside(name: str) -> bool:
-    """Return whether a file is below the root. A report may name any file."""
+    """Return whether a path stays below the root. Reports can contain any path."""
     path = PurePosixPath(name)
     return bool(name) and not path.is_absolute() and ".." not in path.parts
 
 
 Pieces: TypeAlias = Iterable[bytes]
-"""Content of a file in pieces, which need not fit into memory together."""
+"""The content of a file in pieces, so that it need not fit into memory."""
 
 
 @dataclass(frozen=True)
 class ExportedRun:
-    """A run to export: the newest run in `store`.
+    """The run to export: the newest run in `store`.
 
-    `versions` are the packages it ran with, as far as known. `state` is the folder with the project's other runs, or
-    None to ignore them. `warn` is called with each message about data that could not be read.
+    `versions` are the versions of packages that it ran with, as far as known. `state` is the folder with the project's
+    other
+    runs, or None to ignore them. `warn` is called with a message for all data that could not be read.
     """
 
     store: Store
@@ -100,10 +101,11 @@ class ExportedRun:
 
 @dataclass(frozen=True)
 class Exporter:
-    """A file format to export runs in.
+    """A file format for exported runs.
 
-    `summary` is its line of help. `write` returns the content of the file, or several files by name. With `ending`, a
-    path without a suffix names a folder for such files. `needs` are packages that it imports.
+    `summary` is its line of help. `ending` is the suffix of a single file. `write` returns the content of that file, or
+    several files by name. `many_files` is whether there can be several, so that `-o` can name a folder. `needs` are the
+    packages that it imports.
     """
 
     name: str
@@ -114,7 +116,7 @@ class Exporter:
     needs: tuple[str, ...] = ()
 
     def missing(self) -> list[str]:
-        """Return the packages it needs that are not installed."""
+        """Return the names of needed packages that are not installed."""
         return [name for name in self.needs if find_spec(name) is None]
 
     def files(self, run: ExportedRun) -> Mapping[str, Pieces]:

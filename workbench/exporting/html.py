@@ -1,6 +1,7 @@
-"""Export of a run as one self-contained HTML page: no network, foreign text escaped, one script that sorts a table.
+"""Export of a run as a self-contained HTML page.
 
-Each case has the lines and styles that the terminal shows. Cases that did not pass are open.
+The page loads nothing. It escapes foreign text, and its only script sorts a table. Each case has the lines and styles
+of the terminal. Cases that did not pass are open.
 """
 
 from collections.abc import Iterator
@@ -109,11 +110,11 @@ _POLICY = (
 _MOST_CHANGES = 5
 _MAX_OPEN = 50
 _MAX_FULL = 300
-"""Number of cases above which passed ones are shortened. A browser needs 10 s for 1,000 full ones."""
+"""Maximum number of cases for which passed cases are shown in full. A browser needs 10 s for 1,000 full cases."""
 
 
 def build_html(store: Store, context: RunContext | None = None, prices: Prices | None = None) -> bytes:
-    """Return the newest run as a page, UTF-8. With `prices`, it lists the most expensive cases."""
+    """Return the newest run as an HTML page in UTF-8. With `prices`, it lists the most expensive cases."""
     return "".join(_page(store, context or RunContext(), prices)).encode("utf-8", "replace")
 
 
@@ -175,7 +176,7 @@ def _page(store: Store, context: RunContext, prices: Prices | None) -> Iterator[
 
 
 def _causes(records: list[Execution]) -> Iterator[str]:
-    """Yield the table of causes, if any two cases have the same."""
+    """Yield the table of causes if any two cases share a cause."""
     groups = failing_groups(records)
     if any(map(is_shared, groups)):
         yield "<h2>Why cases fail</h2>\n<table><thead><tr><th>cause<th>cases</tr></thead><tbody>\n"
@@ -199,7 +200,7 @@ def _faults(records: list[Execution]) -> Iterator[str]:
 
 
 def _criteria(records: list[Execution]) -> Iterator[str]:
-    """Yield the table of criteria: cases passed, mean score and distribution, one vote per case."""
+    """Yield the table of criteria: passed cases, mean score and distribution. Each case counts once."""
     found = scores(records)
     if not found:
         return
@@ -215,7 +216,7 @@ def _criteria(records: list[Execution]) -> Iterator[str]:
 
 
 def _expensive(records: list[Execution], prices: Prices | None) -> Iterator[str]:
-    """Yield the most expensive cases, and a note about unknown costs."""
+    """Yield the most expensive cases, and a note on unknown costs."""
     found = costs(map(read_details, records), prices)
     shares = most_expensive(records, found) if found is not None else []
     note = NO_PRICES if found is None else not_known(found)
@@ -226,7 +227,7 @@ def _expensive(records: list[Execution], prices: Prices | None) -> Iterator[str]
 
 
 def _repeats(store: Store) -> Iterator[str]:
-    """Yield the table of pass rates, if any case was executed more than once."""
+    """Yield the table of pass rates if any case ran more than once."""
     cases = sorted(repeats_of(store), key=by_need)
     if not cases:
         return
@@ -254,7 +255,7 @@ def _case(record: CaseRecord, context: RunContext, anchor: str, *, is_open: bool
 
 
 def _head(record: CaseRecord, context: RunContext) -> str:
-    """Return a case's line: its verdict, the reasons and the user's triage."""
+    """Return the heading of a case: its verdict, the reasons and the user's triage."""
     state = record.status
     why = "; ".join(_passes(record) if state == "passed" else reasons(record))
     style = class_name(state.replace("_", "-"))
@@ -282,7 +283,7 @@ def _passes(record: CaseRecord) -> Iterator[str]:
 
 
 def _line(line: Line) -> str:
-    """Return a line as HTML. It is already safe for a terminal."""
+    """Return a styled line, which is already safe for a terminal, as HTML."""
     return "".join(
         f'<span class="{class_name(style)}">{html_body(text)}</span>' if style else html_body(text)
         for text, style in pieces(line)

@@ -1,7 +1,7 @@
-"""Export of a run as JUnit XML: a suite per evalset, a test case per execution.
+"""Export of a run as JUnit XML, with a suite per evalset and a test case per execution.
 
-A failed case has `<failure>`, an error `<error>`, and a case that was not evaluated or was cancelled `<skipped>`. The
-message is one line. The body is the whole case: expected beside actual, turn by turn, and every verdict.
+Failed cases have `<failure>`, errors `<error>`, and cases that were not evaluated or were cancelled `<skipped>`. The
+message is one line. The body is the whole case with all verdicts.
 """
 
 import itertools
@@ -29,14 +29,14 @@ from workbench.store.store import RunSummary, Store
 from workbench.text.safe_text import one_line, plain
 
 _NOT_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that XML 1.0 forbids, even escaped. One of them makes the whole file invalid."""
+"""Characters that XML 1.0 forbids even if escaped. A single one makes the whole file invalid."""
 _MOST_CHANGES = 5
 _WIDTH = 100
 _TAGS = {"failed": "failure", "not_evaluated": "skipped", "cancelled": "skipped"}
 
 
 def junit_pieces(store: Store) -> Iterator[bytes]:
-    """Yield the newest run as JUnit XML, UTF-8, case by case to save memory."""
+    """Yield the newest run as JUnit XML in UTF-8, case by case to save memory."""
     suites: dict[tuple[str, str], list[Execution]] = {}
     for record in store.current_records():
         suites.setdefault((record.ref.agent, record.ref.evalset_file), []).append(record)
@@ -69,7 +69,7 @@ def _suite(records: list[Execution], run: RunSummary) -> Iterator[bytes]:
 
 
 def _around(element: Tree.Element, level: int, pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield an element with the pieces as its content."""
+    """Yield an XML element whose content is the pieces."""
     end = f"</{element.tag}>"
     indent = "  " * level
     begin = Tree.tostring(element, encoding="unicode", short_empty_elements=False).removesuffix(end)
@@ -117,7 +117,7 @@ def _case(record: CaseRecord) -> Tree.Element:
 
 
 def _properties(record: CaseRecord, by_function: list[str]) -> dict[str, str]:
-    """Return the properties of a case, "" for those that do not apply."""
+    """Return the properties of a case. Properties that do not apply are ""."""
     return {
         "criteria_changed": other_criteria(record),
         "frozen": "" if record.frozen is None else frozen_words(record.frozen),

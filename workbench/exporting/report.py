@@ -1,4 +1,4 @@
-"""Export of a run as the JSON report. Its form is defined in `workbench.exporting.report_shape`.
+"""Export of a run as JSON report. `workbench.exporting.report_shape` defines its form.
 
 `python -m workbench.exporting.report` prints `docs/report.schema.json`. `docs/formats.md` explains the report.
 """
@@ -57,9 +57,9 @@ from workbench.worker.spans import is_other_model
 PartT = TypeVar("PartT", bound=Part)
 _NO_PRICES = Prices()
 _OPTIONAL = ("judged_by", "fault", "fork", "drift", "tool_faults", "inner_calls", "shard", "for_merge")
-"""Fields that are left out instead of null."""
+"""Fields that are left out if they would be null."""
 OUTPUT_LIMIT = 20_000
-"""Characters of an agent's output that are exported, the last ones of each stream."""
+"""Maximum number of exported characters of an agent's output. The last ones of each stream are exported."""
 _DEPTH = 200
 _TOO_DEEP = f"… [nested deeper than {_DEPTH} levels]"
 
@@ -67,8 +67,9 @@ _TOO_DEEP = f"… [nested deeper than {_DEPTH} levels]"
 def report_pieces(store: Store, prices: Prices = _NO_PRICES) -> Iterator[bytes]:
     """Yield the report of the newest run as one line of ASCII JSON, case by case to save memory.
 
-    With `prices`, the details of judged criteria have their cost in `tally.cost`. JSON has no NaN and no infinity. Such
-    a score becomes null. Such a value in an invocation or in details becomes a string. Data nested too deeply is cut.
+    With `prices`, the details of judged criteria have their cost in `tally.cost`. JSON has neither NaN nor infinity. As
+    a
+    score, they become null. In invocations and details, they become strings. Data nested too deeply is cut.
     """
     costs: list[float | None] = []
     warnings = {notice.message: None for notice in store.notices if notice.in_report}
@@ -98,7 +99,7 @@ def report_pieces(store: Store, prices: Prices = _NO_PRICES) -> Iterator[bytes]:
 
 
 def answering_models(record: CaseRecord) -> Iterator[str]:
-    """Yield warnings about a case's replies: from other models than requested, or to the agent from retiring ones."""
+    """Yield warnings about replies from other models than requested, and about retiring models of the agent."""
     asked = [
         (f"the judge of {name}", item.question) for name in record.metrics for item in judge_questions(record, name)
     ]
@@ -121,7 +122,7 @@ def report_cases(store: Store, prices: Prices = _NO_PRICES) -> Iterator[ReportCa
 
 
 def _frame(store: Store, prices: Prices) -> Report:
-    """Return the report without its cases and repeats."""
+    """Return the report with neither cases nor repeats."""
     counts: Counter[str] = Counter(record.status for record in store.current_records())
     total, counts["failed_with_errors"] = counts.total(), store.failed_with_errors()
     run = store.run
@@ -159,7 +160,7 @@ def _encode(part: Any) -> bytes:
 
 
 def plain(part: BaseModel) -> Any:
-    """Return a part of the report as JSON data, with the conversions of `report_pieces`."""
+    """Return a part of the report as JSON data, converted as in `report_pieces`."""
     return _clean(part, _DEPTH)
 
 
@@ -238,7 +239,7 @@ def _drift(thawed: Thawed) -> ReportDrift:
 
 
 def _invocations(record: CaseRecord) -> Iterator[ReportInvocation]:
-    """Yield an invocation per turn: those that happened, then the rest of the reference."""
+    """Yield an invocation for each turn that took place, then for the other turns of the reference."""
     expected = record.expected or ()
     for number in range(max(len(record.turns), len(expected))):
         turn = record.turns[number] if number < len(record.turns) else None
@@ -300,7 +301,7 @@ def _calls(turns: Iterable[Iterable[tuple[str, str]]]) -> list[list[dict[str, An
 
 
 def _part(form: type[PartT], source: object, **others: Any) -> PartT:
-    """Return a part of the report. Fields that are not in `others` have the values of `source`."""
+    """Return a part of the report. Its fields come from `others`, or else from the same fields of `source`."""
     values = {name: getattr(source, name) for name in form.model_fields if name not in others}
     return form(**values, **others)
 
@@ -310,7 +311,7 @@ def _number(value: float | None) -> float | None:
 
 
 def _fields(part: Any) -> dict[str, Any]:
-    """Return a model's fields by JSON name, without copying their values."""
+    """Return the fields of a model by JSON name, without copying their values."""
     if not isinstance(part, BaseModel):
         raise TypeError(f"{type(part).__name__} has no place in a report")
     found = ((name, value) for name, value in part if name not in _OPTIONAL or value is not None)

@@ -23,25 +23,25 @@ class Part(BaseModel):
 
     @classmethod
     def of(cls, source: object, **others: Any) -> Self:
-        """Return the part with the fields that another object has under the same names, and `others`."""
+        """Return a part. Its fields come from `others`, or else from the same attributes of `source`."""
         return cls(**{name: getattr(source, name) for name in cls.model_fields if name not in others}, **others)
 
 
 class ReportError(Part):
-    """The reason why a case has no verdict, what broke beside a failed criterion, or why nothing ran."""
+    """The error that left a case without a verdict or occurred beside a failed criterion, or why nothing ran."""
 
     kind: ErrorKind | Literal["usage"]
     """Kind of error, for scripts. `usage` only if nothing ran."""
     message: Words
-    """One sentence, the cause first."""
+    """One sentence that begins with the cause."""
     hint: Words
-    """The way to continue, or empty."""
+    """How to continue, or empty."""
     traceback: Words
-    """The agent's own traceback, or empty."""
+    """The agent's traceback, or empty."""
 
 
 class ReportUsage(Part):
-    """The usage of a case; zero if none was reported."""
+    """The usage of a case. Numbers are 0 if nothing was reported."""
 
     model_calls: Count
     input_tokens: Count
@@ -93,25 +93,25 @@ class ReportFrozen(Part):
     """The replay of a case from its recording."""
 
     mode: Literal["tools", "all"]
-    """`tools`: calls of tools; `all`: those of models, too."""
+    """`tools` if only tool calls were replayed, `all` if model calls were replayed, too."""
     file: Words
-    """The recording, relative to `root`; empty if the case ended before it was looked for."""
+    """Path of the recording, relative to `root`. Empty if the case ended before it was needed."""
     recorded: Words | None
     """The time of the recording: UTC, ISO 8601; null if that is not known."""
     tools: Count
-    """Calls of tools that the recording answered."""
+    """Number of tool calls that the recording answered."""
     models: Count
-    """Calls of models that the recording answered."""
+    """Number of model calls that the recording answered."""
     live: Count
-    """Calls that were made live, because the recording does not have them (`--on-miss live`)."""
+    """Number of calls that were made live, because they are not in the recording (`--on-miss live`)."""
     misses: Count
-    """Calls that the recording does not have and that ended the case."""
+    """Number of calls that are not in the recording and ended the case."""
     reordered: list[Words]
-    """Tools whose calls were replayed in another order than recorded, where one of them changed the state."""
+    """Tools whose calls were replayed in another order than recorded, if one of the calls changed the state."""
     drifted: list[Words]
     """The tools whose declaration or source has changed since they were recorded."""
     redeclared: list[Words]
-    """The drifted tools of which only the declaration is known to have changed."""
+    """The drifted tools whose declaration, but not source, is known to have changed."""
 
 
 class DriftPlace(Part):
@@ -128,9 +128,9 @@ class DriftChange(Part):
     """A call that differs from the recording."""
 
     kind: Literal["changed", "gone", "new", "unknown"]
-    """`unknown`: the case ended with an error before it."""
+    """`unknown` if the case ended with an error before this call."""
     about: Literal["call", "declaration", "models"]
-    """A call of a tool, the declaration of a tool, or all calls of models together."""
+    """A tool call, the declaration of a tool, or all model calls together."""
     agent: Words
     tool: Words
     call: Words
@@ -140,19 +140,19 @@ class DriftChange(Part):
 
 
 class ReportDrift(Part):
-    """The differences of a live case from its recording (`--thaw`). The numbers count tool calls."""
+    """The differences between a live case and its recording (`--thaw`). The numbers count tool calls."""
 
     file: Words
-    """The recording, relative to `root`."""
+    """Path of the recording, relative to `root`."""
     recorded: Words | None
     """The time of the recording: UTC, ISO 8601; null if that is not known."""
     same: Count
     changed: Count
     """Calls with another answer, error or effect."""
     gone: Count
-    """Calls that the agent does not make any more."""
+    """Recorded calls that the agent no longer makes."""
     new: Count
-    """Calls that the recording does not have."""
+    """Calls that are not in the recording."""
     unknown: Count
     """Recorded calls that the case did not reach."""
     changes: list[DriftChange]
@@ -162,50 +162,52 @@ class ReportDrift(Part):
 
 
 class ReportInvocation(Part):
-    """One turn of the conversation. `expected` and `actual` are ADK invocations with snake_case keys."""
+    """A turn of the conversation. `expected` and `actual` are ADK invocations with snake_case keys."""
 
     user: Object
     """The user's message as ADK Content."""
     expected: Object | None
-    """The reference; null for a scenario, and for a turn beyond the reference."""
+    """The reference; null for a scenario, and for a turn that the reference does not have."""
     actual: Object | None
     """The agent's turn as far as it was recorded; null if the turn did not begin."""
     note: Words
-    """Facts that an ADK invocation has no field for, such as a model's error code; or empty."""
+    """Facts for which an ADK invocation has no field, such as a model's error code, or empty."""
     inner_calls: list[Object] | None = None
-    """The calls inside agents that are used as tools. Left out if they are not known."""
+    """The calls inside agents that are used as tools. Left out if unknown."""
     metrics: list[TurnMetric]
 
 
 class ReportFault(Part):
-    """The fault that was injected into an execution, and what the agent did about it."""
+    """The fault that was injected into an execution, and the agent's reaction to it."""
 
     tool: Words
     """The tool whose first call failed."""
     way: FaultWay
-    """The way in which it failed. See docs/faults.md."""
+    """How it failed. See docs/faults.md."""
     outcome: FaultOutcome | None
-    """The agent's reaction; null if the execution did not end."""
+    """The agent's reaction; null if the execution did not finish."""
     reason: Words
     """One sentence for people, or empty."""
     judged_by: JudgedBy | None = None
     """`function` or `rules`: no language model judged. Present only if a judge decided."""
     facts_without_source: list[Words]
-    """Figures, dates, times and ids in the answer that no successful result and no message of the user has."""
+    """Figures, dates, times and IDs in the answer that occur in no successful result and no message of the user."""
 
 
 class ReportFork(Part):
     """The execution that a fork repeats up to a point, and the change from there on."""
 
     run_id: Words
-    """The run of that execution, or `chat` for a live conversation."""
+    """The run of the original execution, or `chat` for a live conversation."""
     repeat: Annotated[int, Field(ge=1)]
-    """Its repeat."""
+    """The repeat number of the original execution."""
     turn: Annotated[int, Field(ge=1)]
-    """The turn of the point."""
+    """The turn at which the fork starts."""
     call: Annotated[int, Field(ge=1)] | None
-    """The number of the call, in the whole conversation, before which the fork leaves the recording; null: before the
-    first one of the turn."""
+    """The number of the first call, in the whole conversation, that is not replayed.
+
+    Null means the first call of the turn.
+    """
     change: ForkChange
     agent: Words
     """The agent whose instruction or model is changed, or empty."""
@@ -214,12 +216,12 @@ class ReportFork(Part):
 
 
 class ReportForMerge(Part):
-    """Facts about a case that are only in its JUnit and text summary, so that `merge` can write these, too."""
+    """Data about a case that only JUnit and the text summary show. `merge` needs it to write them."""
 
     criteria: Object
     """The criteria as in the config: a threshold, or an object with options, by name."""
     criteria_source: Words
-    """A text about which criteria apply and why."""
+    """The source of the criteria, as text."""
     simulated: list[Object]
     """The moves of the simulated user, as events of a run."""
     output: dict[str, Words]
@@ -227,7 +229,7 @@ class ReportForMerge(Part):
 
 
 class ReportCase(Part):
-    """One execution of a case. A case that could not start is included with its `error`."""
+    """An execution of a case. A case that could not start is included with its `error`."""
 
     agent: Words
     """The agent's name; empty if the evalset belongs to none."""
@@ -243,10 +245,12 @@ class ReportCase(Part):
     frozen: ReportFrozen | None
     """The replay; null if its calls were live."""
     place: Words | None = None
-    """The name of the other machine on which it ran; null for this machine."""
+    """The name of the machine on which it ran; null for the machine that started the run."""
     attempt: Annotated[int, Field(ge=1)]
-    """Number of the attempt, from 1. It is higher if earlier attempts lost their process or their machine, and the case
-    did not cause it."""
+    """Number of the attempt, from 1.
+
+    It is higher if earlier attempts lost their process or their machine through no fault of the case.
+    """
     matched_by: OwnerRule | None
     """The rule that found the agent; null if the evalset belongs to none, and in runs of old versions."""
     config_file: Words | None
@@ -260,14 +264,16 @@ class ReportCase(Part):
     rubrics: list[Object]
     """The case's own rubrics. A turn's rubrics are in its `expected`."""
     criteria_changed: list[Words]
-    """The criteria that were changed for this run, so that they differ from `config_file`: a sentence each."""
+    """A sentence for each criterion that was changed for this run, so that it differs from `config_file`."""
     drift: ReportDrift | None = None
     """The differences from its recording. Present only with `--thaw`."""
     fault: ReportFault | None = None
-    """The injected fault. Present only in a matrix of tool faults, whose executions are no repeats of their case."""
+    """The injected fault. Present only in a matrix of tool faults. Its executions are not repeats of their case."""
     fork: ReportFork | None = None
-    """The fork that this execution tries. Present only in runs of forks, whose executions are no repeats of their
-    case."""
+    """The fork that this execution tries.
+
+    Present only in runs of forks, whose executions are not repeats of their case.
+    """
     for_merge: ReportForMerge | None = None
     """Present only in the report of a shard. Its form may change."""
 
@@ -279,7 +285,7 @@ class CriterionRepeats(Part):
     passed: Count
     failed: Count
     varies: Literal["agent", "judge", "both", "unknown"] | None
-    """The cause of the variation if it passed in some repeats and failed in others, else null."""
+    """The cause of the variation if the criterion passed in some repeats and failed in others, else null."""
     split: Count
     """Number of repeats in which the judge's votes disagreed."""
     rejudged: Count
@@ -306,22 +312,22 @@ class ReportRepeats(Part):
     """Number of executions."""
     passed: Count
     counted: Count
-    """Executions that passed, failed, or in which the agent broke off. The others have no verdict."""
+    """Number of executions that passed, failed, or ended in an error of the agent. Others have no verdict."""
     rate: Annotated[float, Field(ge=0, le=1)] | None
     """`passed` / `counted`; null if no repeat counts."""
     low: Annotated[float, Field(ge=0, le=1)]
     high: Annotated[float, Field(ge=0, le=1)]
     """95% interval of the rate (Wilson)."""
     pass_hat: list[float]
-    """pass^k for k from 1 to `counted`: the probability that k executions in a row all pass."""
+    """pass^k for k from 1 to `counted`: the probability that k executions all pass."""
     flaky: bool
-    """Whether some passed and some did not."""
+    """Whether some executions passed and some did not."""
     kind: Literal["stable", "agent", "judge", "both", "unknown"]
     """The cause of the variation; `stable` if there is none."""
     until_sure: float | None
     """The pass rate given by `--until-sure`, else null."""
     sure: Literal["above", "below"] | None
-    """Whether the rate is surely at or above `until_sure`, or below it; null if not sure."""
+    """The proven side of the rate: `above` means at least `until_sure`. Null if neither is proven."""
     criteria: list[CriterionRepeats]
     trajectories: list[TrajectoryRepeats]
     """The most frequent first."""
@@ -335,14 +341,14 @@ class FaultRow(Part):
     agent: Words
     tool: Words
     outcomes: dict[FaultWay, dict[FaultOutcome, Count]]
-    """The number of executions by the way in which the tool failed and by what the agent did."""
+    """Number of executions by kind of failure and by the agent's reaction."""
 
 
 class ToolFaults(Part):
     """The matrix of tool faults (`--inject matrix`)."""
 
     outcomes: dict[FaultOutcome, Count]
-    """The number of executions by what the agent did."""
+    """Number of executions by the agent's reaction."""
     tools: list[FaultRow]
     """The tools, in the order of the plan."""
 
@@ -354,9 +360,9 @@ class ReportShard(Part):
     """
 
     index: Annotated[int, Field(ge=1)]
-    """K. The shard has the executions K, K+N, K+2N, ... of the plan."""
+    """The K of `--shard K/N`. The shard has the executions K, K+N, K+2N, ... of the plan."""
     count: Annotated[int, Field(ge=1)]
-    """N."""
+    """The N of `--shard K/N`."""
     executions: Count
     """Number of executions in the whole plan."""
     plan: Words
@@ -364,7 +370,7 @@ class ReportShard(Part):
     files: dict[Words, Words]
     """Digests of evalsets, agents' sources, Python judges and recordings, by path relative to `root`."""
     criteria: dict[Words, Words]
-    """Digests of criteria by config; those without one are under `defaults`."""
+    """Digests of criteria by path of their config. The default criteria are under `defaults`."""
     options: Object
     """Options that affect results and differ from their defaults."""
     versions: dict[Words, Words]
@@ -380,7 +386,7 @@ class Summary(Part):
     passed: Count
     failed: Count
     failed_with_errors: Count
-    """Number of failed cases in which something else broke, too. Their `error` names it."""
+    """Number of failed cases that also had an error, which is in `error`."""
     error: Count
     not_evaluated: Count
     cancelled: Count
@@ -388,7 +394,7 @@ class Summary(Part):
 
 
 class Report(Part):
-    """One run."""
+    """The report of a run."""
 
     schema_name: Annotated[Literal["agent-workbench/report/1"], Field(alias="schema")]
     run_id: Words
@@ -401,9 +407,9 @@ class Report(Part):
     cases: list[ReportCase]
     """The cases, in the order of the plan."""
     repeats: list[ReportRepeats]
-    """One per case that was executed more than once, in the order of the plan.
+    """One item per case that ran more than once, in the order of the plan.
 
-    With `--until-sure`, one for every case. See docs/repeats.md.
+    With `--until-sure`, every case has one. See docs/repeats.md.
     """
     scored_from: Words | None
     """The run whose transcripts were scored again; null if agents ran."""
@@ -412,7 +418,7 @@ class Report(Part):
     currency: Words | None
     """Currency of the user's price table; null without one."""
     warnings: list[Words]
-    """Models with an announced end, replies from other models, and why the run is not stored as a whole, if so."""
+    """Warnings about retiring models, replies from other models, and a run that could not be stored completely."""
     tool_faults: ToolFaults | None = None
     """The matrix of tool faults. Present only with `--inject matrix`."""
     shard: ReportShard | None = None
@@ -420,13 +426,13 @@ class Report(Part):
 
 
 class Refusal(Part):
-    """The replacement for a report when nothing was done (exit code 2). Written by `workbench.cli.refusal`."""
+    """The output instead of a report if nothing was done (exit code 2). Written by `workbench.cli.refusal`."""
 
     error: ReportError
 
 
 def output_schema(model: type[Part], title: str, description: str = "") -> dict[str, Any]:
-    """Return the JSON Schema of what a command writes with `--json`: a report of this model, or a refusal.
+    """Return the JSON Schema for the `--json` output of a command: a report of this model, or a refusal.
 
     A refusal has the schema name of the report.
     """

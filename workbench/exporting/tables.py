@@ -1,4 +1,4 @@
-"""Export of a run as Markdown for pull requests and as CSV for spreadsheets, with foreign text escaped."""
+"""Export of a run as Markdown for pull requests and as CSV for spreadsheets. Foreign text is escaped."""
 
 import codecs
 import csv
@@ -32,13 +32,13 @@ _MAX_TEXT = 300
 _MOST_CHANGES = 5
 _MAX_CASES = 200
 _MAX_OPEN = 20
-"""Number of cases that did not pass and are shown at once. The rest is folded."""
+"""Maximum number of cases that did not pass and are not folded."""
 _MAX_CHARACTERS = 60_000
-"""GitHub accepts comments and issues of up to 65,536 characters."""
+"""Maximum length of a comment or an issue. GitHub accepts up to 65,536 characters."""
 _MAX_EVIDENCE = 20_000
-"""Characters of evidence in a comment."""
+"""Maximum number of characters of evidence in a comment."""
 _FOLDED = 100
-"""Characters around what is folded."""
+"""Number of characters around a folded part."""
 _WIDTH = 100
 _FENCES = re.compile("`{3,}")
 _COLUMNS = (
@@ -51,7 +51,7 @@ _STATES = {"passed": "✅ passed", "failed": "❌ failed", "not_evaluated": "⚪
 
 
 def build_markdown(store: Store, context: RunContext | None = None) -> bytes:
-    """Return the newest run as Markdown, UTF-8: first the cases that did not pass, with reasons and triage."""
+    """Return the newest run as Markdown in UTF-8. Cases that did not pass come first, with reasons and triage."""
     text, most = "", 2 * _MAX_CASES
     while most == 2 * _MAX_CASES or (len(text) > _MAX_CHARACTERS and most > 1):
         most //= 2
@@ -63,7 +63,10 @@ def build_markdown(store: Store, context: RunContext | None = None) -> bytes:
 
 
 def build_csv(store: Store) -> bytes:
-    """Return a line per criterion of each case, or one for a case without any. UTF-8 with the BOM that Excel needs."""
+    """Return the newest run as CSV with a line per criterion and case. A case without criteria has one line.
+
+    The encoding is UTF-8 with the BOM that Excel needs.
+    """
     out = io.StringIO()
     table = csv.writer(out)
     table.writerow(_COLUMNS.split())
@@ -73,7 +76,7 @@ def build_csv(store: Store) -> bytes:
 
 
 def code_span(text: str) -> str:
-    """Return foreign text as a Markdown code span: no link, mention, HTML or new table cell."""
+    """Return foreign text as a Markdown code span, so that it makes no link, mention, HTML or table cell."""
     safe = one_line(text, limit=_MAX_TEXT).replace("|", "\\|")
     if not safe:
         return ""
@@ -83,7 +86,7 @@ def code_span(text: str) -> str:
 
 
 def _markdown(store: Store, context: RunContext, most: int, room: int) -> Iterator[str]:
-    """Yield the lines, with at most `most` cases of each kind, and `room` characters of evidence."""
+    """Yield the lines of the Markdown, with at most `most` cases of each kind and `room` characters of evidence."""
     run = store.run
     records = list(store.current_records())
     passed = [record for record in records if record.state == "passed"]
@@ -122,7 +125,7 @@ def _markdown(store: Store, context: RunContext, most: int, room: int) -> Iterat
 
 
 def _folded(word: str, records: list[Execution], context: RunContext, most: int) -> Iterator[str]:
-    """Yield a folded list of cases and the criteria they passed; nothing without cases."""
+    """Yield a folded list of cases with the criteria they passed. Yield nothing without cases."""
     if not records:
         return
     yield ""
@@ -146,7 +149,7 @@ def _folded(word: str, records: list[Execution], context: RunContext, most: int)
 
 
 def _problems(records: list[Execution], context: RunContext) -> Iterator[str]:
-    """Yield a table of cases that did not pass, with reasons; nothing without cases."""
+    """Yield a table of cases that did not pass, with reasons. Yield nothing without cases."""
     if records:
         yield ""
         yield "| | case | why |"
@@ -159,7 +162,7 @@ def _problems(records: list[Execution], context: RunContext) -> Iterator[str]:
 
 
 def _evidence(records: list[Execution], room: int) -> Iterator[str]:
-    """Yield the evidence of the first cases, folded: as many as fit into `room` characters."""
+    """Yield the folded evidence of the first cases, as many as fit into `room` characters."""
     blocks: list[str] = []
     for record in map(read_details, records):
         block = "\n".join(["", code_span(case_label(record)), "", *evidence_block(record, full=False)])
@@ -173,14 +176,14 @@ def _evidence(records: list[Execution], room: int) -> Iterator[str]:
 
 
 def evidence_block(record: CaseRecord, *, full: bool) -> Iterator[str]:
-    """Yield the evidence of a case, as the screen shows it, in a fenced block."""
+    """Yield the evidence of a case as on the screen, in a fenced block."""
     lines = [line.plain.rstrip() for line in evidence.build(Subject(record), View(_WIDTH, full, signs=True)).lines]
     fence = "`" * max(3, 1 + max((len(found) for line in lines for found in _FENCES.findall(line)), default=0))
     yield from (f"{fence}text", *lines, fence)
 
 
 def _causes(records: list[Execution], most: int) -> Iterator[str]:
-    """Yield the table of causes, if any two cases have the same."""
+    """Yield the table of causes if any two cases share a cause."""
     groups = failing_groups(records)
     if not any(map(is_shared, groups)):
         return
@@ -205,7 +208,7 @@ def _faults(records: list[Execution]) -> Iterator[str]:
 
 
 def _repeats(store: Store, most: int) -> Iterator[str]:
-    """Yield the table of pass rates, if any case was executed more than once."""
+    """Yield the table of pass rates if any case ran more than once."""
     cases = sorted(repeats_of(store), key=by_need)
     if cases:
         yield ""
@@ -255,7 +258,7 @@ def _rows(store: Store, record: CaseRecord) -> Iterator[list[object]]:
 
 
 def _cell(text: str) -> str:
-    """Return text that a spreadsheet does not read as a formula."""
+    """Return the text, quoted so that no spreadsheet reads it as a formula."""
     safe = one_line(text, limit=2000)
     return f"'{safe}" if safe.startswith(tuple("=+-@＝＋－＠")) else safe
 
@@ -270,13 +273,14 @@ CSV: Final = Exporter("csv", "one line per criterion of each case", ".csv", lamb
 
 
 _MAX_NAMES = 50
-"""Cases of one cause that are listed by name."""
+"""Maximum number of cases of one cause that are listed by name."""
 
 
 def failures_as_markdown(failures: Sequence[tuple[Cause | None, CaseRecord, str]]) -> str:
-    """Return failures by cause. Each is its cause (None: it passes now), its record, and the user's note.
+    """Return failures as Markdown, grouped by cause. Each failure is a cause, a record and the user's note.
 
-    Each cause has its evidence once, from its first case. The text stays below the limit of an issue.
+    The cause is None if the case passes now. Each group has the evidence of its first case. The text fits into an
+    issue.
     """
     causes: dict[str, tuple[Cause | None, list[tuple[CaseRecord, str]]]] = {}
     for cause, record, note in failures:
