@@ -81,7 +81,7 @@ def test_edit_without_effect_is_unclear_with_the_size_that_would_show(desk: Trie
     changed = json.loads(report.read_text())["variants"][1]
     assert (code, changed["result"], changed["change"]) == (0, "unclear", 0)
     assert 0 < changed["would_show"] < 0.5
-    assert "unclear: these 12 cases show no difference. They would show one of" in out
+    assert "unclear: these 12 cases show no difference. They would show a difference of" in out
     assert "in 8 of 10 tries; for 5 points you need about" in out
 
 

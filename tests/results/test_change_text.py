@@ -47,8 +47,8 @@ def test_unclear_comparison_says_what_it_would_show() -> None:
     unclear = compare_rates([CasePair((2, 3), (2, 3))] * 50 + [CasePair((1, 3), (2, 3)), CasePair((2, 3), (1, 3))] * 5)
     assert unclear.would_show is not None
     words = unclear_text(unclear)
-    assert words.startswith("these 60 cases show no difference. They would show one of ")
-    points = int(words.split("one of ")[1].split()[0])
+    assert words.startswith("these 60 cases show no difference. They would show a difference of ")
+    points = int(words.split("difference of ")[1].split()[0])
     assert points - 1 < unclear.would_show * 100 <= points
     few = compare_rates([CasePair((2, 3), (1, 3))] * 3)
     assert unclear_text(few) == "these 3 cases show no difference. They are too few to show any."

@@ -29,7 +29,7 @@ def test_differing_argument_comes_first() -> None:
     assert missed is not None
     assert (missed.turn, missed.differing, missed.nearest_turn) == (2, ["n"], 1)
     assert _shown(missed, 79).splitlines() == [
-        " ! refund was called in a way that is not recorded",
+        " ! no recorded call of refund has these arguments",
         '  call   ≠  refund(order="A", n=…)',
         "            − recorded  1  number",
         "            + called    3  number",
@@ -51,7 +51,7 @@ def test_without_a_similar_call_it_says_so() -> None:
     assert missed is not None
     assert "no call of refund by desk is recorded" in _shown(missed)
     again = MissedCall(1, "desk", "refund", {"n": 1}, nearest={"n": 1.0}, nearest_turn=1, used=True)
-    assert "more often than it is recorded" in _shown(again)
+    assert "called more often than recorded" in _shown(again)
 
 
 def test_missed_request_offers_only_parts_that_can_be_ignored() -> None:

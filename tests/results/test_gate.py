@@ -135,5 +135,5 @@ def test_notes_never_say_that_nothing_was_lost_where_cases_broke(tmp_path: Path)
     assert broken.rates.result == "unclear"
     assert notes(broken) == ["2 cases dropped farther than chance explains (p = 0.003)"]
     noise = weigh({**same, "one": [P, F, F]}, {**same, "one": [F, F, F]}, tmp_path)
-    assert notes(noise)[0].startswith("unclear: these 10 cases show no difference. They would show one of ")
+    assert notes(noise)[0].startswith("unclear: these 10 cases show no difference. They would show a difference of ")
     assert notes(weigh(same, same, tmp_path)) == []

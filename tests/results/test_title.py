@@ -127,4 +127,4 @@ def test_score_without_a_threshold_is_shown_and_said_to_decide_nothing() -> None
         "safety": MetricResult("safety", "not_applicable", None, None),
         "token_usage_v1": MetricResult("token_usage_v1", "informational", 60.0, None),
     }
-    assert notes(Subject(record), 70).plain == "quality 5: no threshold decides"
+    assert notes(Subject(record), 70).plain == "quality 5: no threshold, so no verdict"

@@ -1,1 +1,1 @@
-"""The content of screens and reports as styled lines, in pure functions without Textual."""
+"""Functions that turn results into styled lines for screens and reports. They do not use Textual."""

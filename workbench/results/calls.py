@@ -1,4 +1,4 @@
-"""Tool calls: on one line or whole, aligned with those expected, and both sides of what differs."""
+"""Tool calls as lines: short or in full, aligned with the expected calls, with both sides of each difference."""
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,7 +38,10 @@ _TYPE = 12
 
 
 def own_calls(rows: Sequence[Mapping[str, Any]]) -> list[int | None]:
-    """Return the index of each row's actual call among the agent's own calls, or None for a call inside its tools."""
+    """Return one value per row: the index of its actual call among the agent's own calls, or None.
+
+    None means that the row has no actual call, or that the call was made inside a tool.
+    """
     made = [row.get("actual_index") if row.get("actual") else None for row in rows]
     inner = sorted(place for place, row in zip(made, rows, strict=True) if isinstance(place, int) and row.get("inside"))
     return [
@@ -50,7 +53,10 @@ def own_calls(rows: Sequence[Mapping[str, Any]]) -> list[int | None]:
 def aligned_rows(
     expected: Sequence[ToolCall], actual: Sequence[ToolCall], scored: MetricResult | None
 ) -> list[dict[str, Any]]:
-    """Return the rows of `criteria.call_rows`: those of the trajectory criterion's result, else of a new alignment."""
+    """Return the rows that align expected and actual calls (see `criteria.call_rows`).
+
+    They come from the result of the trajectory criterion if it has valid ones. Otherwise the calls are aligned here.
+    """
     details = scored.details if scored else {}
     rows = details.get("rows")
     if isinstance(rows, list) and all(map(_is_row, rows)):
@@ -74,8 +80,9 @@ def call_text(name: object, args: Any, limit: int = 1_000_000) -> str:
 
 
 def brief_call(call: Mapping[str, Any], width: int, differing: frozenset[str] = frozenset()) -> Line:
-    """Return one call on one line: `refund(id="A-7", amount=…)`, else with only the differing names, else cut.
+    """Return a call on one line: `refund(id="A-7", amount=…)`.
 
+    A call that is too long shows only the names of differing arguments, and is cut if that is still too long.
     `differing` are the paths of arguments whose values are shown elsewhere.
     """
     name = Text.styled(one_line(str(call.get("name") or "(no name)"), limit=200), "name")
@@ -185,7 +192,7 @@ def _argument_marked(key: str, marked: frozenset[str]) -> bool:
 
 
 def accepted_lines(row: Mapping[str, Any], width: int) -> Iterator[Line]:
-    """Yield a line for each value of a row that differs and that a rule accepts: `args.id: text "B-7" · any value`."""
+    """Yield a line for each different value that a rule accepts: `args.id: text "B-7" · accepted: any value`."""
     for item in objects(row.get("accepted")):
         kind, value = type_and_value(item, "actual")
         value = value if kind == "true/false" else f"{kind} {value}"
@@ -194,7 +201,7 @@ def accepted_lines(row: Mapping[str, Any], width: int) -> Iterator[Line]:
 
 
 def type_and_value(item: Mapping[str, Any], side: str) -> tuple[str, str]:
-    """Return `("number", "12.5")`: one side of a difference, with the value as the criterion made it visible."""
+    """Return the type and the value of one side of a difference: `("number", "12.5")`. Both are safe texts."""
     kind = item.get(f"{side}_type") or type_name(item.get(side))
     return plain(str(kind)), plain(str(item.get(f"{side}_shown") or shown(item.get(side))))
 
@@ -204,7 +211,8 @@ def difference_lines(
 ) -> Iterator[Line]:
     """Yield both sides of each difference (`json_difference.describe`) in `width` cells.
 
-    Their paths are above them if there are several, or if they are `named`. `beyond` are more that are not described.
+    The path is shown above each difference if there are several, or with `named`. `beyond` is the number of further
+    differences that `found` leaves out.
     """
     kept = found if view.full else found[:_DIFFERENCES]
     inner = max(side_room(view, width), 2)
@@ -228,7 +236,7 @@ def difference_lines(
 
 
 def value_lines(details: Mapping[str, Any], width: int, view: View) -> Iterator[Line]:
-    """Yield the values of a result's `details` that differ, then those that a rule accepts."""
+    """Yield the differing values in a result's `details`, then those that a rule accepts."""
     beyond = details.get("more_differences")
     found = objects(details.get("differences"))
     yield from difference_lines(found, width, view, beyond if isinstance(beyond, int) else 0, named=True)
@@ -236,7 +244,7 @@ def value_lines(details: Mapping[str, Any], width: int, view: View) -> Iterator[
 
 
 def match_type_words(scored: MetricResult) -> Line:
-    """Return `EXACT; others would score IN_ORDER 0.00 · …`, without scores that the details lack."""
+    """Return the match type, and known scores under the others: `EXACT; others would score IN_ORDER 0.00`."""
     others = scored.details.get("other_match_types")
     used = one_line(str(scored.details.get("match_type") or ""))
     rule: Line = Text.styled(used, "strong") if used else Text()

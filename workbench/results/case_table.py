@@ -1,4 +1,4 @@
-"""A table with a row for each case: its columns, its cells, and how much of it fits."""
+"""The table of cases: its columns, its cells, and the columns that fit into a width."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _SMALL_COST = 0.001
 
 
 class Rank(IntEnum):
-    """The parts of a sorted column, the first at the top in both directions."""
+    """Groups of cells in a sorted column, from top to bottom. The sort direction does not change their order."""
 
     ERROR = 0
     VALUE = 1
@@ -31,7 +31,7 @@ class Rank(IntEnum):
 
 
 class Score(NamedTuple):
-    """A score whose text is made when it is drawn. Most cells are only sorted."""
+    """A score that is formatted only when it is drawn, because most cells are only sorted."""
 
     glyph: str
     score: float
@@ -49,7 +49,7 @@ class Score(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """A cell. `status` decides its colour, `value` its place among the cells with a value."""
+    """A cell. Its colour depends on `status`. Cells with a value are sorted by `value`."""
 
     shown: str | Score
     status: Status | None
@@ -69,9 +69,9 @@ ERROR = Cell(FACES["error"].glyph, "error", Rank.ERROR)
 
 
 def criterion_cell(record: Execution | None, name: str, *, configured: bool) -> Cell:
-    """Return `✗0.50`, ` 1.00`, `!`, `?` or `–`, or an empty cell without a verdict yet.
+    """Return the cell of a criterion: `✗0.50`, ` 1.00`, `!`, `?` or `–`. It is empty if there is no verdict yet.
 
-    `configured` says whether the case has this criterion according to its files.
+    `configured` is whether the config of the case has this criterion.
     """
     result = record.scores.get(name) if record is not None else None
     if result is not None:
@@ -102,7 +102,7 @@ def result_cell(result: MetricResult) -> Cell:
 
 
 def outcome_cell(status: Status, score: float | None, threshold: float | None) -> Cell:
-    """Return the verdict of a whole case, `✓1.00` or `✗0.50`: glyph, and the score that decided it."""
+    """Return the verdict of a case as its glyph and the deciding score: `✓1.00` or `✗0.50`."""
     if status == "error":
         return ERROR
     if status not in ("passed", "failed"):
@@ -128,7 +128,7 @@ def seconds_cell(record: Execution | None) -> Cell:
 
 
 def tokens_cell(record: Execution | None) -> Cell:
-    """Return `1,204` or `318k`: the tokens of the agent, the simulated user and the judges. None were reported: `–`."""
+    """Return the tokens of agent, simulated user and judges: `1,204`, `318k`, or `–` if none were reported."""
     if record is None or not record.has_verdict:
         return EMPTY
     found = record.usage.tokens
@@ -138,7 +138,7 @@ def tokens_cell(record: Execution | None) -> Cell:
 
 
 def cost_cell(record: Execution | None, cost: float | None, *, known: bool) -> Cell:
-    """Return `0.004`, `<.001`, or `?` if a price or a token count is missing. Not `known` yet: an empty cell."""
+    """Return `0.004`, `<.001`, or `?` if a price or a token count is missing. It is empty until costs are `known`."""
     if record is None or not record.has_verdict or not known:
         return EMPTY
     if cost is None:
@@ -165,16 +165,16 @@ _LARGEST_FIRST = frozenset({"cost", "tokens", "time"})
 _LEAST_WIDTH = 5
 """Cells of a score with its glyph: `✗0.50`."""
 _NARROW = 80
-"""Terminals with fewer columns show neither the input nor, if the table is too wide, the cost."""
+"""Narrower terminals hide the input, and the cost and the tokens if the table is still too wide."""
 _CASE, _INPUT = 22, 16
 _MOST_CASE, _MOST_INPUT = 80, 64
-"""Cells of a name and of an input in wide terminals. With more, the scores would be too far away from them."""
+"""Maximum widths of names and inputs, in cells. Wider columns would move the scores too far away from them."""
 _CASE_IF_NARROW = 18
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column. `name` is the criterion, or the ID of the run. `title` is safe and short."""
+    """A column of the table. `name` is the criterion or the run ID. `title` is short, safe text."""
 
     kind: Kind
     title: str
@@ -189,7 +189,7 @@ class Column:
 
     @property
     def width(self) -> int:
-        """Cells of the column, without the gap on its left. One is for the arrow of the sort order."""
+        """The width in cells, including the arrow of the sort order, but not the gap on the left."""
         return max(_LEAST_WIDTH, cell_len(self.title) + cell_len(self.marks) + 1)
 
 
@@ -198,9 +198,9 @@ COST, TOKENS, TIME = Column("cost", "cost"), Column("tokens", "tokens"), Column(
 
 
 def criterion_columns(configured: Iterable[str], records: Iterable[Execution]) -> list[Column]:
-    """Return a column for each criterion: first those of the configs, then others that judged.
+    """Return a column for each criterion: first the configured ones, then others with results.
 
-    Figures that never count have none.
+    Informational criteria get a column only if they are configured.
     """
     names = dict.fromkeys(configured)
     functions: set[str] = set()
@@ -219,7 +219,7 @@ def criterion_columns(configured: Iterable[str], records: Iterable[Execution]) -
 
 
 def _with_titles(names: Collection[str], functions: Collection[str]) -> list[Column]:
-    """Return columns whose titles differ: a second `tone` becomes `tone2`."""
+    """Return columns with unique titles. A second `tone` becomes `tone2`."""
     columns: list[Column] = []
     taken: set[str] = set()
     for name in names:
@@ -235,14 +235,17 @@ def _with_titles(names: Collection[str], functions: Collection[str]) -> list[Col
 
 
 class Shown(NamedTuple):
-    """A visible column: its number, and its cells without the gap on its left."""
+    """A visible column: its number, and its width in cells without the gap on the left."""
 
     number: int
     width: int
 
 
 class Layout(NamedTuple):
-    """The visible columns. `first` is the first one after those that always stay. `more` says what is left out."""
+    """The visible columns. `first` is the number of the first scrolling column.
+
+    `more_left` and `more_right` are whether columns are hidden on that side.
+    """
 
     shown: tuple[Shown, ...]
     first: int
@@ -251,7 +254,7 @@ class Layout(NamedTuple):
 
 
 def reachable(columns: Sequence[Column], room: int, terminal: int) -> list[int]:
-    """Return the numbers of the columns that a terminal of this width can show, some of them only after scrolling."""
+    """Return the numbers of the columns that a terminal of this width can show, if necessary by scrolling."""
     numbers = range(len(columns))
     if terminal >= _NARROW:
         return list(numbers)
@@ -265,8 +268,8 @@ def reachable(columns: Sequence[Column], room: int, terminal: int) -> list[int]:
 def lay_out(columns: Sequence[Column], room: int, terminal: int, names: int, first: int, cursor: int) -> Layout:
     """Choose the columns to show in `room` cells.
 
-    The case and the input stay. The others scroll as little as possible so that the `cursor` is visible. `names` is the
-    width of the longest case name, `first` the first scrolling column until now.
+    The case and the input always stay. The others scroll no further than needed to show the column of the `cursor`.
+    `names` is the width of the longest case name. `first` is the first scrolling column so far.
     """
     numbers = reachable(columns, room, terminal)
     frozen = [number for number in numbers if columns[number].kind in ("case", "input")]
@@ -300,7 +303,7 @@ def lay_out(columns: Sequence[Column], room: int, terminal: int, names: int, fir
 
 
 def _frozen_widths(count: int, room: int, needed: int, names: int) -> list[int]:
-    """Return the cells of the columns that stay: as many as the names and inputs need, if all other columns fit."""
+    """Return the widths of the columns that stay. They are as wide as names and inputs need if all others still fit."""
     least = [_CASE, _INPUT] if count > 1 else [_CASE_IF_NARROW]
     spare = max(room - needed - sum(least) - (count - 1), 0)
     wanted = max(min(names + 2, _MOST_CASE), least[0]) - least[0]

@@ -1,4 +1,4 @@
-"""Failing cases in groups that share a cause, and causes as plain text."""
+"""Failing cases grouped by cause, and causes as plain text."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from workbench.store.execution import Execution
 from workbench.store.reasons import ONE_OF_A_KIND, UNKNOWN, Cause
 
 MAX_SINGLE = 20
-"""Causes of one case each that are listed on their own if no cause is shared."""
+"""Maximum number of causes with one case each that are listed separately, if no cause is shared."""
 
 Key = TypeVar("Key")
 
@@ -25,8 +25,8 @@ class CauseGroup(Generic[Key]):
 def group_by_cause(cases: Iterable[tuple[Key, Cause]]) -> list[CauseGroup[Key]]:
     """Return the groups, the biggest first. Groups of the same size are in the order of their first case.
 
-    Groups of one case are folded into one last group, `ONE_OF_A_KIND`. They stay as they are if there is only one, or
-    if there are no others and at most `MAX_SINGLE`.
+    Groups of one case are merged into a last group, `ONE_OF_A_KIND`. They are not merged if there is only one, or if
+    there are at most `MAX_SINGLE` and no bigger groups.
     """
     found: dict[str, tuple[Cause, list[Key]]] = {}
     for key, cause in cases:
@@ -45,7 +45,7 @@ def group_by_cause(cases: Iterable[tuple[Key, Cause]]) -> list[CauseGroup[Key]]:
 
 
 def single_slugs(causes: Iterable[Cause]) -> frozenset[str]:
-    """Return the slugs that exactly one of the causes has."""
+    """Return the slugs that occur exactly once among the causes."""
     seen: dict[str, int] = {}
     for cause in causes:
         seen[cause.slug] = seen.get(cause.slug, 0) + 1
@@ -53,7 +53,7 @@ def single_slugs(causes: Iterable[Cause]) -> frozenset[str]:
 
 
 def matching_slugs(wanted: Sequence[str], known: Iterable[str]) -> frozenset[str]:
-    """Return the known slugs that a filter selects: one that equals a wanted text, else all that contain it."""
+    """Return the known slugs that match a filter. A wanted text selects the equal slug, or else all that contain it."""
     slugs = frozenset(known)
     found: set[str] = set()
     for text in wanted:
@@ -62,7 +62,7 @@ def matching_slugs(wanted: Sequence[str], known: Iterable[str]) -> frozenset[str
 
 
 def failing_groups(records: Iterable[Execution]) -> list[CauseGroup[Execution]]:
-    """Return the executions that failed or ended in an error in groups that share a cause, the biggest first.
+    """Return the executions that failed or ended in an error, grouped by cause, the biggest group first.
 
     Executions with injected faults are left out: they fail for the injected reason.
     """
@@ -76,13 +76,13 @@ def is_shared(group: CauseGroup[Execution]) -> bool:
 
 
 def cause_text(cause: Cause) -> str:
-    """Return a cause on one line, and whether it is an error or was found by a function."""
+    """Return a cause on one line, followed by `(error)` or `(function)` if it is an error or a function found it."""
     marks = ["error"] if cause.layer == "error" else [BY_FUNCTION.word] if cause.by_function else []
     return " ".join([cause.text, *(f"({mark})" for mark in marks)])
 
 
 def by_cause(records: Iterable[Execution]) -> list[Execution]:
-    """Return the executions that failed or ended in an error, by cause, then all others in their order."""
+    """Return the executions that failed or ended in an error, ordered by cause, then all others in the given order."""
     records = list(records)
     failing = [record for group in failing_groups(records) for record in group.cases]
     return [*failing, *(record for record in records if not _has_cause(record))]

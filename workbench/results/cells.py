@@ -13,7 +13,7 @@ _NARROWEST_NAME = 7
 _SEPARATOR = re.compile(r"[\W_]")
 _LONGEST_WORD = 12
 _TELLING = 3
-"""Cells after the beginning of a difference that tell two names apart."""
+"""Number of cells, from the first difference on, that are enough to distinguish two names."""
 
 
 def cut(text: str, width: int, *, end: str = "…") -> str:
@@ -29,8 +29,8 @@ def cut(text: str, width: int, *, end: str = "…") -> str:
 def cut_name(name: str, width: int, others: Iterable[str] = ()) -> str:
     """Return a name (already safe) in at most `width` cells: `late_parcel…paid_twice`.
 
-    It loses its middle, because names often begin alike. If one of `others` would then look the same, it loses the part
-    that it shares with all of them instead, and is cut at its end: `late…moved_h…`.
+    The middle is cut, because names often begin alike. If one of `others` would then look the same, the part that is
+    common to all of them is cut instead, and then the end: `late…moved_h…`.
     """
     if len(name) * 2 <= width or cell_len(name) <= width:
         return name
@@ -62,8 +62,9 @@ def cut_name(name: str, width: int, others: Iterable[str] = ()) -> str:
 def cut_sibling(name: str, width: int, siblings: Iterable[str]) -> str:
     """Return a name (already safe) in at most `width` cells: `…two_items`.
 
-    It loses the beginning that it shares with some of its siblings, then its end. Only if one of them would then look
-    the same, it loses its middle.
+    First the beginning is cut that the name shares with some siblings, then its end. The middle is cut only if a
+    sibling
+    would otherwise look the same.
     """
     if len(name) * 2 <= width or cell_len(name) <= width or width < _NARROWEST_NAME:
         return cut(name, width)
@@ -91,7 +92,7 @@ def fit(text: str, width: int) -> str:
 
 
 def _shared(name: str, other: str) -> int:
-    """Return the number of characters at the beginning that both names have in common."""
+    """Return the length of the common prefix of two names, in characters."""
     pairs = enumerate(zip(name, other, strict=False))
     return next((place for place, (one, two) in pairs if one != two), min(len(name), len(other)))
 
@@ -104,7 +105,7 @@ def _first(text: str, cells: int) -> str:
 
 
 def _last(text: str, cells: int) -> str:
-    """Return the end of `text` in at most `cells` cells. It begins with a character that has a width."""
+    """Return the end of `text` in at most `cells` cells. It never starts with a zero-width character."""
     if text.isascii():
         return text[-cells:]
     start, taken = len(text), 0
@@ -118,9 +119,9 @@ def _last(text: str, cells: int) -> str:
 
 
 def _difference(name: str, other: str) -> int:
-    """Return the start of the first word that tells a name from another one, or 0 if that is the first word of all.
+    """Return the start of the first word in which a name differs from another one, or 0 for the very first word.
 
-    Scripts of wide characters have no gaps between words.
+    In scripts of wide characters, each character can start a word.
     """
     place = _shared(name, other)
     start = _word_start(name, place)

@@ -1,7 +1,7 @@
-"""Likely causes of a different outcome of the same case in two runs, and the inputs that differ.
+"""Likely causes when a case ends differently in two runs, and the inputs that differ.
 
-Only inputs that can have had an effect are named as causes. If the agent said the same, made the same calls and got the
-same answers, a change of its files is not a cause.
+Only inputs that may have had an effect are causes. If the agent gave the same answers, made the same calls and got the
+same results, changes to its files are not a cause.
 """
 
 import json
@@ -35,7 +35,7 @@ _OTHER_AGENT_INPUTS: tuple[Input, ...] = tuple(
 
 
 def changed_inputs(before: Side, after: Side) -> tuple[list[Change], frozenset[Input]]:
-    """Return the inputs that differ between two executions, and the kinds that one of them did not record."""
+    """Return the inputs that differ between two executions, and the kinds of input that only one of them recorded."""
     # With different salts, only values stored in full can be compared.
     known = before[0].salt_id == after[0].salt_id
     then, now = (summary.record(one, known=known) for summary, one in (before, after))
@@ -105,7 +105,7 @@ def _descriptions(before: Side, after: Side, unknown: set[Input]) -> list[str]:
 
 
 def _case(run: Summary, execution: Execution) -> object:
-    """Return the input that is the case's own text. A lost one equals no other."""
+    """Return the recorded text of the case. If it was lost, return an object that equals no other."""
     try:
         return run.bundles.texts[execution.given[0]]
     except LookupError:
@@ -148,14 +148,14 @@ def _short(value: str | None, nothing: str = "default") -> str:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One likely cause. `what` describes the difference; for files, it lists them."""
+    """A likely cause. `what` describes the difference, or lists the changed files."""
 
     kind: CauseKind
     what: str
 
 
 def causes(before: Side, after: Side, files: dict[str, list[ChangedFile]]) -> Iterator[Cause]:
-    """Yield the likely causes for one case in two runs. `files` is the result of `changed_files`."""
+    """Yield the likely causes why a case ended differently in two runs. `files` is the result of `changed_files`."""
     (_, old), (_, new) = before, after
     changes, _ = changed_inputs(before, after)
     by_kind: dict[Input, list[Change]] = {}
@@ -182,8 +182,8 @@ def causes(before: Side, after: Side, files: dict[str, list[ChangedFile]]) -> It
 def _decisive(old: Execution, new: Execution) -> set[str]:
     """Return the criteria that made the difference.
 
-    These are the criteria with another status, else those with another score, else all. There are none if a run of the
-    case broke off.
+    These are the criteria whose status changed. If there are none, they are those whose score changed, or else all.
+    The result is empty if one of the executions broke off.
     """
     if _broke(old) or _broke(new):
         return set()
@@ -199,9 +199,9 @@ def _decisive(old: Execution, new: Execution) -> set[str]:
 
 
 def _decided(change: Change, before: Side, after: Side, decisive: set[str]) -> bool:
-    """Return whether a change of a criterion can have made the difference.
+    """Return whether a change to a criterion can explain the different outcome.
 
-    A new threshold made no difference if the score is on the same side of both thresholds.
+    A new threshold explains nothing if the score is on the same side of both thresholds.
     """
     old, new, criterion = before[1], after[1], criterion_of(change)
     judged = criterion in old.scores or criterion in new.scores
@@ -216,7 +216,7 @@ def _decided(change: Change, before: Side, after: Side, decisive: set[str]) -> b
 
 
 def describe_run_differences(before: Summary, after: Summary) -> Iterator[str]:
-    """Yield the differences between two runs as a whole, as text. Files are not included."""
+    """Describe how two runs differ as a whole: versions, models and commit, but not files."""
     for name in sorted({*before.versions, *after.versions}):
         old, new = before.versions.get(name), after.versions.get(name)
         if before.versions and after.versions and old != new:
@@ -231,7 +231,7 @@ def describe_run_differences(before: Summary, after: Summary) -> Iterator[str]:
 def _agent_causes(
     before: Side, after: Side, by_kind: dict[Input, list[Change]], files: dict[str, list[ChangedFile]]
 ) -> Iterator[Cause]:
-    """Yield the likely causes for the agent's different behavior."""
+    """Yield the likely causes of the different behavior of the agent."""
     (old_run, old), (new_run, new) = before, after
     agent = new.ref.agent
     found = [*_file_causes(old_run, new_run, agent, files.get(agent, ()))]

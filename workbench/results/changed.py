@@ -1,4 +1,4 @@
-"""Changed verdicts: what each case was before its newest verdict, over all of its repeats."""
+"""Changed verdicts: the previous outcome of each case beside its newest one, over all of its repeats."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -19,10 +19,11 @@ def rate_of(records: Iterable[Execution]) -> PassRate:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Outcome of a case's repeats in one run, at least one.
+    """The combined outcome of the repeats of a case in one run.
 
-    `state` is set if all ended alike, else "". `mode` says how they were replayed, "" if they were live, or is None if
-    none of them could run.
+    `state` is the common status of all repeats, or "" if they differ. `times` is their number. `mode` is the replay
+    mode:
+    "" for live repeats, None if none of them could run.
     """
 
     state: str
@@ -44,19 +45,20 @@ def outcome(records: Sequence[Execution]) -> Outcome:
 
 
 def mode_of(records: Iterable[Execution]) -> str | None:
-    """Return how repeats were replayed, "" if they were live, or None if none of them could run."""
+    """Return the replay mode of repeats: "" if they were live, None if none of them could run."""
     return max((record.mode for record in records if not never_ran(record.state, record.error)), default=None)
 
 
 def are_alike(one: str | None, other: str | None) -> bool:
-    """Return whether executions with these modes are comparable: frozen and live ones are not."""
+    """Return whether executions with these replay modes are comparable. A frozen and a live execution are not."""
     return one == other or one is None or other is None
 
 
 def differs(before: Outcome, now: Outcome) -> bool:
-    """Return whether two outcomes differ by more than chance. A frozen and a live one are not comparable.
+    """Return whether two comparable outcomes differ by more than chance.
 
-    They do if each is uniform and they ended differently, or if each pass rate is outside the interval of the other. A
+    Uniform outcomes differ if their statuses do. Others differ if each pass rate is outside the interval of the other.
+    A
     flaky case that passes 2 of 3 times, and then 1 of 3, does not differ.
     """
     if not are_alike(before.mode, now.mode):
@@ -76,8 +78,8 @@ def _outside(one: PassRate, other: PassRate) -> bool:
 class Change:
     """The state of a case before its newest verdict.
 
-    `rates` are the outcomes of all repeats before and now, both "" if each run had only one. `flaky` is the outcome of
-    the last run with repeats if they did not agree, else "".
+    `rates` are the outcomes of all repeats, before and now. Both are "" if each run had only one repeat. `flaky` is the
+    outcome of the last run with repeats if they did not agree, else "".
     """
 
     before: Execution
@@ -87,9 +89,11 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """The runs of some earlier verdicts, those that changed since, and the flaky cases, by first executions.
+    """Earlier verdicts compared with the current ones. The keys are first executions of cases.
 
-    Flaky cases also have their mode (`workbench.results.changed.mode_of`).
+    `runs` made the earlier verdicts, and `before` has the earlier executions of cases that changed. `flaky` has the
+    outcomes
+    of flaky cases by case and replay mode.
     """
 
     runs: set[str]
@@ -100,9 +104,10 @@ class Earlier:
 class ChangedVerdicts:
     """The verdicts of a store that a new run changes.
 
-    Call `before_event` with each event before the store applies it. All repeats of a case are compared together. So a
-    flaky case does not change each time. A run without verdicts changes nothing, and a cancelled case stays compared
-    with the verdict that it had before.
+    Call `before_event` with each event before the store applies it. All repeats of a case are compared together, so
+    that a
+    flaky case does not count as changed each time. A run without verdicts changes nothing. A cancelled case keeps its
+    earlier comparison.
     """
 
     def __init__(self, store: Store) -> None:
@@ -130,8 +135,8 @@ class ChangedVerdicts:
     def before_event(self, event: Event, *, continues: bool = False) -> None:
         """Remember the verdict of a case when a run is about to replace it.
 
-        With `continues`, the previous run was not reported on its own, because one save requested both or a save
-        superseded it. Its changes stay listed, compared with the verdicts from before it.
+        `continues` means that this run and the previous one are reported together, because one save requested both or a
+        save superseded the previous one. The changes of the previous run then stay listed.
         """
         if isinstance(event, RunStarted):
             self._begin((planned.case for planned in event.cases), continues)
@@ -170,9 +175,9 @@ class ChangedVerdicts:
         self._decided.add(case)
 
     def compared_with(self, earlier: Iterable[Execution]) -> "Earlier":
-        """Compare verdicts that cases had before the newest run with the current ones. A thread may call this.
+        """Compare verdicts from before the newest run with the current ones. A thread may call this.
 
-        A case with the same outcome as before is left out, because there may be thousands.
+        Cases with the same outcome as before are left out, because there may be thousands.
         """
         found: dict[CaseRef, list[Execution]] = {}
         for record in earlier:
@@ -186,24 +191,23 @@ class ChangedVerdicts:
         return Earlier(runs, before, flaky)
 
     def recall(self, earlier: "Earlier") -> None:
-        """Remember verdicts from before this session. After a run of this session, nothing is added."""
+        """Add verdicts from before this session, unless a run of this session has changed verdicts already."""
         if not self._before:
             self._runs |= earlier.runs
             self._before |= earlier.before
             self._flaky |= earlier.flaky
 
     def flaky(self, record: Execution) -> str:
-        """Return `3/5 passed` if the case had different outcomes when it was last repeated, else "".
+        """Return `3/5 passed` if the case was flaky when it was last repeated, else "".
 
-        One more verdict says little about such a case.
+        A single new verdict says little about such a case.
         """
         return self._flaky.get((_repeat(record.ref), record.mode), "")
 
     def before(self, record: Execution) -> Execution | None:
-        """Return the previous record of the case, or None if it never ran before or did not run since.
+        """Return the previous record of the same repeat of a case, or None without a comparable one.
 
-        It is the record of the same repeat. If only the combined outcome of all repeats changed, it is the
-        record of a repeat with another outcome.
+        If only the combined outcome of all repeats changed, return the previous record of a repeat with another status.
         """
         earlier = self._before.get(_repeat(record.ref), [])
         same = next((one for one in earlier if one.ref == record.ref), None)
@@ -239,7 +243,7 @@ class ChangedVerdicts:
         return sorted((case for case in self._before if self.is_changed(case)), key=order)
 
     def is_changed(self, ref: CaseRef) -> bool:
-        """Return whether the outcome of a case has changed. False while some of its repeats are unfinished."""
+        """Return whether the outcome of a case has changed. It has not while any repeat is unfinished."""
         case = _repeat(ref)
         before, now, ended = self._before.get(case), self._executions(case), self._finished(case)
         if not before or not ended or not all(record.finished for record in now):
@@ -258,7 +262,7 @@ class ChangedVerdicts:
         return [record for record in self._executions(case) if record.has_verdict]
 
     def _executions(self, case: CaseRef) -> list[Execution]:
-        """Return all executions of the case in its newest run. A previous run may have had more of them."""
+        """Return all executions of the case in its newest run. Repeats that only an earlier run had are left out."""
         records: list[Execution] = []
         for repeat in count(1):
             record = self._store.records.get(_repeat(case, repeat))
@@ -275,5 +279,5 @@ def _repeat(ref: CaseRef, number: int = 1) -> CaseRef:
 
 
 def _worst(records: Iterable[Execution]) -> int:
-    """Return the place of the worst verdict. An error is no improvement on a failure."""
+    """Return the rank of the worst verdict, lower for worse. An error counts as worse than a failure."""
     return min(0 if record.state == "error" else FACES[record.state].rank + 1 for record in records)

@@ -1,4 +1,4 @@
-"""Every sentence of the answers with its label, and the reason for each that does not hold or is opened."""
+"""The judged sentences of answers with their labels. Unsupported and unfolded ones also show the reason."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -35,7 +35,7 @@ _TO_QUESTION = Text.styled("enter shows the question", "hint")
 
 
 def account(record: CaseRecord, result: MetricResult, view: View) -> Iterator[Line]:
-    """Yield the score, ADK's score if the judge left passages out, and the share of all sentences."""
+    """Yield the score and the share of supported sentences, and ADK's score if the judge left out passages."""
     texts = [text for _, _, turn in results(record, result.name) for text in objects(turn.details.get("texts"))]
     labels = [string(item.get("label")) for text in texts for item in _counted(text)]
     if not texts:
@@ -68,7 +68,7 @@ def account(record: CaseRecord, result: MetricResult, view: View) -> Iterator[Li
 
 
 def add_texts(document: Document, subject: Subject, index: int, result: MetricResult, view: View) -> list[str]:
-    """Add the judged texts of turn `index`, each sentence as an item. Return the keys of those that do not hold."""
+    """Add the judged texts of turn `index`, each sentence as an item. Return the keys of unsupported sentences."""
     texts = objects(result.details.get("texts")) if is_shown_in(result.name, "claims") else []
     labels = [len(face_of(item).word) for text in texts for item in objects(text.get("sentences"))]
     column = max(labels, default=0) + 2
@@ -137,7 +137,7 @@ def _counted(text: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def face_of(item: dict[str, Any]) -> Face:
-    """Return the face of a sentence's label. An unknown label counts as none."""
+    """Return the face of a sentence's label. Unknown labels have the face of a missing label."""
     return LABELS.get(string(item.get("label")), LABELS["unlabelled"])
 
 
@@ -156,7 +156,7 @@ def _sentence(item: dict[str, Any], column: int, width: int, mine: Line) -> Iter
 
 
 def mark_of(item: dict[str, Any]) -> str:
-    """Return the origin of a passage, or "" for a sentence that the judge itself split off."""
+    """Return a note on the origin of a sentence, or "" if the judge took it over from the answer."""
     if item.get("origin") == "dropped":
         return "left out by the judge" if item.get("counts") is not False else "left out by the judge, not counted"
     if item.get("origin") == "reworded":
@@ -165,7 +165,7 @@ def mark_of(item: dict[str, Any]) -> str:
 
 
 def _targets(item: dict[str, Any], criterion: str, turn: int, number: int) -> tuple[Target, ...]:
-    """Return the places with the sentence's evidence: in the trace if it is from this turn, else in the question."""
+    """Return the places of the sentence's evidence: in the trace, if known, and the judge's question."""
     source = mapping(item.get("source"))
     places: list[str] = []
     if source.get("kind") in ("call", "result") and (call := string(source.get("call_id"))):
@@ -179,7 +179,7 @@ def _targets(item: dict[str, Any], criterion: str, turn: int, number: int) -> tu
 
 
 def _reason(item: dict[str, Any], turn: int, has_event: bool, width: int) -> Iterator[Line]:
-    """Yield the reason for a label: the judge's words, both excerpts and their places, and the sentence's event."""
+    """Yield the reason for a label: the judge's explanation, excerpts for and against it, and their source."""
     sections = [
         ("why", "", string(item.get("rationale"))),
         ("supports", "evidence-for", string(item.get("supporting"))),
@@ -201,7 +201,7 @@ def _reason(item: dict[str, Any], turn: int, has_event: bool, width: int) -> Ite
 
 
 def origin_words(item: dict[str, Any], turn: int) -> Line:
-    """Return `find_order, a tool result in turn 1`: where the passages about a sentence are from."""
+    """Return the source of the passages about a sentence: `find_order, a tool result in turn 1`."""
     source = mapping(item.get("source"))
     kind = _KINDS.get(string(source.get("kind")))
     if kind is None:

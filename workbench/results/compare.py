@@ -19,7 +19,7 @@ NO_VERDICTS = (
     "agents-cli has no thresholds: only scores are compared, of cases with the same ID and of the same metrics"
 )
 _Key: TypeAlias = tuple[str | int, ...]
-"""What two runs have in common of a `CaseRef`, the repeat last."""
+"""The fields of a `CaseRef` by which cases of two runs are matched, the repeat last."""
 _Metrics: TypeAlias = Mapping[str, MetricResult]
 ORDER: tuple[Change, ...] = ("regression", "fix", "other", "unfinished", "score")
 
@@ -34,9 +34,9 @@ class ChangedCase:
     - `fix`: it passes now and did not before.
     - `other`: another verdict, passed in neither run.
     - `score`: only scores differ.
-    - `unfinished`: one of the runs has no verdict for it, so nothing is known about a change.
+    - `unfinished`: one of the runs has no verdict for it, so any change is unknown.
 
-    If the later run could not open the evalset, or found no agent for it, `after` is the error reported in its place.
+    If the later run could not open the evalset, or found no agent for it, `after` is the error reported instead.
     """
 
     change: Change
@@ -44,16 +44,16 @@ class ChangedCase:
     after: Execution
     causes: tuple[Cause, ...]
     only_scores: bool = False
-    """Whether one of the runs has no verdicts, so that only scores of criteria that both have are compared."""
+    """Whether one of the runs has no verdicts, so that only scores of common criteria are compared."""
 
     @property
     def ref(self) -> CaseRef:
-        """Reference of the case: the later run's, if it names the case and its agent."""
+        """Reference of the case, from the later run if that names the case and its agent."""
         return (self.after if _names_a_case(self.after) else self.before).ref
 
     @property
     def is_lost(self) -> bool:
-        """Whether the later run could not open the evalset or found no agent, so that `after` is that error."""
+        """Whether the later run could not open the evalset or found no agent for it. Then `after` is that error."""
         return not _names_a_case(self.after)
 
     @property
@@ -67,7 +67,7 @@ class ChangedCase:
 
 @dataclass(frozen=True, slots=True)
 class Repeats:
-    """All executions of a case that is in both runs, whatever their number. Their modes are comparable."""
+    """All executions of a case that both runs have, with comparable replay modes. Their numbers may differ."""
 
     before: tuple[Execution, ...]
     after: tuple[Execution, ...]
@@ -82,10 +82,13 @@ class Repeats:
 class Comparison:
     """Two compared runs.
 
-    `cases` are sorted by kind of change (see `ORDER`), then in the order of the second run's plan. `unlike` are the
-    executions of the second run that were frozen in only one of the runs, or in another mode: they are not comparable.
-    `files` are the agents' files that differ. `differences` describes all other differences.
-    `repeats` are the cases that both runs have.
+    `cases` are sorted by kind of change (see `ORDER`), then in the order of the second run's plan. `unchanged` is the
+    number
+    of other cases. `unlike` are executions of the second run that cannot be compared, because their replay modes
+    differ.
+    `files` are the agents' files that differ. `differences` describes all other differences. `repeats` are the cases
+    that
+    both runs have.
     """
 
     before: Summary
@@ -101,7 +104,7 @@ class Comparison:
 
     @property
     def has_verdicts(self) -> bool:
-        """Whether both runs have verdicts, and not only scores."""
+        """Whether both runs have verdicts. Some runs have only scores."""
         return self.before.has_verdicts and self.after.has_verdicts
 
     @property
@@ -116,10 +119,11 @@ class Comparison:
 
 @dataclass(frozen=True)
 class ComparedCase:
-    """One execution in two runs.
+    """An execution in two runs.
 
-    `case` is None if nothing about it changed. `files` are the agent's files that differ. `trouble` says why the runs
-    cannot be compared, raw.
+    `case` is None if nothing changed. `files` are the agent's files that differ. `trouble` is the raw reason why the
+    runs
+    cannot be compared, or "".
     """
 
     case: ChangedCase | None = None
@@ -128,7 +132,7 @@ class ComparedCase:
 
 
 def compared_case(found: Comparison, ref: CaseRef) -> ComparedCase:
-    """Return what a comparison found about one execution of the later run."""
+    """Return the part of a comparison that is about one execution of the later run."""
     case = next((case for case in found.cases if case.ref == ref), None)
     return ComparedCase(case, tuple(file for file in found.files if file.agent == ref.agent))
 
@@ -178,9 +182,9 @@ _short_key = attrgetter("eval_id", "repeat")
 
 
 def _by_case(run: Summary, key_of: Callable[[CaseRef], _Key]) -> dict[_Key, Execution]:
-    """Return the executions that can be compared. Results of injected faults and forks are not verdicts.
+    """Return the comparable executions by key. Injected faults and forks are left out, because they have no verdicts.
 
-    Cases whose key is short are not compared if another case has the same.
+    Cases with the same short key cannot be told apart. They get their whole key, which matches no other run.
     """
     executions = [one for one in run.executions.values() if not one.apart]
     if key_of is not _short_key:
@@ -190,7 +194,7 @@ def _by_case(run: Summary, key_of: Callable[[CaseRef], _Key]) -> dict[_Key, Exec
 
 
 def _repeats(old: dict[_Key, Execution], new: dict[_Key, Execution]) -> Iterator[Repeats]:
-    """Yield the cases of both runs, in the order of the later one, unless only one of them was frozen."""
+    """Yield the cases that both runs have, if their replay modes are comparable, in the order of the later run."""
     cases: dict[_Key, tuple[list[Execution], list[Execution]]] = {}
     for side, executions in enumerate((new, old)):
         for key, one in executions.items():
@@ -201,10 +205,7 @@ def _repeats(old: dict[_Key, Execution], new: dict[_Key, Execution]) -> Iterator
 
 
 def _errors_instead(missing: Iterable[Execution], new: Iterable[Execution]) -> list[tuple[Execution, Execution]]:
-    """Return the cases of broken or unowned evalsets, each paired with the later run's error.
-
-    A case that could not even start has changed.
-    """
+    """Pair earlier cases with the later run's error if their evalset is now broken or has no agent."""
     errors = {_whole_key(one.ref): one for one in new if one.state == "error" and not _names_a_case(one)}
     files = {one.ref.evalset_file: one for one in errors.values() if one.ref.evalset_file and not one.ref.eval_id}
     found = []
@@ -216,15 +217,15 @@ def _errors_instead(missing: Iterable[Execution], new: Iterable[Execution]) -> l
 
 
 def _names_a_case(execution: Execution) -> bool:
-    """Return whether the execution has a case and an agent. That of a broken or unowned evalset has not."""
+    """Return whether the execution has a case and an agent. An error for a broken or unowned evalset has neither."""
     return bool(execution.ref.agent and execution.ref.eval_id)
 
 
 def _pair_repeats(old: dict[_Key, Execution], new: dict[_Key, Execution]) -> dict[_Key, Execution]:
-    """Return the old execution that each repeat of a case is compared with.
+    """Return the old execution for each new repeat of a case with several repeats.
 
-    Repeat numbers carry no meaning, so repeats with the same outcome are paired. With 3 of 5 passes before and after,
-    nothing changed, whichever repeats passed.
+    The numbers of repeats have no meaning, so repeats with the same outcome are paired. With 3 of 5 passes before and
+    after, nothing changed, whichever repeats passed.
     """
     cases: dict[_Key, list[_Key]] = {}
     for key in new:
@@ -251,7 +252,7 @@ def _pair_repeats(old: dict[_Key, Execution], new: dict[_Key, Execution]) -> dic
 
 
 def _are_alike(*executions: Execution) -> bool:
-    """Return whether all were live, or replayed in the same mode. One that did not run is alike any other."""
+    """Return whether all executions have the same replay mode. Executions that did not run are ignored."""
     return len({one.mode for one in executions if one.decides_case and not never_ran(one.state, one.error)}) < 2
 
 
@@ -280,7 +281,7 @@ def _change(old: Execution, new: Execution, *, only_scores: bool = False) -> Cha
 
 
 def _verdict(name: str, scores: _Metrics) -> tuple[float | None, str] | None:
-    """Return score and status. Figures that every run measures, such as seconds, differ each time and are left out."""
+    """Return score and status, or None without a result or for figures that always differ, such as seconds."""
     result = scores.get(name)
     if result is None or (result.status == "informational" and _is_figure(name)):
         return None

@@ -1,4 +1,4 @@
-"""Two executions of a case in the form of the evidence: turn by turn, then verdicts, scores and likely causes."""
+"""Two executions of a case side by side, in the layout of the evidence: verdicts, turns, scores and likely causes."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,7 +27,7 @@ _PART = re.compile(r"@@ -[0-9,]+ \+([0-9]+)(?:,[0-9]+)? @@")
 
 
 def add_causes(document: Document, compared: ComparedCase, view: View) -> set[str]:
-    """Add the likely causes of a change with the changed lines of files. Return the kinds of the causes."""
+    """Add the likely causes of a change and the changed lines of files. Return the kinds of causes."""
     case = compared.case
     causes = case.causes if case is not None else ()
     kinds: set[str] = {cause.kind for cause in causes}
@@ -47,7 +47,7 @@ def add_causes(document: Document, compared: ComparedCase, view: View) -> set[st
 
 
 def file_lines(files: Iterable[ChangedFile], view: View) -> Iterator[Line]:
-    """Yield the files of agents that differ, each at its first changed line, with the lines that differ."""
+    """Yield each changed file of an agent: its path and first changed line, then the changed lines."""
     for file in files:
         first = next(filter(None, map(_line_number, file.lines)), "")
         place = one_line(f"{file.path}:{first}" if first else file.path)
@@ -58,7 +58,7 @@ def file_lines(files: Iterable[ChangedFile], view: View) -> Iterator[Line]:
 
 
 def difference_lines(lines: Iterable[str], view: View, gutter: int) -> Iterator[Line]:
-    """Yield the lines of a unified diff as `− old` and `+ new`, and between its parts the number of the next line."""
+    """Yield the lines of a unified diff as `− old` and `+ new`, with the line number between hunks."""
     begun = False
     for line in lines:
         if number := _line_number(line):
@@ -73,7 +73,7 @@ def difference_lines(lines: Iterable[str], view: View, gutter: int) -> Iterator[
 
 
 def _line_number(line: str) -> str:
-    """Return the number of the first line of a part of a unified diff, if this is its heading, else ""."""
+    """Return the new file's line number in the heading of a hunk, or "" for any other line of a diff."""
     found = _PART.match(line)
     return found[1] if found is not None else ""
 
@@ -83,7 +83,7 @@ _MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 
 def add_compared(document: Document, before: CaseRecord, after: CaseRecord, view: View) -> None:
-    """Add the verdicts of two executions, what the agent did in each turn, and the scores."""
+    """Add the verdicts of two executions, then the agent's actions in each turn, then the scores."""
     view = replace(view, sides=("before", "after"))
     document.add(_verdicts(before, after, view))
     add_turns(document, before.turns, after.turns, after, view)
@@ -103,9 +103,9 @@ def add_compared(document: Document, before: CaseRecord, after: CaseRecord, view
 def add_turns(
     document: Document, then: Sequence[Turn], now: Sequence[Turn], record: CaseRecord | None, view: View, start: int = 0
 ) -> None:
-    """Add the turns of two executions, of which `record` is the later one. `view.sides` are their names.
+    """Add the turns of two executions. `record` is the later one. `view.sides` are their names.
 
-    Turns before `start`, and those in which both did the same, are one line each.
+    Turns before `start`, and turns that are the same in both, take one line each.
     """
     total = max(len(then), len(now))
     for number in range(total):
@@ -127,7 +127,7 @@ def add_turns(
 
 
 def is_same(one: Turn, other: Turn) -> bool:
-    """Return whether the user and the agent did the same in both turns, and tools returned the same."""
+    """Return whether two turns have the same message, calls, results and answers."""
     try:
         return _done(one) == _done(other)
     except _MALFORMED:
@@ -135,7 +135,7 @@ def is_same(one: Turn, other: Turn) -> bool:
 
 
 def is_as_expected(subject: Subject) -> bool:
-    """Return whether the agent did exactly what the case on disk expects, so that nothing of it can be accepted."""
+    """Return whether the agent did exactly what the case on disk expects. Then there is nothing to accept."""
     record, case = subject.record, subject.case
     if record is None or case is None or not record.finished or record.final_session_state is not None:
         return False

@@ -1,4 +1,4 @@
-"""Two runs side by side as documents: their differences as a whole, and one case with the causes of its change."""
+"""Documents that compare two runs: an overview, and a single case with the causes of its change."""
 
 import difflib
 import json
@@ -38,9 +38,9 @@ _NAMED = 50
 
 
 def overview(found: Comparison, gate: Gate, names: tuple[str, str], view: View) -> Document:
-    """Return the differences between the runs, and what chance explains (`gate`).
+    """Return the overview of two runs: their counts, pass rates and differences.
 
-    `names` are safe names of the older and the newer run.
+    `gate` says what chance explains. `names` are safe names of the older and the newer run.
     """
     document = Document()
     for sign, name, run in (("− ", names[0], found.before), ("+ ", names[1], found.after)):
@@ -73,7 +73,7 @@ def overview(found: Comparison, gate: Gate, names: tuple[str, str], view: View) 
 
 
 def _add_rates(document: Document, gate: Gate, view: View) -> None:
-    """Add how far the pass rate moved, and what that proves; nothing if it did not move."""
+    """Add the change of the pass rate and what it proves. Add nothing if the rate did not change."""
     rates = gate.rates
     if not rates.better and not rates.worse:
         return
@@ -98,9 +98,9 @@ def one_case(
     records: tuple[CaseRecord, CaseRecord] | str | None,
     view: View,
 ) -> Document:
-    """Return a case: how likely chance makes it drop, the causes with the changed lines, then before and after.
+    """Return a case: the chance of its drop, the causes with changed lines, then both executions.
 
-    `records` is None while they are loading, or a text that says why they cannot be read.
+    `records` is None while they are loading, or the reason why they cannot be read.
     """
     document = Document()
     word, style = CHANGES[case.change]
@@ -147,7 +147,7 @@ def _counts(found: Comparison) -> Iterator[Line]:
 
 
 def _texts(name: str, values: Sequence[Any], view: View) -> Iterator[Line]:
-    """Yield the lines in which two JSON values differ."""
+    """Yield the differing lines of two JSON values."""
     before, after = (json.dumps(value, indent=1, ensure_ascii=False, default=str).splitlines() for value in values)
     lines = list(difflib.unified_diff(before, after, lineterm="", n=1))[2:]
     yield Text()

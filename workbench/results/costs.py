@@ -1,4 +1,4 @@
-"""Tokens and costs: of the nodes of a trace, of a conversation, and of executions with their judges.
+"""Tokens and costs of trace nodes, conversations and executions. Executions include their judges.
 
 A cost is shown only if all of its parts are known. Otherwise the models without a price or token count are named.
 """
@@ -37,7 +37,7 @@ _NOTHING = Total()
 
 
 def totals(root: Node, prices: Prices | None) -> dict[int, Total]:
-    """Return the total of each node and its descendants, by the node's number."""
+    """Return totals by number of the node. Each includes all descendants of its node."""
     found: dict[int, Total] = {}
     for node in reversed(list(root.walk())):  # Children come first.
         own, tokens = _NOTHING, node.tokens
@@ -126,7 +126,7 @@ def costs(records: Iterable[CaseRecord], prices: Prices | None) -> Costs | None:
 
 
 def not_known(found: Costs) -> str:
-    """Return the number of executions with unknown cost and the reason, or "" if all are known."""
+    """Return how many executions have an unknown cost and why, or "" if all costs are known."""
     if not found.unknown:
         return ""
     listed = few((one_line(name, limit=60) for name in found.missing), _NAMED)
@@ -134,7 +134,7 @@ def not_known(found: Costs) -> str:
 
 
 def _parts(record: CaseRecord, prices: Prices) -> Iterator[tuple[str, float | None]]:
-    """Yield each paid model and its cost, None if unknown."""
+    """Yield each used model with its cost, or with None if the cost is unknown."""
     traced_calls = 0
     for number, turn in enumerate(record.turns):
         root = read_turn(number, turn.spans, turn.events).root

@@ -1,4 +1,4 @@
-"""What files say: the criteria and settings of a case, and an evalset with its problems."""
+"""The contents of files as lines: the criteria and settings of a case, and an evalset with its problems."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,7 +23,7 @@ _IN_CASE = re.compile(r"eval_cases\[([0-9]+)\]")
 
 
 def criteria_part(entry: EvalsetEntry, view: View) -> Iterator[Line]:
-    """Yield the criteria, one per line, and the reason for them."""
+    """Yield the criteria, one per line, and their source."""
     lead = label("criteria")
     for criterion in entry.criteria.config.criteria:
         line = _criterion(criterion)
@@ -36,7 +36,7 @@ def criteria_part(entry: EvalsetEntry, view: View) -> Iterator[Line]:
 
 
 def case_setting(case: EvalCase, view: View, *, ran: bool) -> Iterator[Line]:
-    """Yield the case's settings besides its turns. After a run, only those that its transcript needs."""
+    """Yield the settings of a case, without its turns. If it `ran`, yield only those that explain its transcript."""
     if case.session_input and not ran:
         yield from under(label("session"), _session(case.session_input, view))
     if case.scenario is not None:
@@ -64,7 +64,7 @@ def _criterion(criterion: Criterion) -> Line:
 
 
 def _option_words(options: Mapping[str, Any]) -> Iterator[str]:
-    """Yield `judge gemini-2.5-flash`, `5 samples`, `match type IN_ORDER`, `3 rubrics`: options as raw words."""
+    """Yield options as raw text: `judge gemini-2.5-flash`, `5 samples`, `match type IN_ORDER`, `3 rubrics`."""
     for key, value in options.items():
         name = _NAMES.get(key, key.replace("_", " "))
         if key == "judge_model_options" and isinstance(value, dict):
@@ -95,7 +95,7 @@ def _session(session: dict[str, Any], view: View) -> Iterator[Line]:
 
 
 def file_document(entry: EvalsetEntry | None, view: View, found: Iterable[Fault] = ()) -> Document:
-    """Return an evalset as a document, its faults first, with the problems that `check` found."""
+    """Return an evalset as a document. Its faults come first, including the problems that `check` found."""
     document = Document()
     if entry is None:
         return document
@@ -127,7 +127,7 @@ def file_lines(entry: EvalsetEntry, view: View) -> Iterator[Line]:
 
 
 def case_faults(subject: Subject, view: View) -> Iterator[Line]:
-    """Yield the faults of the file that concern one case, and the problems that `check` found."""
+    """Yield the file's faults that concern one case, and the problems that `check` found."""
     entry, case = subject.entry, subject.case
     if entry is None or case is None:
         return

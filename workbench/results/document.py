@@ -1,4 +1,4 @@
-"""Documents that panes show: lines, their turns, and items for the cursor."""
+"""Documents shown in panes: lines, turns, and items that the cursor selects."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 class _Missing:
-    """A placeholder for a value that was not created yet."""
+    """A placeholder for a value that is not created yet."""
 
 
 _MISSING: Final = _Missing()
@@ -48,7 +48,7 @@ class LazyList(Sequence[T]):
         self._values.extend(values)
 
     def promise(self, count: int, make: Callable[[int], T]) -> None:
-        """Append `count` values that `make` creates from their index among these."""
+        """Append `count` values. `make` creates each of them on first use, from its index among them."""
         self._promised.append(len(self._values))
         self._makers.append(make)
         self._values += [_MISSING] * count
@@ -77,8 +77,8 @@ class LazyList(Sequence[T]):
 class Subject:
     """The subject of a pane.
 
-    `record` is an execution of a case, `case` the case in its file, and `entry` that file. A case that never ran has no
-    record. A row for a file or an unreadable case has no case.
+    `record` is an execution of a case, `case` the case in its file, and `entry` that file. `record` is None if the case
+    never ran. `case` is None for a file and for an unreadable case.
     """
 
     record: CaseRecord | None = None
@@ -91,18 +91,18 @@ class Subject:
     found: tuple[Fault, ...] = ()
     """The problems that `check` found in the case or the file."""
     triage: "tuple[Entry, ...]" = ()
-    """The user's triage of the case and its labels, for any answer."""
+    """The user's triage of the case and its labels, including triage of earlier answers."""
     state: Path | None = field(default=None, compare=False)
-    """The state folder with the stored runs, which has the requests to models."""
+    """The state folder with the stored runs and the requests to models."""
     prices: Prices | None = field(default=None, compare=False)
     """The user's price table."""
     earlier: "tuple[PastRun, ...]" = field(default=(), compare=False)
     """The newest runs with a verdict of the case, the newest first."""
     compared: "ComparedCase | None" = field(default=None, compare=False)
-    """The case in the run of its previous verdict and in its newest run, if the verdict changed and both were read."""
+    """The comparison of the previous and the newest run of the case, if the verdict changed and both were read."""
 
     repeats: CaseRepeats | None = None
-    """All repeats of the case, if the subject is the case itself and not one of them."""
+    """All repeats of the case, if the subject is the case and not a single repeat."""
     stale: "tuple[InputChange, ...]" = ()
     """The inputs of the newest verdict that have changed since."""
     loading: bool = field(default=False, compare=False)
@@ -130,7 +130,10 @@ class Subject:
 
     @property
     def stage(self) -> tuple[object, ...]:
-        """A value that changes whenever the content may have changed, as long as the previous subject exists."""
+        """A value that changes whenever the content may have changed.
+
+        It contains object IDs, so compare it only while the previous subject exists.
+        """
         record = self.record
         if record is None:
             return id(self.entry), id(self.case), self.found, self.triage, self.loading
@@ -160,7 +163,7 @@ class Subject:
 class Target(NamedTuple):
     """A place in another pane.
 
-    `pane` is that pane's title. `places` are keys of `Document.places`, of which the first that exists counts.
+    `pane` is the title of the pane. `places` are keys of `Document.places`. The first one that exists is used.
     """
 
     pane: str
@@ -168,18 +171,19 @@ class Target(NamedTuple):
 
 
 AsideWhen: TypeAlias = Literal["never", "always"]
-"""When details of items are shown: never, or always, beside or below the list."""
+"""When details of items are shown: never, or always (below the list if they do not fit beside it)."""
 Aside: TypeAlias = Callable[[int], Iterable[Line]]
-"""Returns more details of an item, which are shown beside it. The lines have the given width in cells."""
+"""A function that returns more details of an item as lines of the given width in cells."""
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
     """Lines `start` to `end` (exclusive) that the cursor selects as one.
 
-    `key` names the item in every layout of the document. `opens`: it can be unfolded, by adding its key to the
-    view's `opened`. `targets`: its places in other panes. `heads`: it is the heading of the lines below it, up to
-    the next item outside. The first cell of its lines is blank, for the cursor's mark.
+    `key` identifies the item in every layout of the document. `opens` is whether it can be unfolded, by adding its key
+    to
+    `View.opened`. `targets` are its places in other panes. `heads` is whether it is the heading of all items whose keys
+    begin with its own. The first cell of its lines is blank, for the cursor's mark.
     """
 
     key: str
@@ -193,10 +197,11 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Items of one line each, by number.
+    """One-line items that are created by number on first use.
 
-    `line` returns the line of a row, and `item` the row as an item at a line. `names` returns more names for its place.
-    If rows share a name, it means the first one.
+    `line` returns the line of a row. `item` returns the row as an item at a given line. `names` returns further names
+    of its
+    place. If several rows have the same name, it refers to the first one.
     """
 
     keys: Sequence[str]
@@ -208,8 +213,9 @@ class Rows:
 class Document:
     """Lines laid out for one width.
 
-    `turns` has the line at which each turn begins, and `opening` the index of the turn to open at (None: at the top).
-    If there are `items`, a cursor moves between them and starts at `opening_item`.
+    `turns` has the first line of each turn. `opening` is the index of the turn to open at, or None for the top. If
+    there are
+    `items`, a cursor moves between them and starts at `opening_item`.
     """
 
     def __init__(self, lines: Iterable[Line] = ()) -> None:
@@ -222,7 +228,7 @@ class Document:
         self._starts: list[int] = []
         self._places: dict[str, range] = {}
         self._named: list[tuple[Rows, range, int]] = []
-        """Rows whose places were not requested yet: their numbers, and the line of the first."""
+        """Rows that are not in `_places` yet: the rows, their numbers, and the line of the first one."""
 
     def add(self, lines: Iterable[Line]) -> None:
         """Add lines that the cursor cannot select."""
@@ -247,7 +253,7 @@ class Document:
         self._places[key] = range(start, len(self.lines))
 
     def add_rows(self, rows: Rows, numbers: range) -> None:
-        """Add items of one line each that are created on first use, so that only visible ones cost time."""
+        """Add one-line items that are created on first use, so that hidden ones take no time."""
         start = len(self.lines)
         lines = range(start, start + len(numbers))
         self.lines.promise(len(numbers), lambda place: rows.line(numbers[place]))
@@ -257,7 +263,7 @@ class Document:
         self._named.append((rows, numbers, start))
 
     def add_place(self, names: Iterable[str], lines: Iterable[Line]) -> None:
-        """Add lines that another pane can point at by any of these names."""
+        """Add lines to which other panes can refer by any of these names."""
         start = len(self.lines)
         self.lines.extend(lines)
         for name in names:
@@ -265,7 +271,7 @@ class Document:
 
     @property
     def places(self) -> dict[str, range]:
-        """The lines that another pane can point at, by name."""
+        """The lines to which other panes can refer, by name."""
         while self._named:
             rows, numbers, start = self._named.pop(0)
             for place, number in enumerate(numbers, start):
@@ -274,10 +280,7 @@ class Document:
         return self._places
 
     def known_from(self, line: int, pane: str) -> Item | None:
-        """Return an item that leads from the first place at or below `line` to `pane`.
-
-        Return None without such a place.
-        """
+        """Return an item that links the first place at or below `line` to `pane`, or None without such a place."""
         below = [lines for lines in self.places.values() if lines.stop > line]
         if not below:
             return None
@@ -286,18 +289,18 @@ class Document:
         return Item("", first.start, first.stop, targets=(Target(pane, names),))
 
     def item_named(self, key: str) -> int | None:
-        """Return the number of the item with this key."""
+        """Return the number of the item with this key, or None."""
         try:
             return self._keys.index(key)
         except ValueError:
             return None
 
     def item_at(self, line: int) -> int:
-        """Return the number of the item at `line`, or of the last one above it, or 0."""
+        """Return the number of the item at `line`, else of the last one above it, else 0."""
         return max(bisect_right(self._starts, line) - 1, 0)
 
     def whole(self, number: int) -> list[Line]:
-        """Return the lines of an item and of the items below its heading."""
+        """Return the lines of an item. Those of a heading include all items below it."""
         item = self.items[number]
         if not item.heads:
             return self.lines[item.start : item.end]
@@ -307,7 +310,7 @@ class Document:
         return self.lines[item.start : min(next(after, len(self.lines)), next(turns, len(self.lines)))]
 
     def gap(self) -> None:
-        """Add a blank line, unless there is one or nothing above."""
+        """Add a blank line, unless the document is empty or ends with one."""
         if self.lines and self.lines[-1]:
             self.lines.extend([Text()])
 
@@ -324,7 +327,7 @@ class Document:
         self.add(heading)
 
     def turn_at(self, line: int) -> int | None:
-        """Return the turn at `line`. Lines above the first turn belong to it."""
+        """Return the index of the turn at `line`, or None without turns. Lines above the first turn belong to it."""
         if not self.turns:
             return None
         return max(bisect_right(self.turns, line) - 1, 0)

@@ -1,4 +1,4 @@
-"""An error as lines: the message, the way out, the user's place in the traceback, and all of it."""
+"""An error as lines: the message, the hint, the place in the user's code, and the traceback."""
 
 import re
 from collections.abc import Iterator
@@ -12,11 +12,11 @@ from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
 
 _FRAMES = 3
-"""Places of the user in a folded traceback."""
+"""Maximum number of places in the user's code that a folded traceback shows."""
 _FRAME = re.compile(r'^ *File "([^"\n]+)", line ([0-9]+), in ([^\n]+)(?:\n(?! *File )    +([^\n]*))?', re.MULTILINE)
 _CHAINED = re.compile(r"^(?:During handling of the above|The above exception was|which led to:).*$", re.MULTILINE)
-_FOREIGN = re.compile(r"[/\\](?:site|dist)-packages[/\\]|[/\\]lib[/\\]python3|[/\\]agents[/\\]worker[/\\]|^<")
-"""Files of packages, of Python itself and of our worker."""
+_FOREIGN = re.compile(r"[/\\](?:site|dist)-packages[/\\]|[/\\]lib[/\\]python3|[/\\]workbench[/\\]worker[/\\]|^<")
+"""Paths of packages, of Python itself and of our worker."""
 KIND_WORDS = {
     "agent_raised": "the agent raised an exception",
     "import_failed": "the agent could not be imported",
@@ -44,7 +44,7 @@ KIND_WORDS = {
 
 
 class Frame(NamedTuple):
-    """A place in a traceback: the file, the line, the function, and the line's text, raw."""
+    """A place in a traceback: the file, the line number, the function and the source line, all raw."""
 
     file: str
     line: str
@@ -52,12 +52,12 @@ class Frame(NamedTuple):
     source: str
 
     def text(self, root: str) -> str:
-        """Return `order_desk/agent.py:38 in refund`, relative to `root` ("": not known), as safe text."""
+        """Return safe text with the path relative to `root`, if that is not "": `order_desk/agent.py:38 in refund`."""
         return one_line(f"{self.file.removeprefix(_folder(root))}:{self.line} in {self.function}", limit=300)
 
 
 def user_frames(error: CaseError, root: str = "") -> list[Frame]:
-    """Return the places that are the user's, the innermost last: those below `root`, else those outside of packages."""
+    """Return the places in the user's code, the innermost last: those below `root`, else those outside of packages."""
     last = _CHAINED.split(error.traceback)[-1]
     found = [Frame(*(part.strip() for part in match)) for match in _FRAME.findall(last)]
     folder = _folder(root)
@@ -70,10 +70,11 @@ def _folder(root: str) -> str:
 
 
 def error_lines(error: CaseError, view: View, *, traceback: bool | None = None, root: str = "") -> Iterator[Line]:
-    """Yield the message, the way out, the last lines of the traceback that are the user's, and the traceback, folded.
+    """Yield the message, the hint, the last places in the user's code, and a fold for the traceback.
 
-    Without a message, the kind of error is described. The whole traceback is shown if `traceback` is True, or None in
-    a full view. Places are relative to `root`, if it is known.
+    Without a message, the kind of error is described. The whole traceback is shown if `traceback` is True, or if it is
+    None
+    and the view is full. Paths are relative to `root`, if it is known.
     """
     width = max(view.width - 1, 10)
     glyph, style = ("⊘", "strong") if error.kind == "cancelled" else ("!", "status-error-strong")

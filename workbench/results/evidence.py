@@ -1,4 +1,4 @@
-"""The evidence of a case: the turns that differ first, then the criteria, what changed, and the setting of the case."""
+"""The pane "Evidence" of a case: its error, turns, criteria, changes and settings."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -42,7 +42,7 @@ from workbench.text.json_values import mapping, objects, string
 from workbench.text.safe_text import one_line
 
 _FIRST_ROWS = 8
-"""Rows of a turn that are visible on any screen when it opens."""
+"""Number of rows of a turn that any screen shows when it opens there."""
 _DIFFERENT = frozenset({"diff-differs", "diff-missing", "diff-extra", "diff-moved"})
 _PROBLEMS = ("failed", "error", "not_evaluated")
 _BY_FUNCTION = f"{BY_FUNCTION.glyph} function: a function judged, not a model"
@@ -51,7 +51,7 @@ _BY_FUNCTION = f"{BY_FUNCTION.glyph} function: a function judged, not a model"
 def build(subject: Subject, view: View, *, key: str = "K") -> Document:
     """Return the evidence of a case, or the facts of a file. In a full view, all turns are open and nothing is cut.
 
-    `key` leads to the ways out of a call that is missing from a recording.
+    `key` is the key that opens the choices for a call that is missing from a recording.
     """
     record = subject.record
     if record is None and subject.case is None:
@@ -94,7 +94,7 @@ def build(subject: Subject, view: View, *, key: str = "K") -> Document:
 
 
 def _add_notes(document: Document, subject: Subject, view: View) -> None:
-    """Add what qualifies the verdict. A full view says in whole words how calls were replayed."""
+    """Add notes that qualify the verdict. A full view also describes how calls were replayed."""
     record = subject.record
     if record is not None and record.frozen is not None and view.full:
         document.add(frozen_lines(record.frozen, view))
@@ -115,14 +115,14 @@ def _add_definition(document: Document, subject: Subject, view: View) -> None:
 
 
 def place_in_case(record: CaseRecord) -> str:
-    """Return `turn 2 of 3`, the first turn that fails, or "" if there is only one."""
+    """Return the first failing turn as `turn 2 of 3`, or "" if none fails or there is only one turn."""
     failing = failing_turns(record)
     many = max(len(record.turns), len(record.expected or ()))
     return f"turn {failing[0] + 1} of {many}" if many > 1 and failing else ""
 
 
 def failing_turns(record: CaseRecord) -> list[int]:
-    """Return the turns with a failed or broken metric, counted from 0."""
+    """Return the indexes of the turns in which a metric failed or ended in an error."""
     return [index for index, turn in enumerate(record.turns) if turn_status(turn) in ("failed", "error")]
 
 
@@ -165,9 +165,9 @@ def _add_turns(document: Document, subject: Subject, record: CaseRecord | None, 
 
 
 def _set_opening(document: Document, record: CaseRecord, above: bool) -> None:
-    """Open the document at the running or the first failed turn, and at the item that says why it failed, if any.
+    """Open the document at the running or the first failed turn, at the item that shows why it failed, if any.
 
-    It opens at the top if nothing failed in a turn, or if an error is shown above the turns.
+    The document opens at the top if no turn failed, or if an error is shown above the turns.
     """
     failing = failing_turns(record)
     if record.state == "running":
@@ -193,7 +193,7 @@ def _set_opening(document: Document, record: CaseRecord, above: bool) -> None:
 
 
 def _whole_case(record: CaseRecord, view: View, *, unjudged: bool) -> Iterator[Line]:
-    """Yield the reasons of criteria over the whole case: of those that were not evaluated, or of those that were."""
+    """Yield the reasons of unmet criteria that no turn shows. `unjudged` selects those that were not evaluated."""
     for name, result in record.metrics.items():
         in_turns = {one.status for one in record.in_turns(name)}
         if result.status not in _PROBLEMS or result.status in in_turns or not result.reason:
@@ -208,9 +208,9 @@ def _whole_case(record: CaseRecord, view: View, *, unjudged: bool) -> Iterator[L
 
 
 def _add_criteria(document: Document, record: CaseRecord, view: View) -> None:
-    """Add the criteria, the worst first, and once what the sign of a function means.
+    """Add the criteria, the worst first, and a legend for the sign of a function.
 
-    Each is on a line, or in a narrow view as many on a line as fit.
+    Each criterion has its own line. In a narrow view, several can share a line.
     """
     own = record.custom_metrics
     judged: list[MetricResult] = [
@@ -264,7 +264,7 @@ def _signs(record: CaseRecord, result: MetricResult) -> Line:
 
 
 def _found(record: CaseRecord, result: MetricResult) -> Iterator[Line]:
-    """Yield `3 of 4 sentences`, `1 of 2 rubrics`."""
+    """Yield the numbers of sentences that hold and of rubrics that are met: `3 of 4 sentences`, `1 of 2 rubrics`."""
     turns = [turn.details for _, _, turn in results(record, result.name)]
     sentences = [
         item
@@ -283,7 +283,7 @@ def _found(record: CaseRecord, result: MetricResult) -> Iterator[Line]:
 
 
 def _add_changes(document: Document, subject: Subject, record: CaseRecord, view: View) -> None:
-    """Add what changed since the case passed, if it passed before and both runs were compared."""
+    """Add the changes since the case passed, if its previous verdict was a pass and both runs were compared."""
     change, compared = subject.change, subject.compared
     if change is None or compared is None or change.before.state != "passed" or record.state == "passed":
         return
@@ -293,7 +293,7 @@ def _add_changes(document: Document, subject: Subject, record: CaseRecord, view:
 
 
 def _setting(subject: Subject, view: View) -> Iterator[Line]:
-    """Yield what `check` found, and the setting of the case besides its turns."""
+    """Yield the problems that `check` found, and the settings of the case."""
     if subject.found and subject.entry is not None:
         yield from fault_lines(subject.found, subject.entry, view)
     if subject.case is not None:

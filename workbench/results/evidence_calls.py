@@ -36,9 +36,9 @@ from workbench.text.json_values import objects
 from workbench.text.safe_text import one_line
 
 _ALIKE = 2
-"""Maximum number of equal calls in a row that are each shown."""
+"""Maximum number of consecutive matching calls that are shown one by one."""
 _SHORTEST_RESULT = 10
-"""The least width of a result beside its call, in cells."""
+"""The minimum width of a result beside its call, in cells."""
 _SHORTEST_CALL = 16
 _RESULT_LINES = 4
 _CALL_STYLES = {"missing": "diff-missing", "extra": "diff-extra"}
@@ -46,9 +46,9 @@ _NO_RESULT: Any = object()
 
 
 def call_pieces(turn: Turn, expected: dict[str, Any] | None, places: Anchors, view: View) -> Iterator[Piece]:
-    """Yield the calls of a turn beside those that are `expected` (None: there is no reference).
+    """Yield the calls of a turn, compared with those of the `expected` invocation. None means no reference.
 
-    If the view compares two executions, `expected` is the earlier one, and results are compared, too.
+    If the view compares two executions, `expected` is from the earlier one, and results are compared, too.
     """
     scored = turn.metrics.get(shown_in(turn.metrics, "calls"))
     with_inner = scored is not None and scored.details.get("include_agent_tools") is True
@@ -83,7 +83,7 @@ def call_pieces(turn: Turn, expected: dict[str, Any] | None, places: Anchors, vi
 
 
 def _unaligned(calls: Sequence[ToolCall]) -> list[dict[str, Any]]:
-    """Return rows of calls that are compared with nothing."""
+    """Return rows for calls that have no reference."""
     return [
         {"mark": "", "actual": {"name": one.name, "args": one.args}, "actual_index": number, "inside": one.inside}
         for number, one in enumerate(calls)
@@ -93,7 +93,7 @@ def _unaligned(calls: Sequence[ToolCall]) -> list[dict[str, Any]]:
 def _whole(
     rows: Sequence[dict[str, Any]], wanted: Sequence[ToolCall], made: Sequence[ToolCall]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the rows with all arguments. A criterion shortens long ones in its result."""
+    """Yield the rows with all arguments in full, because criteria shorten long ones in their details."""
     for row in rows:
         whole = dict(row)
         for name, calls in (("expected", wanted), ("actual", made)):
@@ -113,7 +113,7 @@ def _differs(then: Any, now: Any) -> bool:
 
 
 def plain_calls(invocation: dict[str, Any], view: View, *, results: bool) -> Iterator[Line]:
-    """Yield calls that are compared with nothing, without or with their `results`."""
+    """Yield calls that have no reference, with their `results` if wanted."""
     found = tool_results(invocation) if results else []
     for number, row in enumerate(_unaligned(tool_calls(invocation))):
         yield from call_row(numbered("call", number + 1), row, view, now=_result(number, found))
@@ -122,9 +122,9 @@ def plain_calls(invocation: dict[str, Any], view: View, *, results: bool) -> Ite
 def call_row(
     name: str, row: Mapping[str, Any], view: View, then: Any = _NO_RESULT, now: Any = _NO_RESULT
 ) -> Iterator[Line]:
-    """Yield one call (`criteria.call_rows`) with its name: the call and its result, then what differs.
+    """Yield a row of `criteria.call_rows` labelled `name`: the call and its result, then the differences.
 
-    `then` is its result in an earlier execution.
+    `then` and `now` are the results in an earlier execution and in this one.
     """
     whole = room(view)
     found = objects(row.get("differences"))
@@ -168,7 +168,7 @@ def call_row(
 
 
 def cut_call(call: Mapping[str, Any], width: int, paths: frozenset[str] = frozenset()) -> Line:
-    """Return a call on one line. If it was cut, its ellipsis can be unfolded."""
+    """Return a call on one line. If it was cut, its ellipsis is styled as a fold."""
     return _unfolding(brief_call(call, width, paths))
 
 
@@ -177,7 +177,7 @@ def _unfolding(line: Line) -> Line:
 
 
 def _note(row: Mapping[str, Any], view: View) -> Line:
-    """Return `not called`, `not expected`, or `expected as call 2`, or with other sides `only before`."""
+    """Return a note on an unmatched call: `not called`, `not expected`, `expected as call 2`, or `only before`."""
     mark, first = row["mark"], view.sides[0]
     if mark in ("missing", "extra"):
         only = f"only {view.sides[mark == 'extra']}"
@@ -190,10 +190,11 @@ def _note(row: Mapping[str, Any], view: View) -> Line:
 
 
 def _result_lines(result: Any, left: int, view: View, *, cut: bool) -> tuple[Line, Sequence[Line]]:
-    """Return a result beside its call, in the `left` cells, and below it.
+    """Return the part of a result beside its call, in the `left` cells, and the lines below the call.
 
-    It is `→ {"status": "sent"}`, or its beginning. A full view has all of it, below the call if it is long, unless it
-    is the same in both of two executions.
+    It is `→ {"status": "sent"}` or its beginning. A full view has the whole result, below the call if it is long. If
+    two
+    executions are compared, equal results stay shortened.
     """
     if result is _NO_RESULT:
         return Text(), ()

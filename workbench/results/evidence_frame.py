@@ -1,7 +1,4 @@
-"""The frame of the evidence: a gutter with labels and marks, and the links of its parts to the trace.
-
-A small screen has a narrower gutter.
-"""
+"""The layout of the evidence: a gutter with labels and marks, and links from its parts to the trace."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -19,11 +16,11 @@ from workbench.text.json_values import parts_of
 WIDE = 70
 """The minimum width for the wide layout, with blank lines and a wide gutter."""
 _NAMED = 40
-"""The minimum width in which both sides of a difference have their names."""
+"""The minimum width at which both sides of a difference have their names."""
 
 
 class Anchor(NamedTuple):
-    """A part of a turn: its `key` in the evidence, and the `places` by which other panes know it."""
+    """A selectable part of a turn. `key` identifies it in the evidence, `places` in other panes."""
 
     key: str
     places: tuple[str, ...]
@@ -38,9 +35,9 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Anchors:
-    """The anchors of one turn: user message, tool calls in order, texts of agents before the answer, and answer.
+    """The anchors of a turn: user message, tool calls in order, texts before the answer, and answer.
 
-    They are missing if the turn has no recorded trace.
+    A turn without a recorded trace has none.
     """
 
     user: Anchor | None = None
@@ -49,7 +46,7 @@ class Anchors:
     answer: Anchor | None = None
 
     def call(self, made: int | None) -> Anchor | None:
-        """Return the anchor of the tool call with this index among those made."""
+        """Return the anchor of the tool call with this index, or None."""
         return self.calls[made] if made is not None and made < len(self.calls) else None
 
 
@@ -74,7 +71,7 @@ def anchors(index: int, turn: Turn | None) -> Anchors:
 
 
 def add_pieces(document: Document, pieces: Iterable[Piece]) -> None:
-    """Add the parts of a turn. Those with an anchor become items that lead to the trace."""
+    """Add the parts of a turn. Those with an anchor become items that link to the trace."""
     for lines, anchor in pieces:
         if anchor is None or not lines:
             document.add(lines)
@@ -101,7 +98,7 @@ def room(view: View) -> int:
 
 
 def side_room(view: View, width: int | None = None) -> int:
-    """Return the width of the text of `side` in `width` cells (default: those beside the gutter)."""
+    """Return the width left for text in `side`, if `width` cells (default: those beside the gutter) are available."""
     return (room(view) if width is None else width) - (12 if _names_sides(view) else 2)
 
 
@@ -111,17 +108,20 @@ def _names_sides(view: View) -> bool:
 
 
 def seen(anchor: Anchor | None, view: View) -> View:
-    """Return the view of a part, which is full if the part is unfolded."""
+    """Return the view for a part: a full view if the part is unfolded."""
     return view if anchor is None or not view.is_open(anchor.key) else replace(view, full=True)
 
 
 def numbered(word: str, number: int) -> str:
-    """Return `call 2`, the label of a part, or without the blank from 10 on."""
+    """Return the label of a part: `call 2`. From 10 on it has no blank: `call10`."""
     return f"{word} {number}" if number < 10 else f"{word}{number}"
 
 
 def labelled(name: str, mark: Text | str, body: Iterable[Line], view: View) -> Iterator[Line]:
-    """Return lines beside ` call 2 ≠`. `mark` is a sign, or the name of a relation such as "differs"."""
+    """Return lines with a label and a mark in the gutter: ` call 2 ≠`.
+
+    `mark` is styled text, or the name of a relation such as "differs".
+    """
     if isinstance(mark, str):
         mark = Text.styled(GLYPHS.get(mark, " "), f"diff-{mark}" if mark else "")
     lead: Line = Text.assemble((f"{indent(view)}{name:<6}{' ' if view.width >= WIDE else ''}", "label"), mark)
@@ -129,7 +129,10 @@ def labelled(name: str, mark: Text | str, body: Iterable[Line], view: View) -> I
 
 
 def side(mark: str, body: Iterable[Line], view: View) -> Iterator[Line]:
-    """Return `− expected  …`, the "missing" or "extra" side of a difference. A narrow screen leaves these words out."""
+    """Return one side of a difference: `− expected  …` for "missing", `+ actual  …` for "extra".
+
+    A narrow view leaves out the words.
+    """
     sign, word = ("−", view.sides[0]) if mark == "missing" else ("+", view.sides[1])
     lead: Line = Text.styled(f"{sign} ", f"diff-{mark}")
     if _names_sides(view):
@@ -138,6 +141,6 @@ def side(mark: str, body: Iterable[Line], view: View) -> Iterator[Line]:
 
 
 def brief(text: str, view: View, most: int, style: str = "") -> list[Line]:
-    """Return a text beside the gutter in at most `most` lines, or all of it in a full view."""
+    """Return a text that fits beside the gutter, in at most `most` lines unless the view is full."""
     lines = text_lines(text, room(view), view, style)
     return lines if view.full else shortened(lines, most, room(view))

@@ -1,4 +1,4 @@
-"""Reasons for the verdicts on a turn: claims of its answer, unmet rubrics, and what judges wrote."""
+"""Reasons for the verdicts on a turn: unsupported claims, unmet rubrics, judges' explanations, and unrecorded calls."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,26 +32,26 @@ if TYPE_CHECKING:
     from workbench.run.recordings.requests import MissedCall, MissedRequest
 
 _ELSEWHERE: tuple[Shown, ...] = ("calls", "words", "simulator")
-"""What the calls, the answer and the message show: criteria with these details need no reason in words."""
+"""Parts of the evidence that show differences themselves. Criteria shown there need no reason in words."""
 _MOST = 4
-"""The number of rubrics or sentences of one criterion that are shown while the page is folded."""
+"""Maximum number of rubrics or sentences of one criterion in a folded view."""
 _FEW = 2
 _LINES_OF_FEW, _LINES_OF_MANY = 4, 2
-"""The number of lines of each text and each reason, if there are at most `_FEW` of them, or more."""
+"""Maximum number of lines of each text and reason: if there are at most `_FEW` of them, and if there are more."""
 _UNLIMITED = 1_000_000
 _VOTES = re.compile(r" by \d+ of \d+ votes?( \(\d+ samples?\))?")
-"""The count of votes in a reason, which the pane of scores shows."""
+"""The count of votes in a reason. It is left out, because the pane "Judges" shows it."""
 _ALIKE = 4
-"""Maximum number of sentences in a row that hold and are each shown."""
+"""Maximum number of consecutive supported sentences that are shown one by one."""
 _PASSAGE_LINES = 2
 _SIDES = (("+", "evidence-for", "supporting"), ("−", "evidence-against", "contradicting"))
 _PARTS = {"instruction": "the instruction", "tools": "the tools", "config": "the config"}
-"""Parts of requests to models in words, by their names in frozen files."""
+"""Names for parts of requests to models, by their keys in recordings."""
 _MARKS = {"changed": "differs", "gone": "missing", "new": "extra"}
 
 
 def reason_lines(turn: Turn, view: View) -> Iterator[Line]:
-    """Yield the reasons of each criterion that did not pass, apart from those that the other parts of a turn show."""
+    """Yield the reasons of each criterion that did not pass, unless another part of the turn shows them."""
     width = room(view)
     failed = [result for result in turn.metrics.values() if result.status in ("failed", "error", "not_evaluated")]
     results = [
@@ -81,9 +81,9 @@ def reason_lines(turn: Turn, view: View) -> Iterator[Line]:
 
 
 def _items(result: MetricResult, answer: str) -> Iterator[tuple[str, Face, str, str]]:
-    """Yield label, face, text and reason of each unmet rubric, and of each sentence before the answer that fails.
+    """Yield label, face, text and reason of each unmet rubric and of each unsupported sentence before the answer.
 
-    A reason that only repeats the `answer`, which is beside it, is left out.
+    The reason is "" if it only repeats the `answer`.
     """
     for rubric in objects(result.details.get("rubrics")):
         verdict = string(rubric.get("verdict"))
@@ -120,9 +120,9 @@ def final_claims(turn: Turn) -> list[dict[str, Any]]:
 
 
 def claim_lines(claims: Sequence[dict[str, Any]], turn: int, view: View) -> Iterator[Line]:
-    """Yield the sentences with their marks. Below those that do not hold are the passages about them.
+    """Yield the sentences with their marks. Unsupported ones are followed by the passages about them.
 
-    `turn` counts from 0.
+    `turn` is an index from 0.
     """
     for holds, several in groupby(claims, key=lambda item: string(item.get("label")) in HOLDS):
         group = list(several)
@@ -134,7 +134,7 @@ def claim_lines(claims: Sequence[dict[str, Any]], turn: int, view: View) -> Iter
 
 
 def _claim(item: dict[str, Any], turn: int, view: View) -> Iterator[Line]:
-    """Yield one sentence with its mark, and the passages about it if it does not hold or the view is full."""
+    """Yield a sentence with its mark, and the passages about it if it is unsupported or the view is full."""
     face, holds = face_of(item), string(item.get("label")) in HOLDS
     text = " ".join(plain(string(item.get("text"))).split()) or "(empty)"
     words = Text.styled(text, "" if holds else "strong")
@@ -148,7 +148,10 @@ def _claim(item: dict[str, Any], turn: int, view: View) -> Iterator[Line]:
 
 
 def _passages(item: dict[str, Any], turn: int, view: View) -> Iterator[Line]:
-    """Yield `− "eta": "Tue"  track_parcel, a tool result in turn 1`, else the judge's reason."""
+    """Yield the passages about a sentence and their source: `− "eta": "Tue"`, `track_parcel, a tool result in turn 1`.
+
+    Without passages or in a full view, yield the judge's reason.
+    """
     width, most = max(room(view) - 4, 8), 1_000_000 if view.full else _PASSAGE_LINES
     found = [(sign, style, string(item.get(key)).strip()) for sign, style, key in _SIDES]
     origin = origin_words(item, turn) if mapping(item.get("source")) else Text()
@@ -164,7 +167,7 @@ def _passages(item: dict[str, Any], turn: int, view: View) -> Iterator[Line]:
 
 
 def missed_in(record: CaseRecord, state: Path | None) -> "MissedCall | None":
-    """Return the call that ended a case, or None if no call without a recording did. Reads files."""
+    """Return the unrecorded tool call that ended a case, or None. Reads files."""
     if record.error is None or record.error.kind not in ("frozen_miss", "off_recording"):
         return None
     from workbench.run.recordings.requests import missed_call
@@ -174,7 +177,7 @@ def missed_in(record: CaseRecord, state: Path | None) -> "MissedCall | None":
 
 
 def missed_request_in(record: CaseRecord) -> "MissedRequest | None":
-    """Return the request to a model that ended a case, or None if none did or nothing in it can be ignored."""
+    """Return the unrecorded model request that ended a case, or None. None also means that no part can be ignored."""
     if record.error is None or record.error.kind != "frozen_miss":
         return None
     from workbench.run.recordings.requests import missed_request
@@ -183,15 +186,15 @@ def missed_request_in(record: CaseRecord) -> "MissedRequest | None":
 
 
 def part_words(name: str) -> str:
-    """Return a part of requests in words: `the instruction`. Safe text."""
+    """Return the name of a part of requests as safe text: `the instruction`."""
     return _PARTS.get(name) or one_line(name, limit=60)
 
 
 def case_error_lines(record: CaseRecord, state: Path | None, view: View, key: str, root: str = "") -> Iterator[Line]:
-    """Yield why a case ended with an error. Reads files if a call was missed.
+    """Yield the error that ended a case, if any. Reads files if a call was not recorded.
 
-    `root` is that of the project, "" if it is not known. `key` says how to reach the ways out of a missed call, as
-    raw text: `K`.
+    `root` is the root of the project, or "" if it is unknown. `key` is the key that opens the choices for an unrecorded
+    call, as raw text: `K`.
     """
     error = record.error
     if error is None:
@@ -214,14 +217,14 @@ def _ways_out(key: str, *ignoring: str) -> str:
 
 
 def miss_lines(missed: "MissedCall", view: View, hint: str) -> Iterator[Line]:
-    """Yield what the agent called, how it differs from the nearest recording, and how to continue (raw)."""
+    """Yield the unrecorded call, its differences from the nearest recorded call, and the raw `hint` how to continue."""
     width = max(view.width - 1, 10)
     tool, agent = one_line(missed.tool), one_line(missed.agent)
-    words = f"{tool} was called in a way that is not recorded"
+    words = f"no recorded call of {tool} has these arguments"
     if missed.nearest is None:
         words = f"no call of {tool} by {agent} is recorded"
     elif not missed.differing:
-        words = f"{tool} was called again, more often than it is recorded"
+        words = f"{tool} was called more often than recorded"
     style = "status-error-strong"
     yield from hang_text(Text.styled(" ! ", style), Text.styled(words, style), width, 3)
     recorded, called = missed.sides
@@ -240,7 +243,7 @@ def miss_lines(missed: "MissedCall", view: View, hint: str) -> Iterator[Line]:
 
 
 def thawed_lines(thawed: Thawed, view: View, *, drifted: bool) -> Iterator[Line]:
-    """Yield the numbers and each change for a pane, and how to accept them if it `drifted`."""
+    """Yield the counts of a thawed case and each change, and how to accept the changes if the case `drifted`."""
     sides = replace(view, sides=("recorded", "now"))
     yield from hang_text(Text.styled(f" {FROZEN.glyph} ", FROZEN.variable), Text(thawed_words(thawed)), view.width, 3)
     for change in thawed.changes:
@@ -258,7 +261,7 @@ def thawed_lines(thawed: Thawed, view: View, *, drifted: bool) -> Iterator[Line]
 
 
 def _difference(place: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a changed value as `difference_lines` reads it. Its texts are complete."""
+    """Convert a changed value to the form that `difference_lines` reads."""
     sides = {"expected": "then", "actual": "now"}
     texts = {f"{name}_shown": side_text(place, side) for name, side in sides.items()}
     return {"path": place.get("path"), **texts, **{f"{name}_type": "nothing" for name in sides}}

@@ -1,4 +1,4 @@
-"""One turn of the evidence: the user's message, the calls, and the answer with the claims in it."""
+"""A turn in the evidence: the user's message, the calls, and the answer with its claims."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from workbench.editing.accept_turn import Hunk
 
 SCORES = "/scores"
-"""The end of the key of the reasons for a verdict that the calls and the answer do not show."""
+"""The end of the key of the item with reasons that neither the calls nor the answer show."""
 _USER_LINES = 2
 _ANSWER_LINES = 3
 _SIDE_LINES = 4
@@ -60,7 +60,7 @@ _MARKS: dict[MetricStatus, Text] = {
 
 
 def turn_status(turn: Turn | None) -> MetricStatus | None:
-    """Return the worst verdict of a turn, or None without any."""
+    """Return the worst verdict of a turn, or None if it has no verdict."""
     statuses = [result.status for result in turn.metrics.values()] if turn is not None else []
     verdicts = [status for status in statuses if status not in ("informational", "not_applicable")]
     return min(verdicts, key=lambda status: FACES[status].rank, default=None)
@@ -69,10 +69,10 @@ def turn_status(turn: Turn | None) -> MetricStatus | None:
 def turn_pieces(
     record: CaseRecord | None, index: int, total: int, turn: Turn | None, expected: dict[str, Any] | None, view: View
 ) -> Iterator[Piece]:
-    """Yield turn `index` (from 0) of `total`, in parts that the cursor selects if the turn has a trace.
+    """Yield turn `index` (from 0) of `total` in parts. The cursor can select them if the turn has a trace.
 
     `record` is None if the case has not run. `turn` is None if it did not take place. `expected` is None without a
-    reference, and empty if no such turn is expected.
+    reference, and empty if the reference has no such turn.
     """
     try:
         yield from _pieces(record, index, total, turn, expected, view)
@@ -82,7 +82,7 @@ def turn_pieces(
 
 
 def turn_line(index: int, turn: Turn | None, expected: dict[str, Any] | None, view: View, *, opened: bool) -> Line:
-    """Return ` turn 1  = Where is my parcel? ▸`, a turn on one line, or only its number above an `opened` turn."""
+    """Return a turn on one line: ` turn 1  = Where is my parcel? ▸`. Above an `opened` turn, leave out the message."""
     try:
         said = one_line(content_text(turn.user if turn is not None else (expected or {}).get("user_content")))
     except _MALFORMED:
@@ -143,7 +143,7 @@ def _pieces(
 def _user(
     record: CaseRecord | None, index: int, total: int, turn: Turn | None, expected: dict[str, Any] | None, view: View
 ) -> Iterator[Line]:
-    """Yield the message. Its label is that of the turn if there are several."""
+    """Yield the user's message. If there are several turns, its label is the number of the turn."""
     content = turn.user if turn is not None else (expected or {}).get("user_content")
     text = content_text(content)
     status = turn_status(turn)
@@ -166,7 +166,7 @@ def _user(
 
 
 def _other_parts(content: Any, view: View) -> Iterator[Line]:
-    """Yield the parts of a content besides text: `file image/png, 1,200 characters of base64`."""
+    """Yield the parts of a content that are not text: `file image/png, 1,200 characters of base64`."""
     for item in (content or {}).get("parts") or ():
         for kind, value in item.items():
             if kind in ("text", "thought", "thought_signature") or value is None:
@@ -198,7 +198,7 @@ def _texts(turn: Turn, expected: dict[str, Any] | None, places: Anchors, view: V
 
 
 def _by_author(wanted: Sequence[_Said], got: Sequence[_Said]) -> Iterator[tuple[_Said | None, _Said | None]]:
-    """Yield expected and actual texts in order, those of the same author together."""
+    """Yield expected and actual texts in order. Aligned texts of the same author form a pair."""
     row = column = 0
     pairs = lcs_pairs([author for author, _ in wanted], [author for author, _ in got])
     for below, right in [*pairs, (len(wanted), len(got))]:
@@ -212,7 +212,7 @@ def _by_author(wanted: Sequence[_Said], got: Sequence[_Said]) -> Iterator[tuple[
 def said_lines(
     author: str, got: str | None, wanted: str | None, view: View, *, compared: bool = True
 ) -> Iterator[Line]:
-    """Yield what one agent said before the answer, and, if texts are `compared`, what it was expected to say."""
+    """Yield an agent's text before the answer, beside the expected text if texts are `compared`."""
     name = cut_line(Text.styled(one_line(author) or "(no author)", "name"), room(view))
     if wanted is not None and wanted != got:
         mark = "missing" if got is None else "differs"
@@ -222,7 +222,7 @@ def said_lines(
 
 
 def _sides(wanted: str, got: str | None, marks: tuple[object, object], view: View) -> Iterator[Line]:
-    """Yield `− expected` and `+ actual`, with the words that differ marked."""
+    """Yield `− expected` and `+ actual`. Words that differ are marked."""
     most = _UNLIMITED if view.full else _SIDE_LINES
     if not got:
         lines = shortened(text_lines(wanted, side_room(view), view), most, side_room(view))
@@ -272,7 +272,7 @@ def _answer(turn: Turn, expected: dict[str, Any] | None, index: int, view: View)
 
 
 def _one_side(invocation: dict[str, Any] | None, view: View, *, ran: bool) -> Iterator[Line]:
-    """Yield a turn that is compared with nothing. Only one that `ran` has results of tools."""
+    """Yield a turn that has no reference. Only a turn that `ran` has tool results."""
     if invocation is None:
         return
     yield from plain_calls(invocation, view, results=ran or view.compares_executions)
@@ -297,7 +297,7 @@ def _raw(turn: Turn | None, expected: dict[str, Any] | None, view: View) -> Iter
 
 
 def hunk_lines(hunk: "Hunk", view: View) -> Iterator[Line]:
-    """Yield both sides of a difference. It shows only the part of a call that differs."""
+    """Yield both sides of a difference. Of a call, only the differing part is shown."""
     match hunk.kind:
         case "answer":
             wanted, got = _text(hunk.old), _text(hunk.new)

@@ -1,4 +1,4 @@
-"""Reasons why a case did not pass, one line each, and the criteria by which it was judged.
+"""One-line reasons why a case did not pass, and the criteria by which it was judged.
 
 All text is safe for a terminal.
 """
@@ -21,9 +21,9 @@ _LONGEST_SETTING = 80
 
 
 def reasons(record: CaseRecord) -> list[str]:
-    """Return one line for each reason why the case did not pass: first its failures or its error, then the rest.
+    """Return one line for each reason why the case did not pass, the deciding ones first.
 
-    An execution with an injected fault has one reason: what the agent did about it.
+    An execution with an injected fault has one reason: the agent's reaction to it.
     """
     if record.handling is not None:
         from workbench.results.faults import handling_text  # Few runs inject faults.
@@ -61,7 +61,7 @@ def verdict(result: MetricResult, tags: Sequence[str] = ()) -> str:
 
 
 def score_text(result: MetricResult) -> str:
-    """Return `0.5 < 1.0`, `0.93 ≥ 0.8`, `3.0` (informational) or the status."""
+    """Return the score beside its threshold: `0.5 < 1.0`, `0.93 ≥ 0.8`, `3.0` if informational, or else the status."""
     score, threshold = result.score, result.threshold
     if result.status == "informational" and score is not None:
         return amount(score)
@@ -72,7 +72,7 @@ def score_text(result: MetricResult) -> str:
 
 
 def way_out(error: CaseError, root: str) -> Iterator[str]:
-    """Yield the user's place that raised the error, relative to `root`, and a hint, if they are known."""
+    """Yield the place in the user's code that raised the error, relative to `root`, and the hint, as far as known."""
     if frames := user_frames(error, root):
         yield f"at {frames[-1].text(root)}"
     if error.hint:
@@ -80,7 +80,7 @@ def way_out(error: CaseError, root: str) -> Iterator[str]:
 
 
 def other_criteria(record: Execution) -> str:
-    """Return the criteria of a verdict that differ from those in the file, or ""."""
+    """Return how the criteria of a verdict differ from those in the file, or ""."""
     return "; ".join(one_line(sentence, limit=300) for sentence in record.planned.criteria_changed)
 
 
@@ -91,7 +91,7 @@ def criteria_and_source(record: CaseRecord) -> str:
 
 
 def matched_by_location(records: Iterable[Execution]) -> list[str]:
-    """Return a sentence for each agent that was matched by location, with its evalsets."""
+    """Return a sentence for each agent that was matched to its evalsets by location."""
     files: dict[str, dict[str, None]] = {}
     for record in records:
         if record.planned.matched_by == "location":
@@ -103,9 +103,9 @@ def matched_by_location(records: Iterable[Execution]) -> list[str]:
 
 
 def criteria_text(record: CaseRecord) -> str:
-    """Return the criteria of a case with their settings: `tool_trajectory_avg_score 1.0 (match_type IN_ORDER)`.
+    """Return the criteria of a case with their settings, or "" if the case was never judged.
 
-    Empty if the case was never judged.
+    For example, `tool_trajectory_avg_score 1.0 (match_type IN_ORDER)`.
     """
     return ", ".join(_criterion(name, value) for name, value in record.criteria.items())
 

@@ -1,7 +1,7 @@
-"""The look of verdicts: glyph, word and colour, scores beside thresholds, and why a verdict is stale.
+"""The display of verdicts: glyph, word and colour, scores beside thresholds, and why a verdict is stale.
 
-A status is never shown by colour alone. All panes, the bar and the notices use the table of statuses. Its words are
-those of the command line in lower case.
+A status is never shown by colour alone. All panes, the bar and the notices use the table of statuses. Its words are the
+lower-case forms of those in plain output.
 """
 
 import re
@@ -26,15 +26,16 @@ _SHORTEST_NAME = 8
 _SUFFIX = re.compile("(_avg)?(_score)?(_v[0-9]+)?$")
 _LONGEST = 200
 _SHORTEST_REASON = 10
-"""The minimum width of a reason, in cells. A shorter reason says less than the word `stale`."""
+"""The minimum width of a reason, in cells. In less space, the word `stale` says more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Face:
     """A glyph of one cell, a word, and a colour.
 
-    `variable` names the theme's colour without its `$`. The worst status has the lowest `rank`: it is
-    the one of a case with several repeats, and of a turn with several verdicts. So an error hides no failure.
+    `variable` is the theme's colour variable without its `$`. The worst status has the lowest `rank`. The status of
+    several
+    repeats or verdicts is the worst one. A failure is worse than an error, so no error hides a failure.
     """
 
     glyph: str
@@ -56,9 +57,9 @@ FACES: dict[Status, Face] = {
     "not_run": Face("○", "not run", "status-not-run", 9),
 }
 DECIDED: tuple[CaseState, ...] = ("passed", "failed", "error", "not_evaluated")
-"""The verdicts of a case, in the order of counts."""
+"""The verdicts of a case, in the order in which counts list them."""
 COUNTED: tuple[CaseState, ...] = (*DECIDED, "cancelled")
-"""The verdicts, and `cancelled` for cases without a verdict."""
+"""The verdicts, and `cancelled` for cases that got none."""
 
 CHECKED: Mapping[Literal["error", "warning"], Face] = {
     "error": Face("▲", "error", "status-error", 0),
@@ -87,7 +88,7 @@ VERDICTS: Mapping[str, Face] = {
     "yes": Face("✓", "yes", "status-passed", 4),
     "valid": Face("✓", "valid", "status-passed", 4),
 }
-"""A judge's answers to a question, and the labels of unreadable answers."""
+"""A judge's answers to a question, and the labels for unreadable answers."""
 
 JUDGED: Mapping[str, Face] = {**LABELS, **VERDICTS, "passed": FACES["passed"], "failed": FACES["failed"]}
 """All labels that a judge may give and a user may confirm or override."""
@@ -111,18 +112,18 @@ BY_FUNCTION = Face("ƒ", "function", "status-not-evaluated", 0)
 
 
 def badge(status: Status) -> Line:
-    """Return `✗ FAIL`."""
+    """Return the glyph and the word of a status in upper case: `✗ FAIL`."""
     face = FACES[status]
     return Text.styled(f"{face.glyph} {face.word.upper()}", face.variable)
 
 
 def glyph(status: Status) -> Text:
-    """Return `✗`."""
+    """Return the coloured glyph of a status: `✗`."""
     return Text.styled(FACES[status].glyph, FACES[status].variable)
 
 
 def score_text(result: MetricResult) -> str:
-    """Return `0.50 < 1.00`, `0.93 ≥ 0.80`, `3`, or nothing without a score."""
+    """Return the score and its threshold: `0.50 < 1.00`, `3` without a threshold, or "" without a score."""
     score, threshold = result.score, result.threshold
     if score is None:
         return ""
@@ -133,12 +134,12 @@ def score_text(result: MetricResult) -> str:
 
 
 def by_weight(results: Sequence[MetricResult]) -> list[MetricResult]:
-    """Return the results, the worst first. Equal ones keep their order."""
+    """Return the results sorted by status, the worst first. Results with the same status keep their order."""
     return sorted(results, key=lambda result: FACES[result.status].rank)
 
 
 def chip(result: MetricResult, *, short: bool = False, width: int = 0) -> Line:
-    """Return `✗ response_match_score 0.61 < 0.80`, on one line. In `width` cells, the name loses its middle."""
+    """Return a result on one line: `✗ response_match_score 0.61 < 0.80`. `width` cuts the middle of its name."""
     sign, score = glyph(result.status), score_line(result)
     name = f" {short_name(result.name) if short else one_line(result.name, limit=60)}"
     room = width - sign.cell_len - score.cell_len - 1
@@ -148,7 +149,7 @@ def chip(result: MetricResult, *, short: bool = False, width: int = 0) -> Line:
 
 
 def score_line(result: MetricResult) -> Text:
-    """Return `0.61 < 0.80`, or the status in words without a score. Only a score that did not pass has a colour."""
+    """Return `0.61 < 0.80`, or the word of the status without a score. Only passed scores have no colour."""
     style = "" if result.status == "passed" else FACES[result.status].variable
     return Text.styled(score_text(result) or FACES[result.status].word, style)
 
@@ -160,9 +161,9 @@ def short_name(criterion: str) -> str:
 
 
 def cut_words(name: str, width: int) -> str:
-    """Return the safe name of a criterion in at most `width` cells, without words in its middle: `rubric…quality`.
+    """Return the safe name of a criterion in at most `width` cells. Middle words are cut first: `rubric…quality`.
 
-    A name whose first and last word have no room loses letters in its middle.
+    If even the first and the last word do not fit, letters are cut.
     """
     if cell_len(name) <= width:
         return name
@@ -173,7 +174,7 @@ def cut_words(name: str, width: int) -> str:
 
 
 def chips(results: Sequence[MetricResult], width: int) -> Line:
-    """Return as many chips as fit on one line, the worst first, and the number of others."""
+    """Return as many results as fit on one line, the worst first, and the number of others."""
     ordered = by_weight(results)
     for count in range(len(ordered), 0, -1):
         more: Line = Text.styled(f"  +{len(ordered) - count}", "muted") if count < len(ordered) else Text()
@@ -190,10 +191,9 @@ def chips(results: Sequence[MetricResult], width: int) -> Line:
 
 
 def stale_mark(changes: Collection[Change], room: int) -> str:
-    """Return `stale: .env GEMINI_MODEL, prompt.txt` in at most `room` cells, or a shorter form of it.
+    """Return why a verdict is stale in at most `room` cells: `stale: .env GEMINI_MODEL, prompt.txt`, or a shorter form.
 
-    The shorter forms are, in this order: files without their folders, the first change alone, `~prompt.txt`, `~stale`
-    and `~`.
+    The shorter forms are, in this order: files without folders, only the first change, `~prompt.txt`, `~stale` and `~`.
     """
     short = [_without_folder(change) for change in changes]
     reasons = [describe_few(changes), describe_few(short), describe_few(short, 1)]
@@ -206,7 +206,10 @@ def stale_mark(changes: Collection[Change], room: int) -> str:
 
 
 def stale_count(stale: Collection[Iterable[Change]]) -> tuple[str, str]:
-    """Return `3 stale: .env GEMINI_MODEL, prompt.txt` for the changes of each stale case, and `3 stale`."""
+    """Return the number of stale cases with their changes, and without: `3 stale: prompt.txt` and `3 stale`.
+
+    `stale` has the changes of each stale case. Without any, both texts are "".
+    """
     if not stale:
         return "", ""
     count = f"{len(stale):,} {STALE.word}"

@@ -1,7 +1,7 @@
-"""The table of tool faults: what agents did when a tool failed, by tool and by the way it failed.
+"""The table of tool faults: how agents reacted to failing tools, by tool and by kind of failure.
 
-The printed table has the outcomes of each tool. On the screen, a row has the executions of one tool, summed over cases
-or for one case. All text is safe for a terminal.
+The printed table has a row for each tool. On the screen, a row can also be a single case. All text is safe for a
+terminal.
 """
 
 import itertools
@@ -30,15 +30,15 @@ WORDS: Final[Mapping[FaultOutcome, str]] = {
     "no_result": "no result",
     "not_called": "not called",
 }
-"""Outcomes in the words of tables, worst first."""
+"""Names of outcomes in tables, the worst first."""
 _GAP = "  "
 _INDENT = "    "
 _WIDTH = 78
-"""Cells of the widest line with a tool beside its cells. With the summary's indent, it fits into 80."""
+"""Maximum width, in cells, of a line with the tool beside its outcomes. The summary's indent makes it 80."""
 
 
 class Outcome(NamedTuple):
-    """One outcome in a cell: how many executions had it, and whether a function decided one of them."""
+    """An outcome in a cell: the number of executions that had it, and whether a function decided any of them."""
 
     outcome: FaultOutcome
     times: int
@@ -46,14 +46,14 @@ class Outcome(NamedTuple):
 
     @property
     def text(self) -> str:
-        """`✓ recovered`, `✗ made upƒ`: the glyph of its status, its words, and a sign if a function decided."""
+        """The glyph and the name of the outcome, with `ƒ` if a function decided: `✓ recovered`, `✗ made upƒ`."""
         glyph = "–" if self.outcome == "not_called" else FACES[STATUS[self.outcome]].glyph
         return f"{glyph} {WORDS[self.outcome]}{BY_FUNCTION.glyph if self.by_function else ''}"
 
 
 @dataclass(frozen=True, slots=True)
 class FaultRow:
-    """A row of the table. `cells` has the outcomes of each way, worst first; empty if nothing ran yet."""
+    """A row of the printed table. `cells` has the outcomes for each kind of failure, the worst first."""
 
     agent: str
     tool: str
@@ -75,7 +75,7 @@ def fault_rows(records: Iterable[Execution]) -> list[FaultRow]:
 
 
 def outcomes(records: Iterable[Execution]) -> tuple[Outcome, ...]:
-    """Return the outcomes of executions with faults, worst first."""
+    """Return the outcomes of finished executions with faults, the worst first."""
     counts: Counter[FaultOutcome] = Counter()
     functions: set[FaultOutcome] = set()
     for record in records:
@@ -89,40 +89,40 @@ def outcomes(records: Iterable[Execution]) -> tuple[Outcome, ...]:
 
 
 def outcome_of(record: Execution) -> FaultOutcome:
-    """Return what the agent did. An execution that was cancelled or could not start has no result."""
+    """Return how the agent reacted to the fault, or `no_result` if the execution was cancelled or could not start."""
     return "no_result" if record.handling is None else record.handling.outcome
 
 
 def by_function(handling: FaultHandling) -> bool:
-    """Return whether a function decided, not a language model."""
+    """Return whether a function, not a language model, decided the outcome."""
     return is_without_model(judged_by(handling.details))
 
 
 def fault_title(planned: PlannedCase) -> str:
-    """Return `search · timeout`, or "" for an execution without a fault."""
+    """Return the tool and how it fails: `search · timeout`, or "" for an execution without a fault."""
     fault = planned.fault
     return "" if fault is None else f"{one_line(fault.tool, limit=100)} · {WAYS[fault.way].title}"
 
 
 def fault_words(fault: ToolFault) -> str:
-    """Return `find_order failed (timeout)`. Safe text."""
+    """Return how a tool failed, as safe text: `find_order failed (timeout)`."""
     return f"{one_line(fault.tool, limit=100)} failed ({WAYS[fault.way].title})"
 
 
 def handling_text(handling: FaultHandling) -> str:
-    """Return `made up (function): reason`."""
+    """Return the outcome with its reason: `made up (function): reason`."""
     text = f"{WORDS[handling.outcome]}{' (function)' if by_function(handling) else ''}"
     return f"{text}: {one_line(handling.reason)}" if handling.reason else text
 
 
 def cell_text(cell: Sequence[Outcome]) -> str:
-    """Return `✓ recovered`, or with counts if several executions share the cell: `! crashed 1, ✓ recovered 2`."""
+    """Return the outcomes of a cell: `✓ recovered`, or for several executions `! crashed 1, ✓ recovered 2`."""
     several = sum(outcome.times for outcome in cell) > 1
     return ", ".join(f"{outcome.text} {outcome.times:,}" if several else outcome.text for outcome in cell)
 
 
 class TableLine(NamedTuple):
-    """A line of the table. A heading has no `spans`; others have the start, end and status of each cell."""
+    """A line of the table. `spans` has the start, end and status of each cell. Headings have none."""
 
     text: str
     spans: tuple[tuple[int, int, CaseStatus], ...] = ()
@@ -164,9 +164,9 @@ def _laid_out(texts: Sequence[str], widths: Sequence[int], statuses: Iterable[Ca
 
 
 def counts_text(records: Iterable[Execution], *, signs: bool = False) -> str:
-    """Return `3 crashed, 2 made up, 10 recovered`, or "" if nothing ended.
+    """Return the number of executions by outcome: `3 crashed, 2 made up, 10 recovered`, or "" if none has finished.
 
-    With `signs`, each outcome has the sign of its cells: `3! crashed, 2✗ made up, 10✓ recovered`.
+    With `signs`, each number is followed by a glyph: `3! crashed, 2✗ made up, 10✓ recovered`.
     """
     return ", ".join(
         f"{outcome.times:,}{outcome.text[:1] if signs else ''} {WORDS[outcome.outcome]}"
@@ -186,23 +186,23 @@ SHORT_WORDS: Final[Mapping[FaultOutcome, str]] = {
     "not_evaluated": "not ev.",
     "not_called": "no call",
 }
-"""Outcomes in at most nine cells, as in `WORDS`."""
+"""Names of outcomes as in `WORDS`, but in at most nine cells."""
 _SHORT_TITLES: Mapping[FaultWay, str] = {**{way: WAYS[way].title for way in WAYS}, "error_answer": "error ans."}
 _PROBLEMS: Final[frozenset[FaultOutcome]] = frozenset({"crashed", "made_up", "off_recording", "silent", "no_result"})
 _RANKS = {outcome: rank for rank, outcome in enumerate(WORDS)}
 _NAME = 24
-"""Cells of the longest name beside its cells."""
+"""The maximum width of a name beside its cells."""
 _GRID_INDENT = 2
 
 
 @dataclass(frozen=True, slots=True)
 class GridRow:
-    """A row of the table: a heading without cells, or the cells of a tool. `name` is safe text."""
+    """A row of the table on the screen: a heading, or the cells of a tool or case. `name` is safe text."""
 
     name: str
     cells: Cells | None = None
     tool: str = ""
-    """The tool, as safe text, or "" above the first one."""
+    """The tool, as safe text, or "" in the heading of an agent."""
     agent: str = ""
 
     @property
@@ -212,7 +212,7 @@ class GridRow:
 
 
 def grid_rows(records: Iterable[Execution], *, by_case: bool) -> list[GridRow]:
-    """Return the rows, in the order of the plan: below each agent its tools, with `by_case` a row for each case."""
+    """Return the rows in the order of the plan: agents with their tools, and with `by_case` the cases of each tool."""
     found: dict[str, dict[str, dict[tuple[str, str], dict[FaultWay, list[Execution]]]]] = {}
     for record in records:
         fault = record.planned.fault
@@ -238,12 +238,12 @@ def _rank(record: Execution) -> int:
 
 
 def is_problem(cell: Cell) -> bool:
-    """Return whether the agent did not handle a fault of this cell."""
+    """Return whether the agent failed to handle a fault in this cell."""
     return any(record.finished and outcome_of(record) in _PROBLEMS for record in cell)
 
 
 def status_of(cell: Cell) -> Status:
-    """Return the worst status of a cell: that of its outcomes, else `running` or `queued`."""
+    """Return the status of the worst outcome in a cell. Without an outcome, return `running` or `queued`."""
     ended = [record for record in cell if record.finished]
     if ended:
         return STATUS[outcome_of(ended[0])]
@@ -251,10 +251,11 @@ def status_of(cell: Cell) -> Status:
 
 
 class Form(NamedTuple):
-    """A form of the texts of all cells.
+    """A text form for all cells.
 
-    `words` are those of a single outcome, or None for `cell_text`. `between` separates them from their
-    sign. `least` is the least width, so that columns do not change with each result. `gap` follows each cell.
+    `words` are the names of single outcomes, or None to use `cell_text`. `between` separates glyph and name. `least` is
+    the
+    minimum width, so that columns do not change with each result. `gap` is the space after each cell.
     """
 
     words: Mapping[FaultOutcome, str] | None
@@ -267,9 +268,9 @@ FULL, SHORT, TIGHT = Form(None, " ", 11, 2), Form(SHORT_WORDS, " ", 11, 1), Form
 
 
 class Columns(NamedTuple):
-    """The columns for a width: cells of the name and of each way, and the form of the texts.
+    """The columns for a width: the widths of the name and of each kind of failure, and the text form.
 
-    With `above`, each name has a line of its own above its cells.
+    With `above`, each name has its own line above its cells.
     """
 
     name: int
@@ -278,12 +279,12 @@ class Columns(NamedTuple):
     above: bool
 
     def titles(self) -> list[str]:
-        """Return the titles of the ways, each as wide as its column."""
+        """Return the titles of the kinds of failure, each as wide as its column."""
         return [fit(title, width) for title, width in zip(_titles(self.form), self.ways, strict=True)]
 
 
 def columns_for(rows: Sequence[GridRow], width: int) -> Columns:
-    """Return the columns with the longest texts that fit into `width` cells. Names beside them get what is left."""
+    """Return the columns with the longest texts that fit into `width` cells. Names get the remaining width."""
     longest = max((cell_len(row.name) for row in rows if not row.is_heading), default=0) + _GRID_INDENT + 2
     beside = min(longest, _NAME + _GRID_INDENT + 2)
     for first in (beside, _GRID_INDENT - 1):
@@ -304,7 +305,7 @@ def _titles(form: Form) -> list[str]:
 
 
 def text_of(cell: Cell, form: Form) -> str:
-    """Return the text of a cell: `✓ recovered`, and `✗ made up 2, ✓ recovered 1` or `2✗ 1✓` if it has several."""
+    """Return the text of a cell: `✓ recovered`. Several executions give `✗ made up 2, ✓ recovered 1` or `2✗ 1✓`."""
     ended = outcomes(cell)
     if not cell:
         return ""
@@ -325,9 +326,9 @@ def text_of(cell: Cell, form: Form) -> str:
 
 
 def about_lines(row: GridRow, way: FaultWay) -> tuple[str, str]:
-    """Return what a cell says in words, and the reason of its worst outcome.
+    """Return a description of a cell and the reason of its worst outcome.
 
-    The first is `find_order · timeout: 2 made up, 1 recovered`.
+    The description is `find_order · timeout: 2 made up, 1 recovered`.
     """
     cell = (row.cells or {}).get(way, ())
     ended = outcomes(cell)
@@ -347,6 +348,6 @@ def about_lines(row: GridRow, way: FaultWay) -> tuple[str, str]:
 
 
 def progress_text(records: Sequence[Execution]) -> str:
-    """Return `7 of 15 faults`, or `15 faults` if all have ended."""
+    """Return the progress: `7 of 15 faults`, or `15 faults` if all have finished."""
     ended = sum(record.finished for record in records)
     return counted(len(records), "fault") if ended == len(records) else f"{ended:,} of {counted(len(records), 'fault')}"

@@ -1,4 +1,4 @@
-"""The tries of a fork beside the conversation that they repeat, turn by turn, and what they cost."""
+"""The tries of a fork beside the original conversation, turn by turn, and their cost."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,9 +17,9 @@ from workbench.text.json_values import mapping
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The recorded conversation's use after a point: model calls, tokens, and money if it is known.
+    """The cost of the recorded conversation after a point: model calls, tokens, and money (None if unknown).
 
-    Calls of plain Python agents are not `seen`.
+    `seen` is False for plain Python agents, whose model calls are not recorded.
     """
 
     calls: int = 0
@@ -30,7 +30,7 @@ class Cost:
 
 
 def cost_after(original: Original, point: Point, prices: Prices | None) -> Cost:
-    """Return what the original spent from a point on."""
+    """Return the cost of the original from a point on."""
     start = point.call if point.call is not None else original.calls_of(point.turn).start
     models = [call.call for call in original.calls[start:] if isinstance(call.call, ModelCall)]
     tallies = []
@@ -60,9 +60,9 @@ def conversation(original: Original) -> list[Turn]:
 
 
 def first_difference(original: Sequence[Turn], record: CaseRecord, point: Point) -> int | None:
-    """Return the first turn in which a try differs from the original, or None. Leave out a turn that still goes on.
+    """Return the index of the first turn in which a try differs from the original, or None.
 
-    A message that was changed at the point of the fork is no difference: only what follows from it is.
+    Unfinished turns are ignored, and so is the message that the fork changes.
     """
     for number, turn in enumerate(record.turns):
         if number >= len(original):
@@ -75,7 +75,7 @@ def first_difference(original: Sequence[Turn], record: CaseRecord, point: Point)
 
 
 def compared(original: Original, record: CaseRecord | None, number: int, point: Point, view: View) -> Document:
-    """Return a try beside the original, in the form of the evidence. `record` is None before the try starts."""
+    """Return a try beside the original, in the layout of the evidence. `record` is None before the try starts."""
     document = Document()
     sides = replace(view, sides=("original", f"try {number}"))
     if record is not None and record.error is not None:
@@ -92,7 +92,7 @@ def compared(original: Original, record: CaseRecord | None, number: int, point: 
 
 
 def cost_words(cost: Cost, tries: int, *, judged: bool) -> str:
-    """Return what the tries will probably cost, from the recorded calls after the point."""
+    """Return the expected cost of the tries, estimated from the recorded calls after the point."""
     if not cost.seen:
         return "cost not known"
     if not cost.calls:

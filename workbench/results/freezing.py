@@ -1,4 +1,4 @@
-"""A prepared freezing as lines: which files with which calls, and what the user must know before it is written."""
+"""Planned recordings as lines: their files and calls, and warnings to read before they are written."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -23,7 +23,7 @@ _STYLES = {"new": "status-passed", "changed": "hint", "unchanged": "muted", "not
 
 
 def call_words(case: FrozenCase) -> str:
-    """Return `2 tool calls, 1 model call`, or "" if the case is not frozen."""
+    """Return the number of recorded calls: `2 tool calls, 1 model call`, or "" if the case is not frozen."""
     if case.recording is None:
         return ""
     words = counted(len(case.recording.calls), "tool call")
@@ -31,7 +31,7 @@ def call_words(case: FrozenCase) -> str:
 
 
 def total_words(freezing: Freezing, chosen: Sequence[FrozenCase]) -> list[str]:
-    """Return what would be written for the chosen cases: files, calls, large answers, secrets, calls without answer."""
+    """Return what would be written for the chosen cases: numbers of files, calls, large values, secrets and so on."""
     written = [case for case in chosen if case.change in ("new", "changed")]
     found = [case.recording for case in written if case.recording is not None]
     calls: list[ToolCall | ModelCall] = [call for one in found for call in one.calls]

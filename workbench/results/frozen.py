@@ -1,4 +1,4 @@
-"""The words and lines about replayed cases, and about the drift of live ones from their recordings."""
+"""Texts and lines about replayed cases, and about how live cases drifted from their recordings."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -23,14 +23,14 @@ _ABSENT = "not there"
 
 
 def frozen_mark(frozen: Frozen | None, now: datetime | None = None) -> str:
-    """Return `FROZEN (4 tool calls replayed, 1 live, recorded 3 days ago)`, or "" for a live case."""
+    """Return the mark of a replayed case: `FROZEN (4 tool calls replayed, recorded today)`, or "" for a live one."""
     return f"{FROZEN} ({frozen_words(frozen, now)})" if frozen is not None else ""
 
 
 def frozen_words(frozen: Frozen, now: datetime | None = None) -> str:
-    """Return the numbers of its calls, the age of the recording, and what changed since. Safe text.
+    """Return the number of calls, the age of the recording, and the changes since, as safe text.
 
-    `4 tool calls replayed, recorded today, code of `refund` changed since it was recorded`
+    For example: 4 tool calls replayed, recorded today, code of `refund` changed since it was recorded.
     """
     days = _days(frozen.recorded, now)
     age = [] if days is None else [f"recorded {_ago(days)}"]
@@ -38,7 +38,7 @@ def frozen_words(frozen: Frozen, now: datetime | None = None) -> str:
 
 
 def _drift(frozen: Frozen) -> Iterator[str]:
-    """Yield what changed since the recording, of code and of declarations. Safe texts."""
+    """Yield the changes of code and declarations since the recording, as safe texts."""
     code = [tool for tool in frozen.drifted if tool not in frozen.redeclared]
     for what, tools in (("code", code), ("declaration", frozen.redeclared)):
         if tools:
@@ -54,7 +54,7 @@ def _tools(names: Iterable[str]) -> str:
 
 
 def frozen_brief(frozen: Frozen, now: datetime | None = None) -> str:
-    """Return the same in few words: `4 replayed, 1 live, 3 d, 1 tool changed`. Safe text."""
+    """Return a short form of `frozen_words`, as safe text: `4 replayed, 1 live, 3 d, 1 tool changed`."""
     counts = [(frozen.tools + frozen.models, "replayed"), (frozen.live, "live"), (frozen.misses, "missed")]
     words = [f"{number:,} {word}" for number, word in counts if number or word == "replayed"]
     days = _days(frozen.recorded, now)
@@ -64,7 +64,7 @@ def frozen_brief(frozen: Frozen, now: datetime | None = None) -> str:
 
 
 def frozen_total(cases: Iterable[Frozen | None], now: datetime | None = None) -> str:
-    """Return `FROZEN: 11 of 12 cases, 40 tool calls replayed, 2 live, recorded 3 to 9 days ago`, or "" without."""
+    """Return a summary of the replayed cases, or "" without any: `FROZEN: 11 of 12 cases, 40 tool calls replayed`."""
     every = list(cases)
     frozen = [case for case in every if case is not None]
     if not frozen:
@@ -117,7 +117,7 @@ def _ago(days: int) -> str:
 
 
 def frozen_lines(frozen: Frozen, view: View) -> Iterator[Line]:
-    """Yield how a case was replayed, and from which file."""
+    """Yield how a case was replayed, and its recording."""
     words = Text.assemble((f"{FACE.glyph} {FROZEN}", FACE.variable), f" {frozen_words(frozen)}")
     yield from part("replayed", words, view)
     if frozen.file:
@@ -125,7 +125,7 @@ def frozen_lines(frozen: Frozen, view: View) -> Iterator[Line]:
 
 
 def thawed_words(thawed: Thawed) -> str:
-    """Return `5 calls same, 1 changed, 1 new`, or why nothing was compared. Safe text."""
+    """Return the number of calls by change, or why nothing was compared, as safe text: `calls: 5 same, 1 new`."""
     if thawed.why:
         return one_line(thawed.why, limit=300)
     counts = [(kind, getattr(thawed, kind)) for kind in _KINDS]
@@ -135,12 +135,12 @@ def thawed_words(thawed: Thawed) -> str:
 
 
 def thawed_mark(thawed: Thawed) -> str:
-    """Return `THAWED (calls: 5 same, 1 changed)`."""
+    """Return the mark of a thawed case: `THAWED (calls: 5 same, 1 changed)`."""
     return f"{THAWED} ({thawed_words(thawed)})"
 
 
 def thawed_total(cases: Iterable[Thawed | None]) -> str:
-    """Return `THAWED: 12 cases, calls: 40 same, 2 changed; 1 without recording`, or "" without any."""
+    """Return a summary of thawed cases, or "" without any: `THAWED: 12 cases, calls: 40 same, 2 changed`."""
     every = [case for case in cases if case is not None]
     if not every:
         return ""
@@ -152,7 +152,7 @@ def thawed_total(cases: Iterable[Thawed | None]) -> str:
 
 
 def change_texts(thawed: Thawed) -> Iterator[str]:
-    """Yield a safe text for each change: `refund(amount=12.5): answer.id was "R-1", now "R-2"`."""
+    """Yield a safe text for each change: `changed: refund(amount=12.5); answer.id was "R-1", now "R-2"`."""
     for change in thawed.changes:
         where = [
             f"{one_line(string(place.get('path')), limit=200) or 'value'}"
@@ -163,7 +163,7 @@ def change_texts(thawed: Thawed) -> Iterator[str]:
 
 
 def drift_texts(thawed: Thawed | None, most: int) -> list[str]:
-    """Return the mark of a thawed case and its first changes, as safe texts for exports; [] for all other cases."""
+    """Return the mark of a thawed case and its first changes, as safe texts for exports. Other cases have none."""
     if thawed is None:
         return []
     changes = list(change_texts(thawed))
@@ -178,7 +178,7 @@ def kind_words(change: Mapping[str, Any]) -> str:
 
 
 def change_name(change: Mapping[str, Any]) -> str:
-    """Return the call that changed, as safe text, or the name of another change."""
+    """Return the changed call, declaration or answers as safe text."""
     match change.get("about"):
         case "declaration":
             return f"declaration of {one_line(string(change.get('tool')), limit=100) or 'a toolset'}"
@@ -188,6 +188,6 @@ def change_name(change: Mapping[str, Any]) -> str:
 
 
 def side_text(place: Mapping[str, Any], side: str) -> str:
-    """Return a changed value `then` or `now`, as safe text."""
+    """Return the value on one `side` of a change ("then" or "now"), as safe text."""
     value = place.get(side)
     return one_line(value, limit=300) if isinstance(value, str) else _ABSENT

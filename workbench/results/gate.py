@@ -1,7 +1,4 @@
-"""Whether a later run is worse than an earlier one by more than chance, as data and in safe words.
-
-Lost cases, new errors and flaky cases count.
-"""
+"""Whether a later run is worse than an earlier one by more than chance, as data and as safe text."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -21,20 +18,21 @@ from workbench.text.safe_text import one_line
 _LOOKED_UP = 50
 """Number of drops for which stored runs are searched for repeats."""
 _PAST = 20
-"""Number of past runs that are searched for them, the newest first."""
+"""Number of past runs that are searched for repeats, the newest first."""
 _CLOSE = 0.2
-"""Below this p, there is a difference to see, although chance may explain it."""
+"""If p is below this, the text says that chance may explain the difference. Otherwise it reports no difference."""
 _SMALL = 0.05
-"""A difference of which an unclear comparison says how many cases would show it."""
+"""The difference for which an unclear comparison states the number of cases needed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drop:
     """A case that passes less often than before.
 
-    `before` and `after` are its passed and its judged executions. `chance` is how likely chance alone makes it drop as
-    far. `is_clear` is whether chance does not explain it, even among all compared cases. `flaky` says where the case
-    both passed and failed (`2/3 passed in A`), or is empty.
+    `before` and `after` are the numbers of passed and judged executions. `chance` is the probability that chance alone
+    causes such a drop. `is_clear` is whether that is too unlikely, corrected for the number of cases. `flaky` says
+    where
+    the case both passed and failed (`2/3 passed in A`), or is "".
     """
 
     ref: CaseRef
@@ -46,13 +44,13 @@ class Drop:
 
     @property
     def is_single(self) -> bool:
-        """Whether both runs judged the case once, so that the drop says little."""
+        """Whether both runs judged the case only once. Such a drop proves little."""
         return self.before[1] == self.after[1] == 1
 
 
 @dataclass(frozen=True, slots=True)
 class NewError:
-    """A case that ended with an error, or failed with one, and did not before."""
+    """A case with an error that it did not have in the earlier run."""
 
     ref: CaseRef
     error: CaseError | None
@@ -60,11 +58,11 @@ class NewError:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """What chance explains of the differences between two runs.
+    """The losses between two runs, and whether chance explains them.
 
     `losses` compares the pass rates. `left_out` are the cases that were not judged in both runs. `drops` has clear
-    drops first, then the least likely. `flaky` are the cases that are known as flaky, each with the reason. `alpha` is
-    the limit.
+    drops
+    first, then the least likely. `flaky` has the known flaky cases with the reason. `alpha` is the significance level.
     """
 
     losses: Losses
@@ -91,7 +89,7 @@ class Gate:
 
 
 def gate(found: Comparison, state: Path, *, alpha: float = ALPHA) -> Gate:
-    """Compare two runs as a gate does. `state` holds earlier runs, in whose repeats flaky cases are looked up."""
+    """Return the gate of two compared runs. `state` is the folder with stored runs, which show flaky cases."""
     cases = found.repeats if found.has_verdicts else ()
     pairs = [
         statistics.case_pair(*([one.status for one in side] for side in (case.before, case.after))) for case in cases
@@ -113,7 +111,7 @@ def gate(found: Comparison, state: Path, *, alpha: float = ALPHA) -> Gate:
 def _new_errors(found: Comparison) -> Iterator[NewError]:
     """Yield each case with an error that the earlier run did not have.
 
-    That includes cases of evalsets that can no longer be opened, and cases that are only in the later run.
+    Cases of evalsets that no longer open and cases that only the later run has are included.
     """
     for case in found.repeats:
         broken = next(filter(_broke, case.after), None)
@@ -138,7 +136,7 @@ def _mixed(case: Repeats) -> str:
 
 
 def _flaky_before(state: Path, ref: CaseRef) -> str:
-    """Return `2/3 passed in RUN` if the case was flaky when a stored run repeated it last, else ""."""
+    """Return `2/3 passed in RUN` if the case was flaky in the last stored run that repeated it, else ""."""
     try:
         runs = past_runs(state, ref, _PAST)
     except OSError:
@@ -154,12 +152,15 @@ def _rate(executions: Iterable[Execution]) -> PassRate:
 
 
 def rate_text(rate: float | None) -> str:
-    """Return `71.1%`, cut and not rounded, or `–` without a verdict."""
+    """Return a pass rate as `71.1%`, cut and not rounded, or `–` if it is None."""
     return "–" if rate is None else f"{math.floor(rate * 1000 + 1e-6) / 10:.1f}%"
 
 
 def change_text(found: PairedChange) -> str:
-    """Return `+7.2 points [+2.8,+11.9]`, or "" if no case can be compared. The interval is rounded outwards."""
+    """Return the change with its interval, or "" without a compared case: `+7.2 points [+2.8,+11.9]`.
+
+    The interval is rounded outwards.
+    """
     if not found.cases:
         return ""
     low, high = math.floor(found.interval[0] * 1000 + 1e-9) / 10, math.ceil(found.interval[1] * 1000 - 1e-9) / 10
@@ -167,12 +168,12 @@ def change_text(found: PairedChange) -> str:
 
 
 def p_text(p: float) -> str:
-    """Return how likely chance alone makes a difference as large: `p = 0.004`. It is never rounded down to a limit."""
+    """Return a p-value as text: `p = 0.004`. It is rounded up, so that it never seems to reach a limit."""
     return "p < 0.001" if p < 0.001 else f"p = {math.ceil(p * 1000 - 1e-9) / 1000:.3f}"
 
 
 def chance_text(chance: float) -> str:
-    """Return `chance alone: 5%`, or `chance alone: under 1%`."""
+    """Return the probability of a drop by chance: `chance alone: 5%`, or `chance alone: under 1%`."""
     return f"chance alone: {'under 1%' if chance < 0.01 else f'{round(chance * 100)}%'}"
 
 
@@ -182,7 +183,7 @@ def compared_cases(found: PairedChange) -> str:
 
 
 def unclear_text(found: PairedChange) -> str:
-    """Return what an unclear comparison would have found, and how many cases a small difference needs."""
+    """Return what an unclear comparison shows, and the number of cases that a small difference needs."""
     cases = compared_cases(found)
     text = f"{cases} show no difference."
     if found.p < _CLOSE:
@@ -190,7 +191,7 @@ def unclear_text(found: PairedChange) -> str:
     if found.would_show is None:
         text += " They are too few to show any."
     else:
-        text += f" They would show one of {_whole(found.would_show)} points or more in 8 of 10 tries"
+        text += f" They would show a difference of {_whole(found.would_show)} points or more in 8 of 10 tries"
         needed = found.cases_needed(_SMALL) if found.would_show > _SMALL else None
         if needed is not None:
             # Two digits, rounded up: more would promise too much.
@@ -204,7 +205,7 @@ def unclear_text(found: PairedChange) -> str:
 
 
 def gate_text(gate: Gate) -> str:
-    """Return the decision of a gate and its reasons in a sentence, without `passed` or `failed`."""
+    """Return the reasons for the decision of a gate, without the words `passed` or `failed`."""
     rates, reasons = gate.rates, []
     if gate.new_errors:
         reasons.append(f"{counted(len(gate.new_errors), 'case')} with new errors")
@@ -225,7 +226,7 @@ def gate_text(gate: Gate) -> str:
 
 
 def notes(gate: Gate) -> list[str]:
-    """Return what the change of the pass rate does not say: clear drops, what would have shown, what is left out."""
+    """Return remarks on the change of the pass rate: clear drops, detectable differences, cases left out."""
     rates, found = gate.rates, []
     if gate.losses.found and rates.result != "worse":
         found.append(_lost_text(gate))
@@ -241,7 +242,7 @@ def _lost_text(gate: Gate) -> str:
 
 
 def drop_text(drop: Drop, arrow: str = "->") -> str:
-    """Return `3/3 -> 1/3 passed (chance alone: 20%)`, and where a flaky case was seen to be flaky."""
+    """Return a drop as `3/3 -> 1/3 passed (chance alone: 20%)`, followed by where the case was flaky, if known."""
     (passed, judged), (later, of_later) = drop.before, drop.after
     words = f"{passed}/{judged} {arrow} {later}/{of_later} passed ({chance_text(drop.chance)})"
     return f"{words}, flaky: {one_line(drop.flaky)}" if drop.flaky else words
@@ -264,5 +265,5 @@ def _signed(value: float) -> str:
 
 
 def _whole(share: float) -> str:
-    """Return points rounded up: a smaller difference may not show."""
+    """Return a share in points, rounded up, because a smaller difference may not show."""
     return f"{math.ceil(share * 100 - 1e-9)}"

@@ -1,4 +1,4 @@
-"""The pane "History": a case over its repeats and runs, the user's notes on it, and why its verdict changed."""
+"""The pane "History": the user's triage of a case, its repeats, its earlier runs, and why its verdict changed."""
 
 import json
 import math
@@ -48,7 +48,7 @@ _WHY = {
 
 
 def build(subject: Subject, view: View) -> Document:
-    """Return the whole pane: the user's notes, the repeats, the earlier runs, and what changed."""
+    """Return the whole pane: the user's triage, the repeats, the earlier runs, and the changes."""
     document = Document()
     document.add(triage_lines(subject, view))
     if subject.repeats is not None:
@@ -105,7 +105,7 @@ def _add_past_runs(document: Document, subject: Subject, view: View) -> None:
 
 
 def _add_change(document: Document, subject: Subject, view: View) -> None:
-    """Add why the verdict changed, and both executions side by side."""
+    """Add the causes of a changed verdict, and both executions side by side."""
     change, record, before = subject.change, subject.record, subject.before
     if change is None or record is None or before is None:
         return
@@ -172,7 +172,10 @@ def _rate(case: CaseRepeats, view: View) -> Iterator[Line]:
 
 
 def bar(case: CaseRepeats, width: int) -> Line:
-    """Return the interval from 0 to 100% with the rate and the target rate, if any: `·····━━━━●━━━│·`."""
+    """Return the interval of the pass rate on a scale from 0 to 100%: `·····━━━━●━━━│·`.
+
+    `●` is the rate, and `│` the target rate, if any.
+    """
     rate, last = case.rate, max(width - 1, 1)
     low, high, here = math.floor(rate.low * last), math.ceil(rate.high * last), round((rate.rate or 0.0) * last)
     wanted = None if case.until is None else round(case.until * last)
@@ -190,7 +193,7 @@ def bar(case: CaseRepeats, width: int) -> Line:
 
 
 def _pass_hats(case: CaseRepeats) -> Iterator[Line]:
-    """Yield pass^k for some values of k, because it falls fast."""
+    """Yield pass^k for small values of k, some larger ones, and the number of repeats."""
     total = case.rate.total
     for k in dict.fromkeys([*range(1, min(total, 5) + 1), *(k for k in (8, 10, 20, 50, 100) if k < total), total]):
         value = case.pass_hat(k)
@@ -264,13 +267,13 @@ def _titled(name: str, words: str, view: View) -> Line:
 
 _BARS = "▁▂▃▄▅▆▇█"
 _LEAST = 2
-"""The minimum number of runs for this line. Fewer runs add nothing to the verdict."""
+"""The minimum number of runs for this line. A single run would only repeat the verdict."""
 
 
 def past_run_lines(name: str, earlier: Sequence[PastRun], view: View) -> Iterator[Line]:
-    """Yield the name of a criterion and its scores, or nothing while only one run has judged the case.
+    """Yield the name of a criterion and its scores, the oldest run on the left.
 
-    The oldest run is on the left.
+    Yield nothing while fewer than two runs have judged the case.
     """
     judged = [found for run in reversed(earlier) if (found := _of_run(name, run)) is not None]
     if len(judged) < _LEAST:
@@ -287,7 +290,7 @@ def past_run_lines(name: str, earlier: Sequence[PastRun], view: View) -> Iterato
 
 
 def _of_run(name: str, run: PastRun) -> tuple[float | None, Status] | None:
-    """Return a run's score and verdict."""
+    """Return the mean score and the worst verdict of a run's repeats, or None without a result."""
     results = [one.scores[name] for one in run.executions if name in one.scores]
     if not results:
         return None

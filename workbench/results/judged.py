@@ -1,7 +1,7 @@
-"""What judges said: readers of the details of judged criteria, and texts about votes, costs and judges.
+"""Functions that read the details of judged criteria, and texts about votes, costs and judges.
 
-The readers tolerate any content, because runs and reports can hold anything. The criteria (`workbench/criteria/judged`)
-and `workbench.judges.base.record` document the form.
+They tolerate any content, because runs and reports can hold anything. The criteria (`workbench/criteria/judged`) and
+`workbench.judges.base.record` document the format.
 """
 
 from collections.abc import Iterable, Iterator
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from workbench.criteria.description import Shown
 
 _SHORT = 0.05
-"""Shorter times, in seconds, are not shown."""
+"""Times below this, in seconds, are not shown."""
 
 
 @cache
 def is_shown_in(criterion: str, where: "Shown") -> bool:
-    """Return whether a criterion's description names that pane for its details."""
+    """Return whether the description of a criterion says that its details are shown in this place."""
     # Imported late, so that a usage error need not wait for the descriptions.
     from workbench.criteria.registry import descriptions
 
@@ -37,7 +37,7 @@ def is_shown_in(criterion: str, where: "Shown") -> bool:
 
 
 def shown_in(criteria: Iterable[str], where: "Shown") -> str:
-    """Return the first criterion whose details are shown in that pane, or "" if there is none."""
+    """Return the first criterion whose details are shown in this place, or ""."""
     return next((name for name in criteria if is_shown_in(name, where)), "")
 
 
@@ -51,12 +51,12 @@ class JudgeQuestion(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The name of the question in the judge pane."""
+        """The key of the question in the pane "Judges"."""
         return question_key(self.criterion, self.turn, self.number)
 
 
 def question_key(criterion: str, turn: int | None, number: int) -> str:
-    """Return the name of a question as in `JudgeQuestion.key`."""
+    """Return the key of a question in the pane "Judges"."""
     return f"question/{criterion}/{'case' if turn is None else turn}/{number}"
 
 
@@ -105,7 +105,7 @@ def judge_questions(record: CaseRecord, criterion: str) -> Iterator[JudgeQuestio
 
 
 def is_function(result: MetricResult) -> bool:
-    """Return whether a function judged, and not a language model."""
+    """Return whether a function, not a language model, judged."""
     return is_without_model(judged_by(result.details))
 
 
@@ -123,12 +123,12 @@ def is_cached(questions: Iterable[dict[str, Any]]) -> bool:
 
 
 def versions(questions: Iterable[dict[str, Any]]) -> list[str]:
-    """Return the models that answered according to the service, in order of appearance."""
+    """Return the models that answered, as reported by the service, in order of appearance."""
     return list(dict.fromkeys(found for reply in replies(questions) if (found := string(reply.get("model_version")))))
 
 
 def verdict_of(reply: dict[str, Any]) -> str:
-    """Return a reply's verdict as one word: "unread" if it could not be read, "" if it is longer."""
+    """Return a reply's verdict as one word: "unread" if it is unreadable, "" if it is not a single word."""
     verdict = reply.get("verdict")
     if isinstance(verdict, str) and verdict:
         return verdict
@@ -138,19 +138,19 @@ def verdict_of(reply: dict[str, Any]) -> str:
 
 
 def mark(face: Face) -> Text:
-    """Return `◐ split`."""
+    """Return the glyph and the word of a face: `◐ split`."""
     return Text.styled(f"{face.glyph} {face.word}", face.variable)
 
 
 def verdict_mark(verdict: Any) -> Text:
-    """Return `✓ yes`, or an unknown verdict in its own words."""
+    """Return a verdict with its glyph, or an unknown one as it is: `✓ yes`."""
     if isinstance(verdict, str) and verdict in VERDICTS:
         return mark(VERDICTS[verdict])
     return Text.styled(one_line(verdict, limit=40) if isinstance(verdict, str) and verdict else "no verdict", "muted")
 
 
 def criterion_tags(record: CaseRecord, criterion: str) -> list[Line]:
-    """Return what must accompany a verdict: a function judged, votes disagree, or all replies came from the cache."""
+    """Return tags that must accompany a verdict: `ƒ function`, `◐ split` for disagreeing votes, and `cached`."""
     result = record.metrics.get(criterion)
     tags = [mark(BY_FUNCTION)] if result is not None and is_function(result) else []
     tags += [mark(SPLIT)] if result is not None and case_is_split(record, criterion) else []
@@ -159,7 +159,7 @@ def criterion_tags(record: CaseRecord, criterion: str) -> list[Line]:
 
 
 def judge_lines(record: CaseRecord, result: MetricResult, view: View) -> Iterator[Line]:
-    """Yield the judge of a criterion: its name, the models that answered, a foreign address and a note."""
+    """Yield the judge of a criterion: its name, the models that answered, a custom address and a note."""
     judge = judge_in(result.details)
     if judge:
         names = who(judge, versions(item.question for item in judge_questions(record, result.name)))
@@ -169,7 +169,7 @@ def judge_lines(record: CaseRecord, result: MetricResult, view: View) -> Iterato
 
 
 def who(judge: dict[str, Any], answered_by: Iterable[str]) -> list[Line]:
-    """Return `gemini-2.5-flash`, `answered by gemini-2.5-flash-SCRIPTED`, `at http://…`."""
+    """Return the judge in parts: its name, other models that answered, and a custom address."""
     parts: list[Line] = [Text.styled(one_line(string(judge.get("model")), limit=200) or "(no name)", "strong")]
     others = [one_line(version, limit=200) for version in answered_by if version != judge.get("model")]
     if others:
@@ -180,7 +180,10 @@ def who(judge: dict[str, Any], answered_by: Iterable[str]) -> list[Line]:
 
 
 def vote_words(item: dict[str, Any], verdict: str) -> list[Line]:
-    """Return `3 of 3 votes (up to 5)` or `4 of 5 votes`. If votes disagree or are unreadable, all follow."""
+    """Return the votes for `verdict`: `4 of 5 votes`. If votes disagree or are unreadable, the counts of all follow.
+
+    `3 of 3 votes (up to 5)` means that voting stopped early.
+    """
     votes = {name: count(many) for name, many in mapping(item.get("votes")).items() if count(many) > 0}
     asked, of = count(item.get("asked")), count(item.get("of"))
     lines: list[Line] = []
@@ -197,13 +200,13 @@ def vote_words(item: dict[str, Any], verdict: str) -> list[Line]:
 
 
 def leading_vote(item: dict[str, Any]) -> str:
-    """Return the verdict with the most votes, or "" without any."""
+    """Return the verdict with the most votes, or "" without votes."""
     votes = mapping(item.get("votes"))
     return str(max(votes, key=lambda name: count(votes[name]))) if votes else ""
 
 
 def cost_words(questions: Iterable[dict[str, Any]]) -> list[Line]:
-    """Return the cost of some questions: `3 replies`, `1.2 s`, `2,310 → 120 tokens`, `5 attempts`, `cached`."""
+    """Return the cost of questions in parts: `3 replies`, `1.2 s`, `2,310 → 120 tokens`, `5 attempts`, `cached`."""
     found = replies(questions)
     texts = [counted(len(found), "reply", "replies"), *reply_cost(found)]
     return [Text.styled(text, "muted") for text in texts]
@@ -227,7 +230,7 @@ def reply_cost(found: list[dict[str, Any]]) -> list[str]:
 
 
 def tally_words(tally: dict[str, Any]) -> list[Line]:
-    """Return the cost of a criterion as counted by the engine: `5 calls`, `2 cached`, `1.2 s`, `2,310 → 120 tokens`."""
+    """Return the cost of a criterion in parts: `5 calls`, `2 cached`, `1.2 s`, `2,310 → 120 tokens`."""
     if not tally:
         return []
     texts = [counted(count(tally.get("calls")), "call")]

@@ -1,4 +1,4 @@
-"""The whole pane "Judges": the criteria, the worst first, then the simulated user, the cost and the source."""
+"""The pane "Judges": the criteria, the worst first, then the simulated user, the cost and the criteria's source."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -59,7 +59,7 @@ from workbench.text.json_values import mapping, objects, string
 from workbench.text.safe_text import one_line, plain
 
 BRIEF_REASON = 4
-"""The number of lines of a reason that are shown while it is folded."""
+"""Maximum number of lines of a folded reason."""
 _GUTTER = 11
 _ORIGINS = {
     "config": "from the criteria",
@@ -70,7 +70,7 @@ _ORIGINS = {
 
 
 def rubric_account(result: MetricResult, view: View) -> Iterator[Line]:
-    """Yield how many rubrics were met, and which ones no criterion used."""
+    """Yield the number of rubrics that were met, and the rubrics that no criterion used."""
     scores = [number(item.get("score")) for item in objects(result.details.get("rubrics"))]
     read = [score for score in scores if score is not None]
     if len(scores) > 1:
@@ -106,7 +106,7 @@ def add_rubrics(document: Document, subject: Subject, index: int, result: Metric
 
 
 def _rubric(rubric: dict[str, Any], opened: bool, view: View, mine: Line) -> Iterator[Line]:
-    """Yield verdict and text, then votes and origin, then the reason."""
+    """Yield the verdict and the text of a rubric, then its votes and origin, then the reason."""
     verdict = string(rubric.get("verdict"))
     room = max(view.width - _GUTTER, 10)
     text = plain(string(rubric.get("text")).strip()) or "(no text)"
@@ -149,7 +149,7 @@ _SHOWN_ELSEWHERE = _CALL_KEYS | _WORD_KEYS | _JUDGED_KEYS | _RULE_KEYS | {"turns
 def build(subject: Subject, view: View, *, prompts: bool = True) -> Document:
     """Return the whole pane. The cursor starts at the first item that explains why the worst criterion did not pass.
 
-    Without `prompts`, a full view has everything but the questions word for word.
+    Without `prompts`, a full view leaves out the exact questions.
     """
     asked = view if prompts else replace(view, full=False)
     document = Document()
@@ -184,7 +184,7 @@ def _no_scores(record: CaseRecord) -> str:
 def _add_criterion(
     document: Document, subject: Subject, record: CaseRecord, result: MetricResult, view: View, asked: View
 ) -> list[str]:
-    """Add all about one criterion. Return the keys of the items that explain a problem, the first one first.
+    """Add a criterion with all details. Return the keys of the items that explain a problem, in order.
 
     `asked` is the view of the questions.
     """
@@ -232,7 +232,10 @@ def _add_criterion(
 
 
 def _head(record: CaseRecord, result: MetricResult, view: View, *, opened: bool) -> Iterator[Line]:
-    """Yield `✗ response_match_score  0.61 < 0.80  ◐ split`, on several lines if it has to be broken between parts."""
+    """Yield a criterion with its score and tags: `✗ response_match_score  0.61 < 0.80  ◐ split`.
+
+    If they do not fit on one line, they are broken between parts.
+    """
     name = Text.assemble(glyph(result.status), (f" {one_line(result.name, limit=200)}", "strong"))
     parts = [name, score_line(result), *criterion_tags(record, result.name), Text("" if opened else "▸", "fold")]
     for index, line in enumerate(flow(parts, max(view.width - 3, 10), "  ")):
@@ -240,7 +243,7 @@ def _head(record: CaseRecord, result: MetricResult, view: View, *, opened: bool)
 
 
 def _turn_ending(result: MetricResult) -> Line:
-    """Return the score of a turn with the leading vote: `✗ 0.00  ✗ invalid  ◐ split`."""
+    """Return the score of a turn with its majority vote: `✗ 0.00  ✗ invalid  ◐ split`."""
     score = Text.assemble(glyph(result.status), f" {score_text(result)}" if score_text(result) else "")
     leading = leading_vote(result.details)
     vote = verdict_mark(leading) if leading in VERDICTS else Text()
@@ -251,7 +254,7 @@ def _turn_ending(result: MetricResult) -> Line:
 def _turn_lines(
     turn: Turn, result: MetricResult, record: CaseRecord, view: View, inner: View, *, alone: bool
 ) -> Iterator[Line]:
-    """Yield what a criterion says about one turn. `inner` is the view of its details, beside the gutter."""
+    """Yield the result of a criterion in one turn. `inner` is the view of its details, beside the gutter."""
     if is_shown_in(result.name, "simulator"):
         yield from under(label("user"), text_lines(message_text(turn.user), view.room, view, "user"))
         yield from under(label("verdict"), flow(message_words(result, record), view.room))
@@ -265,7 +268,7 @@ def _turn_lines(
 
 
 def _service(result: MetricResult, view: View) -> Iterator[Line]:
-    """Yield the explanation of Google's evaluation service or its error, and its cost."""
+    """Yield the explanation or the error of Google's evaluation service, and its cost."""
     if explanation := string(result.details.get("explanation")):
         yield from part("service", safe(explanation), view)
     if fault := mapping(result.details.get("error")):
@@ -278,7 +281,7 @@ def _service(result: MetricResult, view: View) -> Iterator[Line]:
 
 
 def _about(result: MetricResult, view: View, *, explained: bool) -> Iterator[Line]:
-    """Yield what the criterion measures if `explained`, its match types, and its details over the whole case."""
+    """Yield match types and details for the whole case. With `explained`, also say what the criterion measures."""
     info = descriptions().get(result.name) if explained else None
     if info is not None:
         yield from wrap(Text.styled(f"{info.title}. {info.measures} {info.how_to_read}", "muted"), view.width)
@@ -288,7 +291,7 @@ def _about(result: MetricResult, view: View, *, explained: bool) -> Iterator[Lin
 
 
 def _details(result: MetricResult, view: View) -> Iterator[Line]:
-    """Yield the parts of a result's details that are shown nowhere else."""
+    """Yield the details of a result that no other part shows."""
     details = result.details
     shares = [(word, details.get(key)) for key, word in (("precision", "precision"), ("recall", "recall"), ("f", "F"))]
     figures = [
@@ -314,7 +317,7 @@ def _details(result: MetricResult, view: View) -> Iterator[Line]:
 
 
 def _checks(details: Mapping[str, Any], view: View) -> Iterator[Line]:
-    """Yield `✗ contains "refund"` for each condition on an answer, and `✓ tokens 480 of 500` for each limit."""
+    """Yield the conditions on an answer (`✗ contains "refund"`) and the limits (`✓ tokens 480 of 500`)."""
     for check in objects(details.get("checks")):
         kind, text = string(check.get("kind")), one_line(string(check.get("text")), limit=200)
         words = f"matches {text}" if kind == "regex" else f'{_CHECKS.get(kind, "contains")} "{text}"'

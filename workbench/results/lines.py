@@ -1,9 +1,8 @@
 """Styled text, and functions that lay it out by terminal cells.
 
-Styled text is Rich's `Text` whose spans have names of styles, such as "muted". The front end resolves the names: the
-screen looks them up in its theme (`workbench.ui.detail.drawing`), plain output drops them. All text is safe: foreign
-text enters through `safe`, and is never parsed as markup. A line is shared after it was made, so these functions return
-new ones.
+Styled text is a Rich `Text` whose spans have names of styles, such as "muted". The screen looks the names up in its
+theme (`workbench.ui.detail.drawing`), and plain output drops them. All text is safe. Foreign text enters through `safe`
+and is never parsed as markup. Finished lines are shared, so these functions return new lines.
 """
 
 import re
@@ -23,7 +22,7 @@ from workbench.text.safe_text import plain
 Line: TypeAlias = Text
 """Styled text without line breaks."""
 MIN_WIDTH = 24
-"""The minimum width of a layout. A narrower screen cuts the lines on the right."""
+"""The minimum width of a layout, in cells. On a narrower screen, lines are cut on the right."""
 
 _LABEL_GUTTER = 15
 _NARROWEST = 8
@@ -33,19 +32,19 @@ _FURTHER = 2
 _CONSOLE = Console(width=80)
 _EAST_ASIAN = "[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\U00020000-\U0003fffd]"
 JOINERS = "\u200d\ufe0f"
-"""Characters that join others to one on the screen."""
+"""Characters that combine others into one on the screen."""
 _NOT_AT_START = frozenset("、。，．・：；？！）］｝」』】〉》ーぁぃぅぇぉっゃゅょァィゥェォッャュョ％‰℃…)]},.:;!?%")
 
 
 def safe(text: str, style: str = "") -> Text:
-    """Return foreign text, which may still have line breaks, for `wrap`."""
+    """Return foreign text as safe styled text. It may have line breaks for `wrap`."""
     return Text.styled(plain(text), style)
 
 
 def pieces(line: Line) -> Iterator[tuple[str, str]]:
-    """Yield the parts of a line with the name of the style of each. The last style that covers a part counts.
+    """Yield the parts of a line, each with the name of its style. If styles overlap, the last one counts.
 
-    No part ends inside characters that a terminal draws as one.
+    Characters that a terminal draws as one stay together.
     """
     borders = {border for span in line.spans for border in (span.start, span.end)}
     if any(joiner in line.plain for joiner in JOINERS):
@@ -57,15 +56,16 @@ def pieces(line: Line) -> Iterator[tuple[str, str]]:
 
 
 def has_style(line: Line, *names: str) -> bool:
-    """Return whether a part of the line has one of these styles."""
+    """Return whether any part of the line has one of these styles."""
     return any(span.style in names for span in line.spans)
 
 
 def wrap(text: Text, width: int) -> list[Line]:
     """Return the text on lines of at most `width` cells (at least 2), without blanks at their ends.
 
-    Rich finds the breaks, except where its lines would begin with a full stop or a comma of East Asian text, stay half
-    empty, or end inside a name of a long path.
+    Rich finds the breaks, except in East Asian text and in long paths. There, its lines would begin with punctuation,
+    stay
+    half empty, or end inside a name.
     """
     if text.cell_len <= width and "\n" not in text.plain:  # Most texts, in half of the time.
         line = text.copy()
@@ -86,7 +86,7 @@ def wrap(text: Text, width: int) -> list[Line]:
 
 
 def wrap_indented(text: Text, width: int) -> list[Line]:
-    """Wrap like `wrap`, but indent the continuation of an indented line a little further than that line."""
+    """Wrap like `wrap`, but indent continuation lines a little further than the line that they continue."""
     lines: list[Line] = []
     for source in text.split(allow_blank=True):
         indent = len(source) - len(source.plain.lstrip(" "))
@@ -131,7 +131,7 @@ def shortened(lines: list[Line], most: int, width: int) -> list[Line]:
 def hang(lead: Line, body: Iterable[Line], gutter: int) -> Iterator[Line]:
     """Yield `body` beside a gutter of `gutter` cells, with `lead` in the gutter of the first line.
 
-    A lead that does not fit gets its own line.
+    If the lead does not fit, it gets its own line.
     """
     size = lead.cell_len
     if size > gutter or (size == gutter and lead and not lead.plain.endswith(" ")):
@@ -143,12 +143,12 @@ def hang(lead: Line, body: Iterable[Line], gutter: int) -> Iterator[Line]:
 
 
 def hang_text(lead: Line, text: Text, width: int, gutter: int) -> Iterator[Line]:
-    """Wrap a text behind a gutter as `hang` does, both in `width` cells."""
+    """Wrap a text beside a gutter, like `hang`. `width` includes the gutter."""
     return hang(lead, wrap(text, max(width - gutter, _NARROWEST)), gutter)
 
 
 def labelled(name: str, text: Text, width: int) -> Iterator[Line]:
-    """Yield a text behind its name, in its own column if there is room for one."""
+    """Yield a text after its name, in its own column if there is room."""
     lead = Text.styled(name, "label")
     if width < 3 * _LABEL_GUTTER:
         yield from wrap(Text.assemble(lead, "  ", text), width)
@@ -166,7 +166,7 @@ def rule(left: Line, right: Line, width: int) -> Line:
 
 
 def heading(words: str, width: int, right: Line | None = None) -> Line:
-    """Return `─ words ─────── right ─`, the first line of a part of a page."""
+    """Return the heading of a part of a page: `─ words ─────── right ─`."""
     return rule(Text.styled(words, "heading"), right or Text(), width)
 
 
@@ -176,9 +176,9 @@ def joined(parts: Iterable[Line], separator: str = " · ", style: str = "muted")
 
 
 def flow(parts: Iterable[Line], width: int, separator: str = " · ") -> Iterator[Line]:
-    """Yield the parts in sequence on lines of at most `width` cells, broken between parts.
+    """Yield the parts one after another on lines of at most `width` cells, broken between parts.
 
-    A part longer than a line is wrapped.
+    A part that is longer than a line is wrapped.
     """
     line = Text()
     for part in filter(None, parts):
@@ -191,7 +191,7 @@ def flow(parts: Iterable[Line], width: int, separator: str = " · ") -> Iterator
 
 
 def _breaks(text: str, width: int) -> Iterator[int]:
-    """Yield where lines of at most `width` cells end: at a blank, between East Asian characters, or after a slash."""
+    """Yield the ends of lines of at most `width` cells: at a blank, between East Asian characters, or after a slash."""
     characters, _ = split_graphemes(text)
     ends = [0, *accumulate(cells for _, _, cells in characters)]
     first = 0
@@ -210,7 +210,7 @@ def _breaks(text: str, width: int) -> Iterator[int]:
 
 
 def _may_break(text: str, before: tuple[int, int, int], after: tuple[int, int, int]) -> bool:
-    """Return whether a line may end between two characters, given as start, end and cells."""
+    """Return whether a line may end between two characters. Each is given by its start, end and cells."""
     last, following = text[before[0]], text[after[0]]
     return " " in (last, following) or (2 in (before[2], after[2]) and following not in _NOT_AT_START)
 
@@ -227,10 +227,12 @@ GLYPHS: Final[dict[str, str]] = {"same": "=", "differs": "≠", "missing": "−"
 class View:
     """Settings for the layout of a document.
 
-    `width` is in cells. `full` shows all of long texts, arguments and tracebacks. `opened` are the keys of the items
-    shown in full. `within`: only the item with this key, its parents and its children are `full` ("": all items).
-    `sides` names the two sides of a difference. `signs` puts marked words into −{} and +{}, for text without colours. A
-    `narrow` screen has no room for the words "expected" and "actual".
+    `width` is in cells. `full` shows long texts, arguments and tracebacks in full. `opened` are the keys of items shown
+    in
+    full. `within` is a key that limits `full` to this item, its parents and its children, or "". `sides` names the two
+    sides
+    of a difference. `signs` puts marked words into −{} and +{}, for text without colours. `narrow` leaves out the words
+    "expected" and "actual".
     """
 
     width: int
@@ -250,7 +252,7 @@ class View:
 
     @property
     def compares_executions(self) -> bool:
-        """Whether the sides of a difference are two executions, not a reference and an execution."""
+        """Whether the view compares two executions, not an execution with a reference."""
         return self.sides != ("expected", "actual")
 
     @property
@@ -260,17 +262,17 @@ class View:
 
 
 def label(name: str) -> Line:
-    """Return the name of a part, for the gutter: ` calls`."""
+    """Return the label of a part for the gutter: ` calls`."""
     return Text.styled(f" {name}", "label")
 
 
 def part(name: str, body: Text, view: View) -> Iterator[Line]:
-    """Return a labelled part: its text wrapped beside the gutter."""
+    """Return a labelled part with its text wrapped beside the gutter."""
     return hang_text(label(name), body, max(view.width, MIN_WIDTH), GUTTER)
 
 
 def remark(words: str, view: View, style: str = "muted") -> Iterator[Line]:
-    """Return a sentence of the workbench over the whole width."""
+    """Return a remark of the workbench, wrapped to the whole width."""
     return hang_text(Text(" "), Text.styled(words, style), max(view.width, MIN_WIDTH), 1)
 
 

@@ -1,4 +1,4 @@
-"""The words about other machines: those of a place, and the one that a case ran on with its lost attempts.
+"""Texts about other machines: the machines of a place, the machine of a case, and its lost attempts.
 
 All text is safe for a terminal. Names and reasons may come from other machines.
 """
@@ -24,41 +24,41 @@ _MOST_NAME = 100
 _MOST_REASON = 300
 _GONE = ("lost", "unusable")
 _STYLES = {"ready": "status-passed", "lost": "status-error", "unusable": "status-error"}
-_NOT_ENCRYPTED = "not encrypted: others on the network can read and change what travels"
+_NOT_ENCRYPTED = "not encrypted: others on the network can read and change the data"
 _MOST_LEFT_OUT = 8
 _MOST_CASES = 4
-"""Running cases that are named for each machine."""
+"""Maximum number of running cases that are named for each machine."""
 _WIDEST_NAME = 40
 _MOST_WHY = 500
 
 
 def machine_name(name: str) -> str:
-    """Return the name of a machine, which may come from there."""
+    """Return the name of a machine as safe text. It may come from that machine."""
     return one_line(name, limit=_MOST_NAME)
 
 
 def placed_words(record: CaseRecord) -> str:
-    """Return `on two`, `on two, attempt 3`, `attempt 2`, or "" for a first attempt on this machine."""
+    """Return the machine and the attempt: `on two, attempt 3`, or "" for a first attempt on this machine."""
     words = [f"on {machine_name(record.machine)}"] if record.machine else []
     return ", ".join([*words, *([f"attempt {record.attempt}"] if record.attempt > 1 else [])])
 
 
 def lost_words(lost: LostAttempt) -> str:
-    """Return `attempt 1 on one was lost: the connection was closed`."""
+    """Describe a lost attempt: `attempt 1 on one was lost: the connection was closed`."""
     where = f" on {machine_name(lost.machine)}" if lost.machine else ""
     why = one_line(lost.why.removeprefix(f"{lost.machine}: "), limit=_MOST_REASON)
     return f"attempt {lost.attempt}{where} was lost: {why}"
 
 
 def placed_texts(record: CaseRecord) -> Iterator[str]:
-    """Yield the words about the machine and the attempt, and those about each attempt that was lost."""
+    """Yield the machine and the attempt of a case, then each lost attempt."""
     if words := placed_words(record):
         yield words
     yield from map(lost_words, record.lost)
 
 
 def place_words(choice: PlaceChoice) -> str:
-    """Return the place as its user knows it: `dask://h:1`, or `cluster (dask://h:1)` with a name in the settings."""
+    """Return a place with its name in the settings, if any: `dask://h:1`, or `cluster (dask://h:1)`."""
     word = one_line(choice.word, limit=100)
     return f"{one_line(choice.name, limit=60)} ({word})" if choice.name else word
 
@@ -71,7 +71,7 @@ def megabytes(size: int) -> str:
 
 
 def sending_lines(sending: "Sending") -> Iterator[str]:
-    """Yield what leaves this machine, for the user to confirm."""
+    """Yield the data that would leave this machine, for the user to confirm."""
     where = one_line(sending.address, limit=200)
     named = one_line(sending.place, limit=100)
     yield f"place      {where if where == named else f'{named} ({where})'}"
@@ -89,7 +89,7 @@ def sending_lines(sending: "Sending") -> Iterator[str]:
 
 
 def fleet_brief(states: "Sequence[MachineState]") -> tuple[str, str]:
-    """Return how busy the machines are, in full and in short: `2 machines 7/16`. Two "" without machines."""
+    """Return how busy the machines are, in full and in short: `2 machines 7/16`. Without machines, both are ""."""
     if not states:
         return "", ""
     usable = [state for state in states if state.phase not in _GONE]
@@ -102,7 +102,7 @@ def fleet_brief(states: "Sequence[MachineState]") -> tuple[str, str]:
 
 
 def fleet_busy(states: "Sequence[MachineState]") -> str:
-    """Return what the machines do: `2 machines: 12 running, 40 done, last sign of life 1 s ago`."""
+    """Describe the work of the machines: `2 machines: 12 running, 40 done, last sign of life 1 s ago`."""
     if not states:
         return "waiting for a machine"
     present = [state for state in states if state.phase not in _GONE]
@@ -112,7 +112,7 @@ def fleet_busy(states: "Sequence[MachineState]") -> str:
 
 
 def fleet_line(place: str, states: "Sequence[MachineState]", new: Sequence[str]) -> str:
-    """Return `on dask://h:1: 2 machines, 16 slots`, with the names of `new` machines if they are not all of them."""
+    """Describe a place: `on dask://h:1: 2 machines, 16 slots`. `new` machines are named, unless all are new."""
     ready = [state for state in states if state.phase == "ready" or state.running]
     total = f"{counted(len(ready), 'machine')}, {counted(sum(state.slots for state in ready), 'slot')}"
     also = f" (new: {few(map(machine_name, new))})" if len(new) < len(ready) else ""
@@ -120,23 +120,23 @@ def fleet_line(place: str, states: "Sequence[MachineState]", new: Sequence[str])
 
 
 def machine_line(state: "MachineState", cases: int) -> str:
-    """Return what a machine did in a run with `cases` on it: `one: 12 cases, 1 attempt lost`."""
+    """Describe a machine that ran `cases` cases: `one: 12 cases, 1 attempt lost`."""
     words = [counted(cases, "case"), *([f"{counted(state.lost, 'attempt')} lost"] if state.lost else [])]
     gone = [f"{state.phase}: {_why(state)}"] if state.phase in _GONE else []
     return f"{machine_name(state.name)}: {', '.join([*words, *gone])}"
 
 
 def machine_facts(state: "MachineState", imported: Sequence[str]) -> str:
-    """Return what a check found on a machine: `one: Python 3.12.4, Linux, 8 processors; imported desk`."""
+    """Describe a checked machine: `one: Python 3.12.4, Linux, 8 processors; imported desk`."""
     about = [one_line(state.about, limit=200)] if state.about else []
     agents = few(map(one_line, imported), most=10) or "no agent"
     return f"{machine_name(state.name)}: {'; '.join([*about, f'imported {agents}'])}"
 
 
 def machine_lines(states: "Sequence[MachineState]", width: int) -> Iterator[Line]:
-    """Yield a table of the machines, each with its reason below it, in lines of at most `width` cells."""
+    """Yield a table of the machines, `width` cells wide, with running cases and reasons below each machine."""
     if not states:
-        yield Text.styled(" No other machine is known: o sets the place of the next run.", "muted")
+        yield Text.styled(" No other machine yet. Press o to set the place of the next run.", "muted")
         return
     names = [cut_name(machine_name(state.name), min(_WIDEST_NAME, max(8, width - 53))) for state in states]
     room = max(map(cell_len, [*names, "machine"]))

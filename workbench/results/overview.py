@@ -1,4 +1,4 @@
-"""The lines of an overview, with its cursor's items: causes, criteria and changed cases."""
+"""The overview as a document: its lines, and the selectable causes, criteria and changed cases."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,40 +19,40 @@ from workbench.text.counting import threshold as threshold_text
 from workbench.text.safe_text import one_line
 
 CAUSE, CRITERION, FROZEN_CRITERION, CASE = "cause/", "criterion/", "frozen criterion/", "case/"
-"""Beginnings of the keys of items."""
+"""Prefixes of item keys."""
 CHANGED = "changed"
-"""The key of the item that stands for the changed cases that are not listed."""
+"""The key of the item that opens the changed cases that are not listed."""
 _LEAST_CHANGES = 3
-"""Lines about changed cases, with their heading, that must fit below the criteria. Else they come before them."""
+"""Minimum room, in lines, for changed cases below the criteria. With less, they come above the criteria."""
 _FEW_CHANGES = 4
 _MOST_PROBLEMS = 6
-"""Lines about problems of the file that are shown above the causes."""
+"""Maximum number of lines about problems in the file."""
 _APART = "not in rate: "
-"""Words before the cases outside of the pass rate. So the totals of bar and rate explain each other."""
+"""The label of the cases outside the pass rate. It explains why the totals of bar and rate differ."""
 _LOW = 11
-"""Height in which the first cause is more important than the time and cost."""
+"""In windows lower than this, the causes come above time and cost."""
 _NAME, _SHORTEST_NAME, _MEAN = 14, 8, 4
 _BINS_OF_COLUMN = 2
 _COLUMNS = (BINS + 1) // _BINS_OF_COLUMN
-"""Columns of a distribution of scores."""
+"""Number of columns in a distribution of scores."""
 _LABEL = 12
 _WIDEST = 72
-"""Cells after which a line with text at both ends would be hard to follow."""
+"""Maximum width of lines with text at both ends. Longer ones would be hard to follow."""
 _ROUNDING = 1e-9
-"""Sums of scores may be slightly below their value."""
+"""Tolerance for sums of scores that are slightly too small."""
 
 
 class Row(NamedTuple):
-    """A line, and the key of the item that it is. "" is a line that the cursor cannot select."""
+    """A line, and the key of its item. The key is "" if the cursor cannot select the line."""
 
     line: Line
     key: str = ""
 
 
 def overview_document(overview: Overview, width: int, height: int) -> Document:
-    """Return the overview in `width` cells, the first of which is for the cursor.
+    """Return the overview in `width` cells. The first cell of each line is for the cursor.
 
-    What has no room in `height` lines is below. Then changes come before criteria.
+    If `height` lines are too few for all sections, changes come before criteria.
     """
     document = Document()
     for section in _sections(overview, max(width - 2, 1), height):
@@ -123,7 +123,7 @@ _NO_RATE: Line = Text.styled("no case passed or failed", "muted")
 
 
 def _rate(states: Mapping[Status, int]) -> Line:
-    """Return `3 of 4 passed, 75%`, or nothing if no case passed or failed."""
+    """Return the pass rate: `3 of 4 passed, 75%`, or an empty line if no case passed or failed."""
     passed, failed = states.get("passed", 0), states.get("failed", 0)
     if not passed + failed:
         return Text()
@@ -145,7 +145,7 @@ def _moves(changes: Changes | None) -> Line:
 
 
 def _apart(overview: Overview) -> Iterator[Line]:
-    """Yield the numbers of cases outside of the pass rate."""
+    """Yield the numbers of cases outside the pass rate."""
     states = overview.tally.states
     if states["error"]:
         yield Text.styled(counted(states["error"], "error"), FACES["error"].variable)
@@ -160,7 +160,7 @@ def _apart(overview: Overview) -> Iterator[Line]:
 
 
 def _problems(overview: Overview, width: int) -> list[Row]:
-    """Return the first problems of the evalset's file. All of them are at the foot."""
+    """Return the first problems in the evalset's file. If there are more, the end of the overview lists all."""
     lines = _fault_lines(overview, width)
     if not lines:
         return []
@@ -192,10 +192,11 @@ def _causes(overview: Overview, width: int) -> list[Row]:
 
 
 def _criteria(found: Tally, width: int) -> list[Row]:
-    """Return a row for each criterion, with another one for frozen cases.
+    """Return a row for each criterion, and another one for its frozen cases.
 
-    The distribution of scores goes before a name is cut so far that two look alike. In a window that is too narrow
-    even then, each name has a line of its own.
+    If names would be cut so far that two look alike, the distribution of scores is left out. If that is not enough,
+    each
+    name has its own line.
     """
     scored = [(one, "") for one in found.scores if one.cases]
     scored += [(one, f" {FROZEN.glyph}") for one in found.frozen_scores if one.cases]
@@ -235,7 +236,7 @@ def _criteria(found: Tally, width: int) -> list[Row]:
 
 
 def _distribution(one: Scores) -> Text:
-    """Return a column for each tenth from 0 to 1, and one for 1 itself, coloured by the threshold."""
+    """Return a bar chart: a column for each tenth from 0 to 1, and one for exactly 1, coloured by the threshold."""
     bins = [sum(one.bins[place : place + _BINS_OF_COLUMN]) for place in range(0, _COLUMNS * _BINS_OF_COLUMN, 2)]
     drawn, most = Text(), max(bins) or 1
     for number, found in enumerate(bins):
@@ -251,7 +252,7 @@ def _distribution(one: Scores) -> Text:
 
 
 def _different(names: Sequence[str], signs: Sequence[str], room: int) -> list[str] | None:
-    """Return the names with their signs, cut to `room` cells, or None if two of them would then look alike."""
+    """Return the names with their signs, cut to `room` cells, or None if two of them would look alike."""
     rooms = [room - len(sign) for sign in signs]
     of_words = [cut_words(name, cells) for name, cells in zip(names, rooms, strict=True)]
     of_letters = [cut_name(name, cells, names) for name, cells in zip(names, rooms, strict=True)]
@@ -324,7 +325,7 @@ def case_key(case: tuple[int, int]) -> str:
 
 
 def case_of(key: str) -> tuple[int, int] | None:
-    """Return the case of an item, or None if it is not a case."""
+    """Return the evalset and the case of an item's key, or None if the item is not a case."""
     if not key.startswith(CASE):
         return None
     evalset, _, case = key.removeprefix(CASE).partition("/")
@@ -332,7 +333,7 @@ def case_of(key: str) -> tuple[int, int] | None:
 
 
 def criterion_of(key: str) -> tuple[str, bool] | None:
-    """Return the criterion of an item, and whether it is about frozen cases, or None if it is not one."""
+    """Return the criterion of an item's key and whether it is about frozen cases, or None if it is no criterion."""
     for beginning in (CRITERION, FROZEN_CRITERION):
         if key.startswith(beginning):
             return key.removeprefix(beginning), beginning == FROZEN_CRITERION
@@ -340,7 +341,7 @@ def criterion_of(key: str) -> tuple[str, bool] | None:
 
 
 def _headed(words: str, right: str, width: int) -> Line:
-    """Return a heading with text at the right end of the line, if both fit."""
+    """Return a heading with `right` at the end of the line if it fits."""
     left = Text.styled(words, "heading")
     if cell_len(words) + 2 + cell_len(right) > width:
         return left
@@ -352,7 +353,7 @@ def _spaced(parts: Iterable[Line]) -> Line:
 
 
 def _both_ends(left: Line, right: Line, width: int) -> list[Line]:
-    """Return a line with text at both ends, or two lines if both do not fit."""
+    """Return a line with text at both ends, or two lines if they do not fit on one."""
     if not left or not right:
         return [line for line in (left, right) if line]
     room = width - left.cell_len - right.cell_len

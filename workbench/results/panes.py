@@ -1,4 +1,4 @@
-"""The four panes of a case, and their lines as plain text. Every case has all panes, before and after it ran."""
+"""The four panes of a case, and a case as plain text. Every case has all panes, even before it has run."""
 
 from collections.abc import Callable, Iterator
 from typing import Generic, NamedTuple, TypeVar
@@ -18,10 +18,12 @@ Read = TypeVar("Read")
 class Pane(NamedTuple, Generic[Read]):
     """A pane of a case or conversation.
 
-    `digit` is its key, and `title` its name in the strip. `build` lays out the whole pane for a subject. A running
-    case should add lines at the end, which the screen follows. `by_turns`: the reader is always in one of its turns,
-    which is named and copied. `aside`: its items have details beside the document. With "always", the details go
-    below if two columns do not fit. `opens`: whether a subject opens in it, unless a pane was chosen.
+    `digit` is its key, and `title` its name in the strip. `build` lays out the whole pane for a subject. While a case
+    runs,
+    new lines should come at the end, because the screen follows them. `by_turns` is whether the screen names and copies
+    the
+    turn at the cursor. `aside` is when details of items are shown. `opens` returns whether a subject opens in this pane
+    unless the user chose one.
     """
 
     digit: str
@@ -41,20 +43,20 @@ PANES: tuple[Pane[Subject], ...] = (
 
 
 def panes_of(subject: Subject) -> tuple[Pane[Subject], ...]:
-    """Return the panes of a case, in order. A file and an unreadable case have only the first one, with their facts."""
+    """Return the panes of a subject, in order. A file and an unreadable case have only the first one."""
     return PANES[:1] if subject.record is None and subject.case is None else PANES
 
 
 def plain_case(record: CaseRecord, width: int) -> Iterator[str]:
-    """Yield everything that the screen shows of a case, in safe lines of at most `width` cells (24 at least)."""
+    """Yield a case as on the screen, as safe lines of at most `width` cells (at least 24)."""
     for line in case_lines(record, width, signs=True):
         yield line.plain.rstrip()
 
 
 def case_lines(record: CaseRecord, width: int, *, signs: bool = False) -> Iterator[Line]:
-    """Yield styled lines of a case: title and verdict, the evidence, and the judges without their prompts.
+    """Yield a case as styled lines: title and verdict, the evidence, and the judges without their prompts.
 
-    With `signs`, words that differ are told apart without their styles.
+    With `signs`, different words are marked by signs, not only by styles.
     """
     subject, view = Subject(record), View(max(width, 24), full=True, signs=signs)
     ending = verdict(subject)

@@ -1,4 +1,4 @@
-"""One line for each event, as printed by `--plain` and in CI logs.
+"""One-line texts for events, as printed by `--plain` and in CI logs.
 
 All text is safe for a terminal: foreign text has gone through `workbench.text.safe_text`.
 """
@@ -21,9 +21,11 @@ def case_line(record: CaseRecord) -> str:
     """Return the line of a case that ended, with the cause of an error.
 
     The form is `PASS|FAIL|ERROR|NOT_EVALUATED|CANCELLED agent/eval_set_id/eval_id[#repeat]
-    metric=score<threshold[(mark,…)] …`. Scores are not rounded. Informational metrics are only in the reports. An
-    execution with an injected fault names it after the case, followed by what the agent did instead of metrics. A
-    replayed one is marked `FROZEN (…)`.
+    metric=score<threshold[(mark,…)] …`. Scores are not rounded. Informational metrics are only in the reports. If a
+    fault
+    was injected, its name follows the case, and the agent's reaction replaces the metrics. A replayed execution has the
+    mark
+    `FROZEN (…)`.
     """
     frozen = [frozen_mark(record.frozen)] if record.frozen is not None else []
     if record.handling is not None:
@@ -45,7 +47,7 @@ def case_line(record: CaseRecord) -> str:
 
 
 def brief_marks(record: CaseRecord) -> list[str]:
-    """Return everything that must accompany the case's verdict, in few words: `frozen`, `split`, `other criteria`."""
+    """Return the short marks that must accompany the verdict of a case: `frozen`, `split`, `other criteria`."""
     found = ["frozen"] if record.frozen is not None else []
     found += dict.fromkeys(mark for result in _judged(record) for mark in marks(record, result))
     if record.planned.criteria_changed:
@@ -56,13 +58,13 @@ def brief_marks(record: CaseRecord) -> list[str]:
 
 
 def _judged(record: CaseRecord) -> list[MetricResult]:
-    """Return the results of the config's criteria, also of those without a threshold."""
+    """Return the results of the configured criteria, including those without a threshold."""
     own = record.custom_metrics
     return [result for result in record.metrics.values() if result.status != "informational" or result.name in own]
 
 
 def case_label(record: Execution) -> str:
-    """Return the name of an execution, with its repeat from the second on, or its fault: `… [search · timeout]`."""
+    """Return the name of an execution with its repeat, if it is not the first, or its fault: `… [search · timeout]`."""
     if record.planned.fault is None:
         return label(record.ref)
     from workbench.results.faults import fault_title  # Few runs inject faults.
@@ -71,7 +73,7 @@ def case_label(record: Execution) -> str:
 
 
 def label(ref: CaseRef) -> str:
-    """Return the case's name on a line. An entry for a whole file has that file's name."""
+    """Return the name of a case on one line. An entry for a whole file has the name of the file."""
     return one_line(ref.label if ref.eval_id else ref.evalset_file)
 
 
@@ -88,7 +90,7 @@ def _metric_word(record: CaseRecord, result: MetricResult) -> str:
 
 
 def marks(record: CaseRecord, result: MetricResult) -> list[str]:
-    """Return the tags that must accompany a judged verdict: `function`, `split` votes, `cached` replies."""
+    """Return the tags that must accompany a judged verdict: `function`, `split` and `cached`."""
     # Imported late, so that a list of runs need not wait for the criteria.
     from workbench.criteria.registry import descriptions, needs_bench
 
@@ -105,15 +107,15 @@ def marks(record: CaseRecord, result: MetricResult) -> list[str]:
 
 
 def error_text(error: CaseError) -> str:
-    """Return `kind: message` on one line, without the kind if the message begins with it."""
+    """Return an error as `kind: message` on one line. A message that begins with the kind is not prefixed."""
     message = one_line(error.message, limit=1000)
     return message if message.startswith(error.kind) else f"{error.kind}: {message}"
 
 
 def notice_line(notice: Noticed) -> str:
-    """Return `warning: message. Hint`, or `message: hint` if the hint starts in lower case.
+    """Return a notice as `warning: message. Hint`, or `message: hint` if the hint starts in lower case.
 
-    The level `info` has no word before the message.
+    Notices of the level `info` have no prefix.
     """
     prefix = "" if notice.level == "info" else f"{notice.level}: "
     message, hint = one_line(notice.message, limit=1000), one_line(notice.hint, limit=1000)
@@ -122,7 +124,7 @@ def notice_line(notice: Noticed) -> str:
 
 
 def wait_line(event: JudgeWaits) -> str:
-    """Return `gemini-2.5-flash: waiting 12 s: quota`, or a text that the wait is over."""
+    """Return `gemini-2.5-flash: waiting 12 s: quota`, or `gemini-2.5-flash answers again`."""
     model, reason = one_line(event.model, limit=100), one_line(event.reason, limit=300)
     if event.seconds <= 0:
         return f"{model} answers again"
@@ -130,5 +132,5 @@ def wait_line(event: JudgeWaits) -> str:
 
 
 def commit_words(commit: object, dirty: object) -> str:
-    """Return a commit as `ab12cd34+`, or "" without one. The plus means that files differed from it."""
+    """Return a short commit hash: `ab12cd34+`, or "" without a commit. The plus means that files were modified."""
     return f"{one_line(str(commit)[:8])}{'+' * bool(dirty)}" if commit else ""

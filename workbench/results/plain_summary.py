@@ -1,4 +1,4 @@
-"""The printed result of a run for people: cases with their reasons, and the summary at its end."""
+"""The printed output of a run for people: cases with their reasons, and the summary at the end."""
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
@@ -47,7 +47,7 @@ _CAUSES_NAMED = 12
 class SummaryLine:
     """A line of safe text.
 
-    `indent` is the number of blanks before it and before its wrapped continuation. `style` is its style on a terminal.
+    `indent` is the number of blanks before the line and its wrapped continuation. `style` is the style on a terminal.
     `spans` are styles of parts of the text: start, end, style.
     """
 
@@ -63,10 +63,11 @@ class SummaryLine:
 def brief_lines(
     record: CaseRecord, root: str, width: int, before: dict[tuple[str, ...], str], others: Iterable[str] = ()
 ) -> Iterator[SummaryLine]:
-    """Yield a case that ended, for a terminal of this width: one line, and its reasons below if it did not pass.
+    """Yield a finished case for a terminal of this width: one line, and the reasons below it if it did not pass.
 
-    `before` holds the reasons that were shown and the first case with them. They are not repeated. A name that is cut
-    stays different from the `others`, the IDs of other cases.
+    `before` maps reasons that were already shown to their first case. They are not repeated. `others` are the IDs of
+    other
+    cases. A cut name stays different from these.
     """
     word = f"{VERDICTS[record.state]:5} "
     behind = "".join(f"  {mark}" for mark in brief_marks(record))
@@ -87,7 +88,7 @@ def brief_lines(
 
 
 def _short(record: Execution, width: int, others: Iterable[str]) -> str:
-    """Return the case's name in at most `width` cells. It loses the names of agent and evalset first."""
+    """Return the name of a case in at most `width` cells. The names of agent and evalset are cut first."""
     name = case_label(record)
     if cell_len(name) <= width:
         return name
@@ -100,7 +101,7 @@ def summary_lines(
 ) -> Iterator[SummaryLine]:
     """Yield the whole summary, line by line.
 
-    `detailed` adds criteria, their sources and judges. If the reasons of cases were `told` before, only the names of
+    `detailed` adds criteria, their sources and judges. `told` means that the reasons were printed before. Then only
     cancelled cases are listed.
     """
     records = list(store.current_records())
@@ -137,7 +138,7 @@ def summary_lines(
 
 
 def _drift(thawed: Iterable[tuple[Execution, Thawed | None]]) -> Iterator[SummaryLine]:
-    """Yield how the calls of each case differ from its recording."""
+    """Yield the differences between the calls of each case and its recording."""
     changed = [(record, found) for record, found in thawed if found is not None and found.changes]
     if changed:
         yield SummaryLine("")
@@ -149,7 +150,7 @@ def _drift(thawed: Iterable[tuple[Execution, Thawed | None]]) -> Iterator[Summar
 
 
 def judged_text(records: Sequence[Execution], prices: Prices) -> str:
-    """Return `Judged with 15 calls (5 more answers cached), 12,345 tokens in, 678 out, $0.01`, or "" without."""
+    """Return the use of judges, or "" if there was none: `Judged with 15 calls, 12,345 tokens in, 678 out, $0.01`."""
     calls = sum(record.usage.judge_calls for record in records)
     kept = sum(record.usage.judge_calls_cached for record in records)
     if not calls and not kept:
@@ -169,9 +170,9 @@ def judged_text(records: Sequence[Execution], prices: Prices) -> str:
 
 
 def count_text(store: Store) -> str:
-    """Return `12 cases in 4.2 s: 9 passed, 2 failed, 1 error`.
+    """Return the number of cases by status: `12 cases in 4.2 s: 9 passed, 2 failed, 1 error`.
 
-    Executions with injected faults are counted as faults, by what the agent did: `15 faults in 4.2 s: 15 recovered`.
+    Executions with injected faults are counted by the agent's reaction: `15 faults in 4.2 s: 15 recovered`.
     """
     counts = store.counts()
     total = counts.total()
@@ -187,7 +188,7 @@ def count_text(store: Store) -> str:
 
 
 def _faults(store: Store, records: Sequence[Execution]) -> Iterator[SummaryLine]:
-    """Yield the table of tool faults, if faults were injected by tool and way."""
+    """Yield the table of tool faults if the run injected any."""
     if not store.run.has_faults:
         return
     from workbench.results.faults import table_lines
@@ -201,7 +202,7 @@ def _faults(store: Store, records: Sequence[Execution]) -> Iterator[SummaryLine]
 
 
 def _repeats(store: Store) -> Iterator[SummaryLine]:
-    """Yield how often each case passed, if any ran more than once."""
+    """Yield the pass rate of each case if any case ran more than once."""
     cases = repeats_of(store)
     if cases:
         flaky = sum(case.flaky for case in cases)
@@ -214,7 +215,7 @@ def _repeats(store: Store) -> Iterator[SummaryLine]:
 
 
 def _causes(records: Sequence[Execution]) -> Iterator[SummaryLine]:
-    """Yield how many cases fail for each cause, if any two have the same. It stands near the end, where eyes are."""
+    """Yield the number of failing cases by cause, if any two cases share a cause."""
     groups = failing_groups(records)
     if not any(map(is_shared, groups)):
         return
@@ -228,7 +229,7 @@ def _causes(records: Sequence[Execution]) -> Iterator[SummaryLine]:
 
 
 def _problems(records: Sequence[Execution], root: str) -> Iterator[SummaryLine]:
-    """Yield the cases with their reasons: cases with the same cause together, then all others."""
+    """Yield the cases with their reasons. Cases with the same cause are grouped."""
     groups = failing_groups(records)
     if not groups:
         yield from _cases(_by_reasons(records, root))
@@ -237,7 +238,7 @@ def _problems(records: Sequence[Execution], root: str) -> Iterator[SummaryLine]:
 
 
 def _shared(group: CauseGroup[Execution], root: str) -> Iterator[SummaryLine]:
-    """Yield the first cases with one cause, below a heading unless their reasons are the same anyway."""
+    """Yield the first cases of a shared cause. They have a heading unless their reasons are the same."""
     names: dict[str, list[Execution]] = {}
     for record in group.cases:
         names.setdefault(_name(record), []).append(record)
@@ -255,7 +256,7 @@ def _shared(group: CauseGroup[Execution], root: str) -> Iterator[SummaryLine]:
 
 
 _Cases: TypeAlias = dict[tuple[SummaryLine, ...], dict[str, list[int]]]
-"""Reasons → case → its repeats that have them."""
+"""The numbers of repeats by reasons, then by name of the case."""
 
 
 def _by_reasons(records: Iterable[Execution], root: str) -> _Cases:
@@ -267,7 +268,7 @@ def _by_reasons(records: Iterable[Execution], root: str) -> _Cases:
 
 
 def _cases(cases: _Cases, more: int = 0) -> Iterator[SummaryLine]:
-    """Yield the cases, then their reasons once. `more` is the number of cases that were left out before."""
+    """Yield cases followed by their common reasons. `more` is the number of cases that the caller left out."""
     for lines, names in cases.items():
         for name, repeats in list(names.items())[:_CASES_NAMED]:
             which = ""
@@ -286,7 +287,9 @@ def _name(record: Execution) -> str:
 
 def _reasons(record: CaseRecord, root: str) -> Iterator[SummaryLine]:
     free = [one.name for one in record.metrics.values() if one.name in record.custom_metrics and one.score is not None]
-    nothing = f"{few(free)} never decides" if free else "no criterion has anything to judge in this case"
+    nothing = (
+        f"no threshold for {few(free)}, so no verdict" if free else "no criterion has anything to judge in this case"
+    )
     for reason in reasons(record) or [nothing]:
         yield SummaryLine(reason, 4)
     if record.error is not None:
@@ -314,7 +317,7 @@ def _criteria(records: Iterable[Execution]) -> Iterator[SummaryLine]:
 
 
 def _agents(records: Iterable[Execution]) -> Iterator[SummaryLine]:
-    """Yield the agents that were matched with their evalsets only by location."""
+    """Yield the agents that were matched to their evalsets by location."""
     sentences = matched_by_location(records)
     if sentences:
         yield SummaryLine("")
@@ -324,7 +327,7 @@ def _agents(records: Iterable[Execution]) -> Iterator[SummaryLine]:
 
 
 def _judges(records: Iterable[Execution]) -> Iterator[SummaryLine]:
-    """Yield the judges and their criteria, with notes such as a function instead of a model, or a foreign address."""
+    """Yield the judges with their criteria, custom addresses and notes."""
     criteria: dict[str, list[str]] = {}
     for record in records:
         judged = [(judge_in(result.details), result.name) for result in record.scores.values()]
@@ -345,15 +348,16 @@ def _judges(records: Iterable[Execution]) -> Iterator[SummaryLine]:
 
 
 def repeats_of(store: Store) -> list[CaseRepeats]:
-    """Return the cases of the newest run that ran more than once, in the order of its plan."""
+    """Return the repeats of each case that the newest run repeated, in the order of its plan."""
     return list(summarize_all(store.current_records(), store.run.until_sure))
 
 
 def repeat_lines(cases: Sequence[CaseRepeats]) -> Iterator[tuple[list[str], str, bool]]:
-    """Yield names of cases, a sentence about all of them, and whether they are flaky.
+    """Yield names of cases, a sentence that is true for all of them, and whether they are flaky.
 
-    Flaky cases come first, then those that pass least often. The text is safe. If there are many
-    cases, only the first are named.
+    Flaky cases come first, then those that pass least often. If there are many cases, only the first are named. All
+    text is
+    safe.
     """
     groups: dict[str, list[CaseRepeats]] = {}
     for case in sorted(cases, key=by_need):
@@ -366,7 +370,7 @@ def repeat_lines(cases: Sequence[CaseRepeats]) -> Iterator[tuple[list[str], str,
 
 
 def by_need(case: CaseRepeats) -> tuple[bool, float]:
-    """Return a sort key that puts urgent cases first: flaky ones, then low pass rates. Cancelled cases come last."""
+    """Return a sort key: flaky cases first, then low pass rates first. Cancelled cases come last."""
     if case.cancelled == len(case.records):
         return True, 2.0
     return not case.flaky, case.rate.rate if case.rate.rate is not None else -1.0

@@ -1,4 +1,4 @@
-"""Questions to judges and simulated users with their replies, word for word, and what the simulated user did."""
+"""The exact questions to judges and simulated users with their replies, and the simulated user's setting."""
 
 import json
 from collections import Counter
@@ -47,7 +47,7 @@ from workbench.text.json_values import mapping, objects, string
 from workbench.text.safe_text import one_line, plain
 
 BRIEF_REPLY = 3
-"""The number of lines of a reply that are shown while it is folded."""
+"""Maximum number of lines of a folded reply."""
 _INDENT = 3
 _BODY = 5
 _ABOUT = {
@@ -66,7 +66,7 @@ def add_questions(
 ) -> list[str]:
     """Add the questions about a turn (None: the whole case) as items. Return their keys.
 
-    While a question is folded, the beginnings of its replies are shown if `brief`.
+    With `brief`, a folded question shows the beginnings of its replies.
     """
     keys: list[str] = []
     for place, question in enumerate(questions(result.details)):
@@ -82,7 +82,7 @@ def add_questions(
 
 
 def _question_head(question: dict[str, Any], view: View, mine: Line) -> Iterator[Line]:
-    """Yield `does the answer match the reference?  3 × ✓ valid`, and the cost."""
+    """Yield the topic of a question, its verdicts and its cost: `does the answer match the reference?  3 × ✓ valid`."""
     kind = string(question.get("kind"))
     about = _ABOUT.get(kind) or one_line(kind, limit=60) or "a question"
     head: list[Line] = [Text.styled(about, "strong")]
@@ -93,7 +93,7 @@ def _question_head(question: dict[str, Any], view: View, mine: Line) -> Iterator
 
 
 def question_lines(question: dict[str, Any], opened: bool, view: View, *, brief: bool = True) -> Iterator[Line]:
-    """Yield the size of the question, or all of it if `opened`, then each reply if it is opened or `brief`."""
+    """Yield the size of a question, or its text if `opened`. The replies follow if it is `opened` or `brief`."""
     prompt = string(question.get("prompt"))
     sign = "▾" if opened else "▸"
     size = counted(len(prompt), "character") if prompt else "empty"
@@ -130,7 +130,7 @@ def _reply(reply: dict[str, Any], opened: bool, view: View) -> Iterator[Line]:
 
 
 def _answer(reply: dict[str, Any]) -> Iterator[Line]:
-    """Yield the parsed content of a reply: a verdict, one per rubric, labels, or a count."""
+    """Yield the parsed content of a reply: a verdict, verdicts of rubrics, labels, or a number of sentences."""
     verdict = reply.get("verdict")
     if word := verdict_of(reply):
         yield verdict_mark(word)
@@ -158,7 +158,7 @@ def _fault(fault: dict[str, Any]) -> Text:
 
 
 def _raw(text: str, opened: bool, room: int) -> list[Line]:
-    """Return the reply as received. If it is `opened`, JSON on one line is indented."""
+    """Return the reply as received. If it is `opened`, long JSON on one line is indented."""
     if opened and text[:1] in "{[" and "\n" not in text and len(text) > room:
         try:
             return pretty_lines(json.loads(text), room)
@@ -171,13 +171,13 @@ def _raw(text: str, opened: bool, room: int) -> list[Line]:
 # The simulated user
 
 BRIEF_SETTING = 6
-"""The number of lines of a plan or persona above the conversation while it is folded."""
+"""Maximum number of lines of a folded plan or persona."""
 _ENDS = {"stop_signal": "■ ended by the user's stop signal", "turn_limit": "■ turn limit reached"}
 _NAMES = (("conversation_plan", "plan"), ("starting_prompt", "starts with"), ("user_persona", "persona"))
 
 
 def add_simulated_user(document: Document, subject: Subject, view: View, asked: View) -> None:
-    """Add the task of the simulated user, and the questions that made its messages and its end.
+    """Add the scenario of the simulated user, and the questions for its messages and for the end.
 
     `asked` is the view of the questions.
     """
@@ -205,12 +205,12 @@ def add_simulated_user(document: Document, subject: Subject, view: View, asked: 
 
 
 def end_words(record: CaseRecord) -> str:
-    """Return `■ ended by the user's stop signal`, or "" if the simulated user did not end the conversation."""
+    """Return how the simulated user ended the conversation, or "": `■ ended by the user's stop signal`."""
     return next((_ENDS[event.ended] for event in record.simulated if event.ended), "")
 
 
 def _add_setting(document: Document, scenario: dict[str, Any], view: View) -> None:
-    """Add the setting above the conversation, as an item if it is long and can be unfolded."""
+    """Add the scenario. If it is folded because it is long, it is an item."""
     key = "simulated/setting"
     room = max(view.width - 2, 20)
     brief = list(_setting(scenario, room, full=view.full))
@@ -223,7 +223,7 @@ def _add_setting(document: Document, scenario: dict[str, Any], view: View) -> No
 
 
 def _setting(scenario: dict[str, Any], width: int, *, full: bool) -> Iterator[Line]:
-    """Yield plan, starting prompt and persona, each under its name."""
+    """Yield the plan, the starting prompt and the persona, each below its name."""
     for key, name in _NAMES:
         lines = list(_setting_part(scenario.get(key), width))
         if not lines:
@@ -245,7 +245,7 @@ def _setting_part(value: Any, width: int) -> Iterator[Line]:
 
 
 def message_words(result: MetricResult, record: CaseRecord) -> list[Line]:
-    """Return the verdict on a simulated user's message, and how it was reached: by a comparison or by votes."""
+    """Return the verdict on a simulated user's message, with its votes or a note on the comparison."""
     if result.details.get("compared") is True:
         starting = string(mapping(record.scenario).get("starting_prompt")).strip()
         same = string(result.details.get("message")).strip() == starting

@@ -1,4 +1,7 @@
-"""Texts about the repeats of a case, the same on every surface. All of them are safe for a terminal."""
+"""Texts about the repeats of a case, used by the screen, printed output and exports.
+
+All of them are safe for a terminal.
+"""
 
 import math
 from collections.abc import Iterator
@@ -22,24 +25,24 @@ FLAKY = "FLAKY"
 
 
 def sentence(case: "CaseRepeats") -> str:
-    """Return `3/5 passed, 60% (23–89%), pass^5 0.00, FLAKY (agent)`, followed by remarks.
+    """Return a one-line summary with remarks: `3/5 passed, 60% (23–89%), pass^5 0.00, FLAKY (agent)`.
 
-    Remarks name repeats without a verdict, a judge that disagrees with itself, and whether the pass rate is sure.
+    The remarks are about repeats without a verdict, a judge that disagrees with itself, and the target pass rate.
     """
     return ", ".join(filter(None, [*figures(case), mark(case), *remarks(case)]))
 
 
 def cells(case: "CaseRepeats") -> tuple[str, str, str, str, str]:
-    """Return the same for a table: passed, rate, pass^k, mark and remarks."""
+    """Return the parts of `sentence` for a table: passed, rate, pass^k, mark and remarks."""
     passed, rate, hat = (*figures(case), "", "")[:3]
     return passed.removesuffix(" passed"), rate, hat, mark(case), ", ".join(remarks(case))
 
 
 def figures(case: "CaseRepeats") -> Iterator[str]:
-    """Yield `3/5 passed`, `60% (23–89%)`, `pass^5 0.00`, or one text if there is no verdict."""
+    """Yield `3/5 passed`, `60% (23–89%)` and `pass^5 0.00`, or a single text if there is no verdict."""
     rate = case.rate
     if not rate.total:
-        yield "nothing has a verdict"
+        yield "no verdict"
         return
     yield f"{rate.passed}/{rate.total} passed"
     yield f"{percent(rate.rate or 0.0)} ({interval(rate)})"
@@ -54,7 +57,7 @@ def mark(case: "CaseRepeats") -> str:
 
 
 def remarks(case: "CaseRepeats") -> Iterator[str]:
-    """Yield notes on facts that the figures do not show."""
+    """Yield remarks on facts that the figures do not show."""
     if case.without_verdict and case.rate.total:
         yield f"{case.without_verdict} without a verdict"
     if case.cancelled:
@@ -67,27 +70,27 @@ def remarks(case: "CaseRepeats") -> Iterator[str]:
 
 
 def spread(split: int, rejudged: int) -> str:
-    """Return `votes split in 2`, `the same judged differently in 3`, with the numbers of repeats."""
+    """Return in how many repeats the judge disagreed with itself: `votes split in 2`."""
     parts = [f"votes split in {split}"] if split else []
-    parts += [f"the same judged differently in {rejudged}"] if rejudged else []
+    parts += [f"same input judged differently in {rejudged}"] if rejudged else []
     return ", ".join(parts)
 
 
 def sureness(case: "CaseRepeats") -> str:
-    """Return `sure that at least 90% pass`, `sure that under 90% pass` or `not sure yet whether 90% pass`."""
+    """Return whether the target is met: `sure that at least 90% pass`, or `not sure yet whether 90% pass`."""
     wanted = exact_percent(case.until or 0.0)
     words = {"above": f"sure that at least {wanted} pass", "below": f"sure that under {wanted} pass"}
     return words.get(case.sure or "", f"not sure yet whether {wanted} pass")
 
 
 def interval(rate: "PassRate") -> str:
-    """Return `23–89%`, the 95% interval of the rate, with both ends rounded outwards."""
+    """Return the 95% interval of the rate, with both ends rounded outwards: `23–89%`."""
     # 0.29 * 100 is slightly below 29, and 0.07 * 100 slightly above 7.
     return f"{math.floor(rate.low * 100 + 1e-9)}–{math.ceil(rate.high * 100 - 1e-9)}%"
 
 
 def share(value: float) -> str:
-    """Return `0.60`; never `0.00` or `1.00` for a value that is not exactly that."""
+    """Return a share with two decimals: `0.60`. Only exact values give `0.00` and `1.00`."""
     text = f"{value:.2f}"
     if text == "0.00" and value > 0:
         return "<0.01"

@@ -1,18 +1,17 @@
 """Summary of the repeats of a case: how often it passes, and whether the agent or the judge varies.
 
-A repeat counts if it passed, failed, or the agent itself broke off: an agent that raises has not passed, and may pass
-next time. Repeats that a judge, a simulated user, a limit or a cancellation left without a verdict say nothing about
-the pass rate, and are counted separately.
+A repeat counts if it passed, failed, or ended in an error of the agent, because an agent that raises may pass next
+time. Other repeats without a verdict say nothing about the pass rate and are counted separately. Their cause can be a
+judge, a simulated user, a limit or a cancellation.
 
 A case is *flaky* if some of the repeats that count passed and others did not. For each criterion that passed in some
 and failed in others:
 
 - the **judge** varies if it judged the same evidence (`_evidence`) both ways, or if a verdict depended on one vote
   (`Firmness.near`);
-- the **agent** varies if the firm verdicts include passes and failures: there the judge agreed with itself, so its
+- the **agent** varies if the firm verdicts include passes and failures. There, the judge agreed with itself, so the
   evidence must have differed;
-- neither is known to vary if there is no firm pass with a firm failure and nothing was judged both ways. The usual
-  reason is that each question got only one vote.
+- the cause is unknown otherwise. The usual reason is that each question got only one vote.
 
 Rules and plain computations always give the same result for the same input, so all their verdicts are firm.
 docs/repeats.md has the reasons and the limits.
@@ -45,7 +44,7 @@ class Firmness:
     - `rules`: the judge was rules, which always give the same result
     - `least`: smallest number of votes on any question; 0 if there was no vote
     - `split`: votes on a question disagree
-    - `near`: they disagree so narrowly that one different vote would have changed the answer
+    - `near`: one different vote would have changed the answer to a question with split votes
     """
 
     judged: bool = False
@@ -56,9 +55,9 @@ class Firmness:
 
     @property
     def firm(self) -> bool:
-        """Whether the verdict can be taken for the judge's opinion.
+        """Whether the verdict depends on no single vote.
 
-        Each question has at least two votes, and none depends on a single vote.
+        If a judge voted, each question must have at least two votes.
         """
         return self.rules or not self.judged or (self.least >= 2 and not self.near)
 
@@ -80,7 +79,7 @@ def firmness(record: CaseRecord, criterion: str) -> Firmness:
 
 
 def hangs_on_one(votes: tuple[int, int]) -> bool:
-    """Return whether the votes (for, against) disagree and one different vote would have changed the answer.
+    """Return whether the votes (for, against) disagree, and one different vote would have changed the answer.
 
     A tie counts as a vote against, as in ADK.
     """
@@ -109,7 +108,7 @@ def _sum(votes: Mapping[str, Any], names: tuple[str, ...]) -> int:
 
 Cause: TypeAlias = Literal["agent", "judge", "both", "unknown"]
 Kind: TypeAlias = Literal["stable", "agent", "judge", "both", "unknown"]
-"""`stable`, or the part that makes a flaky case flaky."""
+"""The cause of a flaky case, or `stable`."""
 
 
 Call: TypeAlias = tuple[str, str]
@@ -120,9 +119,10 @@ Call: TypeAlias = tuple[str, str]
 class CriterionRepeats:
     """One criterion over the repeats.
 
-    `passed` and `failed` count its own verdicts; `cause` says which part varies if there are both. `split` counts
+    `passed` and `failed` count the verdicts of the criterion. If there are both, `cause` says what varies. `split`
+    counts
     repeats in which the judge's votes disagreed. `rejudged` counts repeats whose evidence got another score in another
-    repeat. Both measure the judge's spread, even if every verdict is a pass.
+    repeat. Both show a judge that disagrees with itself, even if all verdicts are passes.
     """
 
     name: str
@@ -140,9 +140,9 @@ class CriterionRepeats:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """One sequence of tool calls, turn by turn.
+    """A sequence of tool calls, turn by turn.
 
-    The agent took it in `times` of the repeats that have a transcript, and `passed` of those passed.
+    `times` is the number of complete repeats with these calls. `passed` of them passed.
     """
 
     calls: tuple[tuple[Call, ...], ...]
@@ -154,8 +154,9 @@ class Path:
 class CaseRepeats:
     """All repeats of one case in one run.
 
-    `records` are in the order of their numbers. `rate` covers those that count; `broke` of them ended in an error of
-    the agent. `until` is the pass rate that the run was to prove, or None.
+    `records` are in the order of their numbers. `rate` covers the repeats that count, of which `broke` ended in an
+    error of
+    the agent. `until` is the pass rate to prove, or None.
     """
 
     records: tuple[Execution, ...] = field(repr=False)
@@ -165,7 +166,7 @@ class CaseRepeats:
     criteria: tuple[CriterionRepeats, ...]
     paths: tuple[Path, ...]
     answers: int
-    """Number of different answers among the complete repeats."""
+    """Number of distinct answers among the complete repeats."""
     until: float | None = None
 
     @property
@@ -185,7 +186,7 @@ class CaseRepeats:
 
     @property
     def without_verdict(self) -> int:
-        """Number of finished repeats without a verdict that counts; cancelled ones are left out."""
+        """Number of finished repeats that do not count, without cancelled ones."""
         return len(self.records) - self.unfinished - self.cancelled - self.rate.total
 
     @property
@@ -195,7 +196,7 @@ class CaseRepeats:
 
     @property
     def sure(self) -> Sure:
-        """Whether the rate is proven to be at least `until`, or less. None if neither, or if `until` is not set."""
+        """The proven side of the rate: "above" (at least `until`), "below", or None if unproven or without `until`."""
         return None if self.until is None else sure(self.rate, self.until)
 
     def pass_hat(self, k: int) -> float | None:
@@ -204,7 +205,7 @@ class CaseRepeats:
 
 
 def summarize(executions: Iterable[Execution], until: float | None = None) -> CaseRepeats:
-    """Return the summary of one case's repeats. There is at least one. Reads their details."""
+    """Return the summary of the repeats of a case, at least one. Reads their details."""
     listed = tuple(sorted(executions, key=lambda execution: execution.ref.repeat))
     ordered = list(map(read_details, listed))
     rate, broke = rate_of(ordered), sum(broke_off(record.state, record.error) for record in ordered)
@@ -233,7 +234,7 @@ def summarize(executions: Iterable[Execution], until: float | None = None) -> Ca
 
 
 def summarize_all(records: Iterable[Execution], until: float | None = None) -> Iterator[CaseRepeats]:
-    """Yield the summary of each case that was repeated, in the order of the records.
+    """Yield a summary of each repeated case, in the order of the records. With `until`, every case has one.
 
     Executions with injected faults and tries of forks are not repeats.
     """
@@ -308,9 +309,9 @@ def _paths(records: Sequence[CaseRecord]) -> tuple[Path, ...]:
 
 
 def _evidence(record: CaseRecord, criterion: str) -> str:
-    """Return what `criterion` examines: tool calls, answers, or the whole conversation with tool results.
+    """Return the part of the transcript that `criterion` examines: tool calls, answers, or everything.
 
-    It includes the user's messages, because a simulated user varies them.
+    Except for tool calls, it includes the user's messages, because a simulated user varies them.
     """
     # Loading this module, for instance for a usage error, must not load all descriptions.
     from workbench.criteria.registry import descriptions

@@ -1,4 +1,4 @@
-"""The lines of a review: the head of a page with its case, keys side by side, and the last page."""
+"""The lines of a review: the head of a page, the row of keys, and the last page."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -18,10 +18,13 @@ from workbench.results.title import short_verdict, title, title_parts, verdict
 class Place:
     """The place of a case in a review.
 
-    `number` is that of its cause among `causes` (0: passes are reviewed). `position` is that of the case among `cases`.
-    All count from 1. `cause` is safe text. `given` is the label of the user's verdict, or "". `others` are the names of
-    the cases of this cause: a name that is too long is cut where it does not differ from them. They are read once at
-    most, and only for such a name.
+    `number` is the number of its cause among `causes`, and `position` that of the case among `cases`. Both count from
+    1.
+    `causes` is 0 if passes are reviewed. `cause` is safe text. `given` is the label of the user's verdict, or "".
+    `others`
+    are the names of the cases of this cause, so that a cut name stays different. They are read at most once, and only
+    if
+    the name is too long.
     """
 
     cause: str
@@ -35,14 +38,14 @@ class Place:
 
 
 def head_lines(subject: Subject, place: Place, width: int, *, in_pane: bool = False) -> list[Line]:
-    """Return the two lines and a rule, or only the first over a pane, whose frame names the case."""
+    """Return a line for the cause, a line for the case, and a rule. With `in_pane`, return only the first line."""
     if in_pane:
         return [_cause_line(place, width)]
     return [_cause_line(place, width), _case_line(subject, place, width), Text.styled("─" * width, "rule")]
 
 
 def done_lines(cases: int, width: int) -> list[Line]:
-    """Return the line over the last page, and a rule."""
+    """Return the line above the last page, and a rule."""
     left: Line = Text.assemble((" Review", "heading"), ("  done", "strong"))
     return [_ends(left, Text.styled(f"{cases:,}/{cases:,} ", "label"), width), Text.styled("─" * width, "rule")]
 
@@ -77,13 +80,13 @@ def _case_line(subject: Subject, place: Place, width: int) -> Line:
 
 
 def _ends(left: Line, right: Line, width: int) -> Line:
-    """Return a line with one part at each end. The left one is cut."""
+    """Return a line with one part at each end. If necessary, the left one is cut."""
     room = width - right.cell_len
     return pad(cut_line(left, max(room - 1, 1)), room) + right if room > 1 else cut_line(left, width)
 
 
 def message_line(text: str, right: Line, width: int, *, warning: bool = False) -> Line:
-    """Return the line above the keys: what happened (safe text), and the key that undoes it."""
+    """Return the line above the keys: the last event as safe text, and `right`, the key that undoes it."""
     if not text and not right:
         return Text()
     shown = cut(text, width - right.cell_len - 3)
@@ -92,7 +95,7 @@ def message_line(text: str, right: Line, width: int, *, warning: bool = False) -
 
 
 def key_words(key: str, label: str) -> Line:
-    """Return `d judge wrong`, with the letter underlined if it is inside the label."""
+    """Return a key and its label: `d judge wrong`. A letter inside the label is underlined."""
     place = label.find(key) if len(key) == 1 and key.isalpha() else -1
     if place > 0:
         words: Line = Text.assemble((label[:place], "label"), (key, "underlined"), (label[place + 1 :], "label"))
@@ -102,7 +105,7 @@ def key_words(key: str, label: str) -> Line:
 
 
 def key_row(parts: Sequence[Line], width: int) -> Line:
-    """Return the keys on one line, with as much space between them as fits. The last ones are left out."""
+    """Return the keys on one line, spaced as widely as possible. If they do not fit, the last ones are left out."""
     kept = [part for part in parts if part]
     for gap in (4, 3, 2):
         line = _spaced(kept, gap)
@@ -114,7 +117,7 @@ def key_row(parts: Sequence[Line], width: int) -> Line:
 
 
 def width_of(parts: Sequence[Line]) -> int:
-    """Return the cells of a line with these keys, as close together as they may be."""
+    """Return the minimum width of a line with these keys, in cells."""
     return _spaced(filter(None, parts), 2).cell_len
 
 
@@ -124,7 +127,7 @@ def _spaced(parts: Iterable[Line], gap: int) -> Line:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A kind of verdict with its number of cases, and the key and words of the next action (safe, "" for none)."""
+    """A kind of verdict with its number of cases, and the key and the label of the next action ("" for none)."""
 
     kind: str
     number: int
@@ -135,7 +138,7 @@ class Row:
 
 
 def last_page(rows: Sequence[Row], by_cause: int, width: int) -> Document:
-    """Return the page. Each row is an item, and `by_cause` verdicts were given to cases that were not seen."""
+    """Return the last page of a review. Each row is an item. `by_cause` verdicts were given to unseen cases."""
     document = Document()
     document.add([Text()])
     for row in rows:

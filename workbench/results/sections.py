@@ -14,19 +14,19 @@ from workbench.text.safe_text import one_line
 
 PaneName: TypeAlias = Literal["Evidence", "Judges", "Trace", "History"]
 _SECONDS = 1.0
-"""Seconds that a section may take. One that takes longer is not asked again."""
+"""Time limit of a section, in seconds. A section that takes longer is not called again."""
 _LINES = 12
-"""The number of lines of a section that are shown while it is folded."""
+"""Maximum number of lines of a folded section."""
 _LONGEST = 20_000
-"""The number of characters of a section that are shown."""
+"""Maximum number of characters of a section."""
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
     """A section at the end of a pane.
 
-    `text` gets a case that runs or has run, and returns the section's text or its lines, which may be hostile. If there
-    are none, the section is left out.
+    `text` gets a case that runs or has run, and returns the text of the section or its lines. They need not be safe. A
+    section without text is left out.
     """
 
     name: str
@@ -37,12 +37,12 @@ class Section:
 
 SECTIONS: Final = ExtensionPoint("sections", Section)
 _made: dict[str, tuple[CaseRecord, object, str, str]] = {}
-"""The last text of each section: the case, its stage, the text, and why there is none."""
+"""The last text of each section: the case, its stage, the text, and the reason of a failure."""
 _too_slow: dict[str, str] = {}
 
 
 def add_plugin_sections(document: Document, pane: PaneName, subject: Subject, view: View) -> None:
-    """Add the sections of other packages to the end of a pane. One that fails is an error with its name."""
+    """Add the sections of other packages to the end of a pane. A failing section is shown as an error."""
     record = subject.record
     if record is None or record.state == "queued":
         return
@@ -63,7 +63,7 @@ def add_plugin_sections(document: Document, pane: PaneName, subject: Subject, vi
 
 
 def _text(section: Section, record: CaseRecord, stage: object) -> tuple[str, str]:
-    """Return the text of a section for a case, and why there is none."""
+    """Return the text of a section for a case, and the reason if it failed."""
     if failure := _too_slow.get(section.name):
         return "", failure
     known = _made.get(section.name)
@@ -77,7 +77,7 @@ def _text(section: Section, record: CaseRecord, stage: object) -> tuple[str, str
 
 
 def _read(text: str | Iterable[str]) -> str:
-    """Return a section's text in one piece. Its lines may be endless."""
+    """Return the text of a section as one string, cut after `_LONGEST` characters. Its lines may be endless."""
     found: list[str] = []
     left = _LONGEST
     for line in [text] if isinstance(text, str) else text:

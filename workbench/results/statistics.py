@@ -1,10 +1,10 @@
-"""Statistics of the same cases before and after a change: how large the difference is, and whether it may be chance.
+"""Statistics of the same cases before and after a change: the size of the difference, and whether it may be chance.
 
-Each case counts once, with its pass rate (or mean score) over its repeats. Cases are compared in pairs, so that a hard
-case does not hide what changed in it. Two tests decide:
+Each case counts once, with its pass rate (or mean score) over its repeats. Cases are compared in pairs, so that
+differences between easy and hard cases do not hide changes. Two tests decide:
 
 - McNemar's test with mid-p, if no case has repeats (Fagerland, Lydersen and Laake, 2013).
-- A sign-flip permutation test on the differences of the cases, if there are repeats, and for scores: if the change had
+- A sign-flip permutation test on the differences of the cases, if there are repeats, and for scores. If the change had
   no effect, each difference could as well have had the other sign.
 
 Both are two-sided. All figures are shares of 1 (or units of the score), not percentages. Random flips are seeded, so
@@ -23,15 +23,15 @@ from typing import Literal, TypeAlias
 Result: TypeAlias = Literal["better", "worse", "unclear"]
 
 ALPHA = 0.05
-"""Probability of calling a change without effect better or worse."""
+"""Significance level: the probability of calling a change without effect better or worse."""
 POWER = 0.8
-"""Share of tries in which the difference `would_show` is found."""
+"""Statistical power: the share of tries in which the difference `would_show` is found."""
 FLIPS = 10_000
-"""Number of random flips where not all can be counted."""
+"""Number of random flips if there are too many to count all of them."""
 _EXACT_STEPS = 300_000
-"""Number of additions up to which all flips are counted, about 50 ms."""
+"""Maximum number of additions for counting all flips, about 50 ms."""
 _SCALE = 2**4 * 3**2 * 5**3 * 7 * 11 * 13
-"""Makes whole numbers of rates over up to 16 repeats, and of scores with up to three decimals."""
+"""A factor that turns rates over up to 16 repeats, and scores with up to three decimals, into whole numbers."""
 _JUDGED = ("passed", "failed")
 
 
@@ -39,9 +39,10 @@ _JUDGED = ("passed", "failed")
 class CasePair:
     """One case before and after a change.
 
-    `before` and `after` are its passed and its judged executions. `left_out` has the status of each execution that was
-    not judged (error, not_evaluated, cancelled), of both sides. A case without a judged execution on one side is left
-    out on both.
+    `before` and `after` are the numbers of passed and judged executions. `left_out` has the status of each execution of
+    either side that was not judged (error, not_evaluated, cancelled). A case is compared only if both sides have a
+    judged
+    execution.
     """
 
     before: tuple[int, int]
@@ -55,7 +56,7 @@ class CasePair:
 
     @property
     def change(self) -> float:
-        """Difference of the case's pass rates, from -1 to 1; 0 if it is not compared."""
+        """Difference of the pass rates, from -1 to 1, or 0 if the case is not compared."""
         return _rate(self.after) - _rate(self.before) if self.is_compared else 0.0
 
 
@@ -72,14 +73,14 @@ class PairedChange:
 
     - `cases`: number of compared cases. Without any, nothing is known: `change` is 0, and `result` is unclear.
     - `before`, `after`: mean of the cases' pass rates (or scores). `change` is their difference.
-    - `interval`: 95% interval of the change. It tells the size. It is not corrected for several variants.
-    - `p`: how likely chance alone makes a difference as large. `result` is unclear if it is above the limit.
-    - `would_show`: the smallest difference that these cases and repeats show in 8 of 10 tries. None if they cannot show
-      any.
+    - `interval`: 95% interval of the change, not corrected for several variants.
+    - `p`: probability of such a difference by chance alone. `result` is unclear if it is above the limit.
+    - `would_show`: the smallest difference that these cases and repeats show in 8 of 10 tries, or None if they cannot
+      show any.
     - `better`, `worse`: number of cases whose rate (or mean score) rose or fell. All others stayed the same.
     - `left_out`: number of executions that were not judged, by status. `cases_left_out`: number of cases that were not
       judged on one side.
-    - `alpha`: the limit that `would_show` and `cases_needed` are for. Each of several variants has its share.
+    - `alpha`: the limit for `would_show` and `cases_needed`. If there are several variants, each has an equal share.
     """
 
     cases: int
@@ -100,10 +101,9 @@ class PairedChange:
     def cases_needed(self, difference: float) -> int | None:
         """Return how many cases like these, with the same repeats, show a difference in 8 of 10 tries.
 
-        None if no case was compared, so that nothing is known about the noise.
+        Return None if no case was compared, because the noise is unknown then.
 
-        Raises:
-            ValueError: The difference is not above 0.
+        Raises: ValueError: The difference is not above 0.
         """
         if not difference > 0:
             raise ValueError("the difference must be above 0")
@@ -112,10 +112,11 @@ class PairedChange:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How much the cases differ by chance.
+    """The random variation of the cases.
 
-    `variance` is that of a case's difference. `repeats` is the mean number of judged executions of a case and side, or
-    None for scores. `single` is whether McNemar's test decides.
+    `variance` is the variance of a case's difference. `repeats` is the mean number of judged executions of a case on
+    one
+    side, or None for scores. `single` is whether McNemar's test decides.
     """
 
     variance: float
@@ -136,7 +137,7 @@ class Spread:
         return max(math.ceil((wanted / difference) ** 2), fewest)
 
     def would_show(self, cases: int, alpha: float) -> float | None:
-        """Return the smallest difference that this number of cases shows in 8 of 10 tries. None if they show none."""
+        """Return the smallest difference that this number of cases shows in 8 of 10 tries, or None if there is none."""
         low, high = 0.0, 1.0 if self.repeats is not None else 1000 * math.sqrt(self.variance) or 1.0
         if self.cases_needed(high, alpha) > cases:
             return None
@@ -175,10 +176,11 @@ def compare_rates(pairs: Iterable[CasePair], *, alpha: float = ALPHA) -> PairedC
 
 
 def compare_scores(pairs: Iterable[tuple[Sequence[float], Sequence[float]]], *, alpha: float = ALPHA) -> PairedChange:
-    """Compare the scores of a criterion. Each pair has a case's scores before and after, one for each judged repeat.
+    """Compare the scores of a criterion. Each pair has the scores of a case before and after, one per judged repeat.
 
-    Leave out executions without a score. A case without scores on one side is left out on both. If no mean differs,
-    nothing is known about the noise: the interval is infinite, and `would_show` is None.
+    Leave out executions without a score. Cases without scores on one side are not compared. If no mean differs, the
+    noise
+    is unknown, so the interval is infinite, and `would_show` is None.
     """
     given = list(pairs)
     found = [(fmean(before), fmean(after)) for before, after in given if before and after]
@@ -226,9 +228,9 @@ def _compare(
 
 
 def corrected(comparisons: Sequence[PairedChange], *, alpha: float = ALPHA) -> list[PairedChange]:
-    """Return the comparisons of several variants with the same cases, with Holm's correction of `p` and `result`.
+    """Return the comparisons of several variants with Holm's correction of `p` and `result`.
 
-    `would_show` and `cases_needed` become those of a variant beside the others.
+    `would_show` and `cases_needed` are corrected for the number of variants, too.
     """
     ps = holm([one.p for one in comparisons])
     share = alpha / max(len(comparisons), 1)
@@ -245,7 +247,7 @@ def corrected(comparisons: Sequence[PairedChange], *, alpha: float = ALPHA) -> l
 
 
 def holm(ps: Sequence[float]) -> list[float]:
-    """Return the p-values of several tests, raised so that each can be compared with the same limit (S. Holm, 1979)."""
+    """Return p-values of several tests, raised so that each can be compared with the same limit (S. Holm, 1979)."""
     raised = [0.0] * len(ps)
     largest = 0.0
     for rank, index in enumerate(sorted(range(len(ps)), key=lambda index: ps[index])):
@@ -255,10 +257,11 @@ def holm(ps: Sequence[float]) -> list[float]:
 
 
 def mcnemar_mid_p(rose: int, fell: int) -> float:
-    """Return McNemar's mid-p: of cases that changed, `rose` passed only after and `fell` only before the change.
+    """Return McNemar's mid-p. `rose` cases passed only after the change, `fell` cases only before.
 
-    That is the exact two-sided probability less half of the probability of this very result on each side. The exact
-    test finds too little: a limit of 5% makes it wrong in 3.6%.
+    It is the exact two-sided probability, less half of the probability of exactly this result on each side. The exact
+    test
+    is too strict: with a limit of 5%, it is wrong in only 3.6%.
     """
     changed, fewer = rose + fell, min(rose, fell)
     ways = own = 1
@@ -269,9 +272,9 @@ def mcnemar_mid_p(rose: int, fell: int) -> float:
 
 
 def sign_flip_p(differences: Iterable[float]) -> float:
-    """Return how likely the sum of differences is at least as far from 0 if each sign is drawn at random.
+    """Return the probability that the sum of differences is at least as far from 0 if all signs are random.
 
-    All flips are counted where few sums are possible. Otherwise, 10,000 random ones are drawn; the result itself is
+    If few sums are possible, all flips are counted. Otherwise, 10,000 random flips are drawn, and the result itself is
     counted as one more.
     """
     signed = _whole(differences)
@@ -302,7 +305,7 @@ def sign_flip_p(differences: Iterable[float]) -> float:
 
 
 def _whole(differences: Iterable[float]) -> list[int]:
-    """Return the differences other than 0 as whole numbers, as small as possible."""
+    """Return the differences other than 0, scaled to the smallest possible whole numbers."""
     given = [one for one in differences if one]
     largest = max(map(abs, given), default=1.0)
     scale = _SCALE << max(-math.frexp(largest)[1], 0)
@@ -312,10 +315,10 @@ def _whole(differences: Iterable[float]) -> list[int]:
 
 
 def chance_of_drop(pair: CasePair) -> float:
-    """Return how likely chance alone makes a case drop as far as this one or farther.
+    """Return the probability that chance alone causes a drop at least as large as that of this case.
 
-    That is the probability that, of its judged executions before and after, so few of those that passed are among the
-    later ones (one-sided; R. A. Fisher, 1935). A single execution on both sides gives 0.5: it says little.
+    It is Fisher's exact test (one-sided; R. A. Fisher, 1935): the probability that at most this many of all passes are
+    among the later executions. A single execution on each side gives 0.5 for a drop, which proves little.
     """
     (passed, judged), (later, of_later) = pair.before, pair.after
     both = passed + later
@@ -324,10 +327,11 @@ def chance_of_drop(pair: CasePair) -> float:
 
 
 def clear_drops(pairs: Sequence[CasePair], *, alpha: float = ALPHA) -> list[int]:
-    """Return the positions of the cases whose own drop chance does not explain, among this number of cases.
+    """Return the positions of cases with a drop that chance does not explain, corrected for the number of cases.
 
-    The limit is divided by the number of cases that could have fallen under it at all (R. E. Tarone, 1990): cases that
-    always pass, or never do, cannot.
+    The limit is divided by the number of cases that can reach it at all (R. E. Tarone, 1990). Cases that always pass,
+    or
+    never pass, cannot.
     """
     smallest = sorted(chance_of_drop(_worst(pair)) for pair in pairs)
     candidates = next(count for count in range(1, len(pairs) + 2) if bisect_right(smallest, alpha / count) <= count)
@@ -335,10 +339,11 @@ def clear_drops(pairs: Sequence[CasePair], *, alpha: float = ALPHA) -> list[int]
 
 
 def chance_of_drops(pairs: Iterable[CasePair]) -> float:
-    """Return how likely chance alone makes cases drop as far in total as these did, whatever the others gained.
+    """Return the probability that chance alone causes a total drop at least as large. Gains do not count.
 
-    If no case changed, its executions before and after are interchangeable. That gives the distribution of its drop.
-    The sum over the cases is exact where few sums are possible, else its normal approximation.
+    If a case did not change, its executions before and after are interchangeable, which gives the distribution of its
+    drop.
+    The distribution of the total is exact if few sums are possible, else its normal approximation.
     """
     cases = [pair for pair in pairs if pair.is_compared]
     seen = sum(max(round(-pair.change * _SCALE), 0) for pair in cases)
@@ -366,7 +371,7 @@ def chance_of_drops(pairs: Iterable[CasePair]) -> float:
 
 
 def _drops(passed: int, before: int, after: int) -> dict[int, float]:
-    """Return the probabilities of the drops of a case with so many passes, and executions before and after."""
+    """Return the probability of each drop of a case, given its passes and its executions before and after."""
     drops = dict[int, float]()
     for later in range(max(passed - before, 0), min(passed, after) + 1):
         drop = max(round(((passed - later) / before - later / after) * _SCALE), 0)
@@ -377,10 +382,10 @@ def _drops(passed: int, before: int, after: int) -> dict[int, float]:
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """What a later run lost, as a gate sees it.
+    """The losses of a later run, as a gate judges them.
 
-    `rates` compares the pass rates. `drops_p` is how likely chance alone makes cases drop as far in total, and
-    `are_clear` whether that is too unlikely. `clear` are the positions of cases whose own drop is too unlikely.
+    `rates` compares the pass rates. `drops_p` is the probability of the total drop by chance alone, and `are_clear` is
+    whether that is too unlikely. `clear` are the positions of cases with too unlikely a drop of their own.
     """
 
     rates: PairedChange
@@ -395,11 +400,11 @@ class Losses:
 
 
 def losses(pairs: Sequence[CasePair], *, alpha: float = ALPHA) -> Losses:
-    """Find what was lost. Without a difference, anything is found with a probability of at most about `alpha`.
+    """Find the losses of a later run. Without a real change, any are found with a probability of at most about `alpha`.
 
-    The pass rate alone would miss broken cases: 3 of 60 that never pass any more move it no farther than noise does.
-    Their repeats show that this is none. So a pass rate that falls has half of `alpha`, all drops together have a
-    quarter, and single cases have a quarter.
+    The pass rate alone would miss a few broken cases: if 3 of 60 cases no longer pass, it moves no farther than noise
+    moves it. Their repeats show that it is not noise. So the pass rate gets half of `alpha`, all drops together get a
+    quarter, and single cases get a quarter.
     """
     drops_p = chance_of_drops(pairs)
     clear = clear_drops(pairs, alpha=alpha / 4)
@@ -407,7 +412,7 @@ def losses(pairs: Sequence[CasePair], *, alpha: float = ALPHA) -> Losses:
 
 
 def _worst(pair: CasePair) -> CasePair:
-    """Return the pair with as many passes in total, and as few of them after the change as possible."""
+    """Return the pair with the same total of passes and as few of them as possible after the change."""
     (passed, judged), (later, of_later) = pair.before, pair.after
     first = min(passed + later, judged)
     return CasePair((first, judged), (passed + later - first, of_later))
@@ -429,7 +434,7 @@ def _z(share: float) -> float:
 
 
 def _t(freedom: int) -> float:
-    """Return the two-sided 95% point of Student's t, within 1% from 2 degrees of freedom on (Cornish and Fisher)."""
+    """Return the two-sided 95% point of Student's t (Cornish and Fisher). From 2 degrees on, the error is below 1%."""
     z = _z(0.975)
     terms = (
         z,

@@ -1,4 +1,4 @@
-"""What is known of many cases: counts and sums, scores by criterion, and what changed."""
+"""Totals over many cases: counts, sums, scores by criterion, and changed verdicts."""
 
 import math
 from collections import Counter
@@ -22,20 +22,21 @@ if TYPE_CHECKING:
 
 STEPS = 20
 BINS = STEPS + 1
-"""The number of bins for scores from 0 to 1. Each is 0.05 wide, and 1 has its own, because many thresholds are 1."""
+"""Number of bins for scores from 0 to 1. Each is 0.05 wide. The score 1 has its own, because many thresholds are 1."""
 _COUNTED = ("passed", "failed")
 _LEFT_OUT = ("informational", "not_applicable")
 LISTED_CHANGES = 8
-"""The most lines about changed cases that are shown."""
+"""Maximum number of changed cases that are listed."""
 Case: TypeAlias = tuple[int, int]
-"""A case as (evalset, case)."""
+"""A case as numbers: (evalset, case)."""
 
 
 class Vote(NamedTuple):
     """The vote of one case on one criterion, shared by its repeats.
 
-    `scores` are those of the repeats that passed or failed, of which `passed` passed. `thresholds` are the distinct
-    thresholds of these. `by_function`: whether a function judged one of them.
+    `scores` has the score of each repeat that passed or failed. `passed` of them passed. `thresholds` are their
+    distinct
+    thresholds. `by_function` is whether a function judged any of them.
     """
 
     scores: tuple[float, ...] = ()
@@ -46,11 +47,11 @@ class Vote(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The scores of one criterion: a count for each bin, and the results.
+    """The scores of a criterion: a count for each bin, their mean, and the numbers of cases.
 
-    Each of the `cases` has one vote, shared by its repeats. So the counts are fractions if a case was repeated.
-    `undecided` counts cases without a score. `threshold` is None if it was not the same for all. Scores outside 0 to 1
-    count in the outermost bins.
+    Each of the `cases` has one vote, shared by its repeats, so the counts can be fractions. `undecided` counts cases
+    without
+    a score. `threshold` is None if cases had different ones. Scores outside 0 to 1 count in the outermost bins.
     """
 
     name: str
@@ -61,11 +62,11 @@ class Scores:
     undecided: int
     threshold: float | None
     by_function: bool = False
-    """Whether a function judged, at least in some cases."""
+    """Whether a function judged any of the cases."""
 
     @property
     def failed(self) -> float:
-        """The number of cases that did not pass, in shares of repeats."""
+        """The number of cases that did not pass. Repeated cases count in fractions."""
         return self.cases - self.passed
 
 
@@ -81,10 +82,11 @@ def scores(records: Iterable[Execution]) -> list[Scores]:
 
 
 def votes_of(cases: Iterable[Sequence[Execution]]) -> dict[str, list[tuple[Vote, int]]]:
-    """Return the votes of cases by criterion, each with the number of cases that voted so.
+    """Return the distinct votes of cases by criterion, each with its number of cases.
 
-    Each case is given by its executions. Verdicts of different cases are often one object, so 10,000 cases take a few
-    milliseconds.
+    Each case is given by its executions. Equal verdicts of different cases are often one object, so 10,000 cases take
+    only
+    a few milliseconds.
     """
     single: list[Execution] = []
     repeated: list[Sequence[Execution]] = []
@@ -111,7 +113,7 @@ def votes_of(cases: Iterable[Sequence[Execution]]) -> dict[str, list[tuple[Vote,
 
 
 def summed(name: str, votes: Iterable[tuple[Vote, int]]) -> Scores:
-    """Return the scores of one criterion."""
+    """Return the scores of a criterion from its votes, each with its number of cases."""
     counts = [0.0] * BINS
     thresholds: set[float | None] = set()
     means: list[float] = []
@@ -136,7 +138,7 @@ def summed(name: str, votes: Iterable[tuple[Vote, int]]) -> Scores:
 
 
 def merged(parts: Sequence[Scores]) -> Scores:
-    """Return the scores of one criterion from those of several sets of cases."""
+    """Return the scores of a criterion, merged from several sets of cases."""
     if len(parts) == 1:
         return parts[0]
     cases = sum(part.cases for part in parts)
@@ -166,14 +168,17 @@ class Tally:
     """Sums over cases.
 
     `states` counts the cases by status, without those that never ran. `scores` has the criteria in the order in which
-    they appear. `model_calls` are calls of agents, `judge_calls` those of judges, which may be functions, `tokens` all
-    that were reported, and `without_tokens` is the number of executions that called a model and have none. `seconds`
-    are the durations of all executions, and `executions` is the number of finished ones.
+    they appear. `model_calls` are calls of agents, and `judge_calls` are calls of judges, including functions. `tokens`
+    are
+    all reported tokens, and `without_tokens` is the number of executions that called a model but reported none.
+    `seconds` is
+    the total duration of all finished executions, and `executions` is their number.
 
-    Frozen verdicts say nothing about live ones: `frozen` has the states and scores of frozen cases, which are not in
-    `live` and `scores`. `replays` says how each of their executions was replayed.
+    Frozen cases are separate, because they say nothing about live ones. `frozen` has their states and `frozen_scores`
+    their
+    scores, which are not in `live` and `scores`. `replays` says how each of their executions was replayed.
 
-    `failed_with_errors` counts the cases with an execution that failed and in which something else broke.
+    `failed_with_errors` counts the cases with an execution that failed and also had an error.
     """
 
     states: Counter[Status] = field(default_factory=Counter)
@@ -196,7 +201,7 @@ class Tally:
 
     @property
     def judged(self) -> int:
-        """The number of cases that passed or failed. Others are outside of the pass rate."""
+        """The number of cases that passed or failed. Only these count for the pass rate."""
         return self.states["passed"] + self.states["failed"]
 
     @property
@@ -206,14 +211,14 @@ class Tally:
 
     @property
     def unfinished(self) -> int:
-        """The number of cases that run or wait."""
+        """The number of running and queued cases."""
         return self.states["running"] + self.states["queued"]
 
 
 def tally(states: Mapping[Status, int], cases: Iterable[Sequence[Execution]]) -> Tally:
-    """Return the sums over cases with these counts by status.
+    """Return the sums over cases. `states` are their counts by status.
 
-    Each case is given by the executions of its newest run. Those that have not finished count nothing.
+    Each case is given by the executions of its newest run. Unfinished executions are ignored.
     """
     cases = list(cases)
     finished = [record for executions in cases for record in executions if record.finished]
@@ -246,7 +251,7 @@ def _scores(cases: Iterable[Sequence[Execution]]) -> tuple[Scores, ...]:
 
 
 def added(parts: Sequence[Tally]) -> Tally:
-    """Return the sums over several sets of cases, of which none share a case."""
+    """Return the sums over several disjoint sets of cases."""
     if len(parts) == 1:
         return parts[0]
     states: Counter[Status] = Counter()
@@ -282,7 +287,7 @@ def _merged(parts: Iterable[Sequence[Scores]]) -> tuple[Scores, ...]:
 class ChangedVerdict:
     """A case whose verdict differs from that in an earlier run.
 
-    `name`, `before` and `after` are safe texts. `worse`: fewer of its executions pass.
+    `name`, `before` and `after` are safe texts. `worse` is whether fewer of its executions pass.
     """
 
     case: Case
@@ -294,9 +299,11 @@ class ChangedVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The number of verdicts that changed since an earlier run, which began at `since` (such as `13:40`).
+    """The verdicts that changed since an earlier run. `since` is the time at which it began, such as `13:40`.
 
-    `cases` are the first of them, the worse before the better, at least `LISTED_CHANGES` if there are so many.
+    `worse` and `better` are numbers of cases. `cases` has the first of them, the worse ones first, at least
+    `LISTED_CHANGES`
+    if there are that many.
     """
 
     since: str
@@ -312,7 +319,7 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """The time and money (else tokens) that the cases took, as safe texts. "" is left out."""
+    """The time and the money (or tokens) that the cases took, as safe texts. An empty text is not shown."""
 
     time: str = ""
     cost: str = ""
@@ -320,10 +327,11 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """All that is known about some cases.
+    """The data of an overview of cases.
 
-    `cases` is their number. `groups` are the failing ones by cause. `changes` and `trend` are None while they are read,
-    or if there is nothing to compare with. `foot` has the problems of an agent.
+    `cases` is the number of cases. `groups` has the failing ones by cause. `changes` and `trend` are None while they
+    are
+    read, or if there is nothing to compare with. `foot` has the problems of an agent.
     """
 
     tally: Tally = field(default_factory=Tally)
@@ -333,7 +341,7 @@ class Overview:
     changes: Changes | None = None
     trend: "Trend | None" = None
     foot: Sequence[tuple[str, str]] = ()
-    """Labels and texts, both safe. Without a text, the label is a heading."""
+    """Labels and texts, both safe. A label without a text is a heading."""
     file: EvalsetEntry | None = None
     """The evalset that the overview is about, if it is one."""
     found: tuple[Fault, ...] = ()

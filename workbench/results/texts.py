@@ -26,7 +26,7 @@ _TOKEN = re.compile(rf"(\s*)({_SINGLE}|(?:(?!{_SINGLE})\w)+|[^\w\s]|$)")
 _BLANKS = re.compile(r"(?!.*\n\s*\n)\s{0,3}", re.DOTALL)
 _BLANKS_AND_MARKS = re.compile(r"(?!.*\n\s*\n)\W{0,3}", re.DOTALL)
 LIMIT = 100_000
-"""The number of characters of each text that are compared. No more are ever shown."""
+"""Maximum number of characters of each text that are compared and shown."""
 
 
 class _Word(NamedTuple):
@@ -39,7 +39,7 @@ class _Word(NamedTuple):
 
 @lru_cache(maxsize=16)
 def compare(expected: str, actual: str) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
-    """Return the pieces of both texts. Words, punctuation and white space all count."""
+    """Return the equal and different pieces of both texts. Words, punctuation and white space all count."""
     left, right = _words(expected[:LIMIT]), _words(actual[:LIMIT])
     pairs = lcs_pairs(
         [expected[word.start : word.end] for word in left], [actual[word.start : word.end] for word in right]
@@ -54,9 +54,9 @@ def compare(expected: str, actual: str) -> tuple[tuple[Piece, ...], tuple[Piece,
 
 
 def from_marks(marks: Any, text: str, kind: Kind) -> tuple[Piece, ...] | None:
-    """Return the pieces from a metric's details, or None if they are missing or do not add up to `text`.
+    """Return the pieces from the marks in a metric's details, or None if the marks are missing or do not fit `text`.
 
-    The details are `[[text, "same" | kind | "space"], …]`. The metric does not count "space".
+    The marks are `[[text, "same" | kind | "space"], …]`. The metric ignores pieces marked "space".
     """
     if not isinstance(marks, list):
         return None
@@ -75,15 +75,12 @@ def from_marks(marks: Any, text: str, kind: Kind) -> tuple[Piece, ...] | None:
 
 
 def differs(pieces: Iterable[Piece]) -> bool:
-    """Return whether any piece is on one side only."""
+    """Return whether any piece differs from the other text."""
     return any(kind != "same" for _, kind in pieces)
 
 
 def _words(text: str) -> list[_Word]:
-    """Return the words in order.
-
-    White space at the end of the text belongs to an empty last word.
-    """
+    """Return the words in order. White space at the end of the text belongs to an empty last word."""
     words = [_Word(match.start(1), match.start(2), match.end(2)) for match in _TOKEN.finditer(text)]
     # The pattern matches the empty end of a text once more after a word, and twice more after blanks.
     while len(words) > 1 and words[-2].start == words[-2].end:
@@ -94,7 +91,7 @@ def _words(text: str) -> list[_Word]:
 def _uneven_gaps(
     expected: str, actual: str, left: list[_Word], right: list[_Word], pairs: list[tuple[int, int]]
 ) -> Iterator[tuple[int, int]]:
-    """Yield the pairs of equal words that follow equal words after different white space."""
+    """Yield the pairs of equal words that follow equal words, but after different white space."""
     before = (-1, -1)
     for row, column in pairs:
         if (row - 1, column - 1) == before:
@@ -113,7 +110,7 @@ def _spans(words: list[_Word], matched: set[int], uneven: set[int]) -> Iterator[
 
 
 def _word_pieces(text: str, spans: Iterable[Span], kind: Kind, small_gap: re.Pattern[str]) -> Iterator[Piece]:
-    """Yield the text cut at the spans. Spans with at most `small_gap` between them are joined."""
+    """Yield the text, cut at the spans. Spans that only `small_gap` separates are joined."""
     reached, open_span = 0, None
     for start, end in spans:
         if open_span is not None:
@@ -133,12 +130,12 @@ def _word_pieces(text: str, spans: Iterable[Span], kind: Kind, small_gap: re.Pat
 
 
 BRIEF_LINES = 24
-"""The number of lines of one text that are shown while it is folded."""
+"""Maximum number of lines of a folded text."""
 BRIEF_CHARACTERS = 6_000
 BRIEF_MARKED = 2_000
 _KEPT_LINES = 3
 _EQUAL_LINES = 2
-"""The number of lines without a difference that are shown above the first difference."""
+"""Maximum number of equal lines that are shown above the first difference."""
 _KEPT_CHARACTERS = 240
 _LONGEST_WORD = 20
 _FULL = 2 * DEFAULT_LIMIT
@@ -146,7 +143,7 @@ _SIGNS = {"missing": "−", "extra": "+"}
 
 
 def text_lines(text: str, width: int, view: View, style: str = "") -> list[Line]:
-    """Return one text, wrapped."""
+    """Return a text, wrapped to `width` cells. It is cut unless the view is full."""
     if not text:
         return [Text.styled("nothing", "muted")]
     kept = text if view.full else text[:BRIEF_CHARACTERS]
@@ -157,10 +154,11 @@ def text_lines(text: str, width: int, view: View, style: str = "") -> list[Line]
 def both_sides(
     expected: str, actual: str, width: int, view: View, marks: tuple[object, object] = (None, None)
 ) -> tuple[list[Line], list[Line], str]:
-    """Return the lines of two different texts in `width` cells each, and a note, or "".
+    """Return the lines of two different texts, `width` cells wide, and a note on the comparison, or "".
 
-    `marks` are the pieces of a metric that knows which words counted. Without them, or if only uncounted characters
-    differ, the texts are compared here.
+    `marks` are the marks of a metric, which say what counted. Without them, or if only ignored characters differ, the
+    texts
+    are compared here.
     """
     one, other = from_marks(marks[0], expected, "missing"), from_marks(marks[1], actual, "extra")
     marked = one is not None and other is not None
@@ -184,7 +182,10 @@ def both_sides(
 
 
 def marked(pieces: Iterable[Piece], view: View) -> Iterator[Text]:
-    """Yield pieces as texts. Those that differ are styled, or −{missing} and +{extra}, with invisible characters."""
+    """Yield pieces as styled texts. In different pieces, invisible characters are shown.
+
+    If `view.signs`, different pieces are written as −{missing} and +{extra}.
+    """
     for text, kind in pieces:
         sign = _SIGNS.get(kind)
         if sign is None:
@@ -197,10 +198,7 @@ def marked(pieces: Iterable[Piece], view: View) -> Iterator[Text]:
 
 
 def _cut(lines: list[Line], width: int, view: View, beyond: int = 0) -> list[Line]:
-    """Return the first lines, and a line that counts the others.
-
-    The count includes `beyond` lines that are not in `lines`.
-    """
+    """Return the first lines and a fold that counts the others, including `beyond` lines that are not in `lines`."""
     kept = lines if view.full else lines[:BRIEF_LINES]
     more = len(lines) - len(kept) + (0 if view.full else beyond)
     return [*kept, fold(f"… {'about ' * bool(beyond)}{counted(more, 'more line')}", width)] if more else kept
@@ -209,7 +207,7 @@ def _cut(lines: list[Line], width: int, view: View, beyond: int = 0) -> list[Lin
 def _excerpt(pieces: Sequence[Piece], width: int, view: View) -> Iterator[Text]:
     """Yield the pieces as texts. Unless the view is full, a long text is reduced to the parts near differences.
 
-    A text that begins with more than a few equal lines of `width` cells begins near its first difference.
+    If it starts with more than a few equal lines of `width` cells, these are also left out.
     """
     whole = view.full or sum(len(text) for text, _ in pieces) <= BRIEF_MARKED
     for index, (text, kind) in enumerate(pieces):
@@ -227,7 +225,7 @@ def _excerpt(pieces: Sequence[Piece], width: int, view: View) -> Iterator[Text]:
 
 
 def _reduced(text: str, *, first: bool, last: bool, most: int = _KEPT_CHARACTERS) -> Iterator[Text]:
-    """Yield the parts of an equal passage that are next to differences, and the length of the rest."""
+    """Yield the ends of an equal passage that are next to differences, and the length of the part left out."""
     head = "" if first else "".join(text[: 4 * _KEPT_CHARACTERS].splitlines(keepends=True)[:_KEPT_LINES])
     head = head[:_KEPT_CHARACTERS]
     tail = "" if last else _ending(text, most)
@@ -254,13 +252,13 @@ def _ending(text: str, most: int) -> str:
 
 INDENT = 2
 MAX_DEPTH = 24
-"""Deeper values are written on one line, because they are unreadable and may exhaust the stack."""
+"""Maximum depth of indented values. Deeper ones are written on one line, so that they do not exhaust the stack."""
 LONG = 100_000
 _ENCODER = json.JSONEncoder(ensure_ascii=False, default=str)
 
 
 def compact(value: Any) -> str:
-    """Return the value as JSON on one line, raw (not yet safe for a terminal)."""
+    """Return the value as raw JSON on one line, which is not safe for a terminal."""
     try:
         return json.dumps(value, ensure_ascii=False, default=str)
     except (RecursionError, ValueError):
@@ -268,7 +266,7 @@ def compact(value: Any) -> str:
 
 
 def beginning(value: Any, limit: int) -> str:
-    """Return the beginning of `compact(value)` without building much more than `limit` characters."""
+    """Return the beginning of `compact(value)`: `limit` characters or a little more."""
     found: list[str] = []
     size = 0
     try:
@@ -287,8 +285,9 @@ def pretty(
 ) -> Text:
     """Return the value as indented JSON: safe text with line breaks, for `pretty_lines`.
 
-    Parts whose JSON path is in `marked` have the style `mark`. Paths have the form of `criteria.json_difference`. With
-    `most`, only so many lines are made, and perhaps one more.
+    Parts whose JSON path is in `marked` have the style `mark`. Paths have the form of `criteria.json_difference`.
+    `most`
+    limits the number of lines to about that many.
     """
     tokens = _value(value, path, marked, mark, "", 0)
     return Text().append_tokens(tokens if most is None else _first_lines(tokens, most))
@@ -308,7 +307,7 @@ def _first_lines(tokens: Iterator[tuple[str, str]], most: int) -> Iterator[tuple
 
 
 def step(key: str) -> str:
-    """Return one key of a JSON path: `.key`, or `["odd key"]`."""
+    """Return a key as a step of a JSON path: `.key`, or `["odd key"]`."""
     plain_key = key.replace("-", "_").isidentifier() and not key.startswith("-")
     return f".{key}" if plain_key else f"[{json.dumps(key, ensure_ascii=False)}]"
 

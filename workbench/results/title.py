@@ -1,4 +1,4 @@
-"""The names of a case with its verdict, and what qualifies that verdict."""
+"""The title of a case: its names, its verdict, and notes that qualify the verdict."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -20,15 +20,15 @@ from workbench.text.safe_text import one_line
 _ARROW = " › "
 _GAP = "  "
 _SHORTEST_PART = 10
-"""The minimum width, in cells, for a part of the name of an agent or evalset."""
+"""The minimum width, in cells, of a cut agent or evalset name."""
 _SHORTEST_PARTS = 16
-"""The minimum width, in cells, for the names of agent and evalset beside a stale verdict's reason."""
+"""The minimum width, in cells, of the names of agent and evalset beside the reason of a stale verdict."""
 _MOST_SIBLINGS = 5_000
-"""Cases of an evalset from which a long name is told apart."""
+"""Maximum number of cases from which a cut name must differ."""
 
 
 def title_parts(subject: Subject) -> list[str]:
-    """Return agent, evalset and case (`#2`: second repeat) as far as they are known, safe and uncut."""
+    """Return the names of agent, evalset and case as far as known, safe and uncut. `#2` is the second repeat."""
     record, entry, case = subject.record, subject.entry, subject.case
     if record is not None:
         ref = record.ref
@@ -51,8 +51,9 @@ def title_parts(subject: Subject) -> list[str]:
 def title(subject: Subject, width: int, others: Iterable[str] = ()) -> str:
     """Return `agent › evalset › case` in at most `width` cells. The case is cut last, as by `cut_name`.
 
-    Names that would be too short to know are left out, first the agent. The case keeps what tells it from `others`, by
-    default the cases of its evalset.
+    Names that would become too short are left out, the agent first. A cut case stays different from `others`, by
+    default
+    the cases of its evalset.
     """
     parts = title_parts(subject)
     if not parts:
@@ -78,9 +79,9 @@ def _cut_case(subject: Subject, name: str, width: int, others: Iterable[str]) ->
 
 
 def ending(subject: Subject, room: int) -> Line:
-    """Return `stale: prompt.txt  ❅ FROZEN ✗ FAIL`, or only `❅✗` if the name of the case needs the room.
+    """Return the end of the title: `stale: prompt.txt  ❅ FROZEN ✗ FAIL`, or `❅✗` if there is little room.
 
-    The reason is cut before the name of the case, but after the names of its agent and evalset.
+    The names of agent and evalset are cut first, then the reason, and the name of the case last.
     """
     badges = verdict(subject)
     parts = title_parts(subject)
@@ -94,14 +95,14 @@ def ending(subject: Subject, room: int) -> Line:
 
 
 def short_verdict(badges: Line) -> Line:
-    """Return only the signs of a verdict: `❅✗`."""
+    """Return only the glyphs of a verdict: `❅✗`."""
     return Text.assemble(*((text.strip()[:1], style) for text, style in pieces(badges)))
 
 
 def verdict(subject: Subject) -> Line:
-    """Return `✗ FAIL`, the verdict in the store, or `❅ FROZEN ✗ FAIL` if calls were replayed.
+    """Return the verdict of a subject: `✗ FAIL`, or `❅ FROZEN ✗ FAIL` if calls were replayed.
 
-    With tools that changed since they were recorded, it is `❅ FROZEN ≠ DRIFTED ✗ FAIL`.
+    If tools have changed since they were recorded, it is `❅ FROZEN ≠ DRIFTED ✗ FAIL`.
     """
     found, record = _verdict(subject), subject.record
     if record is None or record.frozen is None or not found:
@@ -131,9 +132,9 @@ def _verdict(subject: Subject) -> Line:
 
 
 def notes(subject: Subject, width: int, *, replayed: bool = True) -> Line:
-    """Return what qualifies all verdicts of a case, or why there are none: one line, empty without either.
+    """Return one line of notes that qualify the verdicts of a case, or say why there are none. It can be empty.
 
-    Without `replayed`, replayed calls are left out.
+    Without `replayed`, notes on replayed calls are left out.
     """
     record = subject.record
     if record is None:
@@ -163,13 +164,13 @@ def _undecided(record: CaseRecord) -> str:
     shown = [result for result in record.metrics.values() if result.name in record.criteria and score_text(result)]
     if shown:
         scores = ", ".join(f"{one_line(result.name, limit=60)} {score_text(result)}" for result in shown)
-        return f"{scores}: no threshold decides"
+        return f"{scores}: no threshold, so no verdict"
     words = {"queued": "waiting to run; expected:", "running": "running, no scores yet"}
     return words.get(record.state, "" if record.error is not None else "nothing was scored")
 
 
 def _handled(record: CaseRecord, handling: FaultHandling, width: int) -> Line:
-    """Return what the agent did about an injected fault, and why this is known unless the error below says so."""
+    """Return the agent's reaction to an injected fault, with the reason, or with the fault if an error follows."""
     from workbench.results.faults import fault_words, handling_text
     from workbench.run.fault_outcome import STATUS  # Few runs inject faults.
 

@@ -1,4 +1,4 @@
-"""The pane "Trace": a tree with a waterfall of times for each message of the user.
+"""The pane "Trace": for each turn, a tree of steps with a waterfall of times.
 
 Rows are created when they become visible.
 """
@@ -46,15 +46,15 @@ from workbench.text.safe_text import one_line, plain
 
 BRIEF_OUTPUT = 200
 MOST_ROWS = 2_000
-"""The maximum number of rows of a case on an exported page. The screen shows all of them."""
+"""Maximum number of rows of a case in an export. The screen shows all of them."""
 _UNTIMED = "recorded without times; rebuilt from the events"
 _WORDS = {"agent": "agent", "model": "model call", "tool": "tool call", "turn": "turn"}
 AGENT = "agent/"
-"""The beginning of the name of an agent's row, before its turn and its name."""
+"""Prefix of the place of an agent's row. Its turn and its name follow."""
 
 
 def output_lines(stream: str, text: str, view: View) -> Iterator[Line]:
-    """Yield the agent's output on a stream, under a heading."""
+    """Yield the agent's output on a stream, below a heading."""
     yield heading(f"the agent's {stream}", view.width)
     lines = text.rstrip("\n").split("\n")
     if not view.full and len(lines) > BRIEF_OUTPUT:
@@ -65,7 +65,7 @@ def output_lines(stream: str, text: str, view: View) -> Iterator[Line]:
 
 
 def add_turn(document: Document, index: int, turn: Turn, view: View) -> None:
-    """Add the steps of a turn (`index` counts from 0). Other panes can point at each step."""
+    """Add the steps of turn `index` (from 0). Other panes can refer to each step."""
     if turn.note:
         document.add(_entry("note", safe(turn.note, "status-error"), view))
     for step in steps(turn):
@@ -74,7 +74,7 @@ def add_turn(document: Document, index: int, turn: Turn, view: View) -> None:
 
 
 def step_lines(step: "Step", view: View) -> Iterator[Line]:
-    """Yield a step with its kind and author. A long one is cut unless the view is full."""
+    """Yield a step with its kind and author. A long step is cut unless the view is full."""
     head = Text.styled(f"{step.author}  ", "name") if step.author else Text()
     return _entry(step.kind, head + step.body, view)
 
@@ -87,7 +87,7 @@ def _entry(kind: str, body: Text, view: View) -> Iterator[Line]:
 
 
 class Step(NamedTuple):
-    """A step of a turn. Other panes point at it by `names`: (kind, rest after the turn)."""
+    """A step of a turn. Other panes refer to it by `names`: (kind, rest after the turn)."""
 
     kind: str
     author: str
@@ -96,7 +96,7 @@ class Step(NamedTuple):
 
 
 def steps(turn: Turn) -> Iterator[Step]:
-    """Yield all steps of the turn in order, as far as they can be read."""
+    """Yield all readable steps of the turn in order."""
     yield Step("user", "", safe(message_text(turn.user)), (("user", ""),))
     last = ""
     for number, event in enumerate(turn.events):
@@ -127,7 +127,7 @@ def _event_steps(event: dict[str, Any]) -> Iterator[Step]:
 
 
 def add_rows(document: Document, read: TraceRead, turn: TurnRead, columns: Columns, view: View) -> None:
-    """Add the rows of a turn, with the sections of unfolded ones."""
+    """Add the rows of a turn, with the sections of unfolded rows."""
     root = turn.trace.root
     # A turn without an end lasts until its last known time.
     seconds = root.seconds or max((node.end or node.start for node in root.walk()), default=root.start) - root.start
@@ -152,7 +152,7 @@ def add_rows(document: Document, read: TraceRead, turn: TurnRead, columns: Colum
 
 
 def _places(node: Node) -> list[str]:
-    """Return the names that other panes use to point at the row."""
+    """Return the names by which other panes refer to the row."""
     call = node.facts.get("call")
     found = [f"call/{node.turn}/{call}", f"result/{node.turn}/{call}"] if isinstance(call, str) and call else []
     found += [f"event/{node.turn}/{event}" for event in node.events]
@@ -160,9 +160,9 @@ def _places(node: Node) -> list[str]:
 
 
 def _targets(node: Node) -> tuple[Target, ...]:
-    """Return the places of the row's message in other panes.
+    """Return the places of a row in other panes.
 
-    A step inside a tool leads to that tool, and an agent to its first step with an event.
+    A step inside a tool links to that tool, and an agent to its first step with an event.
     """
     places = _places(node)
     if not node.events:
@@ -175,7 +175,7 @@ def _targets(node: Node) -> tuple[Target, ...]:
 
 
 def build(subject: Subject, view: View) -> Document:
-    """Return the whole pane: the turns, what the agent printed, and the error that ended the case."""
+    """Return the whole pane: the turns, the agent's output, and the error that ended the case."""
     record = subject.record
     document = Document()
     if record is None or (not record.turns and not record.finished):
@@ -201,7 +201,7 @@ def build(subject: Subject, view: View) -> Document:
 
 
 def _where(record: CaseRecord, view: View) -> Iterator[Line]:
-    """Yield the machine of the case, its lost attempts, and the recording from which it was replayed."""
+    """Yield the machine of the case, its lost attempts, and its recording if it was replayed."""
     words = [placed_words(record)] if record.machine else []
     if record.attempt > 1 and not record.lost:
         words.append(f"attempt {record.attempt}: the agent's process was lost in attempt {record.attempt - 1}")
@@ -223,8 +223,9 @@ def add_trace(
 ) -> None:
     """Add the turns of a conversation.
 
-    `state` is the state folder with the runs. With `going`, the last turn may still be running and then
-    has no times yet. `steps`: each turn ends with its steps word for word, folded.
+    `state` is the state folder with the runs. `going` is whether the last turn may still be running, without times.
+    With
+    `steps`, each turn ends with the full text of its steps, folded.
     """
     read = read_again(turns, state, prices)
     timed = any(turn.trace.timed for turn in read.turns)
@@ -242,7 +243,7 @@ def add_trace(
 
 
 def _add_steps(document: Document, number: int, turn: Turn, view: View) -> None:
-    """Add the steps of a turn as an item that unfolds, below a note on why the turn ended early."""
+    """Add the steps of a turn as a foldable item. If the turn ended early, a note comes first."""
     if turn.note:
         document.add(_note(plain(turn.note), view.width, "status-error"))
     key = f"steps/{number}"
@@ -288,7 +289,7 @@ def _remarks(trace: TurnTrace, width: int, *, going: bool) -> Iterator[Line]:
 
 
 def _aside(read: TraceRead, node: Node, width: int) -> Iterator[Line]:
-    """Yield the details of a row: its message, cost and path, in lines of at most `width` cells."""
+    """Yield the details of a row (message, cost and path) as lines of at most `width` cells."""
     lines = chain(
         [Text.assemble((f"{_WORDS[node.kind]} ", "label"), (name_of(node), "strong"))],
         conversation_lines(read.turns[node.turn].messages, own_events(node), width),
@@ -325,12 +326,12 @@ def _facts(read: TraceRead, node: Node) -> Iterator[tuple[str, Text]]:
 
 
 def _note(words: str, width: int, style: str = "muted") -> Iterator[Line]:
-    """Return a remark under a heading."""
+    """Return a remark below a heading."""
     return hang_text(Text(), Text.styled(words, style), width - 1, 1)
 
 
 def trace_lines(record: CaseRecord, width: int) -> Iterator[Line]:
-    """Yield the trace unfolded: the waterfall of each turn, and its path. Yield nothing without a recorded trace."""
+    """Yield the waterfall and the path of each turn. Yield nothing without a recorded trace."""
     if not any(turn.spans is not None for turn in record.turns):
         return
     document = Document()

@@ -1,4 +1,4 @@
-"""What the trace draws with characters: rows of the waterfall, and the path through agents and tools."""
+"""Drawings of the trace: rows of the waterfall, and the path through agents and tools."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ _LEAST_NAME = 18
 class Stop:
     """An agent, tool or model at one place of the path.
 
-    `steps` are its positions among the turn's agents and tools, counted from 1.
+    `count` is how often it was entered. `steps` are its positions among the turn's agents and tools, counted from 1.
     """
 
     kind: Kind
@@ -43,22 +43,22 @@ class Stop:
     errors: int = 0
     steps: list[int] = field(default_factory=list)
     offered: bool = False
-    """Whether the tool was only offered to the agent, and not called."""
+    """Whether the tool was offered to the agent but not called."""
     stops: "dict[tuple[Kind, str], Stop]" = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class TurnPath:
-    """The path of a turn. `start` is the user; `stops` maps each node's number to its place on the path."""
+    """The path of a turn. `start` is the user. `stops` maps the number of each node to its place on the path."""
 
     start: Stop
     stops: dict[int, Stop]
 
 
 class PathLine(NamedTuple):
-    """One line of the drawing: the branch characters, then the stop.
+    """A line of the drawing: the branch characters, then the stop.
 
-    `marked` tells whether it lies on the way to the selected node.
+    `marked` is whether the stop is on the way to the selected node.
     """
 
     branches: str
@@ -68,7 +68,7 @@ class PathLine(NamedTuple):
 
 
 def path_of(root: Node, offered: Mapping[str, Iterable[str]] | None = None) -> TurnPath:
-    """Return the path of the turn with this root.
+    """Return the path of the turn with this root node.
 
     `offered` maps agents to the names of the tools that were offered to their models.
     """
@@ -120,14 +120,14 @@ def draw_path(path: TurnPath, selected: Node | None = None) -> Iterator[PathLine
 
 
 def visited_names(root: Node) -> list[str]:
-    """Return the names of agents and tools in the order in which they were entered, without consecutive duplicates."""
+    """Return the names of agents and tools in the order of their calls, without consecutive duplicates."""
     names = [node.name for node in root.walk() if node.kind in ("agent", "tool")]
     return [name for place, name in enumerate(names) if not place or names[place - 1] != name]
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The widths of a row's columns. A column of width 0 is hidden."""
+    """The widths of the columns of a row, in cells. A column of width 0 is hidden."""
 
     name: int
     tokens: int
@@ -137,7 +137,7 @@ class Columns:
 
     @classmethod
     def fitting(cls, width: int, *, timed: bool, priced: bool) -> "Columns":
-        """Return the columns for rows of `width` cells: the name, then times, bars, tokens and cost as room allows."""
+        """Return the columns for rows of `width` cells: the name, then times, bars, tokens and cost if they fit."""
         room = max(width - 2, _LEAST_NAME)
         time = _TIME if timed and room >= _LEAST_NAME + _TIME else 0
         room -= time
@@ -151,7 +151,7 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The time range of the bars: `seconds` from `start` on."""
+    """The time range of the bars: `seconds` seconds from `start` on."""
 
     start: float
     seconds: float
@@ -160,7 +160,7 @@ class Scale:
 def row_line(
     node: Node, branches: str, total: Total, columns: Columns, scale: Scale, currency: str, *, opened: bool
 ) -> Line:
-    """Return the row of a node. The first cell is blank, for the cursor."""
+    """Return the row of a node. The first cell is blank for the cursor."""
     mark = GAVE_EVENT if node.events else " "
     line = Text.styled(f" {mark}", "evidence-for" if node.events else "")
     line.append_text(_name(node, branches, columns.name, opened=opened))
@@ -181,7 +181,7 @@ def row_line(
 
 
 def duration(seconds: float) -> str:
-    """Return `0.4 ms`, `123 ms`, `1.23 s` or `2 m 03 s`."""
+    """Return a duration as text: `0.4 ms`, `123 ms`, `1.23 s` or `2 m 03 s`."""
     if seconds < 0.00995:
         return f"{seconds * 1000:.1f} ms"
     if seconds < 0.9995:
@@ -193,7 +193,7 @@ def duration(seconds: float) -> str:
 
 
 def name_of(node: Node) -> str:
-    """Return the node's name on one safe line."""
+    """Return the name of a node as one safe line."""
     return one_line(node.name.removeprefix("models/"), limit=200) or {"model": "model", "turn": "the turn"}.get(
         node.kind, "(no name)"
     )
@@ -214,7 +214,7 @@ def _name(node: Node, branches: str, width: int, *, opened: bool) -> Text:
 
 
 def in_column(seconds: float) -> str:
-    """Return a duration in at most seven cells: `1.23 s`, `2m 03s`, `1h 40m`, `1000h`."""
+    """Return a duration in at most seven cells: `1.23 s`, `2m 03s`, `1h 40m` or `1000h`."""
     if seconds < 59.95:
         return duration(seconds)
     minutes, rest = divmod(round(seconds), 60)
@@ -224,7 +224,7 @@ def in_column(seconds: float) -> str:
 
 
 def _bar(node: Node, scale: Scale, width: int) -> Text:
-    """Return the node's bar within the scale, at least half a cell."""
+    """Return the bar of a node in `width` cells. It is at least half a cell long."""
     glyph, style = _BARS[node.kind]
     if node.error:
         style = "status-error"
@@ -240,7 +240,7 @@ def _bar(node: Node, scale: Scale, width: int) -> Text:
 
 
 def _short(count: int) -> str:
-    """Return `812`, `1.2k`, `34k` or `1.2M`."""
+    """Return a short form of a number: `812`, `1.2k`, `34k` or `1.2M`."""
     if count < 1000:
         return str(count)
     if count < 999_500:

@@ -1,4 +1,4 @@
-"""A case's trace, ready for layout: its turns as trees with messages, totals, requests and responses."""
+"""The trace of a case, ready for layout: turns as trees with messages, totals, requests and responses."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -33,20 +33,21 @@ from workbench.text.json_values import mapping, parts_of, string
 from workbench.text.safe_text import one_line
 
 _SEEN = 9
-"""The number of messages shown around the first highlighted one."""
+"""Number of messages that are shown around the first highlighted one."""
 _LONGEST = 400
 _READ = 4 * _LONGEST
-"""The number of characters read for a line of `_LONGEST` characters."""
+"""Maximum number of characters that are read for a line of `_LONGEST` characters."""
 _LONGEST_BRANCHES = 400
-"""The maximum width of branches, in cells: more than any row has room for."""
+"""Maximum width of branches, in cells. It is wider than any row."""
 
 
 @dataclass(eq=False)
 class Message:
     """A message of the turn.
 
-    `event` is the index of its recorded event, -1 for the user's. `by` is its author, and `content` its text or part of
-    the event. The text is made on first use, because most messages are never visible.
+    `event` is the index of its recorded event, or -1 for the user's message. `by` is its author, and `content` its text
+    or
+    its part of the event. The text is made on first use, because most messages are never visible.
     """
 
     event: int
@@ -80,9 +81,10 @@ def messages(turn: Turn) -> list[Message]:
 
 
 def own_events(node: Node) -> frozenset[int]:
-    """Return the events of a row.
+    """Return the indexes of the events of a row.
 
-    A step inside a tool has the events of that tool. An agent has those of all its steps, and the turn has the user's
+    A step inside a tool has the events of that tool, and an agent has those of all its steps. The turn has -1, the
+    user's
     message.
     """
     if node.kind == "turn":
@@ -95,7 +97,7 @@ def own_events(node: Node) -> frozenset[int]:
 
 
 def conversation_lines(listed: Sequence[Message], lit: frozenset[int], width: int) -> Iterator[Line]:
-    """Yield one line per message. Messages with `lit` events are marked. A long turn is cut around them."""
+    """Yield a line per message. Messages of the events in `lit` are marked. A long turn is cut around them."""
     first = next((place for place, message in enumerate(listed) if message.event in lit), 0)
     # A low aside shows only the first lines, which must include the highlighted messages.
     start = first - 2 if first > 3 else 0
@@ -115,7 +117,7 @@ def conversation_lines(listed: Sequence[Message], lit: frozenset[int], width: in
 
 
 def part_words(part: dict[str, Any]) -> str:
-    """Return the text or action of a message's part, not yet safe."""
+    """Return the text, call or result in a part of a message, as raw text."""
     call, response = part.get("function_call"), part.get("function_response")
     if isinstance(call, dict):
         return call_text(string(call.get("name")), call.get("args"), _READ)
@@ -134,10 +136,11 @@ class Lost:
 
 @dataclass(eq=False)
 class TurnRead:
-    """A turn with everything that stays the same between layouts.
+    """A turn with all data that layouts share.
 
-    `totals` are the costs of nodes by number. `nodes` are in order, with the `branches` that lead to each and the
-    `keys` of their items.
+    `totals` has the usage of nodes by number. `nodes` are in order. `branches` are the characters that lead to each
+    node,
+    and `keys` the keys of their items.
     """
 
     turn: Turn
@@ -147,10 +150,10 @@ class TurnRead:
     branches: list[str]
     keys: list[str]
     source: tuple[object, object]
-    """The recorded spans and the invocation, as they were when read."""
+    """The recorded spans and the invocation from which the turn was read."""
 
     def holds(self, turn: Turn) -> bool:
-        """Return whether reading the turn again would give the same result."""
+        """Return whether reading `turn` again would give the same result."""
         spans, actual = self.source
         return spans is not None and turn.spans is spans and turn.actual is actual
 
@@ -161,12 +164,12 @@ class TurnRead:
 
     @cached_property
     def visited_names(self) -> list[str]:
-        """The names of agents and tools in the order in which they were entered."""
+        """The names of agents and tools in the order of their calls, without consecutive duplicates."""
         return visited_names(self.trace.root)
 
     @cached_property
     def first_error(self) -> str:
-        """The key of the innermost node of the first error, or "" if there is none."""
+        """The key of the innermost node with the first error, or ""."""
         for node, key in zip(self.nodes, self.keys, strict=True):
             if node.facts.get("error") and node.error and not any(child.error for child in node.children):
                 return key
@@ -175,7 +178,7 @@ class TurnRead:
 
 @dataclass(slots=True)
 class TraceRead:
-    """All turns of a conversation, with the user's `prices`, if any."""
+    """All turns of a conversation, with the user's `prices` if there are any."""
 
     turns: list[TurnRead]
     pieces: Pieces
@@ -185,7 +188,7 @@ class TraceRead:
     _paths: dict[int, TurnPath] = field(default_factory=dict)
 
     def piece(self, digest: object) -> Any:
-        """Return a piece as JSON data, or `Lost`."""
+        """Return the stored piece with this digest as JSON data, or `Lost`."""
         if not isinstance(digest, str):
             return Lost("not stored")
         try:
@@ -204,7 +207,7 @@ class TraceRead:
         return self._paths[turn]
 
     def _offered(self, turn: int) -> dict[str, list[str]]:
-        """Return the stored tools that were offered to the models of each agent in the turn."""
+        """Return the names of the tools that each agent offered to its model in the turn."""
         found: dict[str, list[str]] = {}
         for node in self.turns[turn].nodes:
             agent = node.facts.get("agent")
@@ -215,14 +218,11 @@ class TraceRead:
 
 
 _newest: list[TraceRead] = []
-"""The last result, because unfolding a row lays out the same trace again."""
+"""The last result. Unfolding a row lays out the same trace again."""
 
 
 def read_again(turns: Sequence[Turn], state: Path | None, prices: Prices | None) -> TraceRead:
-    """Return the trace as `read_trace` does, reusing the last result.
-
-    In a running conversation, the finished turns are reused.
-    """
+    """Return the result of `read_trace`. Finished turns of the last result are reused."""
     for read in _newest:
         if read.prices is prices and read.pieces.state == state:
             kept = [old if old.holds(turn) else None for old, turn in zip(read.turns, turns, strict=False)]
@@ -259,7 +259,7 @@ def read_trace(
 
 
 def _in_order(root: Node) -> tuple[list[Node], list[str]]:
-    """Return the nodes of a turn in order, and the branches that lead to each."""
+    """Return the nodes of a turn in order, and the branch characters that lead to each."""
     nodes: list[Node] = []
     branches: list[str] = []
     waiting = [(child, "", "") for child in reversed(root.children)]

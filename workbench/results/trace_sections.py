@@ -1,6 +1,6 @@
 """The sections of an open row: its event, its request, its response, and the path through agents and tools.
 
-The contents of a request are created when they become visible, because a late request repeats all earlier ones.
+The contents of a request are created when they become visible, because later requests repeat all earlier contents.
 """
 
 import re
@@ -24,16 +24,16 @@ from workbench.text.safe_text import one_line, plain
 INNER = 6
 _INDENT = 4
 _READ = 1_600
-"""The number of characters read for one line."""
+"""Maximum number of characters that are read for one line."""
 BRIEF = 120
-"""The number of lines of one value that are shown. Copying gives all of it."""
+"""Maximum number of lines of a value that are shown. Copying copies all of it."""
 _COUNTED = 1_000
-"""The number of lines of a value that are laid out. Of a longer value, nothing more is counted."""
+"""Maximum number of lines of a value that are laid out and counted."""
 _KEY = re.compile(r'^(\s*)("(?:[^"\\]|\\.)*")(: )(.*)$', re.DOTALL)
 
 
 def add_contents(document: Document, read: TraceRead, key: str, digests: Sequence[str], view: View) -> None:
-    """Add the contents with these digests in order. Unfolded ones are added in full."""
+    """Add the contents with these digests in order. Unfolded contents are added in full."""
     keys = [f"{key}/{number}" for number in range(len(digests))]
     aside = document.items[-1].aside
 
@@ -56,7 +56,7 @@ def add_contents(document: Document, read: TraceRead, key: str, digests: Sequenc
 
 
 def part_line(name: str, summary: str, width: int, *, indent: int, opened: bool) -> Line:
-    """Return the line of an item that unfolds, below a row."""
+    """Return the line of a foldable item below a row."""
     lead = f"{' ' * indent}{'▾' if opened else '▸'} "
     line = Text.assemble((lead, "fold"), (name, "label"), (f"  {summary}" if summary else "", "muted"))
     return cut_line(line, width)
@@ -70,7 +70,7 @@ def content_words(content: Any) -> str:
 
 
 def _simple(content: Any) -> Any:
-    """Return the text of a content that has nothing else. Return other contents unchanged."""
+    """Return the text of a content that consists of one text. Return other contents unchanged."""
     parts = objects(mapping(content).get("parts"))
     if len(parts) == 1 and parts[0].keys() == {"text"} and isinstance(parts[0]["text"], str):
         return parts[0]["text"]
@@ -78,14 +78,14 @@ def _simple(content: Any) -> Any:
 
 
 def brief(value: Any) -> str:
-    """Return a value on one line."""
+    """Return a value as one safe line."""
     if isinstance(value, Lost):
         return one_line(value.why)
     return one_line(value if isinstance(value, str) else beginning(value, _READ), limit=200)
 
 
 def add_sections(document: Document, read: TraceRead, node: Node, key: str, view: View) -> None:
-    """Add the four sections of an open row, each an item that unfolds.
+    """Add the four sections of an open row as foldable items.
 
     An agent has the request of its first model call and the response of its last one.
     """
@@ -100,7 +100,7 @@ def add_sections(document: Document, read: TraceRead, node: Node, key: str, view
 
 
 def _add(document: Document, key: str, name: str, summary: str, view: View, *, indent: int = _INDENT) -> bool:
-    """Add the line of a section, and return whether it is unfolded. The details beside it are those of its row."""
+    """Add the line of a section, with the same details beside it as its row. Return whether it is unfolded."""
     opened = view.is_open(key)
     aside = document.items[-1].aside if document.items else None
     line = part_line(name, summary, view.width, indent=indent, opened=opened)
@@ -109,7 +109,7 @@ def _add(document: Document, key: str, name: str, summary: str, view: View, *, i
 
 
 def _add_plain(document: Document, name: str, summary: str, view: View) -> None:
-    """Add a section without content, with the reason."""
+    """Add a section that has no content, only the reason for that."""
     _add_words(document, name, Text.styled(summary, "muted"), view)
 
 
@@ -196,7 +196,7 @@ def _add_response(document: Document, read: TraceRead, node: Node, key: str, vie
 
 
 def graph_lines(read: TraceRead, node: Node, width: int) -> Iterator[Line]:
-    """Yield the path of the node's turn, with the way to the node marked."""
+    """Yield the path of the node's turn. The way to the node is marked."""
     selected = None if node.kind == "turn" else node
     for line in draw_path(read.path(node.turn), selected):
         yield cut_line(_stop_line(line, width), width)
@@ -251,7 +251,7 @@ def data_lines(value: Any, indent: int, view: View) -> Iterator[Line]:
 
 
 def _cut_off(value: Any) -> str | None:
-    """Return the beginning of a piece that was too long to store (`worker.spans`), or None for other values."""
+    """Return the stored beginning of a piece that was too long to store (`worker.spans`), or None for other values."""
     if isinstance(value, dict) and value.keys() == {"cut_at", "characters", "begins"}:
         numbers = type(value["cut_at"]) is int and type(value["characters"]) is int
         return value["begins"] if numbers and isinstance(value["begins"], str) else None
@@ -259,7 +259,7 @@ def _cut_off(value: Any) -> str | None:
 
 
 def _with_key(line: Line) -> Line:
-    """Return a line of JSON with its key in another style. The line must be without marked differences."""
+    """Return a line of JSON with its key in another style. The line must have no marked differences."""
     found = _KEY.match(line.plain)
     if found is None:
         return line

@@ -1,4 +1,4 @@
-"""The user's triage, as lines beside the verdicts, and how far judges agree with it."""
+"""The user's triage as lines beside the verdicts, and the agreement of judges with it."""
 
 from collections.abc import Iterable, Iterator
 
@@ -26,7 +26,7 @@ _EMPTY = (
 
 
 def triage_chip(subject: Subject) -> Line:
-    """Return `⚑ judge wrong`, the last triage of the case, or an empty line without any."""
+    """Return the last triage of the case: `⚑ judge wrong`, or an empty line without triage."""
     entries = [entry for entry in subject.triage if entry.triage]
     found = [entry for entry in entries if _standing(entry, subject) == "now"] or entries
     if not found:
@@ -61,7 +61,7 @@ def triage_lines(subject: Subject, view: View) -> Iterator[Line]:
 
 
 def overridden(subject: Subject, criterion: str, turn: int | None, kind: str, name: str) -> Line:
-    """Return the user's label for this answer, such as `⚑ you: supported`, or an empty line."""
+    """Return the user's label for a judge's answer: `⚑ you: supported`, or an empty line."""
     for entry in subject.triage:
         about = entry.about
         place = about.criterion, about.turn, about.part, about.name
@@ -77,9 +77,9 @@ def _word(label: str) -> str:
 
 
 def _standing(entry: Entry, subject: Subject) -> Standing:
-    """Return whether the entry is about the answer and verdict shown, or about earlier ones.
+    """Return whether the entry is about the current answer and verdict, or about earlier ones.
 
-    Without an answer, it is always about those shown.
+    Without an answer, it counts as current.
     """
     if subject.record is None or not subject.record.answer:
         return "now"
@@ -91,7 +91,7 @@ def _label(entry: Entry) -> str:
 
 
 def agreement_lines(found: Iterable[JudgeAgreement], width: int, left_out: int = 0) -> Iterator[Line]:
-    """Yield the whole page in `width` cells. `left_out` verdicts were given by cause and do not count."""
+    """Yield the page of judge agreement. `left_out` is the number of verdicts given by cause, which do not count."""
     found = list(found)
     if left_out:
         yield from wrap(Text.styled(left_out_text(left_out), "muted"), width)
@@ -132,7 +132,7 @@ def _figures(one: JudgeAgreement) -> Iterator[Text]:
 
 
 def _matrix(one: JudgeAgreement, width: int) -> Iterator[Line]:
-    """Yield the confusion matrix. Rows are the user's labels, columns the judge's; agreement is on the diagonal."""
+    """Yield the confusion matrix. Rows are the user's labels, and columns the judge's. Agreement is on the diagonal."""
     labels = one.labels
     cell = _CELL if _SIDE + _CELL * len(labels) <= width else _NARROW_CELL
     columns = "".join(_label_word(label, cell).rjust(cell) for label in labels)

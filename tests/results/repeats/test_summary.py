@@ -159,7 +159,7 @@ def test_one_sentence_summarizes_a_case() -> None:
     ]
     assert sentence(summarize(records)) == "3/5 passed, 60% (23–89%), pass^5 0.00, FLAKY (agent)"
     assert sentence(summarize(records, until=0.9)).endswith("not sure yet whether 90% pass")
-    assert sentence(summarize([execution(1, "error", error="judge")])) == "nothing has a verdict"
+    assert sentence(summarize([execution(1, "error", error="judge")])) == "no verdict"
 
 
 def test_only_repeated_cases_are_summarized() -> None:

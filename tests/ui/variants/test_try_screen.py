@@ -184,7 +184,7 @@ async def test_many_executions_are_confirmed_first_and_no_difference_is_unclear(
         await pilot.press("enter")
         await ended(screen, pilot)
         words = " ".join(screen.text.split())
-        assert "unclear: these 12 cases show no difference. They would show one of" in words
+        assert "unclear: these 12 cases show no difference. They would show a difference of" in words
         assert "points or more in 8 of 10 tries" in words
         await pilot.press("n")
         await screen.until(pilot, lambda: "no case got worse here" in screen.text)
