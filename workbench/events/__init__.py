@@ -1,1 +1,1 @@
-"""Events: everything that happens in a run, as values and as JSON."""
+"""The events of a run, as dataclasses and as JSON."""

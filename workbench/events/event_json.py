@@ -1,4 +1,4 @@
-"""Conversion of events to JSON data and back, and to lines that are safe for any data of an agent."""
+"""Conversion of events to JSON data and back, and to lines of JSON with limited nesting."""
 
 import dataclasses
 import operator
@@ -35,7 +35,7 @@ def from_json(data: Mapping[str, Any]) -> Event:
 
 
 def read_fields(kind: type[ValueT], data: Any) -> ValueT:
-    """Return the dataclass that `fields_as_json` wrote.
+    """Return a dataclass of the type `kind` from the output of `fields_as_json`.
 
     Raises:
         ValueError: a field is missing, or a value has the wrong shape.
@@ -52,7 +52,7 @@ def sentences(value: Any) -> tuple[str, ...]:
 Writer: TypeAlias = Callable[[Any], Any]
 """A function from a value of one type to its JSON data."""
 _WRITERS: dict[type[Any], tuple[tuple[str, ...], Callable[[Any], Iterable[Any]], list[tuple[str, Writer]]]] = {}
-"""Dataclass → its field names, a getter of all values, and writers for values that are not JSON data yet."""
+"""Dataclass → its field names, a getter for all values, and writers for fields that are not JSON data."""
 
 
 def fields_as_json(value: Any) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def _writers(kind: type[Any]) -> tuple[tuple[str, ...], Callable[[Any], Iterable
 
 
 def _writer(hint: Any) -> Writer | None:
-    """Return the writer for values of a type, or None if they are JSON data already."""
+    """Return the writer for values of a type, or None if they are already JSON data."""
     if get_origin(hint) in (Union, types.UnionType):
         inner = next(filter(None, map(_writer, get_args(hint))), None)
         return None if inner is None else lambda value: None if value is None else inner(value)
@@ -99,7 +99,7 @@ def _readers(kind: type[Any]) -> list[tuple[str, Reader]]:
 
 
 def build(kind: type[Any], data: Any) -> Any:
-    """Return an object of a dataclass of events from its fields as JSON data.
+    """Return an instance of the dataclass `kind` from its fields as JSON data.
 
     Raises:
         ValueError: a field is missing, or a value has the wrong shape.
@@ -141,7 +141,7 @@ def _list_reader(read: Reader) -> Reader:
 def _choice_reader(choices: tuple[Any, ...]) -> Reader:
     def read_choice(value: Any) -> Any:
         if value not in choices:
-            raise ValueError(f"{value!r} is none of {', '.join(map(str, choices))}")
+            raise ValueError(f"{value!r} is not one of {', '.join(map(str, choices))}")
         return value
 
     return read_choice
@@ -157,18 +157,18 @@ def _type_reader(hint: Any, wanted: Any) -> Reader:
 
 
 _DEEPEST = 200
-"""Levels of foreign JSON that are stored. Readers of events need a few Python stack frames for each level."""
+"""Maximum nesting of stored JSON. Readers of events need a few Python stack frames for each level."""
 
 
 class Line(NamedTuple):
-    """An event as it is written. `text` is its JSON form in ASCII."""
+    """An event and its JSON text in ASCII."""
 
     event: Event
     text: str
 
 
 def as_line(event: Event) -> Line:
-    """Return the line of the event, without parts that are nested too deeply."""
+    """Return the event and its JSON text, both without parts that are nested too deeply."""
     try:
         text = short_json(to_json(event))
     except RecursionError:

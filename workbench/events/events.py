@@ -1,8 +1,7 @@
 """The events of a run, as frozen dataclasses. `workbench.events.event_json` has their JSON form.
 
-The engine publishes these objects, the database stores them, and tests replay them into a `Store`. Seconds are floats.
-`at` counts seconds since the run started. Invocations and contents are ADK's JSON with snake_case keys. Nothing here
-depends on how a run is made or shown.
+The engine publishes these objects, the database stores them, and tests replay them into a `Store`. `at` is the time in
+seconds since the run started. Invocations and contents are ADK's JSON with snake_case keys.
 """
 
 from collections.abc import Iterable
@@ -13,13 +12,12 @@ from workbench.events.shards import Shard
 
 MetricStatus: TypeAlias = Literal["passed", "failed", "error", "not_evaluated", "not_applicable", "informational"]
 Sources: TypeAlias = dict[str, dict[str, Any]]
-"""Agent → path of one of its files, relative to the root → digest (BLAKE2b, 16 bytes) of the content without
-secrets."""
+"""Agent → path of a file of it, relative to the root → digest of the content without secrets (BLAKE2b, 16 bytes)."""
 InnerCalls: TypeAlias = tuple[dict[str, Any], ...] | None
 """The calls of a turn inside agents that are used as tools, or None if they were not recorded.
 
-Each is `{"call", "tool", "agent", "name", "args"}`: the ID and the tool of the outer call, and the call itself. If ADK
-hides the inside of a tool, it is `{"call", "tool", "hidden": True}`.
+Each is `{"call", "tool", "agent", "name", "args"}`: the ID and the tool of the outer call, then the agent, the name and
+the arguments of the inner call. If ADK hides the calls inside of a tool, it is `{"call", "tool", "hidden": True}`.
 """
 CaseStatus: TypeAlias = Literal["passed", "failed", "error", "not_evaluated", "cancelled"]
 ErrorKind: TypeAlias = Literal[
@@ -70,7 +68,7 @@ ForkChange: TypeAlias = Literal["nothing", "message", "answer", "instruction", "
 """What a fork changes: nothing, the user's message, a tool's answer, or an agent's instruction or model."""
 
 CaseName: TypeAlias = tuple[str, str]
-"""The path of an evalset relative to the root, and the id of a case."""
+"""A case as (path of its evalset relative to the root, case ID)."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -78,7 +76,7 @@ class CaseRef:
     """The identity of one execution of one case.
 
     `agent` is the agent's name, or "" if the evalset belongs to none. `evalset_file` is relative to the root, with "/".
-    `repeat` counts from 1. An entry for a file that cannot be read has an empty `eval_id`.
+    `repeat` counts from 1. For a file that cannot be read, `eval_id` is "".
     """
 
     agent: str
@@ -99,7 +97,7 @@ class CaseRef:
 
     @property
     def label(self) -> str:
-        """`agent/eval_set_id/eval_id`, with `#repeat` from the second on. Not yet safe for a terminal."""
+        """`agent/eval_set_id/eval_id`, with `#repeat` from the second repeat on. The text is not made safe."""
         name = "/".join(part for part in (self.agent or "?", self.eval_set_id, self.eval_id) if part)
         return name if self.repeat == 1 else f"{name}#{self.repeat}"
 
@@ -108,7 +106,7 @@ class CaseRef:
 class CaseError:
     """The reason why a case or a metric has no verdict.
 
-    `message` is one sentence with the cause first. `hint` says how to continue.
+    `message` is one sentence that starts with the cause. `hint` tells the user how to continue.
     """
 
     kind: ErrorKind
@@ -145,7 +143,7 @@ class Usage:
 class MetricResult:
     """The verdict of one criterion on a case or on one of its turns.
 
-    `reason` is one sentence for people. `details` is the explanation as JSON data. Its shape is documented in the
+    `reason` is one sentence for users. `details` is the explanation as JSON data, whose shape is documented in the
     module of the metric.
     """
 
@@ -159,7 +157,7 @@ class MetricResult:
 
 @dataclass(frozen=True, slots=True)
 class ToolFault:
-    """A fault in the first call of a tool, as the matrix of tool faults injects it."""
+    """A fault to be injected into the first call of a tool."""
 
     tool: str
     way: FaultWay
@@ -169,9 +167,9 @@ class ToolFault:
 class FaultHandling:
     """The agent's reaction to an injected fault.
 
-    `reason` is one sentence for people. `details` has the judge and its questions if one decided, in the form of the
-    details of a metric. `facts_without_source` are figures, dates, times and ids in the answer that no successful
-    result and no message of the user has.
+    `reason` is one sentence for users. If a judge decided, `details` has the judge and its questions, in the shape of a
+    metric's details. `facts_without_source` are figures, dates, times and IDs of the answer that are neither in a
+    successful result nor in a message of the user.
     """
 
     outcome: FaultOutcome
@@ -182,17 +180,16 @@ class FaultHandling:
 
 @dataclass(frozen=True, slots=True)
 class ForkOf:
-    """The execution that a fork repeats up to a point, and the change from there on."""
+    """The execution that a fork repeats up to a certain point, and the change made at that point."""
 
     run_id: str
-    """The run of that execution, or `chat` for a live conversation."""
+    """The ID of the run of the execution, or `chat` for a live conversation."""
     repeat: int
-    """Its repeat."""
+    """The repeat of the execution, counted from 1."""
     turn: int
-    """The turn of the point, from 0."""
+    """The turn of the point, counted from 0."""
     call: int = 0
-    """The number of the call before which the fork leaves the recording, from 1; 0: before the first one of the
-    turn."""
+    """The call at which the fork leaves the recording, counted from 1, or 0 for the start of the turn."""
     change: ForkChange = "nothing"
     agent: str = ""
     """The agent whose instruction or model is changed."""
@@ -202,10 +199,10 @@ class ForkOf:
 
 @dataclass(frozen=True, slots=True)
 class PlannedCase:
-    """A case of the plan, as the front ends need it.
+    """A planned execution of a case.
 
-    `criteria_source` is a text about which criteria apply and why. `config_file` is relative to the root, or None for
-    the default criteria.
+    `criteria_source` is a text that says which criteria apply and why. `config_file` is relative to the root, or None
+    for the default criteria.
     """
 
     case: CaseRef
@@ -214,17 +211,17 @@ class PlannedCase:
     criteria_changed: tuple[str, ...] = ()
     """One text for each criterion that the user changed for this run."""
     matched_by: str = ""
-    """The rule that found the agent: `folder`, `app_name`, `choice`, `location` or `given`; "" if not known."""
+    """The rule that matched the agent: `folder`, `app_name`, `choice`, `location` or `given`, or "" if not known."""
     text: str = ""
     """A digest of the case's text in the evalset, or "" if it is not known."""
     fault: ToolFault | None = None
-    """The fault that is injected into this execution, which is then no repeat of the case; None for all others."""
+    """The fault to be injected, or None. An execution with a fault does not count as a repeat of the case."""
     fork: ForkOf | None = None
-    """The fork that this execution tries, or None. It is no repeat of the case either."""
+    """The fork that this execution tries, or None. A fork does not count as a repeat of the case, either."""
 
     @property
     def is_apart(self) -> bool:
-        """Whether the execution is not one of the case itself, so that it enters no verdict, rate or trend."""
+        """Whether the execution has a fault or a fork, so that it counts for no verdict, rate or trend of the case."""
         return self.fault is not None or self.fork is not None
 
 
@@ -238,7 +235,7 @@ class RunStarted:
     """UTC, ISO 8601 with a trailing Z."""
     cases: tuple[PlannedCase, ...]
     scored_from: str = ""
-    """The run whose transcripts are scored again, or several runs joined by ", "; "" if the agents run."""
+    """The run whose transcripts are scored again, or several joined by ", ". It is "" if the agents run."""
     versions: dict[str, Any] = field(default_factory=dict)
     """Package → version, as far as known. This and the fields below are empty if they are
     not known, as in JSON reports."""
@@ -249,9 +246,9 @@ class RunStarted:
     inputs: dict[str, Any] = field(default_factory=dict)
     """Inputs of the verdicts, as far as they are known yet (`workbench.store.inputs`)."""
     until_sure: float | None = None
-    """The pass rate that repeats should establish, or None to run each case as often as planned."""
+    """The pass rate to establish by repeating cases, or None for a fixed number of repeats."""
     shard: Shard | None = None
-    """The part of its plan that the run is, or None for the whole plan."""
+    """The shard of the plan that is run, or None for the whole plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +292,7 @@ class CaseStarted:
 
 @dataclass(frozen=True, slots=True)
 class CasePlaced:
-    """The other machine on which the current attempt at a case runs. A case on this machine has no such event."""
+    """The placement of the current attempt at a case on another machine. Cases on this machine have no such event."""
 
     case: CaseRef
     machine: str
@@ -332,7 +329,7 @@ class AgentActed:
 class TurnFinished:
     """The end of a turn. `actual` is the finished ADK invocation.
 
-    `note` is a further remark for the user, such as the error code of a model that answered nothing.
+    `note` is a remark for the user, such as the error code of a model that returned no answer.
     """
 
     case: CaseRef
@@ -342,7 +339,7 @@ class TurnFinished:
     usage: Usage = field(default_factory=Usage)
     """The usage of the case up to the end of this turn, zero if it is not known."""
     state: dict[str, Any] | None = None
-    """The session state after the turn, or None if nobody needs it or it is not known."""
+    """The session state after the turn, or None if it is not needed or not known."""
     inner_calls: InnerCalls = None
 
 
@@ -350,9 +347,9 @@ class TurnFinished:
 class SpansRecorded:
     """The spans of a turn: the duration of each model and tool call.
 
-    `spans` is JSON text that is parsed only when it is shown (`workbench.store.spans`). Requests and replies ("pieces",
-    by digest) are JSON text in `pieces`. If the run is stored, they are stored with the run `kept_in` instead, under
-    the numbers in `kept`, which is JSON text too (`workbench.store.spans`).
+    `spans` is JSON text that is parsed only when it is shown (`workbench.store.spans`). `pieces` has requests and
+    replies as JSON text, by digest. In a stored run, pieces are stored with the run `kept_in` instead, under the
+    numbers in `kept`, which is JSON text, too.
     """
 
     case: CaseRef
@@ -367,8 +364,9 @@ class SpansRecorded:
 class CallsRecorded:
     """The calls of tools and models in a turn, with everything that is needed to replay them.
 
-    `calls` is JSON text (`docs/worker-protocol.md` has its shape). Arguments, answers and effects are pieces, which are
-    stored as those of `SpansRecorded`, but never cut. A piece that the spans of the case have may be stored only there.
+    `calls` is JSON text, whose shape is in `docs/worker-protocol.md`. Arguments, answers and effects are pieces. They
+    are stored like those of `SpansRecorded`, but never cut. If the spans of the case have the same piece, it may be
+    stored only there.
     """
 
     case: CaseRef
@@ -384,7 +382,7 @@ class UserSimulated:
     """The simulated user's move before `turn`: a message, or the end of the conversation.
 
     `ended` is "" for a message. `question` is the question to the model with its replies
-    (`workbench.judges.base.record`). It is {} if no model was needed, as for the starting prompt.
+    (`workbench.judges.base.record`), or {} if no model was called, as for the starting prompt.
     """
 
     case: CaseRef
@@ -406,7 +404,7 @@ class OutputCaptured:
 class MetricScored:
     """The verdict of one criterion.
 
-    `turns` has one result for each turn, or is empty if the metric does not judge single turns.
+    `turns` has one result for each turn. It is empty if the metric does not judge single turns.
     """
 
     case: CaseRef
@@ -416,54 +414,54 @@ class MetricScored:
 
 @dataclass(frozen=True, slots=True)
 class Frozen:
-    """The replay of a case from its recording, with the numbers of its calls."""
+    """The replay of a case from its recording, with numbers of calls."""
 
     mode: Literal["tools", "all"]
     file: str = ""
-    """The recording, relative to the root, whether or not it exists."""
+    """The path of the recording, relative to the root. The file may not exist."""
     recorded: str = ""
-    """When the recording was made: UTC, ISO 8601 with a trailing Z. "" if that is not known."""
+    """The time of the recording in UTC, ISO 8601 with a trailing Z, or "" if it is not known."""
     tools: int = 0
     """Calls of tools that the recording answered."""
     models: int = 0
     """Calls of models that the recording answered."""
     live: int = 0
-    """Calls that were made live, because the recording does not have them."""
+    """Calls that were made live because they are not in the recording."""
     misses: int = 0
-    """Calls that the recording does not have and that ended the case."""
+    """Calls that ended the case because they are not in the recording."""
     reordered: tuple[str, ...] = ()
-    """Tools whose calls were replayed in another order than recorded, where one of them changed the state; sorted."""
+    """Tools whose calls were replayed in another order than recorded although one of them changed the state, sorted."""
     drifted: tuple[str, ...] = ()
-    """The tools whose declaration or source has changed since they were recorded, sorted."""
+    """Tools whose declaration or source has changed since the recording, sorted."""
     redeclared: tuple[str, ...] = ()
-    """Those of them of which only the declaration is known to have changed."""
+    """Those of `drifted` of which only the declaration is known to have changed, sorted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Thawed:
-    """Differences between the calls of a live case and its recording, with the numbers of tool calls.
+    """The differences between a live case and its recording, with numbers of tool calls.
 
     Each of `changes` is `{"kind", "about", "agent", "tool", "call", "turn", "where": [{"path", "then", "now"}]}`.
-    `kind` is one of the numbers below, and `about` is `call`, `declaration` or `models`. `turn` counts from 1 or is
-    null, and the other values are short texts.
+    `kind` is the name of a number below, such as `gone`. `about` is `call`, `declaration` or `models`. `turn` counts
+    from 1 or is null. The other values are short texts.
     """
 
     file: str
-    """The recording, relative to the root."""
+    """The path of the recording, relative to the root."""
     recorded: str = ""
-    """When the recording was made, as in `Frozen`."""
+    """The time of the recording, as in `Frozen`."""
     same: int = 0
     changed: int = 0
     """Calls with another answer, error or effect."""
     gone: int = 0
-    """Calls that the agent does not make any more."""
+    """Recorded calls that the agent no longer makes."""
     new: int = 0
-    """Calls that the recording does not have."""
+    """Calls that are not in the recording."""
     unknown: int = 0
     """Recorded calls that the case did not reach, because it ended with an error."""
     changes: tuple[dict[str, Any], ...] = ()
     why: str = ""
-    """Why nothing was compared, or ""."""
+    """The reason why nothing was compared, or ""."""
 
 
 def drift_count(changes: Iterable[Any]) -> int:
@@ -473,7 +471,7 @@ def drift_count(changes: Iterable[Any]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class CaseFinished:
-    """The end of a case. `error` says why it has no verdict, or what broke beside a failed criterion."""
+    """The end of a case. `error` is why it has no verdict, or an error in addition to a failed criterion."""
 
     case: CaseRef
     status: CaseStatus
@@ -481,18 +479,18 @@ class CaseFinished:
     duration_seconds: float
     usage: Usage = field(default_factory=Usage)
     inputs: tuple[int, ...] = ()
-    """Inputs of the verdict besides those in `CaseStarted`, as numbers of the run's bundles
+    """Inputs of the verdict in addition to those in `CaseStarted`, as numbers of the run's bundles
     (`workbench.store.inputs`); empty if none are known."""
     frozen: Frozen | None = None
-    """How the case was replayed, or None if all of its calls were live."""
+    """The replay of the case, or None if all of its calls were live."""
     handling: FaultHandling | None = None
-    """What the agent did about the fault of its `PlannedCase`, or None without one."""
+    """The agent's reaction to the fault of its `PlannedCase`, or None without a fault."""
     thawed: Thawed | None = None
-    """How a live case differs from its recording, or None if they were not compared."""
+    """The differences between a live case and its recording, or None if they were not compared."""
     machine: str = ""
     """The other machine on which the case ran, or "" for this machine."""
     unseen: tuple[str, ...] = ()
-    """What the case used that no comparison of inputs can see, such as child programs
+    """Kinds of inputs that the case used and that cannot be compared, such as child programs
     (`workbench.worker.project_files.UNSEEN`)."""
 
     def __post_init__(self) -> None:
@@ -502,22 +500,22 @@ class CaseFinished:
 
 @dataclass(frozen=True, slots=True)
 class Noticed:
-    """A notice about the whole run, for example that something is unsupported, and why."""
+    """A notice about the whole run, for example about an unsupported setting."""
 
     level: Literal["info", "warning", "error"]
     message: str
     hint: str = ""
     forecast: bool = False
-    """Whether the notice predicts something, so that it means nothing once the run is over."""
+    """Whether the notice is a forecast, which is no longer needed when the run has ended."""
     in_report: bool = False
-    """Whether the report repeats the notice among its warnings."""
+    """Whether the report lists the notice among its warnings."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeWaits:
-    """A pause of the queue of a judge or service, which asked for it.
+    """A pause of a queue, which a judge or service has requested.
 
-    The pause lasts `seconds` from `at` on. 0 ends it.
+    It lasts `seconds` from `at` on. If `seconds` is 0, the pause has ended.
     """
 
     model: str
@@ -534,7 +532,7 @@ class FilesRead:
     bundles: tuple[Any, ...] = ()
     """More bundles of inputs, as JSON (`workbench.store.inputs`)."""
     written: dict[str, list[str]] = field(default_factory=dict)
-    """Agent → files that it wrote. They do not count as its inputs."""
+    """Agent → files that it wrote, which do not count as its inputs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -552,8 +550,8 @@ class RunResumed:
 class RepeatsDropped:
     """Planned executions that are dropped from the run before they start.
 
-    The pass rate of their cases is established, or the budget is spent. With `after`, the run starts no more cases,
-    because that execution did not pass (`-x`).
+    They are not needed because the pass rate of their cases is established, or the budget is spent. With `after`, the
+    run starts no more cases because that execution did not pass (`-x`).
     """
 
     cases: tuple[CaseRef, ...]
@@ -562,7 +560,7 @@ class RepeatsDropped:
 
 @dataclass(frozen=True, slots=True)
 class RunFinished:
-    """The end of a run, with `interrupted` if somebody stopped it."""
+    """The end of a run. `interrupted` is whether it was stopped early."""
 
     duration_seconds: float
     interrupted: bool = False
@@ -571,7 +569,7 @@ class RunFinished:
     sources: Sources = field(default_factory=dict)
     """More files that the agents read."""
     cancelled: int = 0
-    """Number of executions that were cancelled, without those that never started."""
+    """Number of cancelled executions, without those that never started."""
 
 
 Event: TypeAlias = (

@@ -1,16 +1,16 @@
-"""Shards: a run in N parts, each made by a command of its own, and what tells whether parts belong together."""
+"""Shards: the parts of a run that separate commands make, and the check whether parts belong together."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 _LONGEST = 80
-"""Characters of a value that are shown."""
+"""Maximum number of characters of a value in a message."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShardNumber:
-    """The part K of N that `--shard K/N` names. K counts from 1."""
+    """The number of a shard, as in `--shard K/N`. `index` is K, counted from 1, and `count` is N."""
 
     index: int
     count: int
@@ -21,10 +21,10 @@ class ShardNumber:
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """One part of a plan, and the state of the project in which it ran. Equal for all parts except `index`.
+    """One part of a plan, and the state of the project in which it ran.
 
-    Digests have no secret salt, so that they can be compared between machines. No variable of the environment is among
-    them, because its value could be guessed.
+    All parts of a run are equal except for `index`. Digests have no secret salt, so that they can be compared between
+    machines. They include no environment variables, because their values could be guessed.
     """
 
     index: int
@@ -33,13 +33,13 @@ class Shard:
     executions: int
     """Number of executions in the whole plan."""
     plan: str
-    """Digest of the whole plan: its executions in order."""
+    """Digest of all executions of the plan in order."""
     files: dict[str, Any] = field(default_factory=dict)
     """Evalsets, agents' sources, Python judges and recordings: path relative to the root → digest of the content."""
     criteria: dict[str, Any] = field(default_factory=dict)
     """Config, relative to the root, or `defaults` → digest of the criteria."""
     options: dict[str, Any] = field(default_factory=dict)
-    """Options of the command line that affect results and differ from their defaults, by name."""
+    """Command-line options that affect results and differ from their defaults, by name."""
     versions: dict[str, Any] = field(default_factory=dict)
     """Package → version."""
     commit: str = ""
@@ -47,19 +47,16 @@ class Shard:
 
     @property
     def number(self) -> ShardNumber:
-        """Its number."""
+        """The number of the shard, such as 2/3."""
         return ShardNumber(self.index, self.count)
 
     @property
     def size(self) -> int:
-        """The number of its executions."""
+        """The number of executions in the shard."""
         return (self.executions - self.index) // self.count + 1
 
     def differences(self, usual: "Shard") -> list[str]:
-        """Return one text for each respect in which it belongs to another run than `usual`, the most telling first.
-
-        The texts are not yet safe for a terminal.
-        """
+        """Return a text for each difference from the shard `usual`, most informative first. Texts are not made safe."""
         found = []
         if self.commit and usual.commit and self.commit != usual.commit:
             found.append(f"another commit: {self.commit[:8]}, not {usual.commit[:8]}")

@@ -1,1 +1,1 @@
-"""Text for people: the only way to a terminal, numbers, and values in JSON."""
+"""Text for people: safe text for terminals, numbers with nouns, ASCII signs, and readers of JSON values."""

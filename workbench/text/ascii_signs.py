@@ -1,6 +1,6 @@
-"""Our signs in ASCII, for terminals that cannot show others, and which terminals those are.
+"""Our signs in ASCII, for terminals that cannot show Unicode, and detection of such terminals.
 
-Every sign of a screen has one ASCII character, because a row must keep its width. In lines, which have no fixed width,
+On the screen, every sign becomes one ASCII character, because a row must keep its width. In lines of the command line,
 some signs have a longer spelling.
 """
 
@@ -10,14 +10,14 @@ import unicodedata
 from collections.abc import Mapping
 
 _PYTHONS_LOCALES = {"C.UTF-8", "C.utf8", "UTF-8"}
-"""If the locale is C, Python sets LC_CTYPE to one of these when it starts."""
+"""Values to which Python sets LC_CTYPE at its start if the locale is C."""
 
 
 def shows_unicode(environment: Mapping[str, str], encoding: str | None) -> bool:
     """Return whether a terminal of this locale shows more than ASCII.
 
-    `encoding` is that of Python's stream. It is UTF-8 in the locale C too, so that locale is recognised by its name. An
-    unset locale says nothing about the terminal.
+    `encoding` is that of Python's stream. In the locale C, it is UTF-8, too, so C is recognised by its name. If no
+    locale is set, only the encoding counts.
     """
     named = environment.get("LC_ALL") or environment.get("LC_CTYPE") or environment.get("LANG") or ""
     if not environment.get("LC_ALL") and environment.get("LC_CTYPE") in _PYTHONS_LOCALES:
@@ -106,21 +106,21 @@ CELLS: Mapping[str, str] = {
     "╴": "-",
     "┊": ":",
 }
-"""Sign → its ASCII character. Lines of boxes and other blocks follow from their names (`_of_its_kind`)."""
+"""Sign → its ASCII character. Those of box-drawing and block characters come from `_of_its_kind`."""
 _PAIRS = {"≥ ": ">=", "≤ ": "<=", "→ ": "->", "← ": "<-", " ≥": ">=", " ≤": "<="}
-"""Signs beside a blank, which have room for a second character."""
+"""Signs beside a blank → two ASCII characters."""
 _SORTED = re.compile(r"(?<=\w)[▴▾]")
-"""The order of a column, after its title, where `v` would be another letter."""
+"""The sign for the sort order after a column's title, where `v` would look like a letter of the title."""
 _ARROW_KEY = re.compile(r"([↑↓]) {3}(?= )")
-"""An arrow key in a column of keys. `v` would be another key."""
+"""An arrow key in a list of keys, where `v` would look like another key."""
 _KEY_NAMES = {"↑": "up  ", "↓": "down"}
 _REST = re.compile(r"^… | …$")
-"""The sign for "more" at an end of a text, not that of a cut word."""
+"""The sign for "more" at the start or end of a text, unlike the one of a cut word."""
 _IN_LINES = {"≥": ">=", "≤": "<=", "→": "->", "←": "<-", "…": "...", "≠": "!=", "×": "x"}
 
 
 def in_cells(text: str, *, foreign: bool) -> str:
-    """Return `text` with our signs in ASCII and the same width in cells. With `foreign`, all other signs become `?`."""
+    """Return `text` in the same width with our signs in ASCII. With `foreign`, other characters become `?`."""
     if text.isascii():
         return text
     text = _ARROW_KEY.sub(lambda key: _KEY_NAMES[key[1]], _REST.sub("..", _with_pairs(text)))
@@ -129,7 +129,7 @@ def in_cells(text: str, *, foreign: bool) -> str:
 
 
 def in_lines(text: str) -> str:
-    """Return `text` with our signs in ASCII, some with more than one character."""
+    """Return `text` with our signs in ASCII. Its width may change."""
     if text.isascii():
         return text
     return "".join(_IN_LINES.get(char) or _of_its_kind(char) or char for char in _with_pairs(text))
@@ -148,7 +148,7 @@ def _in_cells(char: str, foreign: bool) -> str:
 
 
 def _of_its_kind(char: str) -> str:
-    """Return the ASCII character of one of our signs, of a line of a box, or of a block, else ""."""
+    """Return the ASCII character for one of our signs, or for a box-drawing or block character, else ""."""
     if char in CELLS:
         return CELLS[char]
     if not "\u2500" <= char <= "\u259f":

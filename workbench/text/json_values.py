@@ -1,6 +1,6 @@
-"""Readers for JSON of unknown shape, and its shortest text.
+"""Readers for JSON data of unknown shape, and compact JSON text.
 
-Readers never raise: a value of another kind counts as empty.
+Readers never raise an error. They return an empty value if the data has another type.
 """
 
 import json
@@ -9,21 +9,21 @@ from typing import Any
 
 # No check for circular data: everything that is stored was parsed from JSON or made by the workbench.
 short_json = json.JSONEncoder(check_circular=False, separators=(",", ":")).encode
-"""Return JSON data as ASCII text without spaces."""
+"""A function that returns JSON data as ASCII text without spaces."""
 
 
 def mapping(value: Any) -> dict[str, Any]:
-    """Return an object, or an empty one."""
+    """Return the value if it is an object, else {}."""
     return value if isinstance(value, dict) else {}
 
 
 def objects(value: Any) -> list[dict[str, Any]]:
-    """Return the objects of a list."""
+    """Return the objects in a list, or [] if the value is not a list."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def parsed_objects(text: str) -> list[dict[str, Any]]:
-    """Return the objects of a list in a JSON text. There are none in other texts."""
+    """Return the objects in a list given as JSON text, or [] for other texts."""
     try:
         return objects(json.loads(text))
     except (ValueError, RecursionError):
@@ -31,12 +31,12 @@ def parsed_objects(text: str) -> list[dict[str, Any]]:
 
 
 def string(value: Any) -> str:
-    """Return a text, or ""."""
+    """Return the value if it is a string, else ""."""
     return value if isinstance(value, str) else ""
 
 
 def number(value: Any) -> float | None:
-    """Return a number, or None."""
+    """Return the value if it is a number, else None."""
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
@@ -53,18 +53,18 @@ def case_id(case: Any) -> str:
 
 
 def is_dataset_case(case: Any) -> bool:
-    """Return whether an eval case has the form of google-agents-cli's datasets, and not that of an evalset."""
+    """Return whether an eval case has the format of google-agents-cli's datasets rather than of an evalset."""
     keys = mapping(case).keys()
     return not keys.isdisjoint(_OF_DATASETS) and keys.isdisjoint(_OF_EVALSETS)
 
 
 def parts_of(content: Any) -> list[dict[str, Any]]:
-    """Return the parts of a message."""
+    """Return the parts of a message, which is an ADK content."""
     return objects(mapping(content).get("parts"))
 
 
 def value_at(value: Any, location: Iterable[str | int]) -> Any:
-    """Return the value at a location, or None."""
+    """Return the value at a location of keys and indices, or None if there is none."""
     for step in location:
         if isinstance(step, str):
             value = value.get(step) if isinstance(value, dict) else None

@@ -1,4 +1,4 @@
-"""Sanitizing of foreign text before it reaches a terminal.
+"""Functions that make foreign text safe for a terminal.
 
 Text of agents, tools, judges and evalsets can hold markup, escape codes, control characters, text-direction overrides
 and lone surrogates. All text that was not written in this repository passes through `plain` (blocks of text) or
@@ -54,7 +54,7 @@ def plain(text: str, *, limit: int = DEFAULT_LIMIT) -> str:
     """Return `text` in a form that is safe for a terminal.
 
     Newlines stay and tabs become spaces. Characters that could control the terminal or reorder the line become visible
-    symbols (ESC → ␛). Text over `limit` characters is cut, with a note of how many are missing.
+    symbols (ESC → ␛). Text over `limit` characters is cut, followed by the number of missing characters.
     """
     dropped = len(text) - limit
     if dropped > 0:
@@ -77,7 +77,7 @@ def one_line(text: str, *, limit: int = 400) -> str:
 def visible(text: str) -> str:
     """Return `text` with visible names for invisible characters and for extra blanks.
 
-    It explains why two values that look equal are not.
+    This shows why two values that look equal are different.
     """
 
     def name(match: re.Match[str]) -> str:
