@@ -110,7 +110,7 @@ class Channel:
         return True
 
     def _deliver(self) -> None:
-        """Deliver what was received. A large frame is decoded in a thread while later frames wait."""
+        """Deliver the received frames. A large frame is decoded in a thread while later frames wait."""
         while self._received and self._decoding is None:
             payload = self._received.popleft()
             if len(payload) >= _DECODED_IN_THREAD:

@@ -201,7 +201,7 @@ class OutputPipe:
         self._muted = True
 
     def flush_all(self) -> None:
-        """Read what is in the pipe now, and pass everything on."""
+        """Read all data in the pipe, and pass on all text."""
         for _ in range(_PIPE_READS):
             if not self._read_once():
                 break
@@ -243,8 +243,8 @@ class OutputPipe:
 class Command:
     """A command to run.
 
-    `arguments` lacks those that name the control socket and the lifeline. `environment` is complete. `folder` is the
-    working directory.
+    `arguments` does not include those for the control socket and the lifeline. `environment` is complete. `folder` is
+    the working directory.
     """
 
     arguments: Sequence[str]

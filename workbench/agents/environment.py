@@ -31,7 +31,7 @@ _LARGEST = 1 << 16
 _MOST_REFERENCES = 100
 """Maximum number of `${` in one value. Each unclosed one costs a scan of the rest of the value."""
 _LONGEST = 128 * 1024 - 1
-"""Bytes of the longest variable, name included, that Linux passes to a new process."""
+"""Maximum size in bytes of a variable with its name. Linux passes no longer ones to a new process."""
 _ADK_TRUE = frozenset({"1", "true", "yes", "on"})
 _DOTENV_TRUE = frozenset({"1", "true", "t", "yes", "y"})
 _MARKS = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt")
@@ -132,7 +132,7 @@ def lacks_adk(interpreter: Path) -> bool:
 
 
 def install_extra(extra: str) -> str:
-    """Return the command that installs what an extra of the workbench needs, in the workbench's own environment."""
+    """Return the command that installs an extra of the workbench in the workbench's own environment."""
     try:
         lines = importlib.metadata.requires("agent-workbench") or []
     except importlib.metadata.PackageNotFoundError:

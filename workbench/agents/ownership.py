@@ -76,8 +76,8 @@ class Owner:
 class Ownership:
     """The rules of this module for the `agents` found in `bases`, the searched folders.
 
-    Paths in `stored` are relative to `root`. `ignored` is what was found but not used: an unreadable definition
-    explains a missing agent.
+    Paths in `stored` are relative to `root`. `ignored` are paths that were found but not used. An unreadable definition
+    among them explains a missing agent.
     """
 
     def __init__(

@@ -21,7 +21,7 @@ from workbench.files.plugins import Extension, Trouble, installed, module_file
 from workbench.worker.missing import syntax_tree
 
 LARGEST_SOURCE = 1 << 19
-"""Bytes of the largest source that is parsed, which takes at most about 1.5 seconds."""
+"""Maximum size in bytes of a source that is parsed. Parsing takes at most about 1.5 seconds."""
 
 
 _AGENT_NAMES = ("app", "root_agent", "get_agent_async")

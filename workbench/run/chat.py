@@ -1,8 +1,8 @@
 """A live conversation with an agent.
 
-Typed messages go to the agent's process like messages of a case, and its steps are published as they happen. Streamed
-texts arrive in pieces, and the whole text so far is published regularly. A turn that fails or is stopped does not end
-the conversation.
+Typed messages go to the agent's process like messages of a case, and its steps are published as soon as they happen.
+Streamed texts arrive in pieces, and the whole text so far is published regularly. A turn that fails or is stopped does
+not end the conversation.
 """
 
 import asyncio
@@ -255,7 +255,7 @@ class Chat:
             self._run.stop_turn()
 
     def end(self, error: CaseError | None = None, *, kill: bool = False) -> None:
-        """End the conversation. `error` says why, or is None if the user wants it."""
+        """End the conversation. `error` is the reason, or None if the user ends it."""
         self._ended, self._over = True, error
         if self._run is not None:
             self._run.cancel(error or _ENDED_BY_USER, kill=kill)

@@ -501,4 +501,4 @@ def _reason(decided: str, rows: Mapping[Any, Mapping[str, Any]], result: MetricR
     """Return the judge's rationale for the deciding rubric, or why no rubric decided."""
     if decided:
         return str(rows[decided].get("rationale") or "")
-    return result.reason if result.status != "failed" else "the judge could not tell"
+    return result.reason if result.status != "failed" else "the judge could not decide"

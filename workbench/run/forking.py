@@ -239,16 +239,16 @@ class Fork:
         if not 0 <= self.turn < len(original.turns):
             return f"there is no turn {self.turn + 1}"
         if self.call is not None and not original.has_models:
-            return "a plain Python agent can be forked at turns only, because its calls of models are not seen"
+            return "a plain Python agent can be forked only at turns, because its calls of models are not recorded"
         if self.call is not None and self.call not in original.calls_of(self.turn):
             return f"there is no such call in turn {self.turn + 1}"
         lost = next((number for number, call in enumerate(self._before()) if call.call.lost), None)
         if lost is not None:
             return f"the outcome of call {lost + 1} was not recorded: {original.calls[lost].call.lost}"
         if kind == "message" and self.call is not None:
-            return "a message can be changed at its turn only"
+            return "a message can be changed only at its turn"
         if kind == "answer" and self._changed_call() is None:
-            return "an answer can be changed at the call of a tool only"
+            return "an answer can be changed only at the call of a tool"
         if kind in ("instruction", "model") and not original.has_models:
             return f"the {kind} of a plain Python agent is not known"
         agents = dict.fromkeys(call.call.agent for call in original.calls if isinstance(call.call, ModelCall))

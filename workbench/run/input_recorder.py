@@ -47,7 +47,7 @@ _EVALUATION = (
     ".triage.json",
     ".evalset_result.json",
 )
-"""Endings of evaluation files, which are not compared as files of the agent."""
+"""Suffixes of evaluation files, which are not compared as files of the agent."""
 _LARGEST = 256 * 1024
 _FILES = 300
 _TOGETHER = 4 * 1024 * 1024
@@ -182,7 +182,7 @@ class InputRecorder:
         """Files that changed and have their old content again → the time of their last change."""
         self._next_check = 0.0
         self._now: CurrentInputs | None = None
-        """None if inputs are not recorded."""
+        """A reader of the current inputs, or None if inputs are not recorded."""
         self._clean: Callable[[str], str] = str
         self._written: dict[str, list[str]] = {}
         self._found: dict[tuple[Any, ...], tuple[Bundle, ...]] = {}
@@ -239,7 +239,7 @@ class InputRecorder:
         return {"versions": self._versions, "models": dict(kept.models), "sources": kept.sources, "inputs": inputs}
 
     def planned(self, entry: PlanEntry) -> PlannedCase:
-        """Return an entry as it is announced, with the digest of the case's text in the evalset, if that is known."""
+        """Return the announcement of an entry, with the digest of the case's text in the evalset if that is known."""
         return replace(entry.planned, text=self._texts.get(entry.ref, ""))
 
     def note(self, files: Iterable[Path]) -> None:

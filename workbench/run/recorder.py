@@ -23,7 +23,7 @@ _PAUSE = 0.02
 The first verdict, and an event after a quiet moment, are written at once.
 """
 _WRITTEN_AT_ONCE = 500
-"""Number of events in the largest batch. A batch is in memory twice: as events and as text."""
+"""Number of events in the largest batch. A batch needs its memory twice, as events and as text."""
 _AHEAD = 2_000
 """Number of events that may wait before no more cases start. Many cases at a time are faster than the disk."""
 _BETWEEN_SYNCS = 0.25
@@ -98,7 +98,7 @@ class Recorder:
     def __init__(self, publish: Publish, writer: RunWriter | None, secrets: Secrets) -> None:
         self._publish = publish
         self._writer = writer
-        """None if nothing is stored, or writing has failed."""
+        """The writer of the run, or None if nothing is stored or writing has failed."""
         self._kept = writer
         self._failure: OSError | None = None
         """The error after which nothing is written any more."""
@@ -220,8 +220,7 @@ class Recorder:
                 "warning",
                 f"the rest of this run is kept in memory only: {failure.filename} cannot be written"
                 f" ({failure.strerror or type(failure).__name__})",
-                "Later commands see what was stored, as an interrupted run."
-                " Fix the cause, then the same command completes it",
+                "The stored part is an interrupted run. Fix the cause, then the same command completes the run",
                 in_report=True,
             )
             self._publish(notice)

@@ -86,7 +86,7 @@ def newest_interrupted(state: Path) -> RunStarted | None:
 
 
 def resumable_results(state: Path, plan_of: Callable[[RunStarted], Plan]) -> str:
-    """Describe what resuming the newest run would reuse, or return "" if it cannot be resumed.
+    """Return which results resuming the newest run would reuse, as text, or "" if it cannot be resumed.
 
     `plan_of` returns the plan that runs the cases of a run again. Nothing is written.
     """

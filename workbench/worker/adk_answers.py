@@ -316,7 +316,7 @@ def _branch(context: Any) -> str:
 
 
 def _json_text(response: Any) -> Optional[str]:
-    """Return the response as JSON text, or None if JSON cannot hold it."""
+    """Return the response as JSON text, or None if it has no JSON form."""
     if not isinstance(response, LlmResponse):
         return None
     try:

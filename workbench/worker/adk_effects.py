@@ -23,9 +23,9 @@ _CONTAINERS = (list, dict, set)
 
 
 class Effects:
-    """The actions of a context before a call, to find what the call adds to them.
+    """The actions of a context before a call, for finding those that the call adds.
 
-    A context may be None. Then there are no effects.
+    If the context is None, there are no effects.
     """
 
     def __init__(self, context: Any) -> None:

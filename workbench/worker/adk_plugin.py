@@ -79,7 +79,7 @@ def _quiet(hook: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None
 class Recorder(BasePlugin):  # type: ignore[misc]
     """A plugin that records spans, requests and usage.
 
-    It runs after the app's own plugins, so it sees the requests that are really sent. ADK waits for each hook of each
+    It runs after the app's own plugins, so it gets the requests that are really sent. ADK waits for each hook of each
     plugin, so one plugin does everything.
     """
 
@@ -104,7 +104,7 @@ class Recorder(BasePlugin):  # type: ignore[misc]
         self.askers: Set[str] = set()
         """Names of the agents that asked a model. ADK makes the calls in the answers of their models."""
         self.usage = Usage()
-        """All model calls so far, including those of agents used as tools."""
+        """The usage of all model calls so far, including those of agents used as tools."""
         self._open: Dict[Tuple[str, str], Any] = {}
         """The newest unanswered request of each (invocation, agent)."""
         self._answered: Dict[str, Dict[str, Any]] = {}

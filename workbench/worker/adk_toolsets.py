@@ -143,7 +143,7 @@ class Toolsets:
         self._instructions: Dict[Tuple[str, str], str] = {}
         """(agent, tool) → the instruction that the tool added to a request."""
         self._config: Dict[Tuple[str, int], List[Json]] = {}
-        """(agent, position of the toolset) → what the toolset itself added to the tools of a request."""
+        """(agent, position of the toolset) → the entries that the toolset itself added to the tools of a request."""
         self._hidden: Set[Tuple[str, str]] = set()
         """(agent, tool) of the tools that did not declare themselves."""
         self._reported: Dict[str, str] = {}
@@ -560,7 +560,7 @@ def _instruction(request: Any) -> Any:
 
 
 def _added(before: Any, request: Any) -> str:
-    """Return what was appended to a request's instruction."""
+    """Return the text that was appended to a request's instruction."""
     after = _instruction(request)
     if not isinstance(after, str) or after == before:
         return ""

@@ -305,7 +305,7 @@ class Case:
         )
 
     def _send_touched(self) -> None:
-        """Report what the case has read and listed, together with the next message."""
+        """Report the files that the case read and the folders that it listed, together with the next message."""
         if project_files.is_complete():
             # The files first: they tell which databases have changed.
             files, folders = project_files.new_files(), project_files.folders()

@@ -282,7 +282,7 @@ def _finish(over: asyncio.Future[None]) -> None:
 
 
 def stack_of_this_process(frame: Optional[types.FrameType]) -> str:
-    """Return the lines being executed, if the project is involved, else what the event loop's tasks wait for.
+    """Return the lines being executed, if the project is involved, else the lines at which the event loop's tasks wait.
 
     `frame` is the frame that a signal interrupted.
     """
@@ -296,7 +296,7 @@ def stack_of_this_process(frame: Optional[types.FrameType]) -> str:
 
 
 def stack_of_tasks(tasks: Iterable[Any]) -> str:
-    """Return what the project's tasks wait for, or "" if there are none."""
+    """Return the lines at which the project's tasks wait, or "" if there are none."""
     waiting = [_awaited(task.get_coro()) for task in tasks]
     own = [places for places in waiting if any(is_project_file(place[0]) for place in places)]
     texts = ["".join(["Waiting (most recent call last):\n", *place_lines(places)]) for places in own[:_MOST_TASKS]]

@@ -215,7 +215,7 @@ class Opened:
         return self._stack is not None or self._closing
 
     async def close(self) -> List[str]:
-        """Close what belongs to this conversation alone. Return failures as texts."""
+        """Close the resources of this conversation that no other one shares. Return failures as texts."""
         warnings = []
         if self._closing:
             warnings += await _closed("closing the agent's toolsets and plugins", self.conversation.close)

@@ -33,7 +33,7 @@ _HINT = "_agent_workbench_hint"
 _INVISIBLE = (WORKER, "<frozen importlib", os.path.dirname(importlib.__file__) + os.sep)
 """Files of ours and of the import system, which say nothing about an agent."""
 _MOST_CHARACTERS = 4000
-"""Characters of a message that are searched."""
+"""Number of characters of a message that are searched."""
 _GEMINI_KEY = (
     "put GOOGLE_API_KEY=… into a .env beside the agent or into the environment, or, for Vertex AI, "
     "set GOOGLE_GENAI_USE_VERTEXAI=TRUE with GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION"
@@ -259,7 +259,7 @@ def _place(file: str, line: int, function: str) -> str:
 
 
 def interpreter() -> str:
-    """Return the path of the Python that runs us, as it was called."""
+    """Return the path of the Python that runs this process, with links unresolved."""
     return sys.executable or "python"
 
 

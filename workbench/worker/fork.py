@@ -85,7 +85,7 @@ class Fork:
     # The recording
 
     def load(self, recorded: Recorded) -> None:
-        """Add a call from before the point. The order of adding is that of the recorded conversation."""
+        """Add a call from before the point. Add the calls in the order in which they were recorded."""
         self._calls.append(recorded)
 
     def expect(self, turn: Any, acted: Any) -> None:

@@ -27,7 +27,7 @@ from .missing import install, installed_adk
 from .serving import keep_output, route_output
 
 _PRINTED = 4000
-"""Characters of one call's output that are stored."""
+"""Number of characters that are stored of the output of one call."""
 _STATE = "final_session_state"
 """The parameter with which a metric asks for the session state at the end."""
 _AGENT = "agent"
@@ -172,7 +172,7 @@ class UserFunctions:
         return [module_name, f"{os.path.basename(self._folder)}.{module_name}"]
 
     def _note_modules(self) -> None:
-        """Record size and time of each of the project's modules, when it is first seen."""
+        """Record the size and time of each of the project's modules that was not recorded before."""
         for module in list(sys.modules.values()):
             file = getattr(module, "__file__", None)
             if isinstance(file, str) and file not in self._seen and project_files.is_project_file(file):

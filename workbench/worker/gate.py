@@ -147,7 +147,7 @@ class Gate:
         """The tools of calls that were shown in the transcript since the last comparison."""
         self._models: List[Recorded] = []
         self._positions: Dict[str, int] = {}
-        """Agent → the number of its requests so far."""
+        """Agent → number of its model requests so far."""
         self.declarations: Dict[str, List[Json]] = {}
         """The recorded declarations of tools, by agent."""
         self._declared: Dict[Tuple[str, str], Any] = {}

@@ -45,7 +45,7 @@ OLDEST = "1.18"
 
 
 class Import(NamedTuple):
-    """An import statement that leads out of the project, or to a module that the project lacks.
+    """An import statement for a module outside the project, or for one that is missing in the project.
 
     `module` is the dotted name, `names` the imported names (empty for `import module`), `level` the number of leading
     dots. `certain` is false if the module may never be imported: inside a function, under a condition, or in a `try`
@@ -308,7 +308,10 @@ def _missing_for_adk(module: str, names: Sequence[str]) -> Iterator[str]:
 
 
 def _package_behind(module: str, name: str) -> Iterator[str]:
-    """Yield the package without which `module` lacks `name`, because a `try` around its import hides the reason."""
+    """Yield the missing package without which `module` does not define `name`.
+
+    A `try` in the module hides its import error.
+    """
     try:
         tree = ast.parse(inspect.getsource(importlib.import_module(module)))
     except (ImportError, OSError, TypeError, SyntaxError):
@@ -435,7 +438,7 @@ def install(python: str, package: str) -> str:
 
 
 def _tool(environment: str) -> str:
-    """Return the words that install a tool of uv as it was: its package, and what was added to it."""
+    """Return the arguments with which uv installs a tool again: its package, and the packages added to it."""
     try:
         import tomllib  # Python 3.11
 

@@ -66,11 +66,11 @@ _MODELS = (
 )
 """Hosts of models, and of keys for them. Every verdict depends on its model, so these are not listed."""
 _BASE_URLS = ("_BASE_URL", "_API_BASE", "OLLAMA_HOST")
-"""Endings of the variables that name other hosts of models."""
+"""Suffixes of the variables that name other hosts of models."""
 _SYSTEM = ("/usr/", "/etc/", "/proc/", "/sys/", "/dev/", "/lib", "/bin/", "/sbin/", "/run/", "/System/", "/Library/")
 _CREDENTIALS = (f"{os.sep}.config{os.sep}gcloud{os.sep}", f"{os.sep}.netrc")
 _MOST = 5000
-"""Maximum number of files of a process. Beyond it, the process counts as reading everything."""
+"""Maximum number of files of a process. A process with more files counts as reading everything."""
 _watched: Tuple[str, ...] = ()
 """The folders whose files are recorded when they are read."""
 _read: Set[str] = set()
@@ -89,7 +89,7 @@ _prefixes: List[str] = []
 _overflowed: List[bool] = []
 _on_written: List[Callable[[str], None]] = []
 _LOG = "-wal"
-"""The ending of the file that holds the last changes of a database."""
+"""The suffix of the file with the last changes of a database."""
 
 
 def is_project_file(path: str) -> bool:
@@ -231,7 +231,7 @@ def folders() -> List[str]:
 
 
 def unseen() -> List[str]:
-    """Return what the process and its parents used that cannot be seen, in the order of `UNSEEN`."""
+    """Return the kinds of unseen inputs that the process and its parents used, in the order of `UNSEEN`."""
     _find_changed()
     return [name for name in UNSEEN if name in _unseen]
 

@@ -1,4 +1,4 @@
-"""A conversation with a plain-Python agent: `root_agent(message, session)` and what it returns or yields.
+"""A conversation with a plain-Python agent: calls of `root_agent(message, session)`, and the items that they yield.
 
 `docs/python-agents.md` describes the protocol for users.
 """
@@ -93,7 +93,7 @@ class PythonConversation(Conversation):
         return self._usage
 
     async def turn(self, content: Json, show: OnStep, stream: Optional[OnText] = None) -> Optional[FinishedTurn]:
-        """Call the agent with one message and record what it returns or yields."""
+        """Call the agent with one message, and record the items that it returns or yields."""
         steps = Steps(self._trace, self._name)
         recorded = _Recorded(self._name, show, steps, stream)
         timestamp, started = time.time(), time.monotonic()

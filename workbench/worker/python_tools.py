@@ -36,7 +36,10 @@ class Tools:
         """The gate that the calls pass, or None if they are neither recorded nor replayed."""
 
     def call(self, tool: str, args: Dict[str, Any], function: Callable[..., Any]) -> Any:
-        """Return `function(**args)`, or what is recorded for this call. An async function has an awaitable result."""
+        """Return `function(**args)`, or the recorded answer of this call.
+
+        For an async function, the result is awaitable.
+        """
         if self.gate is None:
             return function(**args)
         if inside.get():

@@ -78,7 +78,7 @@ class Zygote:
         self._lifeline = lifeline
         self._forks: ForkServer
         self._spare: Optional[Tuple[int, socket.socket]] = None
-        """Its process ID, and the socket to it."""
+        """Process ID of the spare process, and the socket to it, or None."""
 
     def run(self, warm: bool) -> None:
         """Run until the workbench disconnects. Then kill all descendants."""

@@ -49,8 +49,8 @@ def test_choices_depend_on_the_point() -> None:
     [
         ((2, None), Change(), "there is no turn 3"),
         ((1, 0), Change(), "there is no such call in turn 2"),
-        ((0, 1), Change("message", "x"), "a message can be changed at its turn only"),
-        ((0, 0), Change("answer", 1), "an answer can be changed at the call of a tool only"),
+        ((0, 1), Change("message", "x"), "a message can be changed only at its turn"),
+        ((0, 0), Change("answer", 1), "an answer can be changed only at the call of a tool"),
         ((0, 0), Change("model", "x", "desc"), "no agent desc asked its model; agents of the conversation: desk"),
         ((0, 0), Change("instruction", "x"), "the agent is not named; agents of the conversation: desk"),
     ],

@@ -1,6 +1,6 @@
 """The user of one case: a fixed list of messages, or a simulated user that decides after each answer.
 
-The scorer is asked only for messages that need a model.
+Only messages that need a model are requested from the scorer.
 """
 
 import asyncio
@@ -60,7 +60,7 @@ class MessageSource(Protocol):
 
     @property
     def usage(self) -> Usage:
-        """The usage of its own calls so far, in the fields of judges."""
+        """The usage of the simulator's calls so far, in the fields for judges."""
         ...
 
     def next(self, turns: Sequence[dict[str, Any]]) -> Move | Awaitable[Move]:

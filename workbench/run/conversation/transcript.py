@@ -81,7 +81,7 @@ class Transcript:
     reads: Reads | None = None
     """Files that the case and the import of its agent read; None if the case ended without reporting them."""
     unseen: tuple[str, ...] = ()
-    """Inputs of the case that no comparison can see (`CaseFinished.unseen`)."""
+    """Inputs of the case that cannot be compared (`CaseFinished.unseen`)."""
     calls: CallCounts = field(default_factory=CallCounts)
     declared: dict[tuple[str, str], tuple[str | None, str]] = field(default_factory=dict)
     """Agent and tool → digests of its declaration and source, for each tool that a replayed case had."""
@@ -192,7 +192,7 @@ class RunContext:
 
 @dataclass
 class Verdicts:
-    """The outcome of a case. `error` says why it has no verdict, or what broke beside a failed criterion.
+    """The outcome of a case. `error` says why it has no verdict, or which error occurred besides a failed criterion.
 
     `scored` are its verdicts in the order of the criteria. `usage` is the usage of its judges.
     """

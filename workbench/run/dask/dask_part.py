@@ -147,7 +147,7 @@ def move_as_json(move: Move, usage: Usage) -> dict[str, Any]:
 
 
 def move_from_json(data: dict[str, Any]) -> tuple[Move, Usage]:
-    """Return what `move_as_json` wrote."""
+    """Return the move and the usage from the JSON data of `move_as_json`."""
     return read_fields(_MOVES[data["move"]], data), read_fields(Usage, data["usage"])
 
 
@@ -213,7 +213,9 @@ class Cluster(Protocol):
 
 
 class DaskPart:
-    """The agent's part of `execution` on `cluster`. `order` is what the worker gets, `timeout` the limit of the case.
+    """The agent's part of `execution` on `cluster`.
+
+    `order` is the data for the worker, `timeout` the time limit of the case.
 
     An attempt begins when a worker says that it has started. Its events come with the report at its end, so attempts
     cannot mix. If a worker does not report in time, the attempt is lost, and the execution starts again elsewhere.
@@ -421,7 +423,7 @@ class DaskPart:
             move = user.next(self._heard)
             move = move if isinstance(move, NextMessage | ConversationEnd | UserFailure) else await move
         except Exception as fault:  # It would end nothing: a task that asks would wait for ever.
-            move = UserFailure(CaseError("internal", f"the user's next message: {fault!r}"))
+            move = UserFailure(CaseError("internal", f"the user's next message failed: {fault!r}"))
         if self._clock is not None:
             self._clock.start()
         self._cluster.answer(key, self._talk, json.dumps(move_as_json(move, user.usage)))

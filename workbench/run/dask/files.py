@@ -81,7 +81,7 @@ class Files:
 
     @property
     def size(self) -> int:
-        """Bytes of all files."""
+        """Size of all files together, in bytes."""
         return sum(self.sizes.values())
 
 
@@ -312,7 +312,7 @@ def _check(root: Path, sizes: Mapping[str, int], left: Mapping[str, str], agents
 
 
 def needs_of(settings: Iterable[AgentSetting]) -> dict[str, str]:
-    """Return what a worker must have: versions of `python`, `agent-workbench` and packages. Call it in a thread.
+    """Return the versions that a worker must have: of `python`, `agent-workbench` and packages. Call it in a thread.
 
     The packages are google-adk, if an agent uses it, and the project's declared dependencies that are installed here.
     """
@@ -373,10 +373,10 @@ class MachineState:
     """Number of cases that it may run at a time."""
     running: int = 0
     lost: int = 0
-    """Number of attempts that were lost with it so far."""
+    """Number of attempts that it has lost so far."""
     why: str = ""
     about: str = ""
-    """Its Python, system and processors in words, "" if unknown."""
+    """Its Python, system and processors as text, or "" if unknown."""
     done: int = 0
     """Number of cases that it has run in this run."""
     seen: float = 0.0

@@ -23,7 +23,7 @@ from workbench.run.plan.plan import AgentSetting
 from workbench.text.counting import counted
 
 Notify: TypeAlias = Callable[[str, str], None]
-"""A function that takes a warning for the user, and what to do about it ("" if there is nothing to do)."""
+"""A function that gets a warning for the user, and a hint or ""."""
 _MODULE: Final = "workbench.run.dask.client"
 _ANSWERS_WITHIN = 30.0
 """Seconds for the client to start and to resolve an address."""
@@ -228,7 +228,7 @@ class DaskPlace:
         return DaskPart(self, execution, order, options.timeout, on_report)
 
     def import_order(self, setting: AgentSetting, options: RunOptions) -> dict[str, Any]:
-        """Return what a worker needs to import an agent."""
+        """Return the data that a worker needs to import an agent."""
         root, agent = setting.base, setting.agent
         values = setting.environment.values
         sent = {name: values[name] for name in self.variables_of(setting) if name in values}
@@ -313,7 +313,7 @@ class DaskPlace:
         return [(one.address, one.name) for one in self._workers.values() if not one.gone and one.unfit == ""]
 
     def machines(self) -> Sequence[MachineState]:
-        """Return the current states of the workers, or one state that says what is awaited."""
+        """Return the current states of the workers, or one state with the awaited event."""
         if not self._workers:
             return (MachineState(self._choice.word, "connecting", 0, why=self._phase),) if self._phase else ()
         running: dict[str, list[tuple[str, int]]] = {}
@@ -537,6 +537,6 @@ class DaskPlace:
             await asyncio.sleep(5)
             waited += 5
             unready = [worker.name for worker in self._workers.values() if worker.unfit is None]
-            also = f", asking {counted(len(unready), 'worker')}" if unready else ""
+            also = f", checking {counted(len(unready), 'worker')}" if unready else ""
             if self._phase:
                 say(f"{self._phase} ({waited} s{also})")

@@ -39,7 +39,7 @@ _IDLE = 30.0
 """Seconds without a task after which everything is closed. A task that comes later starts it again."""
 _CLOSED_WITHIN = 20.0
 _POLL = 1.0
-_UNWANTED = CaseError("cancelled", "Dask does not want the task any more")
+_UNWANTED = CaseError("cancelled", "Dask cancelled the task")
 
 
 class WorkerRun:

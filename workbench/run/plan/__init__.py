@@ -1,1 +1,1 @@
-"""Plans: from a selection of cases to what will run, with checks before the run."""
+"""Plans: the selection of cases, the executions to run, and the checks before a run."""

@@ -311,7 +311,7 @@ def look_alike_notices(workspace: Workspace) -> Iterator[Noticed]:
 
 
 def foreign_agent_notices(entries: Iterable[EvalsetEntry], root: Path) -> Iterator[Noticed]:
-    """Warn of evalsets that are in one agent's folder and run with another agent.
+    """Yield warnings about evalsets that are in one agent's folder and run with another agent.
 
     If a command line names two agents' folders, the first word is taken as the agent, although the user may have meant
     it as a target. Agents inside each other count as one.

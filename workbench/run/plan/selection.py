@@ -46,7 +46,7 @@ LISTED = 5
 
 
 MOST_BYTES = 1 << 22
-"""Limit of the quick lookup in bytes of all files. Above it, the index of cases is faster than Python's parser."""
+"""Maximum size of all files together for the quick lookup, in bytes. Above it, the index of cases is faster."""
 _SUFFIX = ".evalset.json"
 
 
@@ -410,7 +410,7 @@ def refuse_unknown_cases(case_ids: Iterable[str], known: Collection[str], where:
 
 def _why_ignored(ignored: Sequence[Ignored]) -> str:
     if not ignored:
-        return "Evalsets are called *.evalset.json or *.test.json. To run a file with another name, name it"
+        return "Evalsets are called *.evalset.json or *.test.json. To run another file, give its path"
     reasons = [f"{item.path} ({item.reason})" for item in ignored[:LISTED]]
     return f"Ignored: {'; '.join(reasons)}"
 

@@ -205,8 +205,8 @@ class InterruptedCase:
     def has_transcript(self) -> bool:
         """Whether the transcript is complete and only scores are missing.
 
-        A transcript with a replaced secret is not scored, because criteria would not see the agent's original words.
-        A replayed case runs again, because only its end says how it was replayed.
+        A transcript with a replaced secret is not scored, because criteria would not see the agent's original words. A
+        replayed case runs again, because only the end of its events says how it was replayed.
         """
         if (
             self.is_frozen

@@ -24,7 +24,7 @@ from workbench.run.processes.children import Children
 
 _OTHER_PYTHON = "Use --python to name another interpreter"
 IMPORT_SECONDS = 60.0
-"""Limit of seconds for one import. A run allows more, because it needs the import."""
+"""Time limit for one import, in seconds. A run allows more time, because it needs the import."""
 _AT_ONCE = 2
 """Number of imports at the same time. Each uses one core."""
 _LINE = re.compile(r'^ *File "([^"\n]+)", line (\d+), in ', re.MULTILINE)
@@ -151,7 +151,7 @@ class AgentHost:
 
         def note_stall(why: str) -> None:
             message = f"a process of {setting.agent.name} hung and was replaced: {why}"
-            self._notice(Noticed("warning", message, "Its cases start again, once"))
+            self._notice(Noticed("warning", message, "Its cases start again once"))
 
         # The record of its reads outlives the process: later changes are compared with it.
         process = AgentProcess(note_stall, self._children.touched.setdefault(setting.agent.folder, Touched()))

@@ -1,4 +1,4 @@
-"""An agent process and its cases as the engine sees them, at any place."""
+"""An agent process and its cases, as the engine uses them, at any place."""
 
 import asyncio
 import itertools
@@ -28,7 +28,7 @@ _OURS: tuple[ErrorKind, ...] = ("cancelled", "attempt_lost")
 _TERMINATE_GRACE = 1.0
 _KILL_GRACE = 5.0
 _TEARDOWN_GRACE = 8.0
-"""Limit of seconds for closing toolsets and plugins after the last turn. The worker gives up after 5."""
+"""Time limit for closing toolsets and plugins after the last turn, in seconds. The worker itself stops after 5."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Imported:
 
 @dataclass(frozen=True)
 class Reads:
-    """Files of the project that were read, folders that were listed, and what could not be seen (`UNSEEN`)."""
+    """Files of the project that were read, folders that were listed, and kinds of unrecorded inputs (`UNSEEN`)."""
 
     files: frozenset[Path] = frozenset()
     folders: frozenset[Path] = frozenset()
@@ -273,7 +273,7 @@ def _paths(names: Any) -> set[Path]:
     if not isinstance(names, list):
         return set()
     if len(names) > _MOST_PATHS:
-        raise ValueError(f"it names {counted(len(names), 'file')}")
+        raise ValueError(f"it names {counted(len(names), 'file')}; the limit is {_MOST_PATHS:,}")
     return {Path(name) for name in names if isinstance(name, str) and _can_be_path(name)}
 
 

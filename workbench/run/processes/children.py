@@ -30,7 +30,7 @@ from workbench.run.scoring.client import Scorer
 from workbench.worker import WORKER_DIR
 
 _READY_WITHIN = 120.0
-"""Limit of seconds for importing the framework, without disk cache and on a slow disk."""
+"""Time limit for importing the framework, in seconds. It is enough for a slow disk without a cache."""
 _SOURCES = ("*.py", "*/*.py")
 _SOURCES_READ = 200
 _FILES_A_CASE = 8

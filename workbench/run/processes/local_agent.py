@@ -17,7 +17,7 @@ from workbench.run.processes.agent_clock import PingCheck
 _REPORT_WITHIN = 3.0
 """Seconds in which the zygote must report the end of an agent process whose socket has closed."""
 OUTPUT_LIMIT = 16 * 1024 * 1024
-"""Limit of a case's output in bytes."""
+"""Maximum size of a case's output, in bytes."""
 
 
 class ForkedProcess:
@@ -258,7 +258,7 @@ class CaseOutput:
             lines.flush_all()
 
     def finish(self) -> None:
-        """Read the output that was printed so far, and no more."""
+        """Read the output that was printed so far, and stop reading."""
         for pipe in self._pipes:
             pipe.finish()
         for lines in self._lines.values():

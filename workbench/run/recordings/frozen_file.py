@@ -35,7 +35,7 @@ WHAT = "a frozen file"
 AGAIN = "Freeze the case again"
 _FAMILY = SCHEMA.rpartition("/")[0] + "/"
 LARGEST = 64 << 20
-"""Bytes of the largest frozen file, and of the values that one file names, all together."""
+"""Maximum size in bytes of a frozen file, and of all values together that it names."""
 _AS_GIVEN = ("args", "responses", "value")
 """Keys of values that are given to the agent as they are.
 
@@ -166,13 +166,13 @@ def _unsendable(recording: Recording) -> Iterator[Breach]:
 
 @dataclass
 class _Beside:
-    """The values beside a frozen file, each read once. `breaches` collects what is wrong with them."""
+    """The values beside a frozen file, each read once. `breaches` collects their faults."""
 
     folder: Path
     breaches: list[Breach] = field(default_factory=list)
     _known: dict[str, tuple[Any, int]] = field(default_factory=dict)
     size: int = 0
-    """Bytes of all values, each counted as often as it is named."""
+    """Size of all values in bytes. A value counts as often as it is named."""
 
     def get(self, item: Mapping[str, Any], key: str, location: Location, default: Any = None) -> Any:
         """Return the value of `key`, from the file that `key_in` names if it is there."""
