@@ -97,12 +97,12 @@ def test_keys_that_adk_drops_stay_only_in_raw(with_case: Open) -> None:
     [
         (
             '§{"eval_id": "a"}',
-            "(eval_cases[0]): a case needs `conversation` or `conversation_scenario`, and this one has",
+            "(eval_cases[0]): this case has neither `conversation` nor `conversation_scenario`",
         ),
         (
             '{"eval_id": "a", §"converstion": []}',
-            "(eval_cases[0].converstion): a case needs `conversation` or `conversation_scenario`, and this one has"
-            " neither. Did you mean `conversation` instead of `converstion`?",
+            "(eval_cases[0].converstion): this case has neither `conversation` nor `conversation_scenario`. "
+            "Did you mean `conversation` instead of `converstion`?",
         ),
         (
             '{"eval_id": "a", "conversation": [{"user_content": §"hi"}]}',
@@ -139,7 +139,7 @@ def test_keys_that_adk_drops_stay_only_in_raw(with_case: Open) -> None:
         (
             '{"eval_id": "a", "conversation": [{"user_content": {}, "intermediate_data":'
             ' {§"tool_uses": [], "invocation_events": []}}]}',
-            "(eval_cases[0].conversation[0].intermediate_data.tool_uses): `tool_uses` beside `invocation_events`:",
+            "(eval_cases[0].conversation[0].intermediate_data.tool_uses): `tool_uses` and `invocation_events` both hold",
         ),
         (
             '{"eval_id": "a", "conversation": [{"user_content": {}, "intermediate_data":'
@@ -154,12 +154,12 @@ def test_keys_that_adk_drops_stay_only_in_raw(with_case: Open) -> None:
         ),
         (
             '{"eval_id": "a", "conversation": [{§"user_content": {}, "userContent": {}}]}',
-            "(eval_cases[0].conversation[0].user_content): `user_content` is here in both snake_case and camelCase",
+            "(eval_cases[0].conversation[0].user_content): `user_content` occurs in both snake_case and camelCase",
         ),
         (
             '{"eval_id": "a", "conversation": [], §"conversation_scenario": {"starting_prompt": "",'
             ' "conversation_plan": ""}}',
-            "(eval_cases[0].conversation_scenario): a case has either `conversation` or `conversation_scenario`, and",
+            "(eval_cases[0].conversation_scenario): a case may have `conversation` or `conversation_scenario`, but",
         ),
         (
             '{"eval_id": "a", "conversation_scenario": {"starting_prompt": "", "conversation_plan": "",'
@@ -188,7 +188,7 @@ def test_keys_that_adk_drops_stay_only_in_raw(with_case: Open) -> None:
         ),
         (
             '{"eval_id": "a", "conversation": [{"user_content": {"parts": [{"inline_data": {"data": §"no!"}}]}}]}',
-            "(eval_cases[0].conversation[0].user_content.parts[0].inline_data.data): `data` must be base64 text, and",
+            "(eval_cases[0].conversation[0].user_content.parts[0].inline_data.data): `data` must be base64 text, but",
         ),
         ("§5", "(eval_cases[0]): this must be an object, not the number 5"),
     ],

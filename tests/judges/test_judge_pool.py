@@ -142,7 +142,7 @@ async def test_final_refusal_stops_all_further_questions(
     for reply in others:
         assert reply.fault is not None
         assert reply.fault.kind == "http"
-        assert reply.fault.message == f"not sent after a refusal: {first_reply.fault.message}"
+        assert reply.fault.message == f"not sent, because an earlier call was refused: {first_reply.fault.message}"
     server.answer = lambda asked: said("yes")
     pool.begin_run(RunLimits())
     again = pool.bench(bench.clients.environment, 1, False)

@@ -1,4 +1,4 @@
-"""The command `export`: a run in a format for other people or programs."""
+"""The command `export`: write a run in a format for other people or programs."""
 
 import codecs
 import sys

@@ -39,7 +39,10 @@ _YES = ("y", "yes")
 
 
 def ask_if_typed(place: PlaceChoice | None) -> Callable[[Sending], bool] | None:
-    """Return `ask` if the user has typed `--on`. A place of the project's settings needs that once."""
+    """Return `ask` if the user has typed `--on`, else None.
+
+    A place from the project's settings must be confirmed in this way once.
+    """
     return ask if place is not None and place.word else None
 
 
@@ -138,7 +141,7 @@ async def _follow(
 
 
 async def _was_interrupted(project: Project, matrix: "FaultMatrix", store: Store, progress: Progress) -> bool:
-    """Run the cases of a matrix whose tools are unknown, to find these. Return whether the user interrupted it."""
+    """Run cases of a fault matrix once to find their tools. Return whether the user interrupted this."""
     if matrix.first is None:
         return False
     run = project.run(matrix.first)

@@ -152,14 +152,14 @@ class Progress(ABC):
         """Show how busy the machines are that `machines` returns, if the display is redrawn."""
 
     async def keep_fresh(self) -> None:  # noqa: B027
-        """Redraw what changes with time, until cancelled."""
+        """Update clocks and counters at intervals, until cancelled."""
 
     @abstractmethod
     def _on_event(self, event: Event) -> None: ...
 
 
 class PlainProgress(Progress):
-    """Progress on two streams, one for results and one for messages. Nothing is redrawn.
+    """Progress as plain lines on two streams, one for results and one for messages.
 
     `done_again` returns whether another run will repeat the cases that this run did not reach. They then get no
     CANCELLED line.

@@ -38,7 +38,10 @@ class Refused(click.ClickException):
 
 @contextmanager
 def reported(json: str | None, schema: str = SCHEMA) -> Iterator[None]:
-    """Write a refusal to the file that `--json` names, so that an older report there is not mistaken for this run's."""
+    """Write a refusal to the file that `--json` names.
+
+    Otherwise, an older report there could be mistaken for this run's.
+    """
     try:
         yield
     except UsageFaultError as fault:
@@ -62,7 +65,7 @@ def write_refusal(refused: Refused, schema: str = "") -> None:
 def refusal_json(refused: Refused, schema: str = SCHEMA) -> str:
     """Return the JSON that replaces a report. `workbench.exporting.report_shape.output_schema` describes it.
 
-    Its model is not used here, so that a mistyped option does not wait for pydantic.
+    Its model is not used here, because importing pydantic would delay the message about a mistyped option.
     """
     error = {"kind": refused.kind, "message": refused.message, "hint": refused.hint, "traceback": ""}
     return json.dumps({"schema": schema, "error": error})

@@ -48,7 +48,7 @@ _LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 class RunningCommand(click.Command):
     """A command that runs cases, with its options in groups.
 
-    `--frozen` has an optional value, but only after `=`: a target may follow it.
+    `--frozen` has an optional value, but only after `=`, because a target may follow it.
     """
 
     groups: ClassVar[Mapping[str, Sequence[str]]] = {}
@@ -148,7 +148,7 @@ _OPTIONS = (
 
 
 def running_options(function: Callable[..., int]) -> Callable[..., int]:
-    """Give a command the options that all commands have that run cases."""
+    """Add the options that are common to all commands that run cases."""
     for option in reversed(_OPTIONS):
         function = option(function)
     return function

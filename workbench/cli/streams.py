@@ -95,9 +95,9 @@ def has_failed() -> bool:
 
 
 def is_unread() -> bool:
-    """Return whether the reader of standard output is gone, like `head` after its lines.
+    """Return whether the reader of standard output is gone, like `head` after its last line.
 
-    This is known from the first failed write on.
+    This is not known before the first failed write.
     """
     return bool(_unread) and sys.stdout.fileno() in _unread
 

@@ -248,7 +248,7 @@ async def _try(request: _Request) -> int:
 
 
 def _announcement(trial: "Trial", state: Path, settings: "Settings") -> Iterator[str]:
-    """Yield what will run, and what it may cost."""
+    """Yield lines about the planned runs and their estimated cost."""
     from workbench.project.variants.report import title_words
 
     layout = trial.layout

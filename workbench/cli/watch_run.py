@@ -72,7 +72,7 @@ class _Lines:
         """Result of each case at the last report of a round."""
 
     def take(self, news: News) -> None:
-        """Write the messages about these changes. The progress follows the events by itself."""
+        """Write the messages about these changes. The progress display subscribes to the events itself."""
         match news:
             case Saved() if news.impact.depths:
                 self.say(f"saved {few(map(self.watch.name, sorted(news.changed)))}")
@@ -85,7 +85,7 @@ class _Lines:
             case RunFinished() if self.watch.watching.superseded:
                 # What it did not get to has its earlier verdicts again: to count them here would tell of them twice.
                 # What it decided is reported with the next round that comes to its end.
-                self.say(f"superseded after {news.duration_seconds:.2f} s by what was saved since")
+                self.say(f"superseded after {news.duration_seconds:.2f} s by a newer save")
             case RunFinished():
                 counts = self._store.counts()
                 said = ", ".join(f"{counts[state]} {state}" for state in COUNTED if counts[state])

@@ -246,7 +246,7 @@ def _differing(
 
 
 def _same_name(in_order: list[tuple[int, int]], moved: dict[int, int], similarity: _Similarity) -> dict[int, int]:
-    """Pair the remaining calls by name, wherever they are, in the order of the calls."""
+    """Pair the remaining calls by name, at any position, in the order of the calls."""
     free: dict[str, list[int]] = defaultdict(list)
     used = itertools.chain((pair[1] for pair in in_order), moved.values())
     for column in reversed(_left_over(len(similarity.actual), used)):
@@ -307,7 +307,7 @@ def _has_call(rows: Sequence[Mapping[str, Any]], side: str, name: str) -> bool:
 
 
 def difference_cause(difference: Mapping[str, Any], root: str = "args") -> str:
-    """Return what is wrong with one value: its path below `root` and the types, but no values."""
+    """Return a cause for one different value: its path below `root` and the types, but no values."""
     whole, word = difference["path"] == root, "argument" if root == "args" else "value"
     name = f"{word}s" if whole else _INDEX.sub("[]", str(difference["path"]).removeprefix(root).removeprefix("."))
     if difference["actual_shown"] == _NOT_GIVEN:

@@ -60,7 +60,7 @@ def declared_interval(config: Mapping[str, Any]) -> Interval | None:
 
 
 def _number(value: Any) -> float | None:
-    """Return a number as ADK reads it, also from text."""
+    """Return a number as ADK reads it. It may be written as text."""
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError):

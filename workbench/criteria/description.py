@@ -153,7 +153,7 @@ class Asks:
 
 @dataclass(frozen=True, kw_only=True)
 class CriterionDescription:
-    """Description of one criterion.
+    """The description of one criterion.
 
     `measures`, `when_to_use` and `how_to_read` are sentences for people. `title` and `short_name` have two or three
     words. `short` is the title of its column in tables: at most six letters, by default from the name.
@@ -291,7 +291,7 @@ class CriterionDescription:
 
 
 def short_title(name: str) -> str:
-    """Return at most six letters for the title of a column, from the first telling word of a criterion's name.
+    """Return at most six letters for the title of a column, from the first distinctive word of a criterion's name.
 
     `tone_of_voice_score` becomes `tone`, `checkGreeting` becomes `greeti`.
     """
@@ -325,7 +325,7 @@ def option_breaches(model: type[Options], name: str, value: Any) -> list[Breach]
 
 
 def combined_breach(model: type[Options], criterion: Criterion) -> str:
-    """Return what is wrong with options that are valid one by one, or "".
+    """Return why options that are valid one by one cannot be combined, or "".
 
     A model with such a rule raises ValueError in a validator of the whole model.
     """

@@ -182,8 +182,9 @@ MAX_WEIGHED_CELLS = 10_000
 def lcs_pairs(left: Sequence[Hashable], right: Sequence[Hashable], equal: Equal | None = None) -> list[tuple[int, int]]:
     """Return index pairs of equal items, increasing on both sides.
 
-    The pairs form a longest common subsequence. Above `MAX_CELLS` they form a common subsequence that is found quickly;
-    it contains all of `left` if `left` is a subsequence of `right`. `equal` is asked once for each two distinct items.
+    The pairs form a longest common subsequence. Above `MAX_CELLS`, they form a shorter one that is found quickly; it
+    contains all of `left` if `left` is a subsequence of `right`. `equal` is called once for each pair of distinct
+    items.
     """
     fits = equal or eq
     start = 0
@@ -261,8 +262,8 @@ def most_pairs(
 ) -> dict[int, int]:
     """Return as many pairs as possible in any order: the column of each row that has one.
 
-    A maximum matching by augmenting paths. `first` are pairs that fit; their rows and columns stay paired, though
-    perhaps with others.
+    A maximum matching by augmenting paths. `first` are valid pairs to begin with. Their rows and columns are also
+    paired in the result, perhaps with others.
     """
     partner = dict(first)
     owner = {column: row for row, column in partner.items()}

@@ -69,7 +69,7 @@ def _informational() -> tuple[Criterion, ...]:
 def needs_bench(name: str, *, custom: bool = False) -> bool:
     """Return whether a criterion needs a `Bench`, so that `score_with_bench` must score it.
 
-    It does if it uses a judge or a service, or, with `custom`, if it is the user's own function.
+    That is true for a judge, for a service and, if `custom` is true, for the user's own function.
     """
     info = CRITERIA.get(name)
     return custom or (info is not None and info.supported and (info.needs_judge or info.needs_service))
@@ -164,7 +164,7 @@ def _without_score(criterion: Criterion, status: MetricStatus, reason: str) -> S
 
 
 def check_criteria(config: CriteriaConfig) -> tuple[Fault, ...]:
-    """Return what is wrong with the criteria's names and options.
+    """Return the faults of the criteria's names and options.
 
     Errors are problems that ADK notices only after the agent has run, if at all: unknown names, refused values,
     misspelt keys. Warnings are keys that ADK drops.

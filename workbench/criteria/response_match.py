@@ -152,7 +152,7 @@ def _matches(expected: list[str], actual: list[str]) -> tuple[set[int], set[int]
 
 
 def _marks(text: str, found: Sequence[Word], matched: set[int], other: str) -> list[list[str]]:
-    """Cut the text into [piece, mark]. Neighbours with the same mark and nothing between them are one piece."""
+    """Cut the text into [piece, mark]. Adjacent words with the same mark form one piece."""
     spans: list[tuple[int, int, str]] = []
     for index, word in enumerate(found):
         start, end, mark = word.start, word.end, "same" if index in matched else other

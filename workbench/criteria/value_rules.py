@@ -72,7 +72,7 @@ def matches(pattern: str, text: str, *, whole: bool = False) -> bool:
     except (TimeoutError, MemoryError, RecursionError):
         shown = one_line(pattern, limit=60)
         message = f"the pattern {shown} takes too long on a text of {len(text):,} characters"
-        raise NotScorableError(f"{message}: repeat nothing that is repeated inside, as in (a+)+") from None
+        raise NotScorableError(f"{message}: avoid nested repetition, such as (a+)+") from None
 
 
 @functools.lru_cache(maxsize=256)

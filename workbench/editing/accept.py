@@ -209,7 +209,7 @@ def offers(hunk: Hunk, rules: CallRules) -> list[Offer]:
 
 
 def accepted_by(hunk: Hunk, rules: CallRules) -> str:
-    """Return what the rules accept in place of a hunk's argument, as safe text, or "" if they do not."""
+    """Return the values that the rules accept for a hunk's argument, as safe text, or "" if they do not accept it."""
     found = list(_compared(hunk, rules.for_tool(hunk.tool))) if hunk.kind == "argument" else []
     return str(described(found[0]).get("rule", "")) if found and all(one.accepted for one in found) else ""
 

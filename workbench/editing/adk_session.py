@@ -109,7 +109,7 @@ def _check_part(part: Json, place: str) -> None:
 
 
 def _turns(events: Sequence[Json]) -> tuple[list[Json], list[list[Json]], list[str]]:
-    """Return the invocations, what the agent did in each, and notes.
+    """Return the invocations, the agent's events in each, and notes.
 
     The rules are ADK's (`EvaluationGenerator.convert_events_to_eval_invocations`): events with the same `invocation_id`
     are one turn, and the last final response with text is its answer.
@@ -291,7 +291,7 @@ class _Answers:
         self._known = [answer for event in events for answer in self._of(event)]
 
     def take(self, call_id: str, tool: str) -> _Answer | None:
-        """Return the answer of a call: that with its ID, else the first of its tool that has no ID."""
+        """Return a tool's first unused answer with this call ID, which may be "", or None."""
         for answer in self._known:
             if not answer.taken and answer.tool == tool and answer.call_id == call_id:
                 answer.taken = True

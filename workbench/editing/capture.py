@@ -178,7 +178,7 @@ def uses_events(cases: Iterable[Any]) -> bool | None:
 
 
 def id_from(captured: Captured, default: str) -> str:
-    """Return an ID from the user's first words, or `default` if there are none."""
+    """Return an ID made from the user's first words, or `default` if there are none."""
     words = re.findall(r"\w+", content_text(captured.turns[0].get("user_content")).lower()) if captured.turns else []
     name = ""
     for word in words:

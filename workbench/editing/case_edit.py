@@ -52,9 +52,9 @@ def without(value: Any, location: Location) -> Any:
 
 
 def moved(value: Any, location: Location, by: int) -> tuple[Any, Location]:
-    """Move an item of a list or a field of an object by so many places, and return its new place.
+    """Move an item of a list or a field of an object by `by` places, and return its new location.
 
-    The first and the last cannot be moved further.
+    Nothing moves if there is no such place.
     """
     above, step = location[:-1], location[-1]
     holder = value_at(value, above)
@@ -138,7 +138,7 @@ def duplicate(case: Any, row: CaseRow) -> tuple[Any, Location]:
 
 
 def _give_call_an_id(duplicated: Any, others: Any, *, camel: bool) -> None:
-    """Give a copied call a new ID if it has one: ADK pairs calls and responses by ID."""
+    """Replace the ID of a copied call, if it has one, because ADK pairs calls and responses by ID."""
     calls = [call for item in (duplicated, *others) for call in _calls_in(item)]
     taken = {get(call, "id") for call in calls}
     for call in _calls_in(duplicated):
@@ -449,7 +449,7 @@ def _is_call(value: Mapping[str, Any], at: Location) -> bool:
 
 
 def _holder(at: Location) -> str:
-    """Return whose text this is: `user`, `answer`, or "" if it is neither."""
+    """Return `user` for a text of the user, `answer` for a final answer, else ""."""
     names = {"user_content": "user", "final_response": "answer", "rubrics": "rubric"}
     return next((names[name] for step in at if isinstance(step, str) and (name := snake(step)) in names), "")
 

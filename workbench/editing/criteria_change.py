@@ -116,7 +116,7 @@ def is_default(row: FormRow, value: Any) -> bool:
 
 
 def with_value(content: Content, location: Location, value: Any) -> Content:
-    """Set a value at a location. If it equals the current number, keep that: 1 and 1.0 are the same threshold."""
+    """Set a value at a location. An equal number is not replaced, because 1 and 1.0 are the same threshold."""
     content = _as_object(content, location)
     present = value_at(content, location)
     same = _is_number(present) and _is_number(value) and present == value
@@ -147,7 +147,7 @@ def without(content: Content, location: Location) -> Content:
 
 
 def with_criterion(content: Content, name: str) -> Content:
-    """Add a criterion at the end, with its first threshold. An existing one stays."""
+    """Add a criterion at the end, with its first threshold. An existing criterion is not changed."""
     criteria = mapping(content.get("criteria"))
     return {**content, "criteria": {**criteria, name: criteria.get(name, first_threshold(name))}}
 
@@ -411,7 +411,7 @@ PRESETS = (
 def with_preset(content: Content, preset: Preset, *, instead: bool = False) -> tuple[Content, list[str]]:
     """Return the content with the preset's missing criteria, and their names. Existing criteria stay.
 
-    With `instead`, the preset replaces the criteria: they are unwritten defaults.
+    With `instead`, the preset replaces all criteria, because they are only defaults.
     """
     criteria = {} if instead else mapping(content.get("criteria"))
     new = [name for name in preset.criteria if name not in criteria]

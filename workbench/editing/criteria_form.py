@@ -56,7 +56,8 @@ class Field:
     """A field of a model.
 
     `default` describes the value used if the file has none. `type` is the pydantic type of a value with `choices`.
-    `least` is the smallest number allowed. `whole`: no other numbers are. `numeric`: digits can be typed on the row.
+    `least` is the smallest number allowed. `whole`: only whole numbers are allowed. `numeric`: digits can be typed on
+    the row.
     """
 
     name: str

@@ -44,7 +44,7 @@ class EvalsetFile(EvalsetText):
         return in_evalset_form(stored, self.ids[number]) if self.is_dataset and isinstance(stored, dict) else stored
 
     def edited(self, number: int, wanted: Any) -> Self:
-        """Return the file with a changed case. A dataset's case may also have its own form.
+        """Return the file with a changed case. A dataset's case may be in either form.
 
         Raises:
             RejectedError: ADK would reject the change, or the case's ID is empty or already used.
@@ -75,9 +75,9 @@ class EvalsetFile(EvalsetText):
         return self.with_order(order)
 
     def with_copies(self, numbers: Collection[int]) -> tuple[bytes, list[str]]:
-        """Return the content with a copy after each of those cases, and the copies' IDs.
+        """Return the content with a copy after each of these cases, and the IDs of the copies.
 
-        Copies get free IDs, and their turns get new ones.
+        Turns of copies get new IDs, too.
 
         Raises:
             EditError: as in `edited`.
@@ -107,7 +107,7 @@ class EvalsetFile(EvalsetText):
         """
         if self.is_dataset:
             if not order:
-                raise RejectedError([Breach((), "a dataset needs a case: delete the file instead")])
+                raise RejectedError([Breach((), "a dataset needs at least one case: delete the file instead")])
             for place, item in enumerate(order):
                 if isinstance(item, int) and item != place and not case_id(self.stored(item)):
                     message = f"case {item + 1} has no id, only its position, which would change: give it an id first"
@@ -169,7 +169,7 @@ def copied(case: Any, eval_id: str) -> Any:
 
 
 def moved(source: EvalsetFile, numbers: Sequence[int], target: EvalsetFile) -> tuple[bytes, bytes]:
-    """Return the content of both files after moving those cases to the end of the other file.
+    """Return the content of both files after moving these cases to the end of the target.
 
     Raises:
         RejectedError: the other file already has one of them, or has another format. Nothing is lost.

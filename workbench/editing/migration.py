@@ -140,7 +140,7 @@ _SYNTHETIC = "the test case has no generated-session.yaml, so state and branches
 def case_from_conformance(spec: Any, recordings: Any, session: Any = None) -> Captured:
     """Return a conformance test case as a conversation with its recorded calls.
 
-    Arguments are the data of the three files. Without a session, the conversation is made of the other two.
+    Arguments are the data of the three files. Without a session, the conversation is built from the other two.
 
     Raises:
         NoSessionError: a file has a wrong form.
@@ -217,7 +217,7 @@ def _recorded(
 
 
 def _same(left: list[ToolCall], turn: int, agent: str, tool: str, args: Mapping[str, Any]) -> ToolCall | None:
-    """Take the first call of the session that equals a recorded one."""
+    """Remove and return the first call of the session that equals a recorded call, or None."""
     for number, call in enumerate(left):
         if (call.turn, call.agent, call.tool, call.args) == (turn, agent, tool, args):
             return left.pop(number)
@@ -290,8 +290,8 @@ def is_agent(folder: Path) -> bool:
 def conversations_in(folder: Path) -> Iterator[Path]:
     """Yield the saved conversations in a folder, sorted by path.
 
-    Those are the sessions in a folder `tests` of an agent, and the folders of conformance test cases: the folder
-    itself, or up to two levels below it, as ADK orders them by category. Other files and folders are not searched.
+    These are the sessions in an agent's folder `tests`, and the folders of conformance test cases: the folder itself,
+    or up to two levels below it, as ADK orders them by category. Other files and folders are not searched.
     """
     if folder.absolute().name == TESTS and is_agent(folder.absolute().parent):
         yield from sorted(file for file in folder.glob("*.json") if is_conversation(file))

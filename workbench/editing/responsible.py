@@ -57,7 +57,7 @@ class Prompt:
 
 
 def find_prompt(folder: Path, agent: str, sent: str) -> Prompt:
-    """Return the instruction of the agent `agent`, whose files are in `folder`. `sent` is what its model got.
+    """Return the instruction of the agent `agent`, whose files are in `folder`. `sent` is what its model received.
 
     Raises:
         NoPromptError: it is not in these files, or in several places.
@@ -72,7 +72,7 @@ def find_prompt(folder: Path, agent: str, sent: str) -> Prompt:
     known = [(named, prompt) for named, prompt in found if _is_in(prompt.text, sent)]
     own = [prompt for named, prompt in known if named] or [prompt for _, prompt in known]
     if not own:
-        raise NoPromptError(f"no text of {agent}'s instruction is in the files of {folder.name}")
+        raise NoPromptError(f"{agent}'s instruction was not found in the files of {folder.name}")
     longest = max(len(prompt.text) for prompt in own)
     own = [prompt for prompt in own if len(prompt.text) == longest]
     if len(own) > 1:
@@ -127,7 +127,7 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _literals(file: Path, content: bytes, agent: str) -> Iterator[tuple[bool, Prompt]]:
-    """Yield the string literals of a module, and whether each is given as the instruction of the agent."""
+    """Yield whether a string literal is the agent's instruction, with the literal, for each literal of a module."""
     tree = parse_source(content, str(file))
     named = {id(value) for value in _instructions_of(tree, agent)}
     other = {id(value) for value in _not_instructions(tree)}
@@ -239,7 +239,7 @@ def _tokens(prompt: Prompt) -> list[_Token]:
     except (tokenize.TokenError, SyntaxError, ValueError):
         found = []
     if not found or "".join(token.value for token in found) != prompt.text:
-        raise NoPromptError("its literal cannot be split into its parts")
+        raise NoPromptError("its string literal cannot be split into parts")
     return found
 
 
@@ -250,7 +250,7 @@ def _same(one: str, other: str) -> int:
 
 
 def _check(content: bytes, prompt: Prompt, text: str) -> None:
-    """Refuse a replacement that is not read as the new text."""
+    """Raise NoPromptError unless Python reads the new text from the changed file."""
     try:
         tree = parse_source(content, str(prompt.file))
     except (SyntaxError, ValueError) as error:
@@ -260,7 +260,7 @@ def _check(content: bytes, prompt: Prompt, text: str) -> None:
         is_text = isinstance(node, ast.Constant) and node.value == text
         if is_text and lines[node.lineno - 1] + node.col_offset == prompt.span[0]:  # type: ignore[attr-defined]
             return
-    raise NoPromptError("the new text cannot be written into its literal")
+    raise NoPromptError("the new text cannot be written as a string literal")
 
 
 def _line_starts(content: bytes) -> list[int]:
@@ -307,7 +307,7 @@ def criterion_place(entry: "EvalsetEntry", criterion: str) -> Place | None:
 
 
 def agent_place(agent: "AgentFolder", name: str = "") -> Place:
-    """Return the instruction of an agent, or its definition if the instruction is not a text in its files.
+    """Return the place of an agent's instruction, or of its definition if the instruction is not a text in its files.
 
     With `name`, it is the instruction of the sub-agent with this name, if the files have one.
     """
@@ -316,7 +316,7 @@ def agent_place(agent: "AgentFolder", name: str = "") -> Place:
 
 
 def call_place(agent: "AgentFolder", tool: str) -> Place | None:
-    """Return the function of a tool, or None if it is not in the files of the agent."""
+    """Return the place of a tool's function, or None if it is not in the files of the agent."""
     found = tool_place(agent, tool)
     return Place(*found) if found is not None else None
 

@@ -157,8 +157,8 @@ class _Known(NamedTuple):
 class UndoJournal:
     """The edits that were done and undone.
 
-    While `state` cannot be written, they are kept in memory and `lasting` is False. Only files below `root` can be
-    changed back.
+    While `state` cannot be written, they are kept in memory and `lasting` is False. Undo changes only files below
+    `root`.
     """
 
     def __init__(self, state: Path, root: Path) -> None:
@@ -281,7 +281,7 @@ class NothingToUndoError(Exception):
 class Saver:
     """Saves, undoes and redoes edits, and records them in the state folder `state`.
 
-    Only files of the project in `root` are changed back, and only edits of such files are recorded.
+    Undo changes only files of the project in `root`, and only edits of such files are recorded.
     """
 
     def __init__(self, state: Path, root: Path) -> None:
@@ -305,7 +305,7 @@ class Saver:
     def save(self, label: str, contents: Contents) -> Edit:
         """Write new contents of one or more files as one edit. None means that there is no file.
 
-        `contents` also has what each file held when the edit began. The caller must validate the new content.
+        `contents` also has the content of each file when the edit began. The caller must validate the new content.
 
         Raises:
             ChangedOnDiskError: a file now has another content. No file was changed.
@@ -403,7 +403,7 @@ class Saver:
         return edit
 
     def forget_interrupted(self) -> None:
-        """Leave an interrupted edit as it is. It can then be neither completed nor undone."""
+        """Forget an interrupted edit, and leave the files as they are. It can no longer be completed or undone."""
         if self.interrupted() is not None:
             self._journal.note("drop")
 

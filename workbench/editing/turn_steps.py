@@ -137,7 +137,7 @@ def _event_steps(event: Any) -> Iterator[Step]:
 
 
 def _answers(steps: Steps) -> dict[Step, Step]:
-    """Return each call's response: by ID, else the next free one with its name."""
+    """Map each call to its response: the one with its ID, else the next unused response of its tool."""
     found: dict[Step, Step] = {}
     by_id = {step.id: step for step in reversed(steps.responses) if step.id}
     for call in steps.calls:
@@ -245,7 +245,7 @@ class Places:
 
     @property
     def changed(self) -> bool:
-        """Whether the list has other steps than before, or another order."""
+        """Whether the steps or their order have changed."""
         return self.every != self._expected.every
 
     @property
@@ -256,7 +256,7 @@ class Places:
     def reorder(self, common: Sequence[tuple[int, int]]) -> None:
         """Put common calls, given as positions (expected, actual), and their responses into the transcript's order.
 
-        A call that only the reference has stays after the call that it followed.
+        A call that only the reference has stays behind the call before it.
         """
         place = dict(common)
         self._every = self.every

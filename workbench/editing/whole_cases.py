@@ -52,7 +52,7 @@ class CaseSelection:
         return [self.shown[number] for number in self.numbers]
 
     def places(self, opened: OpenedFiles) -> list[int]:
-        """Return their current positions.
+        """Return the current positions of the selected cases.
 
         Raises:
             GoneError: one of them cannot be found.
@@ -121,7 +121,7 @@ def moved_to(opened: OpenedFiles, chosen: CaseSelection, target: Path) -> Conten
 
 
 def added(opened: OpenedFiles, file: Path, case: dict[str, Any], *, after: CaseSelection | None) -> Contents:
-    """Return the content with a new case after the selected one, else at the end.
+    """Return the content with a new case after the selected case, or at the end if that is gone or None.
 
     Raises:
         RejectedError: the case's ID is already used.
@@ -214,7 +214,7 @@ def _carry(folders: FrozenFolders, case: CarriedCase) -> None:
 
 
 def renamed_content(content: bytes, changes: Mapping[str, str]) -> bytes:
-    """Return a frozen file with other ids. Everything else keeps its bytes, also in a file with mistakes."""
+    """Return a frozen file with other ids. All other bytes stay the same, even in a file with mistakes."""
     try:
         text = content.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
@@ -361,7 +361,7 @@ class Difference:
 
     @property
     def proposed(self) -> Side:
-        """The side that is taken by default: the one that changed it, or mine if both did."""
+        """The default side: the one that changed the case, or mine if both did."""
         return "theirs" if self.who == "theirs" else "mine"
 
 

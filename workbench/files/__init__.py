@@ -1,1 +1,4 @@
-"""The user's files, and those of this program, as typed values with their places. Nothing here runs their code."""
+"""Readers of the user's files and of the workbench's own files. Values are typed and have their places in the file.
+
+No code of the user is imported or run.
+"""

@@ -188,11 +188,11 @@ def _breach(schema: type, item: ErrorDetails, reader: str) -> Breach:
     name = f"`{location[-1]}`" if location and isinstance(location[-1], str) else "this"
     found = describe(item["input"])
     if kind == "bytes_invalid_encoding":
-        return Breach(location, f"{name} must be base64 text, and {found} is not")
+        return Breach(location, f"{name} must be base64 text, but {found} is not")
     if kind == "literal_error":
         return Breach(location, f"{name} must be {item['ctx']['expected']}, not {found}")
     if kind == "string_pattern_mismatch":
-        return Breach(location, f"{name} must match {item['ctx']['pattern']}, and {found} does not")
+        return Breach(location, f"{name} must match {item['ctx']['pattern']}, but {found} does not")
     if kind == "too_long":
         return Breach(location, "this list has too many items", 'Expected ["author", [{"text": "…"}]]')
     if kind == "value_error" and not location:
@@ -219,7 +219,7 @@ def _unknown_key(schema: type, location: Location, effect: str) -> Breach:
     key = str(location[-1])
     known = known_keys(type_at(schema, location[:-1]))
     if key in known or (snake(key) in known and key == to_camel(snake(key))):
-        return Breach(location, f"`{key}` is here in both snake_case and camelCase", "Keep one", on_key=True)
+        return Breach(location, f"`{key}` occurs in both snake_case and camelCase", "Keep one", on_key=True)
     meant = _today(key, known) or nearest(key, known)
     hint = f"Did you mean `{meant}`?" if meant else f"Known keys: {', '.join(sorted(known))}"
     return Breach(location, f"unknown key `{key}`{effect}", hint, on_key=True)
@@ -299,7 +299,7 @@ def _inner(node: Node, step: str | int) -> Child | None:
 def find(root: Node, path: str) -> Child | None:
     """Return the child at a JSON path in its readable form, or its nearest parent in the file. None means the root.
 
-    Keys need no quotes in the path even if they contain dots or brackets. Either spelling is accepted.
+    Keys need no quotes in the path, even if they contain dots or brackets. Keys may be in snake_case or camelCase.
     """
     child: Child | None = None
     node, rest = root, path

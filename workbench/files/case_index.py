@@ -213,8 +213,7 @@ class _Indexer:
     def _by_separators(self, position: int) -> int:
         """Index the cases from `position` as long as each separator is real.
 
-        Returns the start of the first case that must be read in another way. It is one loop because a file may have
-        20,000 cases.
+        Returns the start of the first case that must be read in another way. For speed, it is a single loop.
         """
         data, separator, to_end, to_open = self._data, self._separator, self._separator_end, self._separator_open
         ids, starts, ends = self.found.ids.append, self.found.starts.append, self.found.ends.append

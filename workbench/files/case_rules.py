@@ -36,7 +36,7 @@ _EDITOR_KEYS = frozenset({"invocationIndex", "toolUseIndex"})
 
 
 def case_breaches(case: dict[str, Any]) -> Iterator[Breach]:
-    """Yield what is wrong or suspicious in a case whose single fields are valid.
+    """Yield the errors and warnings of a case whose single fields are valid.
 
     `case` is the value that `EvalCase` validated.
     """
@@ -47,7 +47,7 @@ def case_breaches(case: dict[str, Any]) -> Iterator[Breach]:
     elif conversation is not None and scenario is not None:
         yield Breach(
             ("conversation_scenario",),
-            "a case has either `conversation` or `conversation_scenario`, and this one has both",
+            "a case may have `conversation` or `conversation_scenario`, but this case has both",
             on_key=True,
         )
     elif conversation == []:
@@ -72,14 +72,14 @@ def _event_breaches(event: dict[str, Any]) -> Iterator[Breach]:
 
 
 def invocation_breaches(invocation: dict[str, Any]) -> Iterator[Breach]:
-    """Yield what is wrong or suspicious in one turn. `invocation` is the value that `Invocation` validated."""
+    """Yield the errors and warnings of one turn. `invocation` is the value that `Invocation` validated."""
     data = invocation.get("intermediate_data")
     if not data or "invocation_events" not in data:
         return
     for other in data.keys() - {"invocation_events"}:
         yield Breach(
             ("intermediate_data", other),
-            f"`{other}` beside `invocation_events`: both hold the steps of the turn",
+            f"`{other}` and `invocation_events` both hold the steps of this turn",
             "Keep `invocation_events`, or `tool_uses`, `tool_responses` and `intermediate_responses`",
             on_key=True,
         )
@@ -123,13 +123,13 @@ def normal_invocation(invocation: dict[str, Any]) -> dict[str, Any]:
 
 
 def normal_session(session: dict[str, Any]) -> dict[str, Any]:
-    """Return a validated session input in its run-time form: no nulls, but unknown keys stay unchanged."""
+    """Return a validated session input in its run-time form, without nulls. Unknown keys are not changed."""
     tidy = {key: item for key, item in session.items() if item is not None or key not in _SESSION_KEYS}
     return {**tidy, "events": normal(tidy["events"])} if "events" in tidy else tidy
 
 
 def normal(value: Any) -> Any:
-    """Return a validated value as JSON data without nulls. User data (arguments, state) stays untouched."""
+    """Return a validated value as JSON data without nulls. User data (arguments, state) is not changed."""
     if isinstance(value, dict):
         return {key: item if key in OPAQUE else normal(item) for key, item in value.items() if item is not None}
     if isinstance(value, (list, tuple)):
@@ -140,7 +140,7 @@ def normal(value: Any) -> Any:
 
 
 def _neither(odd_keys: set[str]) -> Breach:
-    message = "a case needs `conversation` or `conversation_scenario`, and this one has neither"
+    message = "this case has neither `conversation` nor `conversation_scenario`"
     for key in islice(odd_keys, _MOST_COMPARED):
         if meant := nearest(key, frozenset({"conversation", "conversation_scenario"})):
             return Breach((key,), message, f"Did you mean `{meant}` instead of `{key}`?", on_key=True)

@@ -192,7 +192,7 @@ def _options(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def config_breaches(content: Any) -> list[Breach]:
-    """Return everything that is wrong or suspicious in a config's content.
+    """Return the errors and warnings of a config's content.
 
     ADK accepts a threshold of NaN or infinity (no score ever reaches it) and silently ignores a misspelt `criterias`.
     Here both are errors, reported before anything runs.
@@ -213,7 +213,7 @@ def config_breaches(content: Any) -> list[Breach]:
 
 
 def criterion_breaches(name: str, value: Any) -> Iterator[Breach]:
-    """Yield what is wrong or suspicious in the value of one criterion."""
+    """Yield the errors and warnings of the value of one criterion."""
     if not isinstance(value, dict):
         yield from _threshold_breaches(value, f"`{name}`")
         return

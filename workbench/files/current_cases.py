@@ -109,7 +109,7 @@ class CurrentCases:
         return (None if rejected else value), faults
 
     def index_of(self, content: bytes) -> CaseIndex | None:
-        """Return the index of `content` if it equals the bytes that this object was read from; else None."""
+        """Return the case index if this object was read from the same bytes as `content`, else None."""
         data = content[3:] if self._file.has_bom else content
         return self._index if data == self._file.data and self._index.fits(data) else None
 
@@ -156,7 +156,7 @@ class CurrentCases:
             yield Fault(self._path, line, column, path, breach.message, breach.hint, breach.severity)
 
     def frame_faults(self) -> Iterator[Fault]:
-        """Yield what is wrong with the file outside its cases."""
+        """Yield the faults of the file outside its cases."""
         schema = Dataset if self._index.is_dataset else EvalSet
         known = frozenset(schema.__annotations__)
         value, breaches = validate(schema, self._index.frame)

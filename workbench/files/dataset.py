@@ -90,7 +90,7 @@ class Message(TypedDict, total=False):
 
 @with_config(STRICT)
 class IntermediateEvent(TypedDict, total=False):
-    """A recorded step. Nothing here reads it."""
+    """A recorded step, which the workbench does not read."""
 
     event_id: str | None
     content: Content | None
@@ -182,7 +182,7 @@ _CASE_KEYS = frozenset(DatasetCase.__annotations__)
 
 
 def dataset_breaches(case: dict[str, Any]) -> Iterator[Breach]:
-    """Yield what is wrong or suspicious in a case whose single fields are valid."""
+    """Yield the errors and warnings of a case whose single fields are valid."""
     for key in case.keys() - _CASE_KEYS:
         yield from mistyped(key, _CASE_KEYS)
     events = list(_events(case))
@@ -211,7 +211,7 @@ def dataset_breaches(case: dict[str, Any]) -> Iterator[Breach]:
 
 def _last_message_breaches(case: dict[str, Any], events: list[dict[str, Any]]) -> Iterator[Breach]:
     if not events:
-        yield Breach((), "a case needs `prompt`, `agent_data.turns` or `user_scenario`, and this one has none")
+        yield Breach((), "this case has none of `prompt`, `agent_data.turns` and `user_scenario`")
         return
     turns = objects(mapping(case.get("agent_data")).get("turns"))
     place: tuple[str | int, ...] = ("agent_data", "turns", len(turns) - 1)
@@ -235,7 +235,7 @@ def _scenario_breaches(case: dict[str, Any]) -> Iterator[Breach]:
 
 
 def as_evalset_case(case: dict[str, Any], eval_id: str) -> dict[str, Any]:
-    """Return a valid case as `schema.EvalCase`, which every other part of the workbench reads."""
+    """Return a valid case as `schema.EvalCase`, the form that all other parts of the workbench read."""
     found = in_evalset_form(case, eval_id)
     found["session_input"] = {"user_id": USER, **found.get("session_input", {})}
     if "conversation_scenario" not in found:
@@ -345,7 +345,7 @@ class _Places:
         return above
 
     def _events(self) -> list[Location]:
-        """Return the events of all turns, the last of which is sent."""
+        """Return the locations of the events of all turns. The message of the last event is sent."""
         above = self._at((), "agent_data", "turns")
         found: list[Location] = []
         for number, turn in _numbered(value_at(self._case, above)):
@@ -409,7 +409,7 @@ def _events(case: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _set(value: Any, location: Location, item: Any) -> None:
-    """Set a value at a location, creating missing objects and lists. Items of lists are set in their order."""
+    """Set a value at a location, creating missing objects and lists. List items must be set in order."""
     for step, following in pairwise(location):
         new: Any = [] if isinstance(following, int) else {}
         if isinstance(step, int) and step == len(value):

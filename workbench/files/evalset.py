@@ -47,7 +47,7 @@ class BrokenCaseError(BrokenFileError):
 class CaseSummary:
     """An entry in a list of cases.
 
-    Cheap, because there may be 20,000 of them. A frozen dataclass would take six times as long to create.
+    Lists may have 20,000 entries, and a frozen dataclass would take six times as long to create.
     """
 
     eval_id: str
@@ -155,7 +155,7 @@ class EvalsetDocument:
         return self._content.index_of(content) if isinstance(self._content, CurrentCases) else None
 
     def mentions(self, *words: str) -> bool:
-        """Return whether one of the words occurs anywhere in the file: a quick test before searching each case."""
+        """Return whether one of the words occurs anywhere in the file. A quick test before each case is searched."""
         return self._content is not None and any(map(self._content.mentions, words))
 
     def check(self) -> tuple[Fault, ...]:
@@ -214,7 +214,7 @@ class EvalsetDocument:
 def open_evalset(path: Path, *, initial_session: dict[str, Any] | None = None) -> EvalsetDocument:
     """Open an evalset or test file in the current schema or one of the two old formats.
 
-    A missing or unreadable file gives a document with faults and no cases. `initial_session` is the result of
+    If the file is missing or unreadable, the document has faults and no cases. `initial_session` is the result of
     `read_initial_session`. In a file of any format except the old test format, it is a fault.
     """
     opened = open_file(path, initial_session)
@@ -288,7 +288,7 @@ def _text(value: Any) -> str | None:
 def first_message(document: EvalsetDocument, index: int) -> str:
     """Return the first user message of a case, raw, or "" if it is not known.
 
-    Lists of 10,000 cases show it, so this is much faster than reading the case.
+    It is much faster than reading the case, because it is shown in lists of 10,000 cases.
     """
     if document.format != "current":
         case = case_or_none(document, index)

@@ -182,7 +182,7 @@ class EvalsetText:
     def _moves(self, order: Order, layout: Layout) -> tuple[list[bool], dict[int, list[str]]]:
         """Return the arguments of `rearrange`.
 
-        The longest run of cases that keep their order stays in place. The others move around it.
+        The longest increasing sequence of cases stays in place. All other cases move around it.
         """
         staying = set(_longest_run([item for item in order if isinstance(item, int)]))
         kept = [number in staying for number in range(len(self._index.ids))]

@@ -103,7 +103,7 @@ class Breach:
 
 
 def unexpected(file: Path, error: Exception) -> Fault:
-    """Return the fault of a file that made one of our readers fail, so that other files still open."""
+    """Return the fault for an unexpected error in one of our readers, so that other files can still be opened."""
     if isinstance(error, MemoryError | RecursionError):
         return Fault(file, 0, 0, "", "the file is too large or nested too deeply", "Split it, or nest it less deeply")
     message = f"the file cannot be opened: {type(error).__name__}: {error}"[:500]

@@ -130,8 +130,7 @@ DELETED = ""
 def last_written(file: Path) -> str | None:
     """Return the hash of the content that this process last wrote to `file`, or None if it never did.
 
-    It is `DELETED` if this process deleted the file. The watch uses it to tell changes by the workbench from changes by
-    others.
+    It is `DELETED` if this process deleted the file. The watch uses it to recognise changes by the workbench.
     """
     return _written.get(file)
 
@@ -172,9 +171,9 @@ def delete(file: Path) -> None:
 
 
 def replace_pieces(file: Path, pieces: Iterable[bytes], *, mode: int | None = None, known_hash: str = "") -> None:
-    """Replace the content of a file by pieces that need not fit into memory together.
+    """Replace the content of a file by pieces, which need not fit into memory together.
 
-    It works like `replace_content`. If producing a piece raises, the old file is unchanged.
+    It works like `replace_content`. If the iterator raises, the old file is unchanged.
     """
     _written.pop(file, None)
     try:

@@ -38,7 +38,7 @@ _NOT_COPIED = frozenset({"__pycache__", ".workbench", ".adk", ".venv"})
 
 
 def home() -> Path | None:
-    """Return the home folder, or None if it is not known."""
+    """Return the user's home folder, or None if there is none."""
     try:
         return Path.home()
     except RuntimeError:
@@ -200,7 +200,7 @@ def can_be_trusted(root: Path) -> bool:
 
 
 def trust(root: Path) -> None:
-    """Trust `.workbench` in `root` from now on. It gets a new `id`, because others may know the old one.
+    """Trust `.workbench` in `root` from now on. It gets a new `id`, because the old one may be known to others.
 
     Raises:
         OSError: it is a link or another user's, or its `id` cannot be replaced.
@@ -387,7 +387,7 @@ def delete_stored(path: Path, *, missing_ok: bool = False) -> None:
 
 
 def make_stored_folder(path: Path, *, exist_ok: bool = True) -> None:
-    """Create a folder, and those above it, for the owner only.
+    """Create a folder and its missing parents, accessible to the owner only.
 
     Raises:
         OSError: it cannot be created, or exists and not `exist_ok`.
@@ -406,7 +406,7 @@ def make_stored_folder(path: Path, *, exist_ok: bool = True) -> None:
 
 
 def listed(path: Path) -> Iterator[os.DirEntry[str]]:
-    """Yield the entries of a folder. Ask an entry for its status before you take the next one.
+    """Yield the entries of a folder. Call an entry's `stat` before you take the next entry.
 
     Raises:
         OSError: the folder cannot be read, or a part of the path is a link.

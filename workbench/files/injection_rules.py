@@ -103,7 +103,7 @@ class InjectionFile(_Part):
 
 
 def rules_breaches(content: Any) -> list[Breach]:
-    """Return what is wrong with the content of a file, as JSON data."""
+    """Return the errors in the content of a file, given as JSON data."""
     try:
         InjectionFile.model_validate(content)
     except ValidationError as error:
@@ -133,7 +133,7 @@ def raised(name: str, message: str) -> dict[str, Any]:
 
 
 def _rule_breaches(rule: dict[str, Any], location: Location) -> Iterator[Breach]:
-    """Yield what is wrong with a rule as a whole."""
+    """Yield the errors that concern several keys of a rule."""
     faults = [key for key in FAULTS if _is_given(rule, key)]
     if len(faults) > 1:
         message = f"a rule may have only one of {_named(FAULTS)}, and this one has {_named(faults)}"
@@ -159,7 +159,10 @@ def _named(keys: Sequence[str]) -> str:
 
 
 def _class_breaches(name: str, location: Location) -> Iterator[Breach]:
-    """Yield why `name` cannot name an exception. A class in a module is not looked up, as nothing is imported."""
+    """Yield an error if `name` cannot be the name of an exception.
+
+    A class in a module is not looked up, because nothing is imported.
+    """
     module, _, bare = name.rpartition(".")
     if module in ("", "builtins"):
         if not _is_exception(getattr(builtins, bare, None)):
@@ -186,7 +189,7 @@ def _is_exception(value: Any) -> bool:
 
 
 def _in_plain_words(breach: Breach) -> Breach:
-    """Return a breach in which plain words replace pydantic's for lengths and limits."""
+    """Reword pydantic's messages about lengths and limits."""
     message = _PYDANTIC.sub(" must be ", breach.message)
     if "at least 1 item" in message:
         message = "there are no rules"
@@ -213,7 +216,7 @@ class Injection:
     """The file, or None."""
 
     def seed_of(self, ref: CaseRef) -> int:
-        """Return the seed of one execution of a case. It depends on nothing else in the run."""
+        """Return the seed of one execution of a case. It does not depend on other executions."""
         name = f"{self.seed}\0{ref.evalset_file}\0{ref.eval_id}\0{ref.repeat}"
         digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
         return int.from_bytes(digest, "big") % _SEEDS

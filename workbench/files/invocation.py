@@ -21,7 +21,7 @@ OPAQUE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """One tool call. `args` is None if the file has none. `author` is known only for recorded calls.
+    """One tool call. `args` is None if the file has no arguments. `author` is known only for recorded calls.
 
     `inside` is the tool whose agent made the call, or "".
     """
@@ -96,7 +96,7 @@ def tool_responses(invocation: Invocation) -> list[dict[str, Any]]:
 def tool_results(invocation: Invocation) -> list[dict[str, Any] | None]:
     """Return the tool response of each call, in the order of `tool_calls`, or None for a call without one.
 
-    It is the response with the ID of the call, else the next one without an ID for its tool.
+    A call and its response have the same ID. Responses without an ID are assigned in order, by tool.
     """
     waiting: dict[tuple[str, Any], deque[dict[str, Any]]] = {}
     for response in tool_responses(invocation):

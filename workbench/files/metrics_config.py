@@ -158,7 +158,7 @@ class _Reading:
         self.entries: dict[str, dict[str, Any]] = {}
 
     def breaches(self, content: Any) -> Iterator[Breach]:
-        """Yield what is wrong with the content of the file, and collect its metrics."""
+        """Yield the errors and warnings of the file's content, and collect its metrics."""
         if not isinstance(content, dict):
             wanted = "`metrics_to_run` and `custom_metrics`"
             yield Breach((), f"a file of metrics must be an object with {wanted}, not {describe(content)}")

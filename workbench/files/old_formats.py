@@ -106,9 +106,9 @@ def _is_old_case(item: dict[str, Any]) -> bool:
 
 
 def convert_case(item: Any, index: int) -> tuple[Case | None, list[Breach]]:
-    """Return one item of an old evalset as a case in the current schema, and what is wrong or suspicious in it.
+    """Return one item of an old evalset as a case in the current schema, with its errors and warnings.
 
-    The case is None if ADK would fail on it. Breaches have their locations in the file.
+    The case is None if ADK would reject it. Breaches have their locations in the file.
     """
     session = item.get("initial_session", {}) if isinstance(item, dict) else {}
     breaches = _breaches_of(OldCase, item)
@@ -143,7 +143,7 @@ def convert_test(
 
 
 def session_input(content: dict[str, Any]) -> dict[str, Any]:
-    """Return the session input that ADK makes of an initial session."""
+    """Return the session input that ADK creates from an initial session."""
     return {
         "app_name": content.get("app_name", ""),
         "user_id": content.get("user_id", ""),
@@ -174,7 +174,7 @@ def _session_breaches(session: Any) -> list[Breach]:
 
 
 def _breaches_of(schema: Any, value: Any) -> list[Breach]:
-    """Return what is wrong with a value of an old format, and one warning for each key name that ADK ignores.
+    """Return the errors in a value of an old format, and one warning for each key name that ADK ignores.
 
     One warning is enough because such keys (mock outputs, for example) are on every call.
     """

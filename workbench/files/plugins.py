@@ -227,7 +227,7 @@ class ExtensionPoint(Mapping[str, T]):
         return loaded
 
     def troubles(self) -> list[Trouble]:
-        """Import the extensions of other packages, and return what is wrong with any of them."""
+        """Import the extensions of other packages, and return their problems."""
         found = [self._load_once(name) for name in self.others()]
         return [
             *(one for one in self._installed().duplicates if one.extension.point == self.point),
@@ -360,7 +360,7 @@ class Guarded(threading.Thread):
 
 
 class _Stream:
-    """A stream that keeps the output of one thread and passes on all other output."""
+    """A stream that captures the output of one thread and passes on all other output."""
 
     def __init__(self, stream: TextIO, thread: Guarded) -> None:
         self._stream = stream

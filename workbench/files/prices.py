@@ -43,8 +43,8 @@ class Prices:
 def judge_cost(model: str, tally: Mapping[str, Any], prices: Prices) -> float | None:
     """Return the cost of a tally's calls to `model`, in the table's currency.
 
-    `tally` has `calls`, `input_tokens` and `output_tokens`; cached answers are not in it. The cost is None if it is
-    unknown: the model has no price, or answered without reporting its tokens. It is 0.0 without a call.
+    `tally` has `calls`, `input_tokens` and `output_tokens`; cached answers are not in it. The cost is None if the model
+    has no price or did not report its tokens. It is 0.0 without a call.
     """
     calls = _count(tally.get("calls"))
     if calls == 0:
@@ -151,10 +151,7 @@ def _is_price(value: Any) -> bool:
 
 
 def _price(model: str, prices: Prices) -> Price | None:
-    """Return the price by the name in the config, else by its last part.
-
-    `models/gemini-2.5-flash` is `gemini-2.5-flash`.
-    """
+    """Return the price of a model, found by its full name or by its last part (after `models/`), or None."""
     for name in (model, model.rpartition("/")[2]):
         if name in prices.models:
             return prices.models[name]

@@ -21,7 +21,10 @@ _SCHEMES: Final = ("dask://", "tls://")
 
 @dataclass(frozen=True, slots=True)
 class PlaceChoice:
-    """The place that the user chose for agents. `python` is the interpreter on workers, "" for that of the worker."""
+    """The place that the user chose for agents.
+
+    `python` is the agents' interpreter on the workers, or "" for the worker's own.
+    """
 
     word: str = LOCALLY
     """`local`, `dask`, `dask://host:8786` or `tls://host:8786`; "" for the place of the project's settings."""

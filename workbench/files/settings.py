@@ -63,7 +63,7 @@ class Limits:
 class Settings:
     """The user's settings.
 
-    `faults` are sentences about wrong values, safe to show. A wrong value has its default.
+    `faults` are sentences about wrong values, safe to show. Wrong values are replaced by defaults.
     """
 
     file: Path
@@ -212,9 +212,7 @@ def with_project_setting(options: RunOptions, root: Path) -> RunOptions:
 
 
 def with_place(options: RunOptions, root: Path) -> RunOptions:
-    """Return the options with a complete place.
-
-    Its name is looked up in the settings. If none was chosen, it is the place that the project wants.
+    """Return the options with a complete place: the chosen one or the project's. Names are looked up in the settings.
 
     Raises:
         UsageFaultError: a setting cannot be read, or there is no such place.
@@ -227,7 +225,7 @@ def with_place(options: RunOptions, root: Path) -> RunOptions:
 
 
 def _place(chosen: PlaceChoice | None, root: Path) -> PlaceChoice | None:
-    """Return the place to use, with its name looked up: the chosen one, or that of the settings."""
+    """Return the chosen place, or the one in the settings, after looking up its name. None means this machine."""
     table = {} if chosen is not None and chosen.is_local else _settings(root)
     chosen = chosen or PlaceChoice("")
     word = chosen.word or table.get("place", "")
@@ -264,9 +262,9 @@ def _named_place(chosen: PlaceChoice, word: str, named: Any) -> PlaceChoice:
 
 
 def known_places(root: Path) -> tuple[PlaceChoice | None, tuple[PlaceChoice, ...]]:
-    """Return the place that the project wants (None: this machine), and those that its settings name.
+    """Return the project's place (None: this machine), and all places that its settings name.
 
-    What cannot be read is left out: a run there reports it.
+    Unreadable settings are left out. A run reports them.
     """
     try:
         named = _settings(root).get("places", {})
@@ -284,7 +282,7 @@ def _known(chosen: PlaceChoice | None, root: Path) -> PlaceChoice | None:
 
 
 def known_mode(root: Path) -> FrozenMode | None:
-    """Return the mode of `--frozen` that the project wants, or None if its setting cannot be read."""
+    """Return the project's setting for `--frozen`, or None if it cannot be read."""
     try:
         return project_mode(root)
     except UsageFaultError:
@@ -292,7 +290,7 @@ def known_mode(root: Path) -> FrozenMode | None:
 
 
 def project_mode(root: Path) -> FrozenMode:
-    """Return the mode of `--frozen` that the project wants, "" if it has no setting.
+    """Return the project's setting for `--frozen`, or "" if it has none.
 
     Raises:
         UsageFaultError: the setting cannot be read.

@@ -64,9 +64,9 @@ def respelled(value: Any, spell: Callable[[str], str], opaque: Container[str] = 
 
 
 def is_camel(case: Any) -> bool:
-    """Return whether a case (or any part of one) is written in camelCase, decided by the first key that shows it.
+    """Return whether a case (or any part of one) is written in camelCase.
 
-    User data such as arguments and state is ignored.
+    The first key with several words decides. User data such as arguments and state is ignored.
     """
     waiting = [case]
     while waiting:

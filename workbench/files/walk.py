@@ -203,7 +203,7 @@ def relative_to(path: Path, root: Path) -> str:
 
 
 def up_to(folder: Path, root: Path) -> list[Path]:
-    """Return `folder` and those above it, up to `root`; only the folder if it is outside."""
+    """Return `folder` and its parents up to `root`, or only `folder` if it is outside of `root`."""
     return [step for step in (folder, *folder.parents) if step.is_relative_to(root)] or [folder]
 
 
@@ -261,7 +261,7 @@ _POSIX_CLASSES = {
 
 
 def read_ignore_file(source: Path, folder: Path) -> IgnoreFile:
-    """Return the rules in `source` that apply under `folder` (for `.git/info/exclude` the two are apart).
+    """Return the rules in `source` for everything under `folder`. `.git/info/exclude` is not in that folder.
 
     Bytes that are not UTF-8 stay as they are, as in file names.
 

@@ -66,7 +66,7 @@ class RetryPolicy:
 def retry_policy_of(values: Mapping[str, str], usual: RetryPolicy) -> RetryPolicy:
     """Return `usual` with the timeout (seconds) and number of attempts from the environment.
 
-    A value that is not a number above 0 changes nothing.
+    Values that are not numbers above 0 are ignored.
     """
     timeout = _number(values.get(TIMEOUT_VARIABLE, ""))
     attempts = _number(values.get(ATTEMPTS_VARIABLE, ""))
@@ -88,8 +88,8 @@ def _number(value: str) -> float | None:
 def retry_after(value: str, now: datetime | None = None) -> float | None:
     """Return the seconds that a `Retry-After` header asks for, or None if it cannot be read.
 
-    A date in the past gives 0. RFC 9110 allows a number of seconds or a date. Google writes "7s" into
-    an error's details.
+    The result is 0 for a date in the past. RFC 9110 allows a number of seconds or a date. Google writes "7s" into an
+    error's details.
     """
     value = value.strip()
     if number := _DELAY.fullmatch(value):
@@ -203,7 +203,9 @@ class ModelQueue:
     def shut(self, error: JudgeCallError) -> None:
         """Refuse all further questions until the next run, because each would be refused in the same way."""
         if self._shut is None:
-            self._shut = JudgeCallError(error.kind, f"not sent after a refusal: {error.message}", error.code)
+            self._shut = JudgeCallError(
+                error.kind, f"not sent, because an earlier call was refused: {error.message}", error.code
+            )
             self._wake()
 
     def start_over(self) -> None:

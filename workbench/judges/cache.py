@@ -79,7 +79,7 @@ class Cache:
                 self._timer = asyncio.get_running_loop().call_later(_MOMENT, self._write_soon)
 
     def forget(self, key: str) -> None:
-        """Remove the answer under `key`. The background thread deletes it after current writes."""
+        """Remove the answer under `key`. The background thread deletes it from the database later."""
         self._held.pop(key, None)
         self._to_write.pop(key, None)
         if self._stored is not None:
@@ -284,7 +284,7 @@ class RunState:
         return self.replies.busy or self.ratings.busy
 
     def take_call(self) -> bool:
-        """Take one call from the budget. Return False if none is left."""
+        """Count one call against the budget. Return False if the budget is used up."""
         if not self.open or (self.limits.max_calls is not None and self._calls >= self.limits.max_calls):
             return False
         self._calls += 1

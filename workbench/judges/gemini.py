@@ -98,7 +98,9 @@ class Gemini:
             await self._ready()
 
     async def answer(self, question: Question, options: JudgeOptions, sample: int) -> Answer:
-        """Make one attempt. A model that refuses a schema gets the question again without it, now and from then on.
+        """Make one attempt.
+
+        If a model refuses the schema, the question is repeated without it. This model then gets no schemas any more.
 
         Raises:
             JudgeCallError: There is no answer.
@@ -189,7 +191,7 @@ def _read(response: Any) -> Answer:
 
 
 def _name(reason: Any) -> str:
-    """Return the name of a reason, even of one that this version of the client does not know."""
+    """Return the name of a reason, also if this version of the client does not define it."""
     return "" if reason is None else str(getattr(reason, "value", reason))
 
 
@@ -315,7 +317,7 @@ def _import() -> None:
 
 
 def _session() -> Any:
-    """Return a session for the client, whose own one would read .netrc in a thread before each call."""
+    """Return a session for the client. The client's own session would read .netrc in a thread before each call."""
     try:
         import aiohttp
     except ImportError:

@@ -28,7 +28,7 @@ def is_loopback(address: str) -> bool:
 
 
 def checked_address(name: str, address: str) -> str:
-    """Return `address`, from the variable `name`, without a trailing slash. "" stays.
+    """Return `address`, the value of the variable `name`, without a trailing slash. It may be "".
 
     Raises:
         NotAvailableError: It is neither https nor on this machine, so a key sent there could be read on the way.

@@ -51,9 +51,9 @@ _LIKENESS = 0.74
 
 
 def suggested_name(model: str) -> str | None:
-    """Return the name that `model` probably stands for if a word in it looks misspelt, else None.
+    """Return the probably intended name if a word in `model` looks misspelt, else None.
 
-    Blanks around a name and capitals in one of Google's count as misspelt: the service does not know it.
+    Blanks around a name, and capitals in a name of Google's, count as misspelt, because the service rejects them.
     """
     path = _OF_GOOGLE.match(model)
     provider, slash, name = model.strip().partition("/") if path is None else ("", path[0], model[path.end() :].strip())

@@ -100,7 +100,10 @@ def _short_text(error: Exception) -> str:
 
 
 def _chain(error: BaseException) -> str:
-    """Return the messages of the error and its causes, with their names: LiteLLM gives most of them one class."""
+    """Return the messages of the error and its causes, with their class names.
+
+    The names are needed because LiteLLM wraps most errors in one class.
+    """
     parts: list[str] = []
     current: BaseException | None = error
     while current is not None and len(parts) < 10:
@@ -148,7 +151,10 @@ class Completion:
         """Models that answered a schema with an error."""
 
     async def answer(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """Make one attempt. A model that refuses a schema gets the question again without it, now and from then on."""
+        """Make one attempt.
+
+        If a model refuses the schema, the question is repeated without it. This model then gets no schemas any more.
+        """
         model = payload["model"]
         schema = payload["schema"] if model not in self._free_text and self._takes_schema(model) else None
         try:

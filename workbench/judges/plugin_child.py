@@ -49,7 +49,7 @@ class Judges:
         self._answerers: dict[str, Answerer] = {}
 
     async def answer(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """Let the judge make one attempt. Anything a plugin raises becomes a failure of that plugin."""
+        """Let the judge make one attempt. Any exception of a plugin becomes a JudgeCallError."""
         options = JudgeOptions(**payload["options"])
         try:
             answerer = self._answerers.get(payload["judge"]) or self._connect(payload, options.model)

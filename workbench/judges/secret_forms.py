@@ -56,7 +56,7 @@ _WRAPPED = (64, 76)
 def is_secret_name(name: str) -> bool:
     """Return whether the name of a variable, or a key in JSON, says that its value is secret.
 
-    It has one of some words, anywhere or between underscores, or is in the user's settings (`[secrets] names`).
+    It contains a word such as KEY or TOKEN, or is in the user's settings (`[secrets] names`).
     """
     upper = name.upper()
     if _IN_NAMES.search(upper) or upper in {own.upper() for own in _settings().secret_names}:
@@ -200,7 +200,7 @@ def _may_be_secret(key: str, text: str) -> bool:
 
 
 def _is_long(text: str) -> bool:
-    """Return whether a text is long enough to be secret by its place, and is not a well-known one."""
+    """Return whether a text is long enough to be secret because of its place, and is not a well-known value."""
     return len(text) >= _LONG and not text.startswith((*_ADDRESSES, "-----BEGIN ", "-----END "))
 
 

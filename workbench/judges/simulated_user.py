@@ -209,7 +209,7 @@ def render(template: str, names: Mapping[str, Any]) -> str:
             pieces.append(piece)
             size += len(piece)
             if size > _MOST_CHARACTERS:
-                raise TemplateFaultError(f"it makes more than {_MOST_CHARACTERS} characters")
+                raise TemplateFaultError(f"its output has more than {_MOST_CHARACTERS} characters")
     except TemplateFaultError:
         raise
     except Exception as error:  # A template can raise whatever an expression can.
@@ -240,7 +240,7 @@ class Ended:
 class Failed:
     """A message that could not be made.
 
-    `message` is one sentence, `hint` the way to fix it. `limited` means that a budget of the user's forbade the
+    `message` is one sentence, `hint` the way to fix it. `limited` means that a limit set by the user forbade the
     question.
     """
 

@@ -97,7 +97,7 @@ class Evaluation:
         if is_loopback(self._access.base_url) and not os.environ.get("STORAGE_EMULATOR_HOST"):
             raise JudgeCallError(
                 "connection",
-                "Google's metric `coherence` is kept in Google Cloud Storage, and GOOGLE_VERTEX_BASE_URL is on this "
+                "Google's metric `coherence` is stored in Google Cloud Storage, and GOOGLE_VERTEX_BASE_URL is on this "
                 "machine: set STORAGE_EMULATOR_HOST too",
             )
         try:

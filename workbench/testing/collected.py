@@ -69,7 +69,7 @@ class CollectedFile:
 def frozen_mode(path: Path, given: FrozenMode | None) -> FrozenMode:
     """Return the mode of replay for an evalset: `given`, or the project's setting.
 
-    An unreadable setting counts as live here. The cases report it when they run.
+    An unreadable setting counts as live here; each case reports it when it runs.
     """
     try:
         return project_mode(find_root(path)) if given is None else given

@@ -112,7 +112,7 @@ class InProcessLink:
         task.add_done_callback(lambda _: self._exited(number, "ended"))
 
     def _write(self, data: bytes) -> None:
-        """Pass on a case's message, from any thread.
+        """Deliver a message of a case, from any thread.
 
         It is converted to JSON and back, so that the agent cannot change it afterwards.
         """

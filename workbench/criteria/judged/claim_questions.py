@@ -92,7 +92,7 @@ def passages(text: str, sentences: Sequence[str]) -> list[Passage]:
 
 
 def _key(sentence: str) -> tuple[str, ...]:
-    """Return the words by which a sentence is compared, or () for a sentence without words."""
+    """Return the words of a sentence for comparison, or () if it has none."""
     return tuple(rouge_words(_without_markup(sentence)))
 
 
@@ -102,7 +102,7 @@ def _without_markup(text: str) -> str:
 
 
 class _Coverage:
-    """Record of which words of a text are in a sentence."""
+    """The words of a text that are already covered by a sentence."""
 
     def __init__(self, placed: Sequence[Word]) -> None:
         self.placed = placed
@@ -351,7 +351,7 @@ class Claim:
 
     @property
     def own(self) -> bool:
-        """Whether the judge made the sentence up."""
+        """Whether the sentence is the judge's own invention."""
         return self.origin in ("invented", "added")
 
     @property
@@ -428,7 +428,7 @@ def _labelled(entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _place(entry: dict[str, Any], places: Mapping[str, int], count: int) -> int | None:
-    """Return the index of the sentence that an entry means: by its number, else by its words."""
+    """Return the index of an entry's sentence, found by its number, else by its words; None if it is not found."""
     number = first_present(entry, _NUMBER)
     if isinstance(number, str):
         number = int(number.strip(" .#")) if re.fullmatch(r"\s*#?[0-9]{1,6}\.?\s*", number) else None

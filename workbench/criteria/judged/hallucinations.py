@@ -67,7 +67,7 @@ def context_of(turn: Invocation, before: int | None = None) -> list[Piece]:
     """Return the pieces for a text of the turn.
 
     `before` is the index of the event with the text. Only earlier events count, and the grounding of this one. None
-    stands for the final answer, which comes after all events.
+    means the final answer, which comes after all events.
     """
     recorded = recorded_events(turn) or []
     happened = recorded if before is None else recorded[:before]

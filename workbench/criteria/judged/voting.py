@@ -59,7 +59,8 @@ def json_values(text: str) -> list[Any]:
 def values_outside_json(text: str, keys: Collection[str]) -> list[Any]:
     """Return what follows `key:` outside of the values that `json_values` finds, up to the end of the line.
 
-    If quotes are not escaped, a quotation may be the only valid JSON in a reply. The judge's own answer is then here.
+    If quotes are not escaped, a quotation may be the only valid JSON in a reply. Then the judge's own answer is outside
+    of it.
     """
     text = without_thoughts(text)
     pieces, reached = [], 0
@@ -86,7 +87,7 @@ def _decoded(text: str) -> Iterator[tuple[int, int, Any]]:
 
 
 def json_objects(text: str, inside: Collection[str] = ()) -> list[dict[str, Any]]:
-    """Return the objects in a text as one list: also members of lists, and of lists under one of the keys `inside`."""
+    """Return all objects in a text, including those in lists and in lists under one of the keys `inside`."""
     return [item for value in json_values(text) for item in _objects(value, inside)]
 
 
@@ -262,7 +263,7 @@ def turn_result(
 
 
 def not_applicable_turn(criterion: Criterion, reason: str) -> MetricResult:
-    """Return the result of a turn that has nothing to judge."""
+    """Return the result `not_applicable` for a turn without anything to judge."""
     return MetricResult(criterion.name, "not_applicable", None, criterion.threshold, reason, {})
 
 
@@ -357,7 +358,7 @@ def read_verdict(text: str) -> Verdict:
         )
     unknown = next((word for word in words if word not in _WORDS), None)
     if unknown is not None:
-        raise UnreadableError(f"the verdict is neither valid nor invalid: {unknown or 'no word'}")
+        raise UnreadableError(f"the verdict is neither valid nor invalid: {unknown or '(empty)'}")
     words += [word for value in values_outside_json(text, _VERDICT) if (word := first_word(value)) in _WORDS]
     verdicts = {_WORDS[word] for word in words}
     if len(verdicts) > 1:

@@ -77,7 +77,7 @@ def criteria_problems(config: CriteriaConfig) -> Found:
 
 
 def _of_a_plugin(model: str) -> bool:
-    """Return whether a judge from another package has that name, so that its models are unknown here."""
+    """Return whether the model belongs to a judge from another package, whose models are unknown here."""
     try:
         return not is_own(kind_of(model))
     except NotAvailableError:
@@ -385,7 +385,9 @@ def _turns(place: Location, message: str, hint: str) -> tuple[Rule, Breach]:
 
 
 def history_problem(document: EvalsetDocument, cases: Sequence[int], adk: str | None) -> Problem:
-    """Return what `adk eval` of this version does with the events before these cases, at the first case.
+    """Return the problem that this version of `adk eval` rejects or ignores the earlier events of these cases.
+
+    Its place is the first of the cases.
 
     google-adk 2.3 began to accept unknown keys in a session input. Later versions accept them, too, and read none.
     """

@@ -247,7 +247,7 @@ _READ = ("answer", "state", "in_place")
 
 
 def recording_problems(entry: EvalsetEntry, tools: DeclaredTools) -> Iterator[Problem]:
-    """Yield the problems of the recordings beside an evalset. `tools` are those that its agent declares."""
+    """Yield the problems of the recordings beside an evalset. `tools` are the tools that its agent declares."""
     folder = frozen_folder(entry.file)
     names = sorted(path for path in folder.glob(f"*{FILE_SUFFIX}")) if folder.is_dir() else []
     for path in names:
@@ -272,7 +272,7 @@ def _foreign(recording: Recording, entry: EvalsetEntry) -> Iterator[Breach]:
 
 
 def _same_agent(one: str, other: str) -> bool:
-    """Return whether two names can be one agent seen from different roots: one path ends with the other."""
+    """Return whether two names may be paths of the same agent from different roots: one ends with the other."""
     first, second = one.split("/"), other.split("/")
     shared = min(len(first), len(second))
     return first[-shared:] == second[-shared:]

@@ -132,9 +132,9 @@ class Entry:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """Key shared by entries about the same subject and answer, of which the later one counts.
+        """The key of entries about the same subject and answer, of which only the latest counts.
 
-        It sorts entries in the order of the file.
+        The file is sorted by it.
         """
         about = self.about
         return about.case, about.criterion, about.turn or 0, about.part, about.name, self.judged.answer
@@ -274,10 +274,7 @@ def deciding_criterion(record: Execution) -> str:
 
 
 def by_judge(record: Execution, criterion: str) -> bool:
-    """Return whether a judge gave the verdict on a criterion, or with "" the one on the case.
-
-    A judge is a model or rules.
-    """
+    """Return whether a judge (a model or rules) gave the verdict on a criterion, or with "" on the case."""
     if criterion:
         return bool(judge_in(record.scores[criterion].details))
     return any(result.status == record.state and judge_in(result.details) for result in record.scores.values())
@@ -379,7 +376,7 @@ def agreements(entries: Iterable[Entry]) -> list[JudgeAgreement]:
 
 
 def left_out(entries: Iterable[Entry]) -> int:
-    """Return the number of entries that do not count because they were given by cause."""
+    """Return the number of entries that do not count because the user judged all cases of a cause at once."""
     found = {entry.key: entry for entry in entries}.values()
     return sum(entry.by == BY_CAUSE and _is_about_judge(entry) for entry in found)
 

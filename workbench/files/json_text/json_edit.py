@@ -201,7 +201,7 @@ def _moved(left: list[str], right: list[str], blocks: Iterable[tuple[str, int, i
 
 
 def _canonical(value: Any) -> str:
-    """Return a text that two values share exactly if they are the `same`."""
+    """Return a text that is equal for two values exactly if they are the `same`."""
     return json.dumps(value, sort_keys=True)
 
 
@@ -215,7 +215,7 @@ class RemovedItems:
             self._texts.setdefault(_canonical(item.value()), []).append(text[item.start : item.end])
 
     def take(self, value: Any) -> str | None:
-        """Return the text of a removed item with this value, once for each such item, or None if there is none."""
+        """Return and forget the text of a removed item with this value, or None if there is none."""
         texts = self._texts.get(_canonical(value))
         return texts.pop(0) if texts else None
 
@@ -376,9 +376,9 @@ class _Revision:
         return apply_splices(self._text[beside.start : beside.end], splices)
 
     def gaps(self, node: Node, kept: Sequence[bool], added: Mapping[int, Sequence[str]]) -> Iterator[Splice]:
-        """Yield the splices that remove the children that are not kept and insert `added[i]` before child `i`.
+        """Yield the splices that remove the children that are not kept, and insert `added[i]` before child `i`.
 
-        The entry after the last index goes to the end.
+        `added[n]`, for `n` children, is inserted at the end.
         """
         children, separator = node.children, self._separator(node)
         if not children:
@@ -449,7 +449,7 @@ class _Revision:
     def _indent_inside(self, node: Node) -> str | None:
         """Return the indentation of a value that may span several lines, or None if it must stay on one line.
 
-        It must if its children are on one line, or if it shares its line with other values.
+        It must stay on one line if its children are on one line, or if it shares its line with other values.
         """
         text = self._text
         if not self._layout.newline or (node.children and indent_of(text, node.children[0]) is None):

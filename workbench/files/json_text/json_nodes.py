@@ -78,7 +78,7 @@ class Node:
     _members: dict[str | None, Child] | None = field(default=None, repr=False, compare=False)
 
     def value(self) -> Any:
-        """Return the value as Python data. If a key is there twice, the last one counts, as everywhere here."""
+        """Return the value as Python data. If a key occurs twice, the last one counts."""
         if self.kind not in ("object", "array"):
             return self.scalar
         # Without recursion: a hostile file may be nested deeper than Python's stack.
@@ -107,7 +107,7 @@ class Node:
         return next((child for child in reversed(self.children) if child.key == key), None)
 
     def find(self, location: Location) -> Child | None:
-        """Return the child at a location below this node, or None if there is nothing, or if `location` is empty."""
+        """Return the child at a location below this node, or None if there is none or `location` is empty."""
         child: Child | None = None
         node = self
         for step in location:

@@ -157,7 +157,7 @@ class Reading:
         return self.frames[-1]
 
     def add(self, frame: Frame, node: Node) -> None:
-        """Add a value to a container. A comma or the end must follow."""
+        """Add a value to a container. Then expect a comma or the end."""
         key = frame.key if frame.node.kind == "object" else None
         name, start, end = (None, node.start, node.end) if key is None else (key.value, key.start, key.end)
         child = Child(node, name, start, end)
@@ -443,7 +443,7 @@ class _Scanner:
         self._complain(previous.end, "a comma is missing here", hint, certain=True)
 
     def _finish(self) -> None:
-        """Complain about what is still open at the end of the text."""
+        """Complain about containers that are still open at the end of the text."""
         text = self._reading.text
         last = max(len(text.rstrip(" \t\r\n")) - 1, 0)
         if len(self._reading.frames) > 1:

@@ -114,7 +114,7 @@ def unreadable(path: Path, error: OSError) -> Fault:
 
 
 def file_faults(path: Path, file: TextFile) -> Iterator[Fault]:
-    """Yield what is wrong with the bytes: not UTF-8, or a byte-order mark that ADK cannot read."""
+    """Yield the faults of the bytes: text that is not UTF-8, or a byte-order mark that ADK cannot read."""
     if file.has_bom:
         message = "the file begins with a byte-order mark: ADK cannot read it"
         yield Fault(path, 1, 1, "", message, "Save it as UTF-8 without BOM", "warning")
@@ -130,7 +130,7 @@ _DEEPEST = 200
 
 
 class YamlError(ValueError):
-    """The text is not YAML, or not JSON data in it. The message says where, if that is known."""
+    """The text is not YAML, or has a value that is not JSON data. The message says where, if that is known."""
 
 
 def yaml_data(text: str) -> Any:
