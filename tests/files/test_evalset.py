@@ -139,7 +139,7 @@ def test_keys_that_adk_drops_stay_only_in_raw(with_case: Open) -> None:
         (
             '{"eval_id": "a", "conversation": [{"user_content": {}, "intermediate_data":'
             ' {§"tool_uses": [], "invocation_events": []}}]}',
-            "(eval_cases[0].conversation[0].intermediate_data.tool_uses): `tool_uses` and `invocation_events` both hold",
+            "(eval_cases[0].conversation[0].intermediate_data.tool_uses): `tool_uses` and `invocation_events` both",
         ),
         (
             '{"eval_id": "a", "conversation": [{"user_content": {}, "intermediate_data":'

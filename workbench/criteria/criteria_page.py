@@ -98,8 +98,9 @@ agentevals. On 40 pairs of calls, the verdicts are equal except as the last colu
 | a tool: a function | a [custom metric](python-functions.md) | |
 
 - `strict` compares the kinds of messages there, too, so a text between two calls matters.
-- Arguments `superset`: contains also allows more inside objects and lists. With `unordered`, it
-  asks for the same in both directions there, so it is `exact`.
+- Arguments `superset`: `contains` also allows more inside objects and lists. With `unordered`,
+  agentevals compares in both directions, so `superset` equals `exact` there.
+
 - A list of keys: unlisted arguments are ignored there. Here they must be as expected. There, a
   missing value also equals null.
 

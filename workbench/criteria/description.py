@@ -52,7 +52,7 @@ class JudgeOptions(Options):
 
     judge_model_options: JudgeModelOptions = Field(
         default_factory=lambda: JudgeModelOptions.model_validate({}),
-        description="Which judge is asked, how often, and with which settings: see [the judge](#the-judge).",
+        description="The judge, its number of samples and its settings: see [the judge](#the-judge).",
     )
 
 

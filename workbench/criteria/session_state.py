@@ -66,7 +66,7 @@ DESCRIPTION = CriterionDescription(
     short_name="end state",
     short="state",
     measures="Whether the session state at the end of the case is the expected `final_session_state`.",
-    when_to_use="When tools change the session state, and the result counts more than the way to it. It works with "
+    when_to_use="When tools change the session state, and the result matters more than the steps. It works with "
     "simulated users. `adk eval` skips it.",
     how_to_read="1 if the state is as expected, else 0. The reason names the first value that differs, with its type.",
     score="workbench.criteria.session_state:score",

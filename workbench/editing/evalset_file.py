@@ -35,7 +35,7 @@ class RejectedError(ValueError):
 class EvalsetFile(EvalsetText):
     """An evalset file that refuses cases, IDs and names that ADK would reject.
 
-    Cases of a dataset of google-agents-cli are read in the form of an evalset's case and written in their own.
+    Cases of a google-agents-cli dataset are read in the evalset's form and written in the dataset's form.
     """
 
     def case(self, number: int) -> Any:
@@ -102,7 +102,7 @@ class EvalsetFile(EvalsetText):
         """Return the content with these cases in this order.
 
         Raises:
-            RejectedError: a case of a dataset would get another ID, because it has none but its position.
+            RejectedError: a case of a dataset would get another ID, because only its position identifies it.
             EditError: as in `edited`.
         """
         if self.is_dataset:
@@ -132,7 +132,7 @@ class EvalsetFile(EvalsetText):
 
     @property
     def camel(self) -> bool:
-        """Whether its first case, and so the file, is written in camelCase. In a dataset, as editors see it."""
+        """Whether the first case, as editors see it, is written in camelCase. This counts for the whole file."""
         return bool(self.ids) and is_camel(self.case(0))
 
     def _check(self, wanted: Any, before: Any, *, skip: int = -1, taken: Sequence[str] | None = None) -> None:

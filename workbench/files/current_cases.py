@@ -126,7 +126,7 @@ class CurrentCases:
         return word.encode() in self._file.data
 
     def fault(self, number: int, breach: Breach) -> Fault:
-        """Return a breach of the case at a position as a fault at its place in the file."""
+        """Convert a breach of the case at a position to a fault with its place in the file."""
         start, end = self._index.starts[number], self._index.ends[number]
         if not is_scannable(self._file.data[start:end]):
             return next(self._at_start(number, [breach]))

@@ -137,7 +137,7 @@ class EvalsetDocument:
         return case
 
     def fault(self, index: int, breach: Breach) -> Fault:
-        """Return a breach of the case at a position as a fault at its place in the file."""
+        """Convert a breach of the case at a position to a fault with its place in the file."""
         assert self._content is not None  # there are cases
         if self.format == "dataset":
             breach = replace(breach, location=stored_location(breach.location, self._content.raw(index)))

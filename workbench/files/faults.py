@@ -111,7 +111,7 @@ def unexpected(file: Path, error: Exception) -> Fault:
 
 
 def below(location: Location, breaches: Iterable[Breach]) -> Iterator[Breach]:
-    """Yield the breaches of an inner value as breaches of the outer value that holds it at `location`."""
+    """Convert breaches of an inner value, which is at `location` in an outer value, to breaches of the outer value."""
     for breach in breaches:
         yield replace(breach, location=(*location, *breach.location))
 

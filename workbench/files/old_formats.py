@@ -241,7 +241,7 @@ class OldCases:
         return word in json.dumps(self._content, ensure_ascii=False)
 
     def fault(self, number: int, breach: Breach) -> Fault:
-        """Return a breach of the case at a position as a fault at its place."""
+        """Convert a breach of the case at a position to a fault with its place in the file."""
         above: Location = () if self.format == "old_test" else (number,)
         location = tuple("name" if step == "eval_id" else step for step in breach.location)
         moved = Breach((*above, *location), breach.message, breach.hint, breach.severity, breach.on_key)

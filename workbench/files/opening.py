@@ -83,7 +83,7 @@ class Cases(Protocol):
         """Return whether a word occurs anywhere in the file."""
 
     def fault(self, number: int, breach: Breach) -> Fault:
-        """Return a breach of the case at a position as a fault at its place in the file."""
+        """Convert a breach of the case at a position to a fault with its place in the file."""
 
 
 @dataclass(frozen=True)
