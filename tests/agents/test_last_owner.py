@@ -70,7 +70,7 @@ def test_file_that_now_names_another_agent_gets_that_agent(tree: Tree) -> None:
     assert (entry.agent.name, entry.owned.rule, entry.owned.before) == ("b", "app_name", "a")
 
 
-def test_answer_after_a_loss_holds_in_later_runs(tree: Tree) -> None:
+def test_chosen_agent_of_an_evalset_that_lost_its_owner_is_remembered(tree: Tree) -> None:
     project = _project(tree, "b", "c", **{"b/x.evalset.json": evalset()})
     for last in (LastOwner("b/inner", ""), LastOwner("c", "")):
         stored = StoredOwners({"b/x.evalset.json": "c"}, {"b/x.evalset.json": last})

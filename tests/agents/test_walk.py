@@ -76,7 +76,7 @@ def test_deeper_file_wins(tmp_path: Path) -> None:
     assert not _ignored(rules, tmp_path, "inner/only_top")
 
 
-def test_deciding_line_is_named(tmp_path: Path) -> None:
+def test_ignored_file_is_reported_with_the_deciding_gitignore_line(tmp_path: Path) -> None:
     rules = [_read(tmp_path, "\n# data\n*.json\n*.tmp\n")]
     found = ignored_by(rules, str(tmp_path / "x.json"), "x.json", is_folder=False)
     assert found is not None

@@ -47,7 +47,7 @@ def test_gate_seldom_fails_without_a_difference_and_finds_broken_cases() -> None
     assert fails(Setup((1.0,) * 9 + (0.75,), 5, cases=57), 100, broken=3) >= 0.95
 
 
-def test_table_of_lm_evaluation_harness_3831_comes_out() -> None:
+def test_mcnemar_error_rates_equal_those_published_for_lm_evaluation_harness() -> None:
     exact, mid_p = mcnemar_rates(200, 0.0, 4_000)
     # Published from 4,000 experiments: 0.036 and 0.049, with standard errors of 0.003.
     assert exact == pytest.approx(0.036, abs=0.009)

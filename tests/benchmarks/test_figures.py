@@ -27,7 +27,7 @@ def test_written_figures_can_be_read(tmp_path_factory: pytest.TempPathFactory, f
     assert read(file) == figures
 
 
-def test_parts_append_to_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_figures_of_several_benchmarks_go_to_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "figures"
     monkeypatch.setenv(VARIABLE, str(file))
     record("G8", "save to verdict", 80.5, "ms", goal=80)

@@ -58,7 +58,7 @@ def a_run() -> list[tuple[Event, list[MachineState]]]:
     ]
 
 
-def test_each_machine_and_each_lost_attempt_is_told_once() -> None:
+def test_each_machine_and_each_lost_attempt_is_reported_once() -> None:
     assert follow(a_run()) == [
         "running on dask://one:1",
         "on dask://one:1: 1 machine, 8 slots",
@@ -92,7 +92,7 @@ def test_check_of_a_place_can_be_typed() -> None:
     assert named.check == "`agent-workbench check --on cluster` tries each worker"
 
 
-def test_a_watch_tells_the_place_once_and_sums_nothing_up() -> None:
+def test_watch_prints_the_place_once_and_no_summary() -> None:
     said = follow([*a_run(), *a_run()], sums_up=False)
     assert said.count("running on dask://one:1") == 1
     assert not any(": 3 cases" in line for line in said)
@@ -131,7 +131,7 @@ def test_place_and_sizes_in_words() -> None:
     assert [megabytes(size) for size in (0, 1, 3_250_000)] == ["0 MB", "0.1 MB", "3.2 MB"]
 
 
-def test_silence_is_broken_by_what_the_machines_do() -> None:
+def test_long_silence_is_broken_by_a_line_about_the_machines() -> None:
     states, said = [MachineState("one", "ready", 8, 2, done=3, seen=1.2), MachineState("two", "lost", 8)], list[str]()
     lines = MachineLines("dask", lambda: states, Store(), said.append)
     for _ in range(20):

@@ -131,7 +131,7 @@ def test_all_old_files_below_a_folder_are_converted(project: Project, words: lis
     assert "0 old files converted" in project.run("migrate", *words).stderr
 
 
-def test_link_in_a_circle_costs_only_its_own_file(project: Project) -> None:
+def test_circular_link_makes_only_its_own_file_unreadable(project: Project) -> None:
     files = _old_files(project)
     circle = project.root / "echo/circle.test.json"
     circle.symlink_to(circle)

@@ -42,7 +42,7 @@ def test_vanished_reader_does_not_stop_the_program(repository: Path) -> None:
     assert done.stderr == b"True\n", "after the first failed write the stream leads nowhere, without a word"
 
 
-def test_unread_last_output_keeps_the_exit_code(repository: Path) -> None:
+def test_exit_code_stays_if_nobody_reads_the_last_output(repository: Path) -> None:
     code = (
         "import sys\n"
         "from workbench.cli.streams import flush_streams\n"

@@ -85,7 +85,7 @@ def test_edit_without_effect_is_unclear_with_the_size_that_would_show(desk: Trie
     assert "in 8 of 10 tries; for 5 points you need about" in out
 
 
-def test_plan_is_said_first_nothing_is_touched_and_the_report_has_its_schema(few: TriedProject) -> None:
+def test_try_prints_its_plan_first_changes_no_file_and_its_report_fits_the_schema(few: TriedProject) -> None:
     committed = json.loads((_DOCS / "try.schema.json").read_text("utf-8"))
     assert committed == json_schema(), "python -m workbench.project.variants.export > docs/try.schema.json"
     few.prompt("name the day")

@@ -292,7 +292,7 @@ def test_linked_folder_of_recordings_is_not_written_to(tmp_path: Path, evalset: 
     assert not made.contents
 
 
-def test_recording_that_cannot_be_read_costs_only_its_case(tmp_path: Path, evalset: Path) -> None:
+def test_unreadable_recording_affects_only_its_case(tmp_path: Path, evalset: Path) -> None:
     frozen_path(evalset, "late_parcel").mkdir(parents=True)
     made = freezing_of([_run(_case(_LATE, 1), _case(replace(_LATE, eval_id="other"), 1))], tmp_path)
     assert [case.change for case in made.cases] == ["not frozen", "new"]

@@ -50,7 +50,7 @@ def test_texts_change_in_messages_and_answers_only() -> None:
     ]
 
 
-def test_whole_tool_names_change_in_both_forms_of_steps() -> None:
+def test_replacing_a_tool_name_changes_only_whole_names_in_both_forms_of_steps() -> None:
     assert [turn for turn, *_ in found("tool name", "refund", "pay_back")] == [0, 0, 1]
     assert found("tool name", "ref", "pay") == []
 

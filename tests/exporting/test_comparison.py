@@ -87,7 +87,7 @@ def test_foreign_text_stays_text(name: str) -> None:
                 assert len(re.findall(r"(?<!\\)\|", line)) in (3, 4, 5), line
 
 
-def test_urls_of_a_strange_environment_make_no_link() -> None:
+def test_malformed_urls_in_the_environment_make_no_link() -> None:
     text = comment(*mixed(["lost"]), {**GITLAB, "CI_JOB_URL": "javascript:alert(1)"})
     assert "\nLog and reports of this job\n" in text
 
@@ -99,7 +99,7 @@ def test_thousands_of_lost_cases_fit_into_a_comment() -> None:
     assert re.search(r"and 1,9\d\d more", text)
 
 
-def test_without_a_gate_the_verdict_is_the_change() -> None:
+def test_comment_without_a_gate_starts_with_the_change() -> None:
     text = comment(*mixed(["lost"]), is_gate=False)
     assert "### agent-workbench: pass rate −10.0 points [" in text
 

@@ -52,7 +52,7 @@ def test_trace_names_machine_and_attempt(store: Store) -> None:
     ]
 
 
-def test_first_attempt_here_has_no_words(store: Store) -> None:
+def test_first_attempt_on_this_machine_has_no_text(store: Store) -> None:
     record = next(iter(store.current_records()))
     assert placed_words(read_details(record)) == ""
     assert list(placed_texts(read_details(record))) == []

@@ -193,7 +193,7 @@ def test_foreign_text_survives_a_round_trip(text: str) -> None:
     assert found["invocations"][0]["actual"]["final_response"]["parts"][0]["text"] == text
 
 
-def test_turn_that_only_began_can_have_a_metric() -> None:
+def test_unfinished_turn_can_have_a_metric() -> None:
     case = ref("one")
     store = feed(
         [started([case]), CaseStarted(case, 0.0, (), {}), TurnStarted(case, 0, {"parts": []})],
@@ -212,7 +212,7 @@ def test_refusal_matches_the_schema(text: str) -> None:
     assert data["error"]["message"] == text
 
 
-def test_try_of_a_fork_is_marked_and_no_verdict_when_the_report_is_read_again(tmp_path: Path) -> None:
+def test_try_of_a_fork_is_marked_in_the_report_and_is_read_back_as_no_verdict(tmp_path: Path) -> None:
     fork = ForkOf("2026-11-21T10-30-00-3f2a", 1, 2, 3, "instruction", "desk", "Be kind.")
     run = started([FAILED])
     store = feed([replace(run, cases=(replace(run.cases[0], fork=fork),))], case_events(FAILED, "passed", []))

@@ -89,7 +89,7 @@ def test_file_without_available_data_is_an_error(tmp_path: Path, monkeypatch: py
         read_regular(tmp_path / "kmsg")
 
 
-def test_reason_is_told_in_words_with_the_file(tmp_path: Path) -> None:
+def test_unreadable_file_is_named_with_the_reason(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="Errno 2") as missing:
         read_regular(tmp_path / "none.json")
     assert unreadable_text(missing.value) == f"{tmp_path / 'none.json'}: No such file or directory"

@@ -145,7 +145,7 @@ metrics_to_run: [a, safety]
 """
 
 
-def test_what_is_given_twice_is_named_with_its_line(tmp_path: Path) -> None:
+def test_repeated_definitions_are_named_with_their_lines(tmp_path: Path) -> None:
     found = read(tmp_path, TWICE)
     assert [(fault.severity, fault.line, fault.message) for fault in found.faults] == [
         ("warning", 7, "`a` is defined again: agents-cli uses the last definition"),

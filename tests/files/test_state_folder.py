@@ -214,7 +214,7 @@ def test_only_regular_files_are_read(state: Path, victim: Path, kind: str) -> No
 
 @pytest.mark.parametrize("write", WRITES)
 @pytest.mark.parametrize("kind", ["link", "dangling", "pipe", "device"])
-def test_nothing_is_written_through_a_file_that_is_none(state: Path, victim: Path, kind: str, write: str) -> None:
+def test_links_and_special_files_are_never_written_through(state: Path, victim: Path, kind: str, write: str) -> None:
     _put(state / "x", kind, victim)
     with pytest.raises(OSError, match="not a regular file") if write == "open" else nullcontext():
         WRITES[write](state / "x")

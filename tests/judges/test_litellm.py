@@ -66,7 +66,7 @@ def script(service: LoopbackServer, *responses: Response) -> None:
 @needs_library
 @pytest.mark.asyncio(loop_scope="module")
 class TestWithTheRealLibrary:
-    async def test_answer_has_its_tokens(self, service: LoopbackServer, judge: LiteLlm) -> None:
+    async def test_answer_has_the_tokens_of_its_call(self, service: LoopbackServer, judge: LiteLlm) -> None:
         script(service, said("SCRIPTED yes"))
         config = {"temperature": 0.0, "maxOutputTokens": 50, "stop_sequences": ["."], "safety_settings": [{}]}
         answer = await judge.answer(QUESTION, JudgeOptions("openai/some-model", config), 1)

@@ -42,7 +42,7 @@ def test_changed_new_and_missing_cases_are_counted(folder: Folder) -> None:
     assert folder.words(file) == "talk.evalset.json changed on disk: 1 case changed, 1 new, 1 gone"
 
 
-def test_file_with_the_same_content_is_no_news(folder: Folder) -> None:
+def test_file_saved_with_the_same_content_is_not_reported(folder: Folder) -> None:
     file = folder.project.evalset(GOOD, BAD)
     news = folder.news(file)
     assert (news.workspace, news.changes) == (None, ())

@@ -37,13 +37,13 @@ def test_probability_above_the_limit_never_looks_like_the_limit(p: float, words:
     assert p_text(p) == f"p {words}"
 
 
-def test_rates_are_cut() -> None:
+def test_pass_rates_are_cut_not_rounded() -> None:
     assert rate_text(0.99999) == "99.9%"
     assert rate_text(1.0) == "100.0%"
     assert rate_text(None) == "–"
 
 
-def test_unclear_comparison_says_what_it_would_show() -> None:
+def test_unclear_comparison_names_the_smallest_difference_it_can_show() -> None:
     unclear = compare_rates([CasePair((2, 3), (2, 3))] * 50 + [CasePair((1, 3), (2, 3)), CasePair((2, 3), (1, 3))] * 5)
     assert unclear.would_show is not None
     words = unclear_text(unclear)
@@ -65,12 +65,12 @@ def test_number_of_cases_needed_is_not_exact_to_the_case() -> None:
     assert unclear_text(noisy).endswith("; for 5 points you need about 2,200 cases.")
 
 
-def test_what_is_left_out_is_named() -> None:
+def test_left_out_cases_are_named() -> None:
     found = compare_rates([case_pair(["passed", "error"], ["error", "failed"]), case_pair(["cancelled"], ["passed"])])
     assert left_out_text(found) == "left out: 2 errors, 1 cancelled; 1 case has no verdict on one side"
     assert left_out_text(BETTER) == ""
 
 
-def test_small_chance_is_not_called_none() -> None:
+def test_small_chance_is_not_shown_as_zero() -> None:
     assert chance_text(0.5) == "chance alone: 50%"
     assert chance_text(0.0001) == "chance alone: under 1%"

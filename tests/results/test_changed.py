@@ -54,7 +54,7 @@ class Runs:
             self.take(CaseFinished(ref, state, None, 0.1))
 
 
-def test_first_run_changes_nothing() -> None:
+def test_first_run_has_no_changed_verdicts() -> None:
     runs = Runs()
     runs.run(a="passed", b="failed")
     assert runs.changed.refs() == []
@@ -118,7 +118,7 @@ def test_frozen_case_that_can_no_longer_run_has_changed() -> None:
     assert runs.changed.refs() == [A]
 
 
-def test_case_is_flaky_only_in_the_way_in_which_it_was_repeated() -> None:
+def test_case_is_flaky_only_in_the_replay_mode_of_its_repeats() -> None:
     runs = Runs()
     runs.repeat("passed", "failed", "passed")
     runs.run(a="passed", frozen=Frozen("tools"))

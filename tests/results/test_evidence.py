@@ -62,7 +62,7 @@ def test_hostile_text_is_safe(text: str) -> None:
         assert "\x1b" not in "".join(page(record))
 
 
-def test_turn_that_is_not_in_the_format_of_adk_does_not_end_the_page() -> None:
+def test_turn_that_is_not_in_adks_format_does_not_break_the_pane() -> None:
     record = one_turn([FIND], [FIND])
     record.turns[0].actual = {"intermediate_data": 5, "final_response": {"parts": 3}}
     assert any("format" in line for line in page(record))

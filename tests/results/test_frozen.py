@@ -36,7 +36,7 @@ def test_total_of_a_run_adds_the_calls() -> None:
     assert frozen_total([*cases, None], NOW) == words
 
 
-def test_part_says_how_many_cases_are_frozen() -> None:
+def test_frozen_count_names_the_share_of_frozen_cases() -> None:
     assert [frozen_count(*counts) for counts in ((0, 0), (0, 1), (1, 1), (1, 2))] == [
         "",
         "",

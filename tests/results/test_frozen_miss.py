@@ -46,7 +46,7 @@ def test_recorded_and_called_are_named_on_a_narrow_screen_too() -> None:
     assert lines[2:4] == ["− recorded  1  number", "+ called    3  number"]
 
 
-def test_without_a_similar_call_it_says_so() -> None:
+def test_missed_call_without_a_similar_recording_says_so() -> None:
     missed = missed_call([_recorded()], None)
     assert missed is not None
     assert "no call of refund by desk is recorded" in _shown(missed)
@@ -72,7 +72,7 @@ def test_missed_request_offers_only_parts_that_can_be_ignored() -> None:
 
 
 @pytest.mark.parametrize("calls", ["[]", "miss", '[{"kind": "miss"}]', '["miss"]', '{"miss": 1}'])
-def test_damaged_report_is_no_miss(calls: str) -> None:
+def test_damaged_report_has_no_missed_call(calls: str) -> None:
     assert missed_call([CallsRecorded(REF, 0, calls)], None) is None
 
 

@@ -19,27 +19,27 @@ def weigh(before: Cases, after: Cases, state: Path, alpha: float = 0.05) -> Gate
     return gate(compare(run(before), run(after), state), state, alpha=alpha)
 
 
-def test_one_flaky_case_does_not_fail_it(tmp_path: Path) -> None:
+def test_gate_passes_with_one_flaky_case(tmp_path: Path) -> None:
     found = weigh({**steady(59), "late": [P]}, {**steady(59), "late": [F]}, tmp_path)
     assert not found.failed
     assert [(drop.ref.eval_id, drop.chance, drop.is_single) for drop in found.drops] == [("late", 0.5, True)]
     assert gate_text(found) == "chance explains the difference of −1.7 points (p = 0.500)"
 
 
-def test_many_lost_cases_fail_it(tmp_path: Path) -> None:
+def test_gate_fails_for_many_lost_cases(tmp_path: Path) -> None:
     found = weigh(steady(60), {**steady(60), **steady(8, F)}, tmp_path)
     assert found.failed
     assert gate_text(found) == "the pass rate fell by 13.3 points, and chance does not explain it (p = 0.004)"
     assert not weigh(steady(60), {**steady(60), **steady(8, F)}, tmp_path, alpha=0.001).failed
 
 
-def test_gain_passes(tmp_path: Path) -> None:
+def test_gate_passes_if_the_pass_rate_rises(tmp_path: Path) -> None:
     found = weigh({**steady(60), **steady(8, F)}, steady(60), tmp_path)
     assert not found.failed
     assert gate_text(found) == "the pass rate rose by 13.3 points (p = 0.004)"
 
 
-def test_one_case_that_always_passed_and_never_does_fails_it_with_enough_repeats(tmp_path: Path) -> None:
+def test_gate_fails_for_one_case_that_no_longer_passes_with_enough_repeats(tmp_path: Path) -> None:
     def weighed(runs: int) -> Gate:
         same = steady(59, runs=runs)
         return weigh({**same, "late": [P] * runs}, {**same, "late": [F] * runs}, tmp_path)
@@ -51,7 +51,7 @@ def test_one_case_that_always_passed_and_never_does_fails_it_with_enough_repeats
     assert gate_text(found) == "1 case dropped farther than chance explains (p = 0.004)"
 
 
-def test_few_broken_cases_fail_it_although_the_pass_rate_hardly_moves(tmp_path: Path) -> None:
+def test_gate_fails_for_few_broken_cases_although_the_pass_rate_hardly_moves(tmp_path: Path) -> None:
     flaky = {f"flaky_{at}": [P, F, P] for at in range(6)}
     other = {f"flaky_{at}": [F, F, P] if at % 2 else [P, P, P] for at in range(6)}
     same = steady(51, runs=3)
@@ -81,7 +81,7 @@ def test_few_broken_cases_fail_it_although_the_pass_rate_hardly_moves(tmp_path: 
         (["failed_with_errors"], ["failed_with_errors"], False),
     ],
 )
-def test_new_errors_fail_it(before: list[str], after: list[str], failed: bool, tmp_path: Path) -> None:
+def test_gate_fails_for_new_errors(before: list[str], after: list[str], failed: bool, tmp_path: Path) -> None:
     found = weigh({**steady(5), "late": before}, {**steady(5), "late": after}, tmp_path)
     assert found.failed == failed
     assert [one.ref.eval_id for one in found.new_errors] == ["late"] * failed
@@ -100,7 +100,7 @@ def test_new_case_with_an_error_is_a_new_error_but_a_new_failure_is_no_loss(tmp_
     assert not weigh({"one": [P]}, {"one": [P], "new": [F]}, tmp_path).failed
 
 
-def test_nothing_comparable_is_neither_passed_nor_failed(tmp_path: Path) -> None:
+def test_gate_without_a_comparable_case_neither_passes_nor_fails(tmp_path: Path) -> None:
     found = weigh({"one": [P]}, {"one": ["not_evaluated"]}, tmp_path)
     assert not found.is_comparable
     assert gate_text(found) == "no case was judged in both runs"
@@ -129,7 +129,7 @@ def test_stored_repeats_show_that_a_case_is_flaky(tmp_path: Path) -> None:
     }
 
 
-def test_notes_never_say_that_nothing_was_lost_where_cases_broke(tmp_path: Path) -> None:
+def test_notes_name_broken_cases_even_if_the_pass_rate_is_unclear(tmp_path: Path) -> None:
     same = steady(9, runs=3)
     broken = weigh({**same, "one": [P] * 3, "two": [P] * 3}, {**same, "one": [F] * 3, "two": [F] * 3}, tmp_path)
     assert broken.rates.result == "unclear"

@@ -72,7 +72,9 @@ def shown(expected: dict[str, Any], actual: dict[str, Any], width: int = 79, **e
         ),
     ],
 )
-def test_each_kind_has_both_sides(expected: dict[str, Any], actual: dict[str, Any], lines: list[str]) -> None:
+def test_each_kind_of_difference_shows_both_sides(
+    expected: dict[str, Any], actual: dict[str, Any], lines: list[str]
+) -> None:
     assert shown(expected, actual) == [lines]
 
 

@@ -69,7 +69,7 @@ def test_votes_are_described() -> None:
     assert vote_words({}, "yes") == []
 
 
-def test_bad_end_does_not_make_the_last_message_invalid(texts: Texts) -> None:
+def test_wrong_stop_decision_does_not_make_the_last_message_invalid(texts: Texts) -> None:
     record = record_of(scenario_events())
     last = record.turns[1].metrics[USER]
     details = {**last.details, "votes": {"valid": 3, "invalid": 0, "unread": 0}, "split": False}

@@ -55,7 +55,7 @@ def test_values_are_created_once_on_first_use() -> None:
     assert (rows.lines_made, rows.items_made, rows.named) == ([496], [499], [])
 
 
-def test_row_is_a_place_by_its_key_and_names() -> None:
+def test_place_of_a_row_is_found_by_its_key_and_names() -> None:
     rows = Made()
     made = document(rows)
     assert made.places["row/10"] == range(11, 12)

@@ -284,7 +284,7 @@ def test_trace_names_the_second_attempt() -> None:
     assert trace.build(Subject(record), View(80)).lines[0].plain.strip().startswith("Attempt 2")
 
 
-def test_printed_text_and_the_error_are_the_end_of_the_trace() -> None:
+def test_trace_ends_with_the_output_and_the_error() -> None:
     record = execute([turn("hi")], [], error=RAISED, output={"stdout": "looking up", "stderr": "odd"})
     lines = [line.plain for line in trace.build(Subject(record), View(80)).lines]
     places = [next(i for i, line in enumerate(lines) if part in line) for part in ("looking up", "odd", "! KeyError")]

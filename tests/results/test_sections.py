@@ -108,7 +108,7 @@ def test_broken_section_is_a_named_error_and_the_pane_stays(
     assert "tool_trajectory_avg_score" in shown
 
 
-def test_section_that_takes_too_long_is_asked_once(package: Package, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_section_is_called_only_once(package: Package, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[object] = []
     go_on = threading.Event()
 
@@ -127,7 +127,9 @@ def test_section_that_takes_too_long_is_asked_once(package: Package, monkeypatch
     assert len(asked) == 1
 
 
-def test_section_is_asked_again_only_if_the_case_has_changed(package: Package, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_section_is_called_again_only_if_the_case_has_changed(
+    package: Package, monkeypatch: pytest.MonkeyPatch
+) -> None:
     numbers = count(1)
     package.add("counts", lambda record: f"asked {next(numbers)}")
     monkeypatch.setattr(sections, "SECTIONS", package.point())

@@ -36,7 +36,7 @@ def test_reason_is_shortened_before_the_sign_is_left_out(room: int, mark: str) -
 
 
 @given(st.text(min_size=1), st.integers(1, 80))
-def test_mark_never_needs_more_room_than_there_is(name: str, room: int) -> None:
+def test_stale_mark_always_fits_into_its_room(name: str, room: int) -> None:
     assert cell_len(stale_mark((Change("agent_file", name, name, "run"),), room)) <= room
 
 

@@ -90,7 +90,7 @@ def test_swapped_runs_give_the_opposite_change(pairs: list[CasePair]) -> None:
 
 
 @given(PAIRS)
-def test_figures_are_in_range(pairs: list[CasePair]) -> None:
+def test_all_figures_are_in_their_range(pairs: list[CasePair]) -> None:
     found = compare_rates(pairs)
     assert 0 < found.p <= 1
     assert -1 <= found.interval[0] <= found.change + 1e-9 <= found.interval[1] + 2e-9 <= 1 + 3e-9
@@ -123,7 +123,7 @@ def test_executions_without_a_verdict_are_left_out_and_named() -> None:
     assert found.change == -1
 
 
-def test_nothing_to_compare_is_unclear() -> None:
+def test_comparison_without_cases_is_unclear() -> None:
     found = compare_rates([case_pair(["error"], ["passed"])])
     assert (found.cases, found.p, found.result, found.would_show, found.interval) == (0, 1, "unclear", None, (-1, 1))
     assert found.cases_needed(0.1) is None
@@ -164,7 +164,7 @@ def test_chance_of_a_drop_equals_scipys_exact_test(before: tuple[int, int], afte
     assert chance_of_drop(CasePair(before, after)) == pytest.approx(expected)
 
 
-def test_a_single_execution_on_both_sides_says_little() -> None:
+def test_drop_between_two_single_executions_is_never_clear() -> None:
     assert chance_of_drop(repeats(1, 0, 1)) == 0.5
     assert clear_drops([repeats(1, 0, 1)] * 60) == []
 
@@ -264,14 +264,14 @@ def test_more_cases_show_a_smaller_difference() -> None:
 
 
 @given(PAIRS, st.integers(0, 40))
-def test_steady_cases_hide_no_clear_drop(pairs: list[CasePair], steady: int) -> None:
+def test_many_stable_cases_do_not_hide_a_clear_drop(pairs: list[CasePair], steady: int) -> None:
     found = clear_drops(pairs, alpha=0.3)
     assert all(pairs[at].change < 0 for at in found)
     assert clear_drops([*pairs, *[repeats(4, 4, 4)] * steady, *[repeats(0, 0, 2)] * steady], alpha=0.3) == found
 
 
 @given(PAIRS)
-def test_losses_are_found_on_one_side_only(pairs: list[CasePair]) -> None:
+def test_gains_are_never_reported_as_losses(pairs: list[CasePair]) -> None:
     swapped = [CasePair(pair.after, pair.before) for pair in pairs]
     found = losses(pairs)
     assert 0 < found.drops_p <= 1

@@ -40,7 +40,7 @@ def test_invisible_spaces_are_shown(texts: Texts) -> None:
     assert lines == ["a−{␠}b", "a+{⟨NBSP⟩}b"]
 
 
-def test_uncounted_differences_are_marked_and_explained(texts: Texts) -> None:
+def test_ignored_differences_are_marked_and_explained(texts: Texts) -> None:
     marks = [["a", "same"], [" ", "space"], ["b", "same"]], [["A", "same"], [" ", "space"], ["b", "same"]]
     lines = texts(compared("a b", "A b", NARROW, marks))
     assert lines[:2] == ["−{a} b", "+{A} b"]

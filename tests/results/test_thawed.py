@@ -15,7 +15,7 @@ WHERE = [{"path": "answer.id", "then": '"R-1"', "now": '"R-2"'}, {"path": "answe
 THAWED = Thawed("a.frozen.json", same=5, changed=1, new=1, changes=({**CALL, "where": WHERE},))
 
 
-def test_numbers_are_in_every_form() -> None:
+def test_thawed_texts_count_calls_by_change() -> None:
     assert thawed_mark(THAWED) == "THAWED (calls: 5 same, 1 changed, 1 new)"
     assert thawed_total([THAWED, None, Thawed("b", why="the case has no recording")]) == (
         "THAWED: 1 case, calls: 5 same, 1 changed, 1 new, 1 case not compared"

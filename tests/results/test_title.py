@@ -25,7 +25,7 @@ def test_title_names_agent_evalset_case_and_repeat() -> None:
     assert title(subject(), 100) == "a_rather_long_agent › an_evalset_with_a_name › the_case_itself #2"
 
 
-def test_part_that_would_be_too_short_to_know_is_left_out() -> None:
+def test_part_of_a_title_that_would_become_too_short_is_left_out() -> None:
     short = subject(CaseRef("order_desk", "refunds.evalset.json", "refunds", "wrong_answer"))
     assert title(short, 35) == "order_desk › refunds › wrong_answer"
     assert title(short, 34) == title(short, 22) == "refunds › wrong_answer"
@@ -51,7 +51,7 @@ def test_cut_name_keeps_what_tells_it_from_the_other_cases_of_its_evalset() -> N
     assert all(name.endswith(" #2") for name in found)
 
 
-def test_word_of_the_verdict_goes_before_the_name_of_the_case() -> None:
+def test_word_of_the_verdict_is_cut_before_the_name_of_the_case() -> None:
     failed = Subject(CaseRecord(PlannedCase(LONG, None, ""), "failed"))
     assert ending(failed, 26).plain == "✗ FAIL"
     assert ending(failed, 25).plain == "✗"
@@ -120,7 +120,7 @@ def test_case_without_scores_has_a_reason(state: str, words: str) -> None:
     assert notes(found, 60).plain == words
 
 
-def test_score_without_a_threshold_is_shown_and_said_to_decide_nothing() -> None:
+def test_score_without_a_threshold_is_shown_without_a_verdict() -> None:
     record = CaseRecord(PlannedCase(LONG, None, ""), "not_evaluated", criteria={"quality": None, "safety": None})
     record.scores = {
         "quality": MetricResult("quality", "informational", 5.0, None),

@@ -176,7 +176,7 @@ async def test_calls_of_a_batch_that_does_not_fit_keep_their_pieces() -> None:
     assert len(notices(rest)) == 1
 
 
-async def test_failed_sync_is_said_before_the_end_of_the_run() -> None:
+async def test_failed_sync_is_reported_before_the_end_of_the_run() -> None:
     class Unsynced(Writer):
         def write(self, lines: Iterable[Line], *, sync: bool) -> None:
             if sync:

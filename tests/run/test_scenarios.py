@@ -292,7 +292,7 @@ async def test_message_is_requested_again_if_the_scorer_dies(
     assert outcome.record("play").usage.judge_calls == 2
 
 
-async def test_agent_time_is_summed_over_the_turns(project: Project, children: Children) -> None:
+async def test_agent_seconds_are_summed_over_the_turns(project: Project, children: Children) -> None:
     project.agent(SLOW)
     scenario(project, " | ".join(["more"] * 30))
     options = RunOptions(timeout=1.0)

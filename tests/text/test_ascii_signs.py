@@ -77,7 +77,7 @@ def test_width_in_cells_stays(text: str) -> None:
         ("大阪 ✓", "???? +", "大阪 +"),
     ],
 )
-def test_examples(text: str, in_a_row: str, in_a_line: str) -> None:
+def test_ascii_examples_have_the_expected_signs(text: str, in_a_row: str, in_a_line: str) -> None:
     assert (in_cells(text, foreign=True), in_lines(text)) == (in_a_row, in_a_line)
 
 

@@ -57,7 +57,7 @@ async def test_place_is_chosen_and_its_machines_are_shown(
         await screen.until(pilot, lambda: not screen.session.store.activity.running)
 
 
-async def test_all_that_leaves_the_machine_can_be_read_before_it_is_confirmed(
+async def test_everything_that_leaves_the_machine_is_listed_before_the_user_confirms(
     open_screen: OpenScreen, make_workspace: MakeWorkspace
 ) -> None:
     workspace = make_workspace()
@@ -91,12 +91,12 @@ def test_search_offers_local_the_names_of_the_settings_and_what_is_typed() -> No
 
 
 @pytest.mark.parametrize("text", ["", "a b", "dask://a:1 --remote-python", "'dask://a:1"])
-def test_what_is_no_place_is_refused(text: str) -> None:
+def test_text_that_is_not_a_place_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
         read_place(text)
 
 
-def test_words_name_the_place_of_the_project_unless_another_is_chosen() -> None:
+def test_label_names_the_place_of_the_project_unless_another_is_chosen() -> None:
     assert PlaceOptions().label == "local"
     assert PlaceOptions().for_bar == ""
     project = PlaceOptions(project=CLUSTER, named=(CLUSTER,))

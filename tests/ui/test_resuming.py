@@ -57,7 +57,7 @@ def test_resume_is_offered_while_no_input_has_changed(workspace: Workspace) -> N
     assert describe_resumable(workspace, state) == ""
 
 
-def test_offer_parses_few_events(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_offer_to_resume_parses_few_events(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     """The events of a large run have hundreds of megabytes, and the user types while they are read."""
     ref = CaseRef("desk", "desk/talk.evalset.json", "talk", "good")
     steps = [AgentActed(ref, 0, {"author": "desk", "content": {"parts": [{"text": "x" * 1000}]}})] * 500

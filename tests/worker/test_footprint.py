@@ -167,7 +167,9 @@ def test_database_is_read_until_it_changes(make_agent: MakeAgent, tmp_path: Path
         ("elsewhere", ["outside files"]),
     ],
 )
-def test_what_cannot_be_seen_is_named(make_agent: MakeAgent, tmp_path: Path, message: str, unseen: list[str]) -> None:
+def test_reads_that_cannot_be_traced_are_named(
+    make_agent: MakeAgent, tmp_path: Path, message: str, unseen: list[str]
+) -> None:
     agent = make_agent(DATABASES, files={"counter.txt": ""})
     (tmp_path.parent / "elsewhere.txt").write_text("")
     (tmp_path / "elsewhere.txt").write_text("")

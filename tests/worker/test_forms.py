@@ -157,7 +157,7 @@ def test_error_keeps_its_small_attributes() -> None:
         (UnicodeDecodeError("utf-8", b"\xff", 0, 1, "bad"), ("args", "encoding", "object", "start", "end", "reason")),
     ],
 )
-def test_error_keeps_what_python_itself_notes(error: Exception, names: tuple[str, ...]) -> None:
+def test_attributes_of_built_in_errors_survive_encoding(error: Exception, names: tuple[str, ...]) -> None:
     again = decoded_error(encoded_error(error))
     assert (type(again), str(again)) == (type(error), str(error))
     assert [getattr(again, name) for name in names] == [getattr(error, name) for name in names]
@@ -207,7 +207,7 @@ def test_damaged_forms_are_refused_or_only_shown(data: Any) -> None:
         return
 
 
-def test_forms_name_no_class_that_is_not_one() -> None:
+def test_form_that_names_no_suitable_class_becomes_a_plain_object() -> None:
     for name in ("os.environ", f"{__name__}.validated", "enum.Enum", "json.JSONEncoder", f"{__name__}.Colour"):
         for form in ("model", "dataclass", "enum"):
             shown = decoded({"$form": form, "type": name, "value": {} if form != "enum" else "x"})
@@ -220,6 +220,6 @@ def test_every_kind_is_tested() -> None:
 
 
 @pytest.mark.parametrize("once", [(number for number in [1]), iter([1]), {"nested": [iter("a")]}])
-def test_what_can_be_read_only_once_has_no_form(once: Any) -> None:
+def test_values_that_can_be_read_only_once_cannot_be_encoded(once: Any) -> None:
     with pytest.raises(TypeError, match="can be read only once"):
         encoded(once)

@@ -249,7 +249,7 @@ def test_changed_request_is_a_miss_that_names_the_difference(make_agent: MakeAge
     assert counted(tmp_path) == before
 
 
-def test_cases_that_share_a_process_miss_alone(make_agent: MakeAgent, tmp_path: Path) -> None:
+def test_missed_call_ends_only_its_own_case_in_a_shared_process(make_agent: MakeAgent, tmp_path: Path) -> None:
     desk = make_agent(HEAD + SHOP)
     live = desk.run("a kettle", share=True, **RECORDING)
     options = frozen(live)

@@ -156,7 +156,7 @@ def test_calls_that_an_agent_makes_without_a_tool_of_adk_escape(make_agent: Make
         assert shown(again) == shown(live)
 
 
-def test_call_of_an_unknown_conversation_ends_the_frozen_ones(make_agent: MakeAgent) -> None:
+def test_call_of_an_unknown_conversation_ends_all_frozen_conversations(make_agent: MakeAgent) -> None:
     source = """
 async def before(callback_context):
     def alone():

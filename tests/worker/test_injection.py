@@ -113,7 +113,7 @@ json_values = st.recursive(
 
 @settings(max_examples=40)
 @given(json_values)
-def test_cut_answer_is_text_that_is_not_the_whole(answer: Any) -> None:
+def test_cut_answer_is_only_a_part_of_the_text(answer: Any) -> None:
     cut = damaged(answer, "cut_json")
     assert isinstance(cut, str)
     assert len(cut) < len(json.dumps(answer))
@@ -134,7 +134,7 @@ def test_every_value_with_wrong_types_differs_in_type(answer: Any) -> None:
 
 @settings(max_examples=40)
 @given(json_values)
-def test_value_is_within_itself(value: Any) -> None:
+def test_every_value_is_contained_in_itself(value: Any) -> None:
     assert is_within(value, json.loads(json.dumps(value)))
 
 

@@ -204,7 +204,7 @@ def test_miss_is_reported_with_the_nearest_recording() -> None:
     assert (pieces[miss["args"]], pieces[miss["nearest"]["args"]]) == ({"order": "A", "n": 3}, {"order": "A", "n": 1})
 
 
-def test_case_that_missed_gets_no_more_answers() -> None:
+def test_case_with_a_missed_call_gets_no_more_answers() -> None:
     gate = Gate({"replay": {"mode": "tools"}})
     gate.load({"kind": "tool", "agent": "desk", "tool": "find", "args": {"n": 1}, "answer": 1})
     miss = gate.tool(ToolCall("desk", "", "find", {"n": 2}))

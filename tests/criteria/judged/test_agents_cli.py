@@ -114,7 +114,7 @@ def test_without_the_service_its_metrics_are_not_evaluated_and_name_the_nearest_
 
 
 @pytest.mark.parametrize(("metric", "key"), [("hallucination_v2", "turns"), ("final_response_quality_v2", "response")])
-def test_with_the_service_it_is_asked_under_its_own_name(metric: str, key: str) -> None:
+def test_metric_is_sent_to_the_service_under_its_own_name(metric: str, key: str) -> None:
     sent: list[tuple[str, Any]] = []
 
     def rate(name: str, instance: Any) -> dict[str, Any]:

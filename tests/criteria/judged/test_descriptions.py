@@ -44,7 +44,7 @@ async def test_label_of_the_first_bad_claim_is_named(label: str, text: str) -> N
     assert (await cause("hallucinations_v1", judge, turn("It is late."), expected=None)).text == text
 
 
-async def test_answer_that_means_something_else_is_named() -> None:
+async def test_cause_names_an_answer_with_another_meaning() -> None:
     found = await cause("final_response_match_v2", verdicts("invalid"), turn(), options=samples(1))
     assert found.text == "answer means something else"
 

@@ -134,7 +134,7 @@ def test_expected_texts_that_no_criterion_compares_are_found() -> None:
         (None, "2.2 and older refuse"),
     ],
 )
-def test_fate_of_a_history_under_adk_depends_on_its_version(tmp_path: Path, adk: str | None, said: str) -> None:
+def test_use_of_a_history_by_adk_depends_on_its_version(tmp_path: Path, adk: str | None, said: str) -> None:
     file = tmp_path / "a.evalset.json"
     session = {"app_name": "desk", "user_id": "u", "events": [{"author": "user"}]}
     cases = [{"eval_id": name, "conversation": [], "session_input": session} for name in "ab"]

@@ -57,7 +57,7 @@ def test_duplicate_entry_counts_once() -> None:
     assert found.pairs.items == 1
 
 
-def test_entries_by_cause_do_not_count_and_are_counted_apart() -> None:
+def test_entries_by_cause_are_counted_separately() -> None:
     rated = entries(("failed", "failed"), ("passed", "failed"), ("", "failed"))
     unseen = [replace(one, by="cause", about=About(f"other-{one.about.case}", "c")) for one in rated]
     (found,) = agreements([*rated, *unseen])

@@ -99,7 +99,7 @@ def test_cases_are_counted_and_those_that_have_not_ended_are_no_omissions() -> N
     assert left_out_text(variant(cases[:3])) == ""
 
 
-def test_answer_says_how_many_cases_it_is_not_about() -> None:
+def test_conclusion_counts_the_cases_that_could_not_be_compared() -> None:
     lost = [change(name, CasePair((3, 3), (0, 0), ("error",) * 3)) for name in ("one", "two")]
     to_come = change("three", CasePair((3, 3), (0, 0)))
     words = conclusion(variant([*BETTER, *lost, to_come]), "HEAD")

@@ -229,7 +229,7 @@ async def test_model_is_set_in_the_process_of_its_variant_only(adk: TriedProject
     ]
 
 
-async def test_model_of_an_agent_in_plain_python_is_refused_with_the_way_out(desk: TriedProject) -> None:
+async def test_model_of_an_agent_in_plain_python_is_refused_with_a_hint(desk: TriedProject) -> None:
     async with opened(desk.root, RunOptions(runs=1), models=["clever"]) as (project, trial):
         await trial.run(project).execute()
         errors = {one.error.message for one in trial.store.current_records() if one.error is not None}

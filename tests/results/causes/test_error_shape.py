@@ -71,7 +71,7 @@ def cause(message: str) -> Cause:
         ("ご注文A-7がありません", "ご注文<id>がありません"),
     ],
 )
-def test_values_are_named_by_kind_and_words_stay(message: str, shape: str) -> None:
+def test_error_shape_replaces_values_by_their_kind_and_keeps_words(message: str, shape: str) -> None:
     assert error_text(message) == (message if shape == "same" else shape)
 
 
@@ -143,5 +143,5 @@ def test_another_name_in_code_is_another_cause(
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_any_message_has_a_shape(text: str) -> None:
+def test_shape_of_any_error_message_is_one_line(text: str) -> None:
     assert "\n" not in error_text(text)

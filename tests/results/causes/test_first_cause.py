@@ -230,7 +230,7 @@ def test_details_of_unknown_form_give_a_general_cause(name: str, layer: str, tex
         ),
     ],
 )
-def test_two_criteria_of_a_layer_are_decided_by_their_order_not_by_time(
+def test_first_cause_depends_on_the_order_of_criteria_not_on_which_ended_first(
     names: list[str], first: str, ending: str
 ) -> None:
     results = [MetricResult(name, "failed", 0.0, 1.0) for name in names]

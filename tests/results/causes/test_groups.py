@@ -24,7 +24,7 @@ def test_groups_partition_the_failing_cases(texts: list[str]) -> None:
 
 
 @given(st.lists(TEXTS), st.randoms())
-def test_order_of_cases_does_not_change_who_belongs_together(texts: list[str], dice: object) -> None:
+def test_order_of_cases_does_not_change_the_groups(texts: list[str], dice: object) -> None:
     cases = [(place, make_cause("calls", text)) for place, text in enumerate(texts)]
     again = cases[:]
     dice.shuffle(again)  # type: ignore[attr-defined]
@@ -55,7 +55,7 @@ def test_verdicts_of_functions_are_a_group_of_their_own() -> None:
     assert Counter(group.cause.by_function for group in group_by_cause(enumerate(causes))) == {True: 1, False: 1}
 
 
-def test_filter_selects_exactly_a_known_cause_else_all_that_contain_the_text() -> None:
+def test_filter_selects_the_equal_cause_or_else_all_that_contain_the_text() -> None:
     known = ["amount-differs", "amount-differs-by-function", "track-not-called"]
     assert matching_slugs(["amount-differs"], known) == {"amount-differs"}
     assert matching_slugs(["amount"], known) == set(known[:2])

@@ -59,5 +59,5 @@ def test_missed_request_is_named_by_its_part(message: str, text: str) -> None:
 @pytest.mark.parametrize(
     "message", ["", "desk called refund(", "RuntimeError: no order", "a(" * 900, "b called " * 200]
 )
-def test_other_messages_are_no_misses(message: str) -> None:
+def test_other_messages_are_not_missed_calls(message: str) -> None:
     assert miss_text(message) == ""

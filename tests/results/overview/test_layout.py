@@ -144,7 +144,7 @@ def test_tally_of_parts_is_the_tally_of_the_whole() -> None:
     assert one.mean == pytest.approx(other.mean)
 
 
-def test_queued_cases_add_nothing_but_their_number() -> None:
+def test_queued_cases_only_add_to_the_count() -> None:
     waiting = CaseRecord(PlannedCase(CaseRef("desk", "a.json", "a", "b"), None, ""))
     found = tally({"queued": 1}, [[waiting]])
     assert (found.unfinished, found.executions, found.scores, found.judged) == (1, 0, (), 0)

@@ -65,7 +65,7 @@ def test_differs_is_symmetric_and_ignores_order(before: str, now: str) -> None:
     assert not differs(then, outcome(case("".join(sorted(before)))))
 
 
-def test_case_whose_agent_was_found_has_changed() -> None:
+def test_case_whose_missing_agent_was_found_has_changed() -> None:
     (record,) = case("p")
     late = CaseRecord(PlannedCase(CaseRef("", "f", "s", "c"), None, ""), "error")
     assert lines([late], [record]) == ["CHANGED desk/s/c error -> passed"]

@@ -216,7 +216,7 @@ def test_judge_is_not_blamed_for_computed_criteria(plan: list[Any]) -> None:
 
 
 @given(st.integers(0, 9), st.integers(0, 9))
-def test_result_hangs_on_one_if_one_vote_can_change_it(yes: int, no: int) -> None:
+def test_verdict_depends_on_one_vote_if_that_vote_can_change_it(yes: int, no: int) -> None:
     turned = (yes > no) != (yes - 1 > no + 1) if yes > no else (yes > no) != (yes + 1 > no - 1)
     assert hangs_on_one((yes, no)) == (bool(yes and no) and turned)
 
@@ -237,7 +237,7 @@ def test_interval_is_rounded_outwards(passed: int, total: int) -> None:
     assert high - 0.01 < rate.high <= high <= 1
 
 
-def test_wanted_rate_is_shown_exactly() -> None:
+def test_target_rate_is_shown_exactly() -> None:
     case = summarize([execution(number, "failed") for number in range(1, 9)], until=0.995)
     assert sureness(case) == "sure that under 99.5% pass"
 

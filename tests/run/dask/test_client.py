@@ -61,7 +61,7 @@ async def test_long_name_of_a_worker_is_cut() -> None:
     assert len(sent[0]["workers"][0]["name"]) == 2000
 
 
-async def test_questions_that_are_none_are_ignored() -> None:
+async def test_malformed_questions_are_ignored() -> None:
     made, sent = cluster()
     good = json.dumps({"key": "k", "talk": "t", "turns": []})
     questions: asyncio.Queue[Any] = asyncio.Queue()

@@ -145,7 +145,7 @@ async def test_hanging_worker_is_left_out_and_given_up_after_three_attempts(monk
     assert [lost and lost.why for _, lost in made.begun] == [None, *["it did not report for 40 s"] * 2]
 
 
-async def test_worker_that_refuses_gets_no_more_and_costs_no_attempt() -> None:
+async def test_worker_that_refuses_gets_no_more_cases_and_no_attempt_is_counted() -> None:
     made = await lab()
     made.says("assigned")
     made.part.reported(b'{"worker": "w1", "refused": "OSError: no space left"}')

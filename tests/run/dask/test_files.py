@@ -147,7 +147,7 @@ def test_untracked_file_that_an_agent_read_is_named(root: Path) -> None:
     assert found.left_out == {"desk/prices.csv": "git does not track it, and desk has read it: `git add` it"}
 
 
-def test_agent_of_which_nothing_is_tracked_is_refused(root: Path) -> None:
+def test_agent_without_tracked_files_is_refused(root: Path) -> None:
     track(root, "desk/prompt.md")
     (root / "new").mkdir()
     with pytest.raises(FilesError, match=r"git tracks no file of new \(new\)"):

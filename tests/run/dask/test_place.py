@@ -110,7 +110,7 @@ def submitted(lab: Lab) -> list[list[str] | None]:
     return [frame["workers"] for frame in lab.sent if frame["op"] == "submit"]
 
 
-async def test_worker_that_does_not_fit_is_named_and_gets_no_case(lab: Lab) -> None:
+async def test_incompatible_worker_is_named_and_gets_no_case(lab: Lab) -> None:
     assert lab.notices == ["w2 gets no case: Python 3.11, needs 3.12"]
     _, task = lab.part()
     await asyncio.sleep(0)
@@ -138,7 +138,7 @@ async def test_silent_worker_gets_no_case_as_long_as_there_is_another(lab: Lab) 
     other.cancel()
 
 
-async def test_no_case_goes_to_a_worker_that_does_not_fit(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_incompatible_worker_gets_no_case(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_LOOK_EVERY", 0.01)
     lab.workers(worker("w2", "Python 3.11, needs 3.12"), worker("w3", None))
     _, task = lab.part()

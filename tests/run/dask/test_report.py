@@ -50,7 +50,7 @@ def test_transcript_is_read_back() -> None:
     assert found.reads == Reads(frozenset({ROOT / "desk/p.md"}), frozenset({ROOT / "desk"}))
 
 
-def test_refusal_is_told_apart() -> None:
+def test_refusal_of_a_worker_is_read_as_a_refusal() -> None:
     assert read_report(b'{"worker": "w1", "refused": "no space"}', REF, ROOT).refused == "no space"
 
 
@@ -89,7 +89,7 @@ OTHER = CaseRef("desk", "desk/a.evalset.json", "a", "two")
     ],
     ids=lambda data: repr(data[:40]),
 )
-def test_what_is_no_report_of_this_case_is_refused(data: bytes) -> None:
+def test_data_that_is_not_a_report_of_this_case_is_refused(data: bytes) -> None:
     with pytest.raises(InvalidReportError):
         read_report(data, REF, ROOT)
 

@@ -177,7 +177,7 @@ def test_secrets_are_not_in_the_words_of_an_argument() -> None:
     assert repr(Sealed(json.dumps({"TOKEN": "secret"}).encode())) == "<sealed>"
 
 
-async def test_worker_looks_once_a_run_whether_it_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_worker_checks_once_per_run_whether_it_is_compatible(monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[str] = []
 
     def fits(needs: dict[str, str], python: str) -> str:

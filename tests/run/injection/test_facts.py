@@ -167,7 +167,7 @@ def test_parts_of_dates_and_times_are_no_numbers(text: str) -> None:
     assert not any(fact in there or there.may_have(fact) for fact in facts_of(text))
 
 
-def test_a_computed_fact_is_no_invention() -> None:
+def test_computed_fact_is_not_invented() -> None:
     (total,), (day,), (order,) = map(facts_of, ("25", "15 May", "ORD-18"))
     prices = Sources(facts_in({"price": 12.5}))
     assert total not in prices

@@ -80,7 +80,7 @@ def test_claim_without_figures_is_left_open() -> None:
     assert outcome("Your order A-18 is not late.", FAILED, OK) is None
 
 
-def test_a_call_that_is_made_in_any_case_is_no_recovery_by_itself() -> None:
+def test_call_that_the_agent_always_makes_is_no_recovery() -> None:
     found = seen(("It arrives on 29 May.", [FAILED, OK]))
     assert found.called_again
     assert found.unsourced == ("29 May",)
@@ -174,7 +174,7 @@ def test_result_that_says_it_failed_is_no_success(answer: Any) -> None:
     assert outcome(EXPECTED, FAILED, tool(answer)) is None, "but the agent did not invent what it read there"
 
 
-def test_what_the_agent_was_given_is_no_invention() -> None:
+def test_facts_that_were_given_to_the_agent_are_not_invented() -> None:
     assert outcome("Ask again after 30 s, the service is not available.", FAILED) == "reported"
     assert outcome("Dear C-77, one moment.", FAILED, session={"state": {"customer": "C-77"}}) is None
     assert seen(("Dear C-77, one moment.", [FAILED])).unsourced == ("C-77",)
@@ -266,7 +266,7 @@ def test_other_answers_are_no_reports(answer: str) -> None:
     assert not report_in(answer)
 
 
-def test_calls_that_cannot_be_read_are_no_calls() -> None:
+def test_unreadable_calls_are_ignored() -> None:
     for text in ("{", "[" * 100_000, '{"strange": true}', '[5, {"kind": "model"}]'):
         assert observe([CallsRecorded(REF, 0, text)], [{}], [], FAULT) == Observed()
 

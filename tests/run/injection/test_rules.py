@@ -93,7 +93,7 @@ def test_null_is_an_answer_but_else_no_value() -> None:
         ),
     ],
 )
-def test_each_mistake_has_its_place_and_a_way_out(text: str, expected: str) -> None:
+def test_each_mistake_has_its_place_and_a_hint(text: str, expected: str) -> None:
     assert faults(HEAD + text) == [expected]
 
 

@@ -27,7 +27,7 @@ def test_confirmed_place_is_asked_again_once_something_changes() -> None:
     assert (settings_folder() / "places.json").stat().st_mode & 0o777 == 0o600
 
 
-def test_broken_record_is_as_none() -> None:
+def test_broken_record_of_consent_counts_as_missing() -> None:
     for content in ("{", "[]", '{"/shop": 3}', '{"/shop": {"tls://h:1": "KEY"}}', "[" * 100_000):
         settings_folder().mkdir(parents=True, exist_ok=True)
         (settings_folder() / "places.json").write_text(content)
@@ -58,7 +58,7 @@ def test_refusal_and_question_name_everything() -> None:
     assert "\x1b" not in text
 
 
-def test_what_stays_is_listed_last_and_hidden_files_after_all_others() -> None:
+def test_files_that_are_not_sent_are_listed_last_and_hidden_ones_after_all_others() -> None:
     left = {**{f".{n}": "it is hidden" for n in range(20)}, "b.csv": "desk has read it: `git add` it"}
     lines = list(sending_lines(replace(SENDING, left_out=left)))
     assert next(number for number, line in enumerate(lines) if "stays" in line) > next(

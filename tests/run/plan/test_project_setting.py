@@ -106,7 +106,7 @@ def test_wrong_place_in_the_settings_is_refused(tmp_path: Path, line: str, fault
         ("dask://", "Use local, dask"),
     ],
 )
-def test_unknown_place_is_refused_with_the_way_out(tmp_path: Path, word: str, hint: str) -> None:
+def test_unknown_place_is_refused_with_a_hint(tmp_path: Path, word: str, hint: str) -> None:
     with pytest.raises(UsageFaultError) as refused:
         with_project_setting(RunOptions(place=PlaceChoice(word)), tmp_path)
     assert word in str(refused.value)

@@ -61,7 +61,7 @@ def test_chosen_changes_are_taken_over_and_others_stay() -> None:
     assert (every.calls, every.origin.run) == ((LIVE.calls[0], OLD.calls[1], LIVE.calls[2]), "run_2")
 
 
-def test_new_error_is_told_by_its_own_type_and_message() -> None:
+def test_new_error_in_a_drift_is_shown_by_its_type_and_message() -> None:
     error = RecordedError(("mcp.Gone", "builtins.Exception"), "no server")
     live = _of(replace(OLD.calls[1], answer=None, error=error))
     (change,) = thawed("a.frozen.json", Thaw(_of(OLD.calls[1]), live)).changes
@@ -115,7 +115,7 @@ def test_answers_of_models_come_before_their_requests() -> None:
 
 @given(RECORDINGS, RECORDINGS, st.data())
 @settings(max_examples=25, deadline=None)
-def test_what_was_accepted_has_not_drifted_any_more(old: Recording, live: Recording, data: st.DataObject) -> None:
+def test_accepted_changes_are_no_longer_drift(old: Recording, live: Recording, data: st.DataObject) -> None:
     thaw = Thaw(old, live)
     chosen: Collection[Drift] = [drift for drift in thaw.changes if data.draw(st.booleans())]
     after = Thaw(thaw.accepted(chosen), live)

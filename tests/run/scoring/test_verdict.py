@@ -31,7 +31,9 @@ def results(*statuses: MetricStatus) -> list[MetricResult]:
         ([], "not_evaluated"),
     ],
 )
-def test_status(statuses: list[MetricStatus], expected: CaseStatus) -> None:
+def test_status_of_a_case_does_not_depend_on_the_order_of_its_metrics(
+    statuses: list[MetricStatus], expected: CaseStatus
+) -> None:
     for order in itertools.permutations(statuses):
         assert case_status(results(*order)) == expected
 

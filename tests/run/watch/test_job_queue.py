@@ -96,7 +96,7 @@ def test_blocked_cases_stay_stale() -> None:
     assert A in jobs.depths
 
 
-def test_only_armed_cases_run() -> None:
+def test_only_watched_cases_run_after_a_save() -> None:
     jobs = JobQueue(frozenset([B]))
     jobs.take(saved({A: "run", B: "run"}))
     job = jobs.next_job(lambda key: False, cost)

@@ -101,7 +101,7 @@ def test_events_that_are_not_in_order_are_damage(tmp_path: Path) -> None:
     assert len(damaged_files(path)) == 1
 
 
-def test_question_and_change_go_on_with_what_could_be_read(tmp_path: Path) -> None:
+def test_reads_and_writes_use_the_readable_part_of_a_damaged_database(tmp_path: Path) -> None:
     fill(tmp_path)
     for page in (1, 2, 3, 4):
         zero(tmp_path / "runs.db", page * 7)

@@ -71,7 +71,7 @@ def test_file_of_another_kind_is_refused_by_name(tmp_path: Path, content: str) -
     assert str(path) in trouble[0]
 
 
-def test_file_that_cannot_be_read_is_told_in_words(tmp_path: Path) -> None:
+def test_unreadable_result_file_is_reported_in_words(tmp_path: Path) -> None:
     path = _write(tmp_path, {})
     path.unlink()
     path.symlink_to("nothing")

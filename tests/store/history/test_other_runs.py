@@ -56,7 +56,7 @@ def test_repeats_of_a_case_are_shown_together(tmp_path: Path, runs: OtherRuns) -
     assert names(runs.look()[0]) == ["one", "one"]
 
 
-def test_own_and_earlier_runs_are_no_news(tmp_path: Path) -> None:
+def test_own_and_earlier_runs_are_not_reported_as_new(tmp_path: Path) -> None:
     earlier = Other(tmp_path, "2026-11-20T10-30-00-aaaa", CASES)
     earlier.start()
     earlier.finish()
@@ -128,7 +128,7 @@ def test_no_run_is_read_while_nothing_changes(tmp_path: Path, runs: OtherRuns, m
     assert runs.look() == []
 
 
-def test_run_that_is_only_opened_to_be_resumed_is_no_news(tmp_path: Path) -> None:
+def test_run_that_is_only_opened_to_be_resumed_is_not_reported_as_new(tmp_path: Path) -> None:
     earlier = Other(tmp_path, "2026-11-20T10-30-00-aaaa", CASES)
     earlier.start()
     earlier.end_case(0)

@@ -71,7 +71,7 @@ def rates_of(trend: Trend) -> list[tuple[str, float, int]]:
     return [(rate.started[8:10], round(rate.passed, 3), rate.total) for rate in trend.rates]
 
 
-def test_errors_stand_outside_of_the_rate(tmp_path: Path) -> None:
+def test_errors_are_excluded_from_the_rate(tmp_path: Path) -> None:
     keep(tmp_path, "2026-11-20", a1="p", a2="f", a3="e")
     keep(tmp_path, "2026-11-21", a1="p", a2="p", a3="e")
     keep(tmp_path, "2026-11-22", a1="p", a2="ep", a3="p")
@@ -249,6 +249,6 @@ def test_previous_verdicts_are_those_of_older_runs(tmp_path: Path) -> None:
     assert not list(latest_runs(tmp_path, {"a.evalset.json": {"a1"}}, before="unknown"))
 
 
-def test_an_id_tells_when_the_run_started() -> None:
+def test_run_id_contains_its_start_time() -> None:
     assert started_at("2026-11-21T10-30-00-3f2a") == "2026-11-21T10:30:00Z"
     assert started_at("run-1") == ""

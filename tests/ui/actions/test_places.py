@@ -80,7 +80,7 @@ def test_footer_names_the_place_that_is_opened() -> None:
     assert why_not("edit_outside", Situation()) == "no file here: put the cursor on a case or an agent"
 
 
-def test_accepting_says_how_many_cases_it_takes_unless_it_may_be_about_recordings_of_several() -> None:
+def test_accept_label_has_the_number_of_cases_unless_several_cases_drifted() -> None:
     assert "A accept actual 1 " in line(replace(ON_CASE, state="failed", drifted=True))
     drifted = replace(RAN, drifted=True, count=number(3))
     assert labelled(BY_ID["accept"], drifted).label == "accept actual"

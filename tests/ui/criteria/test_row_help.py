@@ -24,7 +24,7 @@ def test_criterion_and_case_counts_say_what_they_count() -> None:
     assert outlook_of_all(none) == "last run, 5 cases: no verdict would change"
 
 
-def test_unchanged_verdicts_are_told_once() -> None:
+def test_unchanged_verdicts_are_reported_once() -> None:
     same = Outlook(5, (), 0, {"match": CriterionOutlook(scored=4, before=1, after=1)})
     assert outlook_of_criterion(same, "match") == ["last run: 1 of 4 cases would pass this criterion (before: 1)"]
     assert outlook_of_criterion(same, "new") == []

@@ -12,7 +12,7 @@ from workbench.store.details import read_details
 from workbench.store.execution import CaseRecord, Execution
 
 
-async def test_case_before_stays_until_the_next_one_is_read_and_keys_wait(
+async def test_previous_case_stays_visible_and_keys_wait_until_the_next_one_is_read(
     open_screen: OpenScreen, make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     screen = open_screen(make_workspace({"desk": {"talk": CASES}}))

@@ -58,7 +58,7 @@ def test_words_are_found_in_labels_then_synonyms_then_help_and_scattered_letters
     assert search("") is items
 
 
-def test_what_cannot_work_comes_after_what_can_and_before_what_else_has_the_words() -> None:
+def test_unavailable_actions_come_after_available_ones_and_before_other_matches() -> None:
     items = [Item("cost", 1, why_not="nothing has run yet"), Item("cost table", 2), Item("chart", 3, also="cost")]
     search = searching(items, lambda query: [Item("customer_with_two_orders", 4), Item("asks_for_the_cost", 5)])
     assert [item.value for item in search("cost")] == [2, 3, 1, 5]
@@ -81,7 +81,7 @@ def test_best_of_scattered_letters_comes_first_wherever_it_was_found() -> None:
         ("why", {"review", "compare"}),
     ],
 )
-def test_words_of_users_find_the_actions_that_answer_them(query: str, ids: set[str]) -> None:
+def test_search_finds_actions_by_the_words_that_users_type(query: str, ids: set[str]) -> None:
     rows = actions_in("main")
     found = searching([Item(row.label, row.id, help=row.help, also=row.also) for row in rows])(query)
     assert ids <= {item.value for item in found}

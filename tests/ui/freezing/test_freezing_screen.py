@@ -23,7 +23,7 @@ async def _ran(screen: Screen, pilot: Pilot[int], *keys: str) -> None:
     await screen.until(pilot, lambda: not screen.session.store.activity.busy, seconds=30)
 
 
-async def test_case_is_frozen_replayed_and_helped_out_of_a_missing_call(tmp_path: Path) -> None:
+async def test_case_is_frozen_and_replayed_and_a_missing_call_can_be_added(tmp_path: Path) -> None:
     agent = frozen.write(tmp_path)
     calls, prompt = agent / "calls.log", agent / "prompt.txt"
     file = frozen_path(agent / "refunds.evalset.json", "返金の依頼")

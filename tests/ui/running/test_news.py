@@ -90,7 +90,7 @@ def test_end_of_a_run_is_not_taken_for_that_of_the_next_one(bench: Bench) -> Non
     assert told == [False]
 
 
-async def test_what_leaves_this_machine_is_confirmed_on_screen(bench: Bench) -> None:
+async def test_data_that_leaves_this_machine_is_confirmed_on_screen(bench: Bench) -> None:
     sending = Sending("dask://h:1", "dask://h:1", Path("/shop"), {"a.py": 1}, {}, ("KEY",))
     for answer, said in ((None, []), (False, []), (True, ["confirmed: r runs there"])):
         bench.view.answers.append(answer)

@@ -75,7 +75,7 @@ class Listener:
 REF = CaseRef("agent", "file", "set", "case")
 
 
-def test_news_arrives_in_order_with_the_end_last() -> None:
+def test_updates_arrive_in_order_with_the_end_last() -> None:
     listener = Listener()
     runs: list[Run] = []
     listener.thread.start(made(Run, runs))
@@ -88,7 +88,7 @@ def test_news_arrives_in_order_with_the_end_last() -> None:
     listener.thread.close()
 
 
-def test_screen_is_woken_once_until_it_takes_the_news() -> None:
+def test_screen_is_notified_once_until_it_reads_the_updates() -> None:
     listener = Listener()
     done = threading.Event()
 

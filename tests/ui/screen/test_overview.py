@@ -62,7 +62,7 @@ def shown(screen: Screen) -> list[str]:
     return [tree.entries[evalset].document.cases[case].eval_id for evalset, case in tree.outline.all_cases()]
 
 
-async def test_a_run_ends_on_the_first_cause_and_its_filter_can_be_taken_back(
+async def test_finished_run_selects_the_first_cause_and_its_filter_can_be_undone(
     open_screen: OpenScreen, make_workspace: MakeWorkspace
 ) -> None:
     screen = open_screen(make_workspace(SHAPE))
@@ -168,7 +168,7 @@ async def test_the_cursor_stays_if_the_user_has_moved_it(
         assert "0 of 6 passed" in screen.text
 
 
-def test_a_filter_names_as_much_as_it_needs(make_workspace: MakeWorkspace, tmp_path: Path) -> None:
+def test_filter_for_an_item_names_only_as_much_as_needed(make_workspace: MakeWorkspace, tmp_path: Path) -> None:
     tree = Tree(Verdicts(Store()))
     tree.load(make_workspace(SHAPE))
     tree.cursor = tree.row_of(0)

@@ -59,7 +59,7 @@ def test_tokens_are_shown_without_prices(usages: list[Usage], text: str) -> None
         ([USED, USED], {0: 0.5}, ""),
     ],
 )
-def test_tokens_stand_for_executions_whose_models_have_no_price(
+def test_tokens_are_shown_for_executions_whose_models_have_no_price(
     usages: list[Usage], known: dict[int, float | None], text: str
 ) -> None:
     assert spent(PRICES, *usages, known=known) == text

@@ -125,6 +125,6 @@ def test_unwritable_state_folder_is_named_in_an_empty_history(tmp_path: Path) ->
     assert "is not writable" in run_labels.no_runs_text(tmp_path / "file/below")
 
 
-def test_flag_is_shown_by_its_sign_where_room_is_short() -> None:
+def test_flag_is_shown_as_a_sign_if_there_is_little_room() -> None:
     assert run_labels.sign_of("ƒ function") == "ƒ"
     assert run_labels.sign_of("baseline") == "baseline"

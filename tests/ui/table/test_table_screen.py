@@ -85,7 +85,7 @@ async def test_filter_selects_its_first_hit_and_narrow_terminals_scroll(open_scr
 
 
 @pytest.mark.parametrize("width", [50, 60, 75, 90])
-async def test_sentence_at_the_foot_keeps_the_reason_and_has_a_sign_where_it_is_cut(width: int) -> None:
+async def test_footer_cuts_the_name_before_the_reason_and_marks_the_cut(width: int) -> None:
     class Shown(App[None]):
         def compose(self) -> Iterator[Widget]:
             yield foot

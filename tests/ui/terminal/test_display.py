@@ -37,7 +37,9 @@ UTF8 = {"LANG": "C.UTF-8"}
         ({"TERM": "xterm-256color", "LC_ALL": "C"}, Display("256", signs=False, foreign=False)),
     ],
 )
-def test_environment_tells_what_the_terminal_shows(environment: dict[str, str], expected: Display) -> None:
+def test_environment_decides_which_colours_and_characters_are_used(
+    environment: dict[str, str], expected: Display
+) -> None:
     assert find_display({**UTF8, **environment}, "utf-8") == expected
 
 

@@ -34,7 +34,7 @@ def test_unknown_status_is_reported_with_the_nearest_name() -> None:
     assert "known: :pass" in parse_query(":zzz").faults[0]
 
 
-def test_causes_are_read_beside_words() -> None:
+def test_query_can_combine_causes_and_words() -> None:
     query = parse_query("refund cause:Amount-is-text cause: cause:b")
     assert (query.words, query.causes) == (("refund",), ("amount-is-text", "b"))
     assert parse_query("cause:").empty, "a cause that is being typed hides nothing yet"

@@ -127,7 +127,7 @@ def root_agent(message, session):
 """
 
 
-async def test_x_cancels_and_what_was_decided_is_shown(desk: TriedProject, copies: Path) -> None:
+async def test_x_cancels_a_try_and_shows_the_decided_cases(desk: TriedProject, copies: Path) -> None:
     (desk.root / "desk/agent.py").write_text(SLOW)
     desk.commit()
     (desk.root / "desk/agent.py").write_text(SLOW + "# changed\n")

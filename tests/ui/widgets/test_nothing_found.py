@@ -13,7 +13,7 @@ from workbench.ui.session.session import Session
 from workbench.ui.terminal.themes import Themes
 
 
-def test_page_says_what_was_searched_and_what_to_do(tmp_path: Path) -> None:
+def test_empty_page_names_the_searched_folders_and_the_next_step(tmp_path: Path) -> None:
     for name in ("src", "src/deep", ".venv", "node_modules"):
         (tmp_path / name).mkdir(parents=True)
     (tmp_path / "cases.json").write_text(json.dumps({"eval_cases": [case_json("one")]}))

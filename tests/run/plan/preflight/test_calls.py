@@ -39,7 +39,7 @@ def test_calls_of_a_run_are_summed() -> None:
     assert texts(looked(judged), scale=2.5, use_cache=False) == ["about 25 to 35 judge calls expected"]
 
 
-def test_notices_about_expected_calls_are_forecasts() -> None:
+def test_notices_about_expected_calls_are_marked_as_forecasts() -> None:
     judged = looked(config(criteria(hallucinations_v1={})))
     notices = [*said(judged), *said(judged, max_judge_calls=1)]
     assert [notice.level for notice in notices if notice.forecast] == ["info", "warning"]
