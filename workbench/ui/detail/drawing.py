@@ -52,7 +52,7 @@ def component_css(widget: str) -> str:
 
 
 class Painter:
-    """Converts lines to strips with the styles of a widget, which must have the component classes `COMPONENTS`."""
+    """A converter of lines to strips in the styles of a widget, which must have the component classes `COMPONENTS`."""
 
     def __init__(self, widget: Widget) -> None:
         self._widget = widget

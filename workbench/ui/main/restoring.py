@@ -69,7 +69,7 @@ def _valid(found: dict[str, object]) -> dict[str, object]:
 
 
 class Restoring(Controller):
-    """Restores and saves the cursor and the split. The filter is not saved, because it would hide cases."""
+    """Storage of the cursor and the split. The filter is not stored, because it would hide cases."""
 
     async def restore(self, *, run_wanted: bool) -> None:
         """Restore the split. Restore the cursor, too, unless a run starts or the user has already acted."""

@@ -35,8 +35,8 @@ _DELAY = 0.4
 _OPENS = "Press enter to open it as an evalset."
 
 
-class _NobodyWaitsError(Exception):
-    """Stops the read of a folder whose caller was cancelled."""
+class _ReadCancelledError(Exception):
+    """An exception that stops the read of a folder whose caller was cancelled."""
 
 
 class Folder(Controller):
@@ -192,7 +192,7 @@ class Folder(Controller):
 
         def arrived(workspace: "Workspace") -> None:
             if is_left():
-                raise _NobodyWaitsError
+                raise _ReadCancelledError
             if loop is not None and time.monotonic() > self._due:
                 self._due = math.inf
                 loop.call_soon_threadsafe(self._show_so_far, workspace)

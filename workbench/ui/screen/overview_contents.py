@@ -171,7 +171,7 @@ class Spending:
 
 
 class Contents:
-    """Creates overviews from the session."""
+    """A builder of overviews from the session."""
 
     def __init__(self, session: "Session", tree: "Tree") -> None:
         self._session, self._tree = session, tree
@@ -270,7 +270,7 @@ class Contents:
 
 
 class Showing:
-    """Shows overviews on the right side, and updates them during a run.
+    """The overview on the right side, updated during a run.
 
     `set_timer` calls a function after some seconds. `painted` is called with the number of lines of a delayed update.
     """
