@@ -17,7 +17,7 @@ PREFIX = "keyword:"
 
 
 def identify(model: str, environment: JudgeEnvironment) -> JudgeIdentity:
-    """Say who judges, or what is missing: the word, elsewhere a key in `environment.values`."""
+    """Return who judges. Raise an error if something is missing: here the word, often a key."""
     word = model.removeprefix(PREFIX)
     if not word:
         raise NotAvailableError(f"{model} names no word", "write keyword:WORD")

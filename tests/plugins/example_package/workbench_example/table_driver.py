@@ -5,12 +5,12 @@ from typing import Any
 
 
 def recognise(found: Any) -> bool:
-    """Say whether what an `agent.py` calls `root_agent` is an agent of this kind."""
+    """Return whether the `root_agent` of an `agent.py` is an agent of this kind."""
     return isinstance(found, dict)
 
 
 def answer(agent: Any, message: str, session: Any) -> Iterator[Any]:
-    """Answer one message; the items are those of plain-Python agents."""
+    """Answer a message. Yield the same items as agents in plain Python."""
     known = message in agent
     yield {"tool_call": {"name": "look_up", "args": {"key": message}}}
     yield {"tool_response": {"name": "look_up", "response": {"known": known}}}
