@@ -267,10 +267,10 @@ async def test_edits_are_undone_after_a_restart(open_screen: OpenScreen, with_ca
     again = open_screen(with_call)
     async with again.open((120, 40)) as pilot:
         await pilot.press("u")
-        await again.until(pilot, lambda: "undo an edit of an earlier start?" in again.text)
+        await again.until(pilot, lambda: "undo an edit from an earlier session?" in again.text)
         assert file_of(screen).relative_to(with_call.root).as_posix() in again.text
         await pilot.press("down", "enter", "u")
-        await again.until(pilot, lambda: "undo an edit of an earlier start?" in again.text)
+        await again.until(pilot, lambda: "undo an edit from an earlier session?" in again.text)
         assert file_of(screen).read_bytes() != before, "the files were left"
         await pilot.press("enter")
         await again.until(pilot, lambda: "undone: on_time: user of turn 1" in again.text)
@@ -295,7 +295,7 @@ async def test_state_folder_of_a_stranger_is_used_only_if_the_user_trusts_it(
         await pilot.press(*{"trust": ["j", "enter"], "ignore": ["enter"], "leave": ["q"]}[answer])
         await screen.until(pilot, lambda: "you did not create" not in screen.text)
         await pilot.press("u")
-        wanted = "earlier start?" if answer == "trust" else "there is nothing to undo"
+        wanted = "earlier session?" if answer == "trust" else "there is nothing to undo"
         await screen.until(pilot, lambda: wanted in screen.text)
     after = {path: path.stat().st_mtime_ns for path in (with_call.root / ".workbench").rglob("*")}
     assert (after == before) == (answer != "trust")

@@ -27,7 +27,7 @@ _SHOWN = 400
 
 
 class Cases(Controller):
-    """Actions on the marked or current cases, and new files beside them. Each is one edit, so one undo reverts it."""
+    """Actions on the marked or current cases, and creation of files. One undo reverts each action."""
 
     def __init__(self, view: "View", files: Files, edit: Edit) -> None:
         super().__init__(view)
@@ -38,7 +38,7 @@ class Cases(Controller):
         self._in_evalset(lambda row: self._new(row, scenario=False))
 
     def new_scenario(self) -> None:
-        """Create a case that a simulated user plays."""
+        """Create a scenario: a case in which a simulated user talks to the agent."""
         self._in_evalset(lambda row: self._new(row, scenario=True))
 
     def rename(self) -> None:
@@ -47,7 +47,7 @@ class Cases(Controller):
             self.view.work(self._rename(row), "edit")
 
     def duplicate(self) -> None:
-        """Copy the marked or current cases."""
+        """Duplicate the marked or current cases."""
         self._with_cases(self._duplicate)
 
     def delete(self) -> None:
@@ -164,7 +164,7 @@ class Cases(Controller):
             self._files.go_to_case(target.file, chosen.names[0])
 
     async def _pick_target(self, source: "EvalsetEntry", count: int) -> "EvalsetEntry | None":
-        """Ask for another evalset. List those of the same agent first."""
+        """Let the user choose another evalset. Those of the same agent are listed first."""
         assert self.session.workspace is not None
         others = [entry for entry in self.session.workspace.evalsets if entry.file != source.file]
         others.sort(key=lambda entry: entry.agent != source.agent)
@@ -220,7 +220,7 @@ class Cases(Controller):
             self.view.say(f"created {one_line(file.name)}: + creates its first case")
 
     async def ask_name(self, question: str, folder: Path, suffix: str) -> Path | None:
-        """Ask for the name of a new file in a folder. Return None if the user left."""
+        """Ask for the name of a new file, and return its path in `folder`. Return None if the user cancels."""
         from workbench.editing.evalset_file import name_fault
 
         def fault(name: str) -> str:
@@ -262,9 +262,9 @@ class Cases(Controller):
             await self._files.put(f"migrate {entry.file.name}", {entry.file: (before, content)})
 
     async def _pick_session(self, entry: "EvalsetEntry") -> tuple[bool, Path | None]:
-        """Ask for the initial session of a list of turns: a file beside it, or none.
+        """Let the user choose the session file for a list of turns, or none.
 
-        Return (True, file or None), or (False, None) if the user left.
+        Return (True, file or None), or (False, None) if the user cancels.
         """
         files = sorted(entry.file.parent.glob("*session*.json"))
         if not files:
@@ -317,7 +317,7 @@ def _user_key(case: object) -> str:
 
 
 def _session_of(entry: "EvalsetEntry", number: int) -> tuple[str, str]:
-    """Return app and user of the neighboring case, else the agent's name and `user`."""
+    """Return the app name and user ID of a case's session, or the agent's name and `user` if it has none."""
     from workbench.files.evalset import case_or_none
 
     case = case_or_none(entry.document, number) if entry.document.cases else None

@@ -1,4 +1,4 @@
-"""Saving a file that another program may have changed meanwhile, the dialogs for conflicts, and what went wrong."""
+"""Saving of a file that another program may have changed, the dialogs for conflicts, and error messages."""
 
 import asyncio
 import errno
@@ -27,16 +27,17 @@ from workbench.ui.widgets.footer import KeyLine, bindings_of
 from workbench.ui.widgets.rows import Piece, RowsOf
 
 _LINES = 400
-"""Maximum number of lines of a difference that are shown."""
+"""Maximum number of lines shown of a difference."""
 _WHO = {"theirs": "changed on disk", "mine": "changed by you", "both": "changed by both"}
 Choose: TypeAlias = Callable[[bytes | None], Awaitable[bytes | None]]
-"""Asks for the content of a file, given its current content (None if the file is gone).
+"""Asks which content a file gets, given its current content (None if the file is gone).
 
-Returns b"" for no file, and None to go back."""
+Returns the content, b"" to delete the file, or None to go back to the editor.
+"""
 
 
 class Saved(NamedTuple):
-    """The file's content after saving (b"" for no file), and whether it was written here."""
+    """The file's content after saving (b"" if it does not exist), and whether this program wrote it."""
 
     content: bytes
     written: bool
@@ -51,10 +52,10 @@ async def save(
     choose: Choose,
     complete: Callable[[Contents], Contents] = lambda contents: contents,
 ) -> Saved | None:
-    """Replace `before` with `after` in a file.
+    """Replace the content `before` of a file with `after`, as an edit that can be undone.
 
-    If the file has other content by now, write the answer of `choose`. Return None if the user went back. `complete`
-    adds other files to the edit, in a thread.
+    If the file has changed meanwhile, `choose` returns the content to write. Return None if the user goes back.
+    `complete` adds other files to the edit and runs in a thread.
 
     Raises:
         OSError: The file cannot be written.
@@ -75,7 +76,10 @@ async def save(
 async def choose_cases(
     ask: Ask, keys: Mapping[str, tuple[str, ...]], file: Path, base: bytes, mine: bytes, theirs: bytes | None
 ) -> Any:
-    """Ask which version of an evalset to keep, case by case, or as a whole if its cases cannot be compared."""
+    """Let the user choose which version of each case to keep.
+
+    If the cases cannot be compared, the choice is between whole files. Return the content, or None to go back.
+    """
     if theirs is None:
         return await choose_version(ask, file, mine, theirs, leave="theirs: keep it deleted")
     try:
@@ -100,9 +104,9 @@ async def choose_version(
     both: Item | None = None,
     leave: str = "theirs: keep the version on disk",
 ) -> Any:
-    """Ask which version of a whole file to keep.
+    """Let the user choose which version of a whole file to keep.
 
-    Return `mine`, `theirs`, the value of `both`, or None to go back. Without `leave`, theirs is not offered.
+    Return `mine`, `theirs`, the value of `both`, or None to go back. If `leave` is "", `theirs` is not offered.
     """
     what = "deleted" if theirs is None else "changed"
     title = f"{file.name} was {what} on disk" + (f": {why}" if why else "")
@@ -121,13 +125,13 @@ class DifferenceList(RowsOf[Difference]):
         self.chosen: dict[str, Side] = {one.eval_id: one.proposed for one in found}
 
     def take(self, side: Side, *, everywhere: bool = False) -> None:
-        """Choose a side for the case under the cursor, or for all cases."""
+        """Choose a side for the case under the cursor, or for all cases with `everywhere`."""
         for one in self.rows if everywhere else [self.row]:
             self.chosen[one.eval_id] = side
         self.refresh()
 
     def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
-        """Return side, ID and author of a difference."""
+        """Return the chosen side of a case, its ID, and who changed it."""
         one = self.rows[position]
         side = self.chosen[one.eval_id]
         name = one_line(one.eval_id, limit=80) if one.eval_id != FRAME else "(evalset fields)"
@@ -136,7 +140,7 @@ class DifferenceList(RowsOf[Difference]):
 
 
 class ConflictScreen(RowsScreen[Mapping[str, Side] | None]):
-    """A dialog that asks which version of each case to keep. Its result is None if the user goes back."""
+    """A dialog that asks which version of each case to keep. Its result is the side by case ID, or None to go back."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings_of("conflict"),
@@ -171,15 +175,15 @@ class ConflictScreen(RowsScreen[Mapping[str, Side] | None]):
         self._list.take("mine" if self._list.chosen[self._list.row.eval_id] == "theirs" else "theirs")
 
     def action_close(self) -> None:
-        """Keep the version on disk of the current case."""
+        """Choose the version on disk for the current case."""
         self._list.take("theirs")
 
     def action_open(self) -> None:
-        """Keep the user's version of the current case."""
+        """Choose the user's version for the current case."""
         self._list.take("mine")
 
     def action_mark_all(self) -> None:
-        """Use the side of the current case for all cases."""
+        """Choose the current case's side for all cases."""
         self._list.take(self._list.chosen[self._list.row.eval_id], everywhere=True)
 
     def on_row_view_picked(self) -> None:
@@ -187,7 +191,7 @@ class ConflictScreen(RowsScreen[Mapping[str, Side] | None]):
         self.action_mark()
 
     def action_enter(self) -> None:
-        """Close the dialog with the chosen sides."""
+        """Close the dialog and return the chosen sides."""
         self.dismiss(self._list.chosen)
 
     def _show(self) -> None:
@@ -212,20 +216,20 @@ def _versions(theirs: Any, mine: Any) -> Content:
     return Content.assemble(*parts)
 
 
-_WAYS_OUT = {
+_REMEDIES = {
     errno.EACCES: "permission denied: change the permissions, then save again",
     errno.EPERM: "permission denied: change the permissions, then save again",
-    errno.EROFS: "the file system is read-only",
+    errno.EROFS: "the file system is read-only: make it writable, then save again",
     errno.ENOSPC: "the disk is full: free some space, then save again",
     errno.EDQUOT: "your disk quota is used up: free some space, then save again",
     errno.ENOENT: "its folder no longer exists",
-    errno.EISDIR: "a folder has the name of the file",
+    errno.EISDIR: "a folder with this name exists",
     errno.ELOOP: "the file is a link to itself",
 }
 
 
 def save_error_message(error: Exception) -> str:
-    """Return a safe message of one line: first the reason and what to do, then the file."""
+    """Return a safe message of one line: why a file was not saved, what to do, and the file's name."""
     if isinstance(error, ChangedOnDiskError):
         what = "deleted" if error.theirs is None else "changed"
         return one_line(f"not saved: {error.file.name} was {what} on disk meanwhile")
@@ -233,6 +237,6 @@ def save_error_message(error: Exception) -> str:
         return one_line(str(error))
     if not isinstance(error, OSError):
         return one_line(f"not saved: {error}")
-    way_out = _WAYS_OUT.get(error.errno or 0, error.strerror or str(error))
+    remedy = _REMEDIES.get(error.errno or 0, error.strerror or str(error))
     name = str(error.filename or "").rpartition("/")[2]
-    return one_line(f"not saved: {way_out}" + (f" ({name})" if name else ""))
+    return one_line(f"not saved: {remedy}" + (f" ({name})" if name else ""))

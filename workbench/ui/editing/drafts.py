@@ -1,10 +1,9 @@
 """Drafts of a case, or of an evalset's ID, name and description, and their values as text in a field.
 
-A draft holds the file's content from the time when the edit began. Saving compares it with the file on disk.
+A draft holds the file's content from the start of the edit. Saving compares it with the file on disk.
 
-Values become text and text becomes values without a loss, and no value can control the terminal. Text with characters
-that a field cannot show (escape codes, marks of direction, line ends of another system) is edited as JSON, with those
-characters escaped.
+Values are converted to text and back without loss, and no value can control the terminal. Text with characters that a
+field cannot show (escape codes, direction marks, other line endings) is edited as JSON, with these characters escaped.
 """
 
 import json
@@ -31,7 +30,7 @@ LONGEST = 30_000
 
 
 class UnreadableError(ValueError):
-    """A typed text that is not valid JSON. `line` and `column` count from 1."""
+    """Typed text that is not valid JSON. `line` and `column` count from 1."""
 
     def __init__(self, line: int, column: int, message: str) -> None:
         super().__init__(message)
@@ -44,20 +43,20 @@ def as_json(row: CaseRow) -> bool:
 
 
 def field_text(row: CaseRow) -> str:
-    """Return a row's value as the initial text of the field."""
+    """Return a row's value as text for the field."""
     if row.missing or row.value is None:
         return ""
     return json_text(row.value) if as_json(row) else str(row.value)
 
 
 def json_text(value: Any) -> str:
-    """Return indented JSON. Only characters that could control the terminal are escaped."""
+    """Return a value as indented JSON. Non-ASCII characters stay, unless they could control the terminal."""
     text = json.dumps(value, ensure_ascii=False, indent=2)
     return re.sub(r"[^\n]+", lambda line: _escaped(line.group()), text)
 
 
 def json_head(value: Any, most: int, *, indent: int | None = None) -> str:
-    """Return at least the first `most` characters of a value's JSON, without encoding all of a large value."""
+    """Return at least the first `most` characters of a value's JSON. A large value is not encoded as a whole."""
     pieces: list[str] = []
     length = 0
     for piece in json.JSONEncoder(ensure_ascii=False, indent=indent).iterencode(value):
@@ -69,7 +68,7 @@ def json_head(value: Any, most: int, *, indent: int | None = None) -> str:
 
 
 def read_value(text: str, row: CaseRow) -> Any:
-    """Return the value that was typed for a row.
+    """Convert typed text to the value for a row.
 
     Raises:
         UnreadableError: The row is edited as JSON, and the text is not valid JSON.
@@ -82,7 +81,7 @@ def read_json_text(text: str) -> Any:
     """Parse a JSON text.
 
     Raises:
-        UnreadableError: The text is not valid JSON. It describes the first fault.
+        UnreadableError: The text is empty or not valid JSON. The error is about the first fault.
     """
     if not text.strip():
         raise UnreadableError(1, 1, "no value: type {} for an empty object")
@@ -102,7 +101,10 @@ def showable(text: str) -> bool:
 
 
 def place_of(text: str, location: Location) -> tuple[int, int] | None:
-    """Return line and column of a location in a JSON text, or of its nearest parent. Return None for invalid JSON."""
+    """Return line and column of a location in a JSON text, or None if the text is not valid JSON.
+
+    If the location does not exist, its nearest parent is used.
+    """
     root = scan(text).root
     if root is None:
         return None
@@ -117,7 +119,7 @@ def _escaped(line: str) -> str:
 
 
 _MOST = 2_000
-"""Characters of a value that are rendered for its row."""
+"""Maximum number of characters of a value that are rendered for its row."""
 
 
 def in_short(value: object) -> str:
@@ -129,7 +131,7 @@ def in_short(value: object) -> str:
 
 @dataclass(frozen=True)
 class CaseDraft:
-    """A case of a file. `value` is its JSON, in a dataset in the form of an evalset's case."""
+    """A case being edited. `value` is its JSON. A case of a dataset is converted to an evalset's form."""
 
     file: Path
     evalset: EvalsetFile
@@ -143,7 +145,7 @@ class CaseDraft:
 
     @property
     def stored(self) -> Any:
-        """The case's JSON as the file has it, for a text editor."""
+        """The case's JSON as stored in the file, for a text editor."""
         return self.evalset.stored(self.number)
 
     def rows(self) -> list[CaseRow]:
@@ -155,10 +157,10 @@ class CaseDraft:
         return self.evalset.edited(self.number, value)
 
     def with_recordings(self, value: Any, contents: Contents) -> Contents:
-        """Return the contents together with the case's recording if the case gets another ID. Reads files.
+        """Return the contents, and the renamed recording if the case gets another ID. Reads files.
 
         Raises:
-            EditError: the recording cannot be read.
+            EditError: The recording cannot be read.
         """
         name = case_id(value)
         after = contents[self.file][1]
@@ -167,7 +169,7 @@ class CaseDraft:
         return with_recordings(contents, [CarriedCase(self.file, self.name, self.file, name)])
 
     def reopened(self, evalset: EvalsetFile) -> "CaseDraft | None":
-        """Return the draft, updated to newer content of the file. Return None if the case is gone."""
+        """Return this draft for the file's current content, or None if the case is gone."""
         if self.name not in evalset.ids:
             return None
         same = self.number < len(evalset.ids) and evalset.ids[self.number] == self.name
@@ -177,7 +179,7 @@ class CaseDraft:
 
 @dataclass(frozen=True)
 class FrameDraft:
-    """ID, name and description of an evalset. `value` is the file's JSON without its cases."""
+    """An evalset's ID, name and description being edited. `value` is the file's JSON without its cases."""
 
     file: Path
     evalset: EvalsetFile
@@ -198,22 +200,22 @@ class FrameDraft:
         return frame_rows(self.value)
 
     def after(self, value: Any) -> EvalsetFile:
-        """Return the file with the keys of `value` beside its cases. Raises the errors of `EvalsetFile.with_frame`."""
+        """Return the file with the changed keys of `value`. Raises the errors of `EvalsetFile.with_frame`."""
         keys = [str(row.location[0]) for row in self.rows()]
         changed = {key: value.get(key) for key in keys if value.get(key) != self.value.get(key)}
         return EvalsetFile(self.evalset.with_frame(changed))
 
     def with_recordings(self, value: Any, contents: Contents) -> Contents:
-        """Return the contents. No case changes."""
+        """Return the contents unchanged, because no case gets another ID."""
         return contents
 
     def reopened(self, evalset: EvalsetFile) -> "FrameDraft | None":
-        """Return the draft, updated to newer content of the file."""
+        """Return this draft for the file's current content."""
         return FrameDraft(self.file, evalset, evalset.frame())
 
 
 class NotSavedError(Exception):
-    """A draft that was not written. The message is safe text and says why."""
+    """A draft could not be written. The message is safe text and says why."""
 
 
 _WHOLES = {"args": "call", "call": "call", "response": "result", "rubric": "rubric", "session": "session"}
@@ -222,9 +224,9 @@ Draft = CaseDraft | FrameDraft
 
 
 def open_case(chosen: CaseSelection, document: EvalsetDocument | None = None) -> CaseDraft:
-    """Read a file and return a draft of the chosen case, even if the case has moved. Call it in a thread.
+    """Read a file and return a draft of the chosen case, wherever it is in the file now. Call it in a thread.
 
-    If the file is still the one that `document` was read from, its known case positions are used again.
+    `document` saves time: if its file is unchanged, its index of cases is used.
 
     Raises:
         OSError: The file cannot be read.
@@ -251,7 +253,7 @@ def open_frame(file: Path) -> FrameDraft:
 def label_of(draft: Draft, row: CaseRow, verb: str = "") -> str:
     """Return the label of an edit: `late_parcel: user of turn 2`, `late_parcel: delete call of turn 1`.
 
-    With a verb, the edit concerns the whole part that the row belongs to.
+    With a verb, the edit is about the whole part that the row belongs to.
     """
     if not verb:
         return f"{draft.name}: {place_in_words(row)}"
@@ -269,7 +271,7 @@ def _in_turn(name: str, row: CaseRow) -> str:
 
 
 def with_row(draft: Draft, row: CaseRow, value: Any) -> Any:
-    """Return the draft's value with a new value in a row. An empty text removes an optional key."""
+    """Return the draft's value with a new value in one row. An empty text removes an optional key."""
     if value == "" and row.name.strip() in _OPTIONAL:
         return without(draft.value, row.location)
     return with_value(draft.value, row.location, value)

@@ -1,4 +1,4 @@
-"""Editing of the case or evalset under the cursor, in place or in the user's editor (`$VISUAL`, else `$EDITOR`)."""
+"""Editing of the case or evalset under the cursor, here or in the user's editor (`$VISUAL`, else `$EDITOR`)."""
 
 import asyncio
 import os
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Edit(Controller):
-    """The editor screen and the user's own editor. A run of cases continues meanwhile."""
+    """Actions that open the editor screen or the user's own editor. A run in progress continues."""
 
     def __init__(self, view: "View", files: Files) -> None:
         super().__init__(view)
@@ -42,7 +42,7 @@ class Edit(Controller):
             self.view.work(self.edit_row(row), "edit")
 
     def edit_outside(self) -> None:
-        """Open the file that is responsible for what is under the cursor in the user's editor, at its line."""
+        """Open the file behind the item under the cursor in the user's editor, at the item's line."""
         place = self.view.responsible()
         if place is None:
             self.view.say("no file here: put the cursor on a case or an agent")
@@ -58,7 +58,7 @@ class Edit(Controller):
             await self._files.folder.read_again()
 
     async def edit_row(self, row: Row, *, at: "Location | None" = None, editing: bool = False) -> None:
-        """Open the editor on a case, or on ID, name and description of an evalset, until the user leaves."""
+        """Open the editor screen on a case or evalset, and wait until the user closes it."""
         from workbench.ui.editing.editor import EditorScreen
 
         draft = await self.draft(row)
@@ -76,7 +76,7 @@ class Edit(Controller):
             await self.view.ask(screen)
 
     async def draft(self, row: Row) -> "Draft | None":
-        """Return an editable draft of a row's case or evalset. If there is none, say why and return None."""
+        """Return a draft of a row's case or evalset. If it cannot be edited, show why and return None."""
         from workbench.editing.whole_cases import GoneError
         from workbench.files.json_text.json_edit import EditError
         from workbench.ui.editing.drafts import open_case, open_frame
@@ -98,9 +98,9 @@ class Edit(Controller):
     # In the user's editor
 
     async def draft_outside(self, draft: "Draft") -> "Draft | None":
-        """Open a draft in the user's editor until it can be saved or the user gives up.
+        """Open a draft in the user's editor, again and again until it can be saved or the user discards it.
 
-        Return the updated draft, or None if it is no longer in the file.
+        Return the updated draft, or None if the case is no longer in the file.
         """
         from workbench.ui.editing.drafts import json_text
 
@@ -121,7 +121,7 @@ class Edit(Controller):
                 return draft
 
     async def _save_outside(self, draft: "Draft", text: str) -> "Draft | str | None":
-        """Return the saved draft, or the reason why it was not saved."""
+        """Save the edited text of a draft. Return the saved draft, or the reason why it was not saved."""
         from workbench.editing.evalset_file import RejectedError
         from workbench.files.json_text.json_edit import same
         from workbench.ui.editing.drafts import NotSavedError, UnreadableError, read_json_text
@@ -140,7 +140,7 @@ class Edit(Controller):
 
 
 def _located(text: str, error: "RejectedError") -> str:
-    """Return the message of a rejection, with the line that caused it."""
+    """Return why ADK's rules reject a text, with the line that causes it if that is known."""
     from workbench.ui.editing.drafts import place_of
 
     breach = error.breaches[0]
@@ -158,14 +158,14 @@ _PLUS_LINE = frozenset(
 )
 _GOTO = frozenset({"code", "code-insiders", "codium", "cursor", "windsurf"})
 _COLON_LINE = frozenset({"hx", "helix", "subl", "zed"})
-"""Editors by the way in which they take a line: `+38 FILE`, `--goto FILE:38`, `FILE:38`. Others get the file alone."""
+"""How editors take a line number: `+38 FILE`, `--goto FILE:38` or `FILE:38`. Others get only the file."""
 
 
 def editor_command(environment: Mapping[str, str]) -> list[str]:
-    """Return the command of the user's editor, without the file.
+    """Return the command of the user's editor, without a file.
 
     Raises:
-        NoEditorError: No editor is named, and none of the usual ones is installed.
+        NoEditorError: Neither variable is set, and none of the usual editors is installed.
     """
     for name in ("VISUAL", "EDITOR"):
         words = shlex.split(environment.get(name, "").strip())
@@ -178,7 +178,9 @@ def editor_command(environment: Mapping[str, str]) -> list[str]:
 
 
 def open_file(file: Path, line: int) -> None:
-    """Open a file in the user's editor, at a line if the editor is known to take one. The terminal must be free.
+    """Open a file in the user's editor, at a line if it is known how the editor takes one.
+
+    The terminal must be free.
 
     Raises:
         NoEditorError: The editor could not be started, or exited with an error.
@@ -188,7 +190,7 @@ def open_file(file: Path, line: int) -> None:
 
 
 def _at_line(editor: str, file: Path, line: int) -> list[str]:
-    """Return the arguments with which an editor opens a file at a line."""
+    """Return the arguments that make an editor open a file at a line."""
     if editor in _PLUS_LINE:
         return [f"+{line}", str(file)]
     if editor in _GOTO:

@@ -1,4 +1,4 @@
-"""The editor of a case or evalset. It covers the panes with one row per value.
+"""The editor of a case or evalset, with one row per value. It covers the panes.
 
 The value under the cursor is shown below the rows and edited there. Each change is saved at once. If it cannot be
 saved, the text stays in the field, and the cursor goes to the fault.
@@ -54,12 +54,12 @@ from workbench.ui.widgets.footer import bindings, bindings_of
 
 _LEAVES = "esc closes"
 _SHOWN = 4_000
-"""Characters of a value that the preview shows."""
+"""Maximum number of characters in the preview of a value."""
 _PERSONAS = "EXPERT, NOVICE or EVALUATOR, or your own persona as JSON, starting with {"
 
 
 class ValuePane(Vertical):
-    """A preview of a row's value, or the field in which it is edited."""
+    """The preview of a row's value, or the field that edits it."""
 
     def __init__(self, field: ValueField) -> None:
         super().__init__(classes="value")
@@ -77,7 +77,7 @@ class ValuePane(Vertical):
         return bool(self.field.display)
 
     def open(self, row: CaseRow) -> str:
-        """Replace the preview with the field. Return a hint for the user, "" for none."""
+        """Replace the preview with the field. Return a hint for the user, or ""."""
         self.field.take(row)
         self.border_title = Content(place_in_words(row))
         self._preview.display = False
@@ -102,12 +102,12 @@ class ValuePane(Vertical):
         self._preview.update(Content(plain(text, limit=_SHOWN)))
 
     def point_at(self, line: int, column: int, message: str) -> str:
-        """Put the cursor on a fault in the field, and return the message for it."""
+        """Put the field's cursor at a fault, and return a message with the fault's place."""
         self.field.point_at(line, column)
         return f"line {line}, column {column}: {one_line(message)}"
 
     def reject(self, error: RejectedError) -> str:
-        """Return the message for a value that ADK cannot read. If it is in the field, put the cursor on it."""
+        """Return why ADK would reject the value. If the fault is in the field, put the field's cursor there."""
         breach, row = error.breaches[0], self.field.row
         if not self.typing or row is None:
             return f"not saved: {one_line(str(error))}"
@@ -119,7 +119,7 @@ class ValuePane(Vertical):
 
 
 def _hint(row: CaseRow) -> str:
-    """Return the possible values of a row if they are few, else ""."""
+    """Return the possible values of a row, or "" if any value is possible."""
     name = row.name.strip()
     if name == "type":
         return f"criteria read {', '.join(dict.fromkeys(rubric_types().values()))} and ignore other types"
@@ -127,27 +127,27 @@ def _hint(row: CaseRow) -> str:
 
 
 class Files(Protocol):
-    """The file operations that the editor needs."""
+    """The file operations used by the editor."""
 
     async def save(self, draft: Draft, value: Any, label: str) -> Draft | None:
-        """Write a draft with a new value and show its file.
+        """Write a draft with a new value, and show its file.
 
-        Return the updated draft, or None if it is no longer in the file.
+        Return the updated draft, or None if the case is no longer in the file.
 
         Raises:
-            RejectedError: ADK would not read it.
-            NotSavedError: It could not be written, or the user went back.
+            RejectedError: ADK could not read the result.
+            NotSavedError: The file could not be written, or the user went back to the editor.
         """
 
     async def take_back(self, *, again: bool) -> str:
         """Undo or redo the last edit. Return a safe message."""
 
     async def reopened(self, draft: Draft) -> Draft | None:
-        """Return the draft as it is in the file now, or None if it is gone."""
+        """Return this draft for the file on disk, or None if the case is gone."""
 
 
 def _footer(draft: Draft, row: CaseRow | None) -> list[Action]:
-    """Return the footer for a row: what can be done with it."""
+    """Return the actions in the footer that are possible on a row."""
     if not isinstance(draft, CaseDraft):
         # An evalset's own fields have no parts that could be added or deleted.
         return footer("editor", ("edit", "undo", "redo"))
@@ -162,7 +162,7 @@ def _footer(draft: Draft, row: CaseRow | None) -> list[Action]:
 
 
 class EditorScreen(FieldScreen[None]):
-    """The editor of a draft. `outside` opens it in the user's own editor. `over` returns the region to cover."""
+    """The editor of a draft. `outside` opens the draft in the user's own editor. `over` returns the region to cover."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings("next_turn", "previous_turn", "open", "close", "keys"),
@@ -203,7 +203,7 @@ class EditorScreen(FieldScreen[None]):
             yield self.field_line
 
     def on_mount(self) -> None:
-        """Show the rows, and start editing if the caller asked for it."""
+        """Show the rows. With `editing`, open the field at once."""
         self._cover_panes()
         self.list.when_moved = self._show_value
         self._show_rows(self._at)
@@ -258,7 +258,7 @@ class EditorScreen(FieldScreen[None]):
     action_edit = action_open = action_enter
 
     def left_field(self) -> None:
-        """Show the value again. If it was just added, remove it."""
+        """Show the value again. If its part was just added, undo that."""
         self._show_value()
         if self._fresh:
             # Esc in the first field of a new part cancels adding it.
@@ -291,7 +291,7 @@ class EditorScreen(FieldScreen[None]):
     # Whole parts
 
     def action_new_case(self) -> None:
-        """Ask for the part to add at the cursor."""
+        """Let the user choose a part to add at the cursor."""
         row = self.list.row_or_none
         if row is None or not isinstance(self.draft, CaseDraft):
             self.say("nothing can be added here")
@@ -393,7 +393,7 @@ class EditorScreen(FieldScreen[None]):
             self._into_first_value()
 
     def _into_first_value(self) -> None:
-        """Edit the first value of the part that was just added."""
+        """Open the field on the first value of the part that was just added."""
         row = self.list.row_or_none
         if row is not None and row.form == "heading":
             self.list.move("down")
@@ -408,7 +408,7 @@ class EditorScreen(FieldScreen[None]):
         return self.list.row.location if self.list.rows else None
 
     def _continue_with(self, draft: Draft | None, at: Location | None, words: str) -> None:
-        """Show the updated draft. Close the editor if it is no longer in the file."""
+        """Show the updated draft. If it is None, because the case is gone, close the editor."""
         if draft is None:
             if self.is_current:
                 self.dismiss(None)

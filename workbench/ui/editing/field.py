@@ -1,4 +1,4 @@
-"""The rows of a case, text fields of several lines, and the base of screens with rows and a field."""
+"""The rows of a case, text fields for their values, and the base of screens with rows and a field."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -22,7 +22,7 @@ from workbench.ui.widgets.rows import Piece, RowsOf, RowView
 
 
 class PlainTextArea(TextArea):
-    """A text field of several lines that takes only safe text. It does not blink."""
+    """A text field of several lines that removes control codes from its input. Its cursor does not blink."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(soft_wrap=True, compact=True, **options)
@@ -30,7 +30,7 @@ class PlainTextArea(TextArea):
         self.indent_width = 2
 
     def edit(self, edit: Edit) -> EditResult:
-        """Apply an edit with safe text."""
+        """Apply an edit, with control codes removed from its text."""
         edit.text = typed(edit.text)
         return super().edit(edit)
 
@@ -41,7 +41,7 @@ def typed(text: str) -> str:
 
 
 class ValueField(PlainTextArea):
-    """A text field of one or more lines. In a field of one line, enter saves.
+    """A text field for one value. If the value has one line, enter saves it.
 
     The text stays until it is saved or discarded.
     """
@@ -53,10 +53,10 @@ class ValueField(PlainTextArea):
     ]
 
     class Saved(Message):
-        """The user saves the value."""
+        """Posted when the user saves the value."""
 
     class Left(Message):
-        """The user leaves the field without saving."""
+        """Posted when the user leaves the field without saving."""
 
     def __init__(self) -> None:
         super().__init__(show_line_numbers=False, tab_behavior="indent")
@@ -73,7 +73,7 @@ class ValueField(PlainTextArea):
 
     @property
     def changed(self) -> bool:
-        """Whether the text differs from the saved value."""
+        """Whether the text differs from the loaded value."""
         return self.text != self._first
 
     def value(self) -> Any:
@@ -91,15 +91,15 @@ class ValueField(PlainTextArea):
         self.move_cursor((line - 1, column - 1))
 
     def action_save(self) -> None:
-        """Report that the user saves the value."""
+        """Post `Saved`."""
         self.post_message(self.Saved())
 
     def action_leave(self) -> None:
-        """Report that the user leaves the field."""
+        """Post `Left`."""
         self.post_message(self.Left())
 
     def action_enter(self) -> None:
-        """Save a value of one line. In longer ones, insert a line break."""
+        """Save a value of one line. In a longer value, insert a line break."""
         if self.row is not None and self.row.form == "word" and not as_json(self.row) and "\n" not in self.text:
             self.post_message(self.Saved())
         else:
@@ -111,10 +111,10 @@ _LOOKS = {"call": "accent", "user": "strong"}
 
 
 class RowList(RowsOf[CaseRow]):
-    """Rows with a cursor. It also stops on headings of turns, because turns are moved and deleted there."""
+    """Rows with a cursor. The cursor also stops on headings of turns, so that turns can be moved and deleted."""
 
     def show_rows(self, rows: Sequence[CaseRow], *, at: Location | None = None) -> None:
-        """Replace the rows. Move the cursor to the first row at or inside a location, if there is one."""
+        """Replace the rows. With `at`, move the cursor to the first row at or inside that location."""
         self.rows = rows
         self.rows_changed()
         if at is not None:
@@ -127,7 +127,7 @@ class RowList(RowsOf[CaseRow]):
         self.when_moved()
 
     def next_turn(self, step: int) -> None:
-        """Go to the next (1) or previous (-1) heading."""
+        """Go to the heading of the next (1) or previous (-1) turn."""
         headings = [number for number, row in enumerate(self.rows) if row.form == "heading"]
         ahead = [number for number in headings if (number - self.cursor) * step > 0]
         if ahead:
@@ -147,9 +147,9 @@ class RowList(RowsOf[CaseRow]):
 
 
 class FieldScreen(RowsScreen[ScreenResultType]):
-    """A screen with rows and a field. Esc never discards typed text without a warning.
+    """A screen with rows and a field. Typed text is never discarded without a warning.
 
-    A subclass lays out `field`, `key_line` and `field_line`. `verb` names the effect of ctrl+o in two forms, such as
+    A subclass lays out `field`, `key_line` and `field_line`. `verb` says what ctrl+o does, in two forms such as
     ("saves", "saved").
     """
 
@@ -164,7 +164,7 @@ class FieldScreen(RowsScreen[ScreenResultType]):
         self._dropping = False
 
     def into_field(self, words: str = "", *, key: str = "ctrl+o") -> None:
-        """Show the field, which already holds a value. `key` saves it. `words` is a message for the user."""
+        """Show the field, which already holds a value. `key` saves it, and `words` is a message for the user."""
         self._show_field(True)
         self.field_line.update(Content(f" {key} {self.verb[0]} · esc closes"))
         self.say(words)
@@ -176,7 +176,7 @@ class FieldScreen(RowsScreen[ScreenResultType]):
         self.rows.focus()
 
     def left_field(self) -> None:
-        """React to the user leaving the field without a change. Subclasses override it."""
+        """Handle that the user leaves the field without a change. Subclasses override it."""
 
     def _show_field(self, shown: bool) -> None:
         self._dropping = False
@@ -184,7 +184,7 @@ class FieldScreen(RowsScreen[ScreenResultType]):
         self.key_line.display = not shown
 
     def on_value_field_left(self) -> None:
-        """Leave the field. If its text would be lost, warn first."""
+        """Leave the field. If typed text would be lost, warn the first time."""
         if self.field.changed and not self._dropping:
             self._dropping = True
             self.say(f"not {self.verb[1]} yet: ctrl+o {self.verb[0]} it, esc again discards it")
@@ -193,5 +193,5 @@ class FieldScreen(RowsScreen[ScreenResultType]):
         self.left_field()
 
     def on_text_area_changed(self) -> None:
-        """Warn again before new text is discarded."""
+        """Forget an earlier warning, because the text has changed."""
         self._dropping = False

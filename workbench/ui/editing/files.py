@@ -1,4 +1,4 @@
-"""Changes of project files: saving, undo, redo, and reading files that changed on disk."""
+"""Saving, undo and redo of changes to project files, and reading of files that changed on disk."""
 
 import asyncio
 from collections import Counter
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
     from workbench.ui.screen.view import View
 
 _TRIES = 5
-"""Attempts to write a file that others change at the same time."""
+"""Attempts to write a file while other programs change it."""
 
 
 class Files(Controller):
-    """Reading and writing of project files, in threads. The screen reports an edit only once it is on disk."""
+    """Actions that read and write project files in threads. A message about an edit appears after it is on disk."""
 
     def __init__(self, view: "View", folder: Folder) -> None:
         super().__init__(view)
         self.folder = folder
         self._warned = False
         self.other_readers: list[Callable[[Sequence[Path]], Awaitable[bool]]] = []
-        """Read files again that are no evalsets. Each returns False unless all files are of its kind."""
+        """Functions that reread files that are not evalsets. They return False if a file is not of their kind."""
         self._one_at_a_time = asyncio.Lock()
-        """Pressing undo twice quickly undoes two edits, one after the other."""
+        """A lock, so that two quick undos are done one after the other."""
 
     # Undo and redo
 
@@ -57,11 +57,14 @@ class Files(Controller):
             self.view.say(await self.take_back(again=again))
 
     async def take_back(self, *, again: bool) -> str:
-        """Undo the newest edit, or redo it. Return a safe message."""
+        """Undo the newest edit, or redo the one undone last with `again`. Return a safe message."""
         return (await self.taken_back(again=again))[1]
 
     async def taken_back(self, *, again: bool) -> "tuple[Edit | None, str]":
-        """Undo the newest edit, or redo it. Return it, or None if that failed, and a safe message."""
+        """Undo the newest edit, or redo the one undone last with `again`. Return it and a safe message.
+
+        The edit is None if nothing was undone or redone.
+        """
         from workbench.editing.saving import ChangedOnDiskError, NothingToUndoError
         from workbench.ui.editing.conflicts import save_error_message
 
@@ -80,20 +83,20 @@ class Files(Controller):
         return edit, one_line(f"{'redone' if again else 'undone'}: {edit.label}  ({files})")
 
     async def _wants(self, edit: "Edit", what: str) -> bool:
-        """Ask whether to undo or redo an edit of an earlier session, and name its files."""
+        """Ask whether to undo or redo an edit of an earlier session. The dialog lists its files."""
         files = f"{edit.label}: {self._named(edit)}"
         items = [
             Item(f"{what} the edit", True, help=one_line(f"changes {files}", limit=1000)),
             Item("leave the files", False, help=one_line(files, limit=1000)),
         ]
-        return bool(await self.view.pick(one_line(f"{what} an edit of an earlier start?"), items))
+        return bool(await self.view.pick(one_line(f"{what} an edit from an earlier session?"), items))
 
     def _named(self, edit: "Edit") -> str:
-        """Return the files of an edit."""
+        """Return the paths of an edit's files, as one text."""
         return ", ".join(dict.fromkeys(self.session.below_root(change.file) for change in edit.changes))
 
     async def offer_interrupted(self) -> None:
-        """Ask what to do with an edit that was interrupted in an earlier session."""
+        """If an edit of an earlier session was interrupted, ask whether to finish or discard it."""
         from workbench.store.database.database import database
 
         if not database(self.session.state_dir).exists:
@@ -118,15 +121,15 @@ class Files(Controller):
             self.show_error(error)
 
     async def saver(self) -> "Saver":
-        """Return the saver of the session. It is created in a thread, because it reads stored edits."""
+        """Return the session's saver. It is created in a thread, because it reads stored edits."""
         return await asyncio.to_thread(lambda: self.session.saver)
 
     # Files that have changed
 
     async def reopen(self, *files: Path) -> None:
-        """Show files as they are on disk now, and keep the cursor.
+        """Read files again and show them. The cursor stays.
 
-        Read the whole folder if one of them is new, gone or not an evalset.
+        If a file is new, gone or not an evalset, the whole folder is read.
         """
         from workbench.files.evalset import open_evalset
         from workbench.files.frozen_path import is_in_frozen_folder
@@ -155,7 +158,7 @@ class Files(Controller):
         self.folder.load(replace(workspace, evalsets=entries))
 
     async def evalset_file(self, entry: "EvalsetEntry") -> "EvalsetFile | None":
-        """Return the editable evalset as it is on disk. If it cannot be edited, say why and return None."""
+        """Return an evalset as it is on disk, for an edit. If it cannot be edited, show why and return None."""
         from workbench.editing.evalset_file import EvalsetFile
         from workbench.files.json_text.json_edit import EditError
 
@@ -173,7 +176,7 @@ class Files(Controller):
     ) -> "Iterator[tuple[tuple[int, int], CaseSelection, Any]]":
         """Yield each case with its selection and its JSON on disk. Runs in a thread.
 
-        If an evalset cannot be edited safely, count its cases in `left_out` by the reason, which is safe text.
+        If an evalset cannot be edited safely, its cases are counted in `left_out`, by the reason as safe text.
         """
         from workbench.editing.evalset_file import EvalsetFile
         from workbench.files.file_access import read_regular
@@ -193,10 +196,10 @@ class Files(Controller):
     async def change_cases(
         self, entries: "Sequence[EvalsetEntry]", change: "Callable[[OpenedFiles], tuple[str, Contents]]"
     ) -> bool:
-        """Change evalsets as they are on disk now. If nothing can be written, say why and return False.
+        """Change evalsets, starting from their content on disk. If nothing can be written, show why and return False.
 
-        `change` returns the label of the edit and the new contents. It is called again if another program writes
-        one of the files meanwhile.
+        `change` returns the label of the edit and the new contents. It is called again if another program writes one of
+        the files meanwhile.
         """
         from workbench.editing.saving import ChangedOnDiskError
 
@@ -217,10 +220,10 @@ class Files(Controller):
         return False
 
     async def put(self, what: str, contents: "Contents", *, again: bool = False) -> bool:
-        """Write files as one edit and show them. If nothing was written, show a notice and return False.
+        """Write files as one edit and show them. If nothing can be written, show why and return False.
 
         Raises:
-            ChangedOnDiskError: With `again`, if another program has changed one of them.
+            ChangedOnDiskError: Another program has changed one of the files. Only raised with `again`.
         """
         from workbench.editing.saving import ChangedOnDiskError
 
@@ -242,7 +245,7 @@ class Files(Controller):
         return True
 
     async def reopened(self, draft: "Draft") -> "Draft | None":
-        """Return the draft as it is in the file now, or None if it is gone."""
+        """Return this draft for the file on disk, or None if the case is gone."""
         from workbench.editing.evalset_file import EvalsetFile
         from workbench.files.json_text.json_edit import EditError
 
@@ -253,14 +256,14 @@ class Files(Controller):
             return None
 
     async def save(self, draft: "Draft", value: Any, label: str) -> "Draft | None":
-        """Write a draft with a new value and show its file.
+        """Write a draft with a new value, and show its file.
 
-        If another program changed the file, ask which version to keep. Return the updated draft, or None if it is no
-        longer in the file.
+        If another program changed the file, the user chooses which version to keep. Return the updated draft, or None
+        if the case is no longer in the file.
 
         Raises:
-            RejectedError: ADK would not read it.
-            NotSavedError: It could not be written, or the user went back.
+            RejectedError: ADK could not read the result.
+            NotSavedError: The file could not be written, or the user went back to the editor.
         """
         from workbench.files.json_text.json_edit import EditError
         from workbench.ui.editing.conflicts import choose_cases, save, save_error_message
@@ -284,10 +287,7 @@ class Files(Controller):
     # Moving the cursor
 
     def go_to_case(self, file: Path, eval_id: str) -> None:
-        """Put the cursor on a case of a file by its ID.
-
-        Clear a filter that hides it, because the user who just created or renamed a case continues with it.
-        """
+        """Put the cursor on a case of a file. If a filter hides the case, clear the filter."""
         for number, entry in enumerate(self.view.rows.entries):
             if entry.file == file:
                 case = next((case.index for case in entry.document.cases if case.eval_id == eval_id), -1)
@@ -297,7 +297,7 @@ class Files(Controller):
                 self.view.show_row()
 
     def go_to_stored(self, ref: "CaseRef") -> bool:
-        """Close all pages and go to the current case of a stored run. Return False if there is no such case."""
+        """Close all pages and go to the case of a stored execution. Return False if the case no longer exists."""
         verdicts, workspace = self.session.verdicts, self.session.workspace
         files = [ref.evalset_file] if ref.evalset_file else []
         if not files and workspace is not None:
@@ -313,7 +313,7 @@ class Files(Controller):
         return False
 
     def go_near(self, file: Path, case: int) -> None:
-        """Put the cursor near the position of a deleted case."""
+        """Put the cursor where a case was deleted."""
         for number, entry in enumerate(self.view.rows.entries):
             if entry.file == file:
                 self.view.go_to(number, min(case, len(entry.document.cases) - 1))
@@ -326,7 +326,7 @@ class Files(Controller):
         self.view.notify(save_error_message(error), severity="error", timeout=10)
 
     def warn_if_undo_is_temporary(self) -> None:
-        """Warn once if edits cannot be stored, so that undo ends with the session."""
+        """Warn once if edits cannot be stored. Then undo works only until the session ends."""
         if not self.session.saver.lasting and not self._warned:
             self._warned = True
             state = self.session.state_dir
@@ -339,14 +339,14 @@ class Files(Controller):
         self.view.notify("this file has an old format: convert it with “migrate evalset” in the palette", timeout=8)
 
     def chosen(self, evalset: int, cases: Sequence[int]) -> "CaseSelection":
-        """Return references to cases of an evalset as they are shown now."""
+        """Return a selection of cases, by their current positions in the evalset."""
         from workbench.editing.whole_cases import CaseSelection
 
         entry = self.session.entry(evalset)
         return CaseSelection(entry.file, entry.case_ids, list(cases))
 
     def entries_of(self, pairs: Iterable[tuple[int, int]]) -> dict[int, list[int]]:
-        """Group cases by their evalset."""
+        """Return the indexes of cases, grouped by the index of their evalset."""
         found: dict[int, list[int]] = {}
         for evalset, case in sorted(pairs):
             found.setdefault(evalset, []).append(case)

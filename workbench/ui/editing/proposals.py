@@ -1,4 +1,4 @@
-"""Changes of many cases, chosen one by one: the dialog with its list, and the difference of a file."""
+"""The dialog that reviews changes of many cases, and diffs of files."""
 
 import asyncio
 import json
@@ -34,21 +34,20 @@ from workbench.ui.widgets.footer import KeyLine, bindings_of
 from workbench.ui.widgets.rows import Piece, RowsOf
 
 _KINDS = 100
-"""Maximum number of different changes that are counted on the screen."""
+"""Maximum number of kinds of changes listed on the screen."""
 
 
 _LOOKS = {"-": "$diff-missing", "+": "$diff-extra", "@": "$status-muted", " ": ""}
 _HUNKS = 20
-"""Maximum number of differences of a case or turn that are shown at once."""
+"""Maximum number of differences shown of a case or turn."""
 CONTEXT = 3
 MAX_LINES = 400
-"""Maximum number of lines in a preview. One more line says how many are left out."""
+"""Maximum number of lines in a preview. One more line gives the number of lines left out."""
 _LONG = 400
-"""Maximum length, in characters, of a line that is shown in full. Of a longer line, only the part around the
-change is shown."""
+"""Maximum length, in characters, of a line shown in full. A longer line shows only the part around the change."""
 _AROUND = 60
 _COMPARED = 4_000
-"""Maximum number of lines that are compared one by one."""
+"""Maximum number of lines that are compared line by line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +59,9 @@ class DiffLine:
 
 
 def file_diff(before: bytes, after: bytes) -> list[DiffLine]:
-    """Return the differing lines of two contents of a file, with context, or [] if there are none.
+    """Return the diff of two contents of a file, with context, or [] if they are equal.
 
-    Their common start and end are skipped, so a file of 50 MB takes no longer than its case.
+    The common start and end are skipped, so the time does not grow with the size of the file.
     """
     if before == after:
         return []
@@ -81,7 +80,7 @@ def file_diff(before: bytes, after: bytes) -> list[DiffLine]:
 
 
 def _changed(before: bytes, after: bytes) -> tuple[int, list[str], list[str]]:
-    """Return the offset of the first differing line (with its context), and the lines of both contents."""
+    """Return the offset where the changed lines and their context begin, and these lines of both contents."""
     start, gone, _ = _span(before, after)
     end = start + len(gone)
     for _ in range(CONTEXT + 1):
@@ -94,17 +93,14 @@ def _changed(before: bytes, after: bytes) -> tuple[int, list[str], list[str]]:
 
 
 def _closer(lines: list[DiffLine]) -> list[DiffLine]:
-    """Remove the indentation that all lines share.
-
-    Deep parts of a case would start far to the right.
-    """
+    """Remove the indentation that all lines share, so that deeply nested parts stay visible."""
     texts = [line.text for line in lines if line.sign != "@" and line.text.strip()]
     unit = min((len(text) - len(text.lstrip(" ")) for text in texts), default=0)
     return [line if line.sign == "@" else DiffLine(line.sign, line.text[unit:]) for line in lines]
 
 
 def _span(before: bytes, after: bytes) -> tuple[int, bytes, bytes]:
-    """Return the offset of the change, and the old and new bytes."""
+    """Return the offset of the changed bytes, and these bytes in both contents."""
     change = change_of(Path(), before, after)
     return change.start, change.old, change.new
 
@@ -137,11 +133,11 @@ def _cut_out(before: bytes, after: bytes) -> Iterator[DiffLine]:
 
 
 BOXES: Mapping[str, str] = {"none": "[ ] ", "some": "[-] ", "all": "[x] ", "rule": "[~] "}
-"""Checkboxes of a line, by how much of it is chosen. "rule": a rule was chosen that accepts it."""
+"""Checkboxes by how much of a line is chosen. "rule": a rule that accepts the difference is chosen."""
 
 
 def show_hunks(body: Body, hunks: Iterable[Any]) -> None:
-    """Show differences in the form of the evidence, in a body that is as high as they are."""
+    """Show differences as the pane Evidence does. The body becomes as high as its content."""
     shares = body.planned("never")
     view = View(max(shares.width, 24), narrow=shares.narrow)
     found = [hunk for hunk in hunks if isinstance(hunk, Hunk)][:_HUNKS]
@@ -152,7 +148,7 @@ def show_hunks(body: Body, hunks: Iterable[Any]) -> None:
 
 
 def shown_change(lines: Sequence[DiffLine]) -> Content:
-    """Return the change of a file in colours, or how to choose something if there is none."""
+    """Return the diff of a file in colors, or a hint on choosing if nothing is chosen."""
     if not lines:
         return Content.styled("Choose differences with space to see how the file changes.", "$status-muted")
     return Content.assemble(*((f"{line.sign.replace('@', '⋯')} {line.text}\n", _LOOKS[line.sign]) for line in lines))
@@ -162,10 +158,10 @@ _Row = TypeVar("_Row")
 
 
 class ChangeList(RowsOf[_Row]):
-    """A tree of changes. Its first row stands for all of them."""
+    """A tree of changes that can be chosen. The first row is the root."""
 
     def toggle(self, line: _Row) -> None:
-        """Choose all changes of a line. If all are chosen, drop them."""
+        """Choose all changes of a line, or deselect them if all are chosen."""
         raise NotImplementedError
 
 
@@ -173,7 +169,7 @@ _List = TypeVar("_List", bound=ChangeList[Any])
 
 
 class ChangesScreen(RowsScreen[ScreenResultType], Generic[_List, ScreenResultType]):
-    """A dialog in which changes are chosen: their list, the change under the cursor, and what becomes of the file."""
+    """A dialog in which the user chooses changes: the list, the current change, and the resulting file."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of("accept")]
     where = "accept"
@@ -194,21 +190,21 @@ class ChangesScreen(RowsScreen[ScreenResultType], Generic[_List, ScreenResultTyp
         self.list.focus()
 
     def action_mark(self) -> None:
-        """Choose or drop what is under the cursor."""
+        """Choose or deselect the changes of the row under the cursor."""
         self.list.toggle(self.list.row)
         self._show_change()
 
     def action_mark_all(self) -> None:
-        """Choose or drop everything."""
+        """Choose or deselect all changes."""
         self.list.toggle(self.list.rows[0])
         self._show_change()
 
     def on_row_view_picked(self) -> None:
-        """Choose or drop the clicked line."""
+        """Choose or deselect the clicked row."""
         self.action_mark()
 
     def on_body_resized(self, event: Body.Resized) -> None:
-        """Lay out the difference for its new size."""
+        """Lay out the current change for its new size."""
         event.stop()
         self._show_hunks()
 
@@ -217,20 +213,20 @@ class ChangesScreen(RowsScreen[ScreenResultType], Generic[_List, ScreenResultTyp
         raise NotImplementedError
 
     def _show_change(self) -> None:
-        """Show what becomes of the file."""
+        """Show how the file would change."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A row of the list: all cases (no `proposal`), one case, or one part of it."""
+    """A row of the list: all cases (`proposal` is None), one case (`part` is -1), or one part of it."""
 
     proposal: Proposal | None = None
     part: int = -1
 
 
 class ProposalList(ChangeList[Line]):
-    """The tree of cases and their parts."""
+    """The tree of cases and their changed parts."""
 
     def __init__(self, proposals: Sequence[Proposal], *, all_chosen: bool) -> None:
         lines = [Line()]
@@ -245,7 +241,7 @@ class ProposalList(ChangeList[Line]):
 
     @property
     def kinds(self) -> list[tuple[str, int, int]]:
-        """The different changes in safe words, each with how many are chosen and how many there are, most first."""
+        """The kinds of changes as (safe text, number chosen, number in all), most frequent first."""
         total: Counter[str] = Counter()
         chosen: Counter[str] = Counter()
         for proposal, numbers in self.chosen.items():
@@ -257,12 +253,12 @@ class ProposalList(ChangeList[Line]):
 
     @property
     def choice(self) -> dict[Proposal, Collection[Any]]:
-        """The chosen parts of each case, without cases of which nothing is chosen."""
+        """The chosen parts by case. Cases with no chosen part are left out."""
         found = self.chosen.items()
         return {one: [one.parts[number] for number in sorted(numbers)] for one, numbers in found if numbers}
 
     def toggle(self, line: Line) -> None:
-        """Choose all parts of a line. If all are chosen, drop them."""
+        """Choose all parts of a line, or deselect them if all are chosen."""
         proposals = self._proposals if line.proposal is None else [line.proposal]
         wanted = {one: {line.part} if line.part >= 0 else set(range(len(one.parts))) for one in proposals}
         drop = all(numbers <= self.chosen[one] for one, numbers in wanted.items())
@@ -307,9 +303,9 @@ class ProposalList(ChangeList[Line]):
 
 
 class SeveralScreen(ChangesScreen[ProposalList, Choice | None]):
-    """The dialog with the review list. Its result are the chosen parts, or None if the user left.
+    """The dialog that reviews changes of several cases. Its result is the chosen parts, or None if the user cancels.
 
-    `title` and `note` are safe text. The note says what is left out, and why.
+    `title` and `note` are safe text. The note says how many cases are left out, and why.
     """
 
     def __init__(
@@ -345,11 +341,11 @@ class SeveralScreen(ChangesScreen[ProposalList, Choice | None]):
         self.say(self._note, warning=True)
 
     def action_criteria(self) -> None:
-        """Say where a difference can be accepted by a rule."""
+        """Explain that rules can be chosen only for a single case."""
         self.say("rules are for the differences of one case: press esc, then A on that case")
 
     def action_enter(self) -> None:
-        """Close the dialog with what is chosen."""
+        """Close the dialog and return the chosen parts."""
         choice = self.list.choice
         if choice:
             self.dismiss(choice)
@@ -383,7 +379,7 @@ class SeveralScreen(ChangesScreen[ProposalList, Choice | None]):
 
 
 def _summary(words: str, kinds: Sequence[tuple[str, int, int]]) -> Content:
-    """Return how many changes of each kind are chosen: `12 of 15  refund: change amount`."""
+    """Return how many changes of each kind are chosen, such as `12 of 15 refund: change amount`."""
     counts = [f"{chosen:,} of {count:,}" for _, chosen, count in kinds[:_KINDS]]
     width = max(map(len, counts), default=0)
     parts: list[tuple[str, str]] = [(f"{words}\n", "$status-muted")]

@@ -25,13 +25,13 @@ _RULES: "Mapping[Where, str]" = {
     "argument": "Arguments of expected calls. 12.5 finds the number, too.",
 }
 _NAMED = 3
-"""Places that are shown for each part of a case."""
+"""Number of places shown as examples for each part of a case."""
 _BEFORE, _WIDTH, _NAME = 12, 50, 22
-"""Characters of a place: before the text, in all, and of the name of its case."""
+"""Lengths, in characters, of an example: before the match, in all, and of the case's name."""
 
 
 class _Found(NamedTuple):
-    """A case on disk that has the text, and where."""
+    """A case on disk that contains the text, and the matches by part of the case."""
 
     case: "CaseSelection"
     before: Any
@@ -39,14 +39,14 @@ class _Found(NamedTuple):
 
 
 class Replace(Controller):
-    """Find and replace. The changes are reviewed before they are saved as one edit."""
+    """The action "find and replace". The user reviews the changes before they are saved as one edit."""
 
     def __init__(self, view: "View", files: Files) -> None:
         super().__init__(view)
         self._files = files
 
     def replace(self) -> None:
-        """Ask what to find, show where it is, ask what to replace it with, and save the chosen changes."""
+        """Ask for a text, show where it occurs, ask for the new text, and save the changes that the user chooses."""
         if self.workspace() is None:
             return
         if pairs := self.view.targets("replace"):
@@ -90,7 +90,7 @@ class Replace(Controller):
         await self._files.change_cases(entries, lambda opened: (label, written(opened, choice)))
 
     def _find(self, pairs: Sequence[Pair], old: str) -> tuple[list[_Found], str]:
-        """Return the cases that have the text, and a note about files that cannot be edited. Runs in a thread."""
+        """Return the cases that contain a text, and a note about files that cannot be edited. Runs in a thread."""
         from workbench.editing.case_edit import PARTS, replacements
 
         found: list[_Found] = []
@@ -103,7 +103,7 @@ class Replace(Controller):
 
 
 def _item(part: "Where", old: str, found: Sequence[_Found]) -> Item:
-    """Return a part of cases to choose, with the number of places and the first of them."""
+    """Return a menu item for a part of cases, with the number of matches and the first few."""
     cases = [one for one in found if part in one.places]
     places = [(one.case.names[0], place) for one in cases for place in one.places[part]]
     shown = [_in_short(name, str(place.old), old) for name, place in places[:_NAMED]]
@@ -112,7 +112,7 @@ def _item(part: "Where", old: str, found: Sequence[_Found]) -> Item:
 
 
 def _in_short(name: str, text: str, old: str) -> str:
-    """Return `late_parcel: …Your refund of 13.50 euros …`."""
+    """Return the text around a match: `late_parcel: …Your refund of 13.50 euros …`."""
     start = max(text.find(old) - _BEFORE, 0)
     return one_line(f"{cut_name(one_line(name), _NAME)}: {'…' if start else ''}{text[start:]}", limit=_WIDTH)
 
