@@ -1,1 +1,1 @@
-"""Tool faults on the screen: the dialog before they are tried, and the table of what the agents did."""
+"""Tool faults on the screen: the dialog that offers them, and the table of results."""

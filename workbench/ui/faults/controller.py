@@ -1,4 +1,4 @@
-"""Faults in tools: what trying them costs, the run beside the screen, and the table of what the agents did."""
+"""The action "try faults in tools", and the tables of its runs and of stored runs."""
 
 import asyncio
 from collections.abc import Sequence
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
 
 
 class Faults(Controller):
-    """Faults in the tools of the marked or current cases. Their run leaves all verdicts as they are."""
+    """The action that makes tools of the marked or current cases fail. It changes no verdicts."""
 
     def __init__(self, view: "View", news: News, files: Files, run: Run, engine: Engine, host: Host) -> None:
         super().__init__(view)
         self._files, self._run, self._engine, self._host = files, run, engine, host
         self._waiting: tuple[list[CaseName], bool] | None = None
-        """Names of the cases whose faults are tried once the active run has ended, and whether tools are frozen."""
+        """The cases whose faults are tried after the active run, and whether their tools are frozen."""
         news.when_taken.append(self.after_news)
 
     def try_faults(self) -> None:
-        """Show what trying each fault in each tool costs, and do it."""
+        """Show how many executions each fault in each tool takes, and run them if the user agrees."""
         pairs = self.view.targets("try_faults")
         if self._run.can_start(pairs):
             self.view.work(self._offer(pairs), "faults")
@@ -71,7 +71,10 @@ class Faults(Controller):
             self._show(matrix)
 
     def _are_frozen(self, pairs: Targets) -> bool:
-        """Return whether tools are frozen at first: in the next runs, or in all verdicts of these cases."""
+        """Return whether the dialog starts with frozen tools.
+
+        This is so if the next run uses recordings, or if all verdicts of these cases do.
+        """
         if self.session.recordings.effective in ("tools", "all"):
             return True
         records = [next(iter(self.session.verdicts.records(*pair)), None) for pair in pairs]
@@ -87,7 +90,7 @@ class Faults(Controller):
             return None
 
     def _usual(self, outlook: "Outlook") -> tuple[int, int]:
-        """Return the model calls and tokens of the executions, if each needs as many as the last run of its case."""
+        """Return the expected model calls and tokens, estimated from the last run of each case."""
         calls = tokens = 0
         for (file, eval_id), executions in outlook.executions.items():
             place = self.session.verdicts.place(file, eval_id)
@@ -100,14 +103,14 @@ class Faults(Controller):
     # After the run that tells which tools are called
 
     def after_news(self, ended: bool) -> None:
-        """Try the faults of the cases that were run for it."""
+        """After the run that shows which tools are called, try the faults of its cases."""
         if not ended or self._waiting is None or self.session.store.activity.busy:
             return  # The end may be that of the run before.
         (names, frozen), self._waiting = self._waiting, None
         if self.session.store.run.interrupted:
             self.view.say("the run was cancelled, so no faults were tried", warning=True)
         elif self.view.covered:
-            self.view.notify("the tools are known now: “try faults in tools” in the palette tries their faults")
+            self.view.notify("the tools are now known: choose “try faults in tools” again in the palette")
         else:
             places = (self.session.verdicts.place(*name) for name in names)
             pairs = [place for place in places if place is not None]
@@ -142,7 +145,7 @@ class Faults(Controller):
     # A stored run
 
     async def show_stored(self, run: "ListedRun") -> bool:
-        """Show the table of a stored run. Return False if the run has none, or cannot be read."""
+        """Show the table of a stored run. Return False if the run is not a matrix or cannot be read."""
         from workbench.ui.session import run_labels
 
         matrix = await asyncio.to_thread(_stored, run, self.session.state_dir)
@@ -176,7 +179,7 @@ class Faults(Controller):
 
 
 def _stored(run: "ListedRun", state: "Path") -> "Matrix | None":
-    """Return the matrix of a stored run, or None if it is not one or cannot be read. Reads files."""
+    """Return the matrix of a stored run, or None if the run is not a matrix or cannot be read. Reads files."""
     from workbench.files.run_options import UsageFaultError
     from workbench.store.history.reading import open_summary
     from workbench.ui.faults.grid import stored_matrix
@@ -189,7 +192,7 @@ def _stored(run: "ListedRun", state: "Path") -> "Matrix | None":
 
 
 def _offered(outlook: "Outlook", calls: int, tokens: int) -> "Offer":
-    """Return the texts of the dialog."""
+    """Return the texts of the dialog for these executions, with the expected model calls and tokens."""
     from workbench.run.fault_outcome import WAYS
     from workbench.ui.faults.screen import Offer
 
@@ -204,7 +207,9 @@ def _offered(outlook: "Outlook", calls: int, tokens: int) -> "Offer":
     frozen = []
     if outlook.recorded:
         total = known + len(outlook.unknown)
-        share = "the recordings" if outlook.recorded >= total else f"{outlook.recorded} of {total} recordings"
+        share = (
+            "the recordings" if outlook.recorded >= total else f"the recordings of {outlook.recorded} of {total} cases"
+        )
         frozen = [f"frozen: tools are answered from {share}, models are called{usage}"]
     return Offer(heading, live, frozen, [*_notes(outlook)])
 

@@ -1,4 +1,4 @@
-"""The executions of a matrix of tool faults, and the list that shows them as a table with a cursor on a cell."""
+"""The executions of a fault matrix, and the list that shows them as a table with a cursor on one cell."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Matrix:
-    """The executions with their outcomes. Without `link`, nothing runs.
+    """The executions of a matrix with their outcomes. `link` is None if they are not run here.
 
-    `writers` are those of the runs of this session.
+    `writers` are the writers of this session's runs, by run ID.
     """
 
     store: Store = field(default_factory=Store)
@@ -40,7 +40,7 @@ class Matrix:
 
     @property
     def records(self) -> list[Execution]:
-        """The executions in the order of the plan."""
+        """The executions, in the order of the plan."""
         return list(self.store.current_records())
 
     @property
@@ -49,7 +49,7 @@ class Matrix:
         return self.link is not None and not self.link.over
 
     def take(self) -> bool:
-        """Take the news of the run. Return whether there was any."""
+        """Apply new events of the run. Return whether there were any."""
         news = self.link.take() if self.link is not None else []
         for event in news:
             if isinstance(event, Refused):
@@ -75,12 +75,12 @@ def stored_matrix(summary: Summary) -> Matrix:
 
 
 _EDGES = 3
-"""Cells beside the content of a row: its edge, a gap, and the scroll bar."""
+"""Cells of a row that are not content: its edge, a gap, and the scroll bar."""
 _WAYS: tuple[FaultWay, ...] = tuple(WAYS)
 
 
 class GridLine(NamedTuple):
-    """A line of the table. A row whose name stands above its cells has two of them."""
+    """A line of the table. A row needs two lines if its name is above its cells."""
 
     row: GridRow
     has_name: bool
@@ -88,20 +88,20 @@ class GridLine(NamedTuple):
 
 
 class FaultGrid(RowsOf[GridLine]):
-    """The rows of the table. The cursor is on one cell."""
+    """The rows of the table, with the cursor on one cell."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--cell"}
 
     def __init__(self) -> None:
         super().__init__()
         self.by_case = False
-        """Whether each case has a row, or all cases of a tool share one."""
+        """Whether each case has its own row. Otherwise, all cases of a tool share one row."""
         self.when_laid_out: Callable[[], None] = lambda: None
-        """Called when the columns or the cursor's column changed."""
+        """Called after the columns, or the column of the cursor, have changed."""
         self.columns = columns_for((), 1)
         self._grid: Sequence[GridRow] = ()
         self._names: Sequence[str] = ()
-        """The names of all rows, from which a cut name is told apart."""
+        """The names of all rows. A name that is cut stays different from the others."""
         self._column = 0
 
     def show_records(self, records: Sequence[Execution]) -> None:
@@ -118,22 +118,22 @@ class FaultGrid(RowsOf[GridLine]):
 
     @property
     def way(self) -> FaultWay:
-        """The way to fail under the cursor."""
+        """The kind of fault in the column of the cursor."""
         return _WAYS[self._column]
 
     @property
     def cell(self) -> Cell:
-        """The executions under the cursor, the worst first."""
+        """The executions of the cell under the cursor, worst first."""
         line = self.row_or_none
         return self.cell_at(self.cursor, self._column) if line is not None else ()
 
     def cell_at(self, position: int, column: int) -> Cell:
-        """Return the executions of a cell."""
+        """Return the executions of a cell, worst first."""
         cells = self.rows[position].row.cells
         return cells[_WAYS[column]] if cells is not None else ()
 
     def step(self, step: int) -> bool:
-        """Go to the next (1) or previous (-1) column. Return whether there is one."""
+        """Go to the next (1) or previous (-1) column. Return False if there is none."""
         column = self._column + step
         if not 0 <= column < len(_WAYS):
             return False
@@ -141,7 +141,7 @@ class FaultGrid(RowsOf[GridLine]):
         return True
 
     def next_problem(self, step: int) -> bool:
-        """Go to the next (1) or previous (-1) cell whose fault was not handled. Return whether there is one."""
+        """Go to the next (1) or previous (-1) cell whose fault was not handled. Return False if there is none."""
         cells = [
             (line, column) for line in range(len(self.rows)) if self.can_stop(line) for column in range(len(_WAYS))
         ]
@@ -155,7 +155,7 @@ class FaultGrid(RowsOf[GridLine]):
         return found is not None
 
     def go_to(self, record: Execution) -> None:
-        """Go to the cell of an execution."""
+        """Move the cursor to the cell of an execution."""
         for position in range(len(self.rows)):
             for column in range(len(_WAYS)):
                 if self.can_stop(position) and any(one.ref == record.ref for one in self.cell_at(position, column)):
@@ -223,14 +223,14 @@ def _same(row: GridRow, other: GridRow) -> bool:
 
 
 class Titles(Widget):
-    """The line with the ways to fail, above their columns."""
+    """The column titles, one for each kind of fault."""
 
     def __init__(self, grid: FaultGrid) -> None:
         super().__init__()
         self._grid = grid
 
     def render(self) -> Content:
-        """Return the titles. That of the cursor is underlined."""
+        """Return the titles. The title of the cursor's column is underlined."""
         columns = self._grid.columns
         parts = [(" " * (columns.name + 1), "")]
         for way, title in zip(_WAYS, columns.titles(), strict=True):

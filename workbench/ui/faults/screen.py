@@ -1,4 +1,4 @@
-"""The dialog before tool faults are tried, and the screen with their table and each of its executions."""
+"""The dialog that offers tool faults, and the screen with their table and single executions."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -35,19 +35,22 @@ from workbench.ui.widgets.footer import KeyLine, bindings, bindings_of
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A description of what would run. `lines` are safe texts, `heading` is the first one."""
+    """Safe texts for the dialog about what would run."""
 
     heading: str
     live: Sequence[str]
-    """The lines if tools are called."""
+    """Lines for live tools."""
     frozen: Sequence[str]
-    """The lines if tools are answered from the recordings, or () if no case has one."""
+    """Lines for tools that are answered from recordings. Empty if no case has a recording."""
     more: Sequence[str] = ()
-    """Lines that hold in both modes."""
+    """Further lines, for both modes."""
 
 
 class FaultDialog(ModalScreen[bool | None]):
-    """Its result says whether tools are frozen, or is None if the user left. `title` is safe text."""
+    """A dialog that offers to try faults. `title` is safe text.
+
+    Its result is whether tools are frozen, or None if the user cancels.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("back", "close", "keys"), *bindings_of("try_faults")]
 
@@ -81,7 +84,7 @@ class FaultDialog(ModalScreen[bool | None]):
     # Keys
 
     def action_enter(self) -> None:
-        """Start."""
+        """Close the dialog and start the executions."""
         self.dismiss(self._frozen)
 
     def action_freeze(self) -> None:
@@ -93,7 +96,7 @@ class FaultDialog(ModalScreen[bool | None]):
             self._line.say("no case here has a recording: K freezes cases", warning=True)
 
     def action_keys(self) -> None:
-        """Show the keys that work here."""
+        """Show the keys of this dialog."""
         show_keys(self, "try_faults", self._keys)
 
     def action_back(self) -> None:
@@ -107,10 +110,10 @@ _APART = "executions with faults do not count as verdicts"
 
 
 class FaultScreen(CaseScreen):
-    """The table, which fills the screen, or one execution in its place.
+    """The table of tool faults. It fills the screen, or an execution is shown in its place.
 
-    `title` is safe text. `start` starts a matrix that has not run. `go` shows a case as it is now and returns False if
-    it does not exist.
+    `title` is safe text. `start` starts the run, and is None for a stored matrix. `go` opens the current case, and
+    returns False if it no longer exists.
     """
 
     where, list_name = "faults", "table"
@@ -136,11 +139,11 @@ class FaultScreen(CaseScreen):
         self._go, self._begin = go, start
         self._batches = Batches(self, self._take_news)
         self._summed = False
-        """Whether `esc` returns to the summed table."""
+        """Whether esc goes back from the rows by case to the rows by tool."""
         self._leaving = False
 
     def on_mount(self) -> None:
-        """Show the table, and start the run if there is one to start."""
+        """Show the table, and start the run unless the matrix is stored."""
         super().on_mount()
         self.right.make_panes()
         self.frame.border_subtitle = Content(_APART)
@@ -153,7 +156,7 @@ class FaultScreen(CaseScreen):
 
     @property
     def case_shown(self) -> bool:
-        """Whether the panes of an execution are on the screen, in place of the table."""
+        """Whether an execution is shown in place of the table."""
         return self.in_right and self.right.shows_case
 
     def _take_news(self) -> int:
@@ -178,7 +181,7 @@ class FaultScreen(CaseScreen):
         self.query_one(Titles).refresh()
 
     def _show_about(self) -> None:
-        """Show the cell under the cursor in words, and the counts of the whole table."""
+        """Describe the cell under the cursor, and count the outcomes of the whole table."""
         matrix, line = self._matrix, self.grid.row_or_none
         parts: list[str | tuple[str, str]] = []
         if matrix.refused is not None:
@@ -198,7 +201,7 @@ class FaultScreen(CaseScreen):
         return self.grid.cell[0] if self.grid.cell else None
 
     def _show_execution(self) -> bool:
-        """Show the execution under the cursor. Return False if it has not begun."""
+        """Show the execution under the cursor. Return False if it has not started."""
         record = self._record()
         if record is None or record.state == "queued":
             return False
@@ -217,21 +220,21 @@ class FaultScreen(CaseScreen):
     # Keys
 
     def action_open(self) -> None:
-        """Go to the next way to fail. In the panes, unfold."""
+        """Go to the next column. In the panes, unfold."""
         if self.in_right:
             super().action_open()
         else:
             self.grid.step(1)
 
     def action_close(self) -> None:
-        """Go to the previous way to fail. In the panes, fold or go back."""
+        """Go to the previous column. In the panes, fold or go back."""
         if self.in_right:
             super().action_close()
         else:
             self.grid.step(-1)
 
     def action_enter(self) -> None:
-        """Show the execution of the cell. If it has several, show the table with a row for each case."""
+        """Show the execution of the cell. If the cell has several, give each case its own row."""
         if self.in_right:
             if self.right.shows_case:
                 self.right.detail.toggle_full()
@@ -243,10 +246,10 @@ class FaultScreen(CaseScreen):
         elif self._show_execution():
             self.go_right()
         else:
-            self.say("this execution has not begun yet" if self._record() is not None else "no execution here")
+            self.say("this execution has not started yet" if self._record() is not None else "no execution here")
 
     def action_table(self) -> None:
-        """Switch between a row for each case and one for all cases of a tool."""
+        """Switch between rows by tool and rows by case."""
         self._summed = False
         record = self._record()
         self._show_by_case(not self.grid.by_case)
@@ -265,14 +268,14 @@ class FaultScreen(CaseScreen):
             self._show_execution()
 
     def action_cancel(self) -> None:
-        """Cancel the run. The second call kills it. What has ended is kept."""
+        """Cancel the run, or kill it the second time. Executions that have ended are kept."""
         if not self._matrix.going or self._matrix.link is None:
             self.say("nothing is running here")
         else:
             self.say(cancel_words("the run", kill=self._matrix.link.cancel()))
 
     def action_go_to_current(self) -> None:
-        """Show the case as it is now."""
+        """Open the current case in the main screen."""
         record = self._record()
         if record is None:
             self.say("put the cursor on an execution first")
@@ -290,13 +293,16 @@ class FaultScreen(CaseScreen):
             self.copy("case ID", record.ref.eval_id)
 
     def action_copy(self) -> None:
-        """Copy what is under the cursor in the panes."""
+        """In the panes, copy the item under the cursor."""
         found = self.right.copied() if self.in_right else None
         if found is not None:
             self.copy(*found)
 
     def action_back(self) -> None:
-        """Go back to the table, to the summed table, or leave. A run is cancelled after a second key."""
+        """Go back one step: to the table, to the rows by tool, or to the previous screen.
+
+        A run in progress is canceled, after a warning.
+        """
         if self.in_right:
             if not (self.case_shown and self.right.detail.go_back()):
                 self.go_left()
