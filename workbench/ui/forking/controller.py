@@ -1,4 +1,4 @@
-"""Forks of the conversation that is shown: a change at a point, tried several times beside the original."""
+"""Forks of a conversation: a change at a point, tried several times and compared with the original."""
 
 import asyncio
 import itertools
@@ -27,20 +27,18 @@ if TYPE_CHECKING:
     from workbench.ui.running.run_thread import SideRun
     from workbench.ui.screen.view import View
 
-"""Cells of the longest name in a title."""
-
-_NOT_RUN = "the case has not run: r runs it, o first sets whether from its recording"
+_NOT_RUN = "the case has not run: r runs it; before that, o can choose to replay its recording"
 
 
 class Fork(Controller):
-    """Forks at the turn or call under the cursor."""
+    """The action that forks a conversation at the turn or call under the cursor."""
 
     def __init__(self, view: "View", files: Files, keep: Keep, engine: Engine, thread: RunThread) -> None:
         super().__init__(view)
         self._files, self._case_keeper, self._engine, self._thread = files, keep, engine, thread
 
     def fork(self) -> None:
-        """Fork the conversation that is shown, at the turn or call under the cursor."""
+        """Fork the displayed conversation at the turn or call under the cursor."""
         row = self.view.rows.cursor
         record = self.session.record(row) if row is not None and row.case >= 0 else None
         if row is None or record is None or record.state == "queued":
@@ -59,12 +57,12 @@ class Fork(Controller):
             self.view.say(_NOT_RUN)
 
     def fork_record(self, record: "CaseRecord", names: Sequence[str]) -> None:
-        """Fork a finished case of this session or of a stored run. `names` are those of the place under the cursor."""
+        """Fork a finished execution, of this session or stored. `names` identify the turn or call under the cursor."""
         from workbench.project.past_runs import original_of_record
 
         agent = self._agent(record.ref)
         if agent is None:
-            self.view.notify(f"there is no agent {one_line(record.ref.agent, limit=60)} any more", severity="warning")
+            self.view.notify(f"the agent {one_line(record.ref.agent, limit=60)} no longer exists", severity="warning")
             return
         verdict = record.state, tuple(record.metrics.values())
         state = self.session.state_dir
@@ -72,7 +70,7 @@ class Fork(Controller):
         self.view.work(self._fork(lambda: original_of_record(record, state), names, verdict, agent, frozen), "talk")
 
     async def fork_chat(self, talk: "Conversation", session: dict[str, Any], names: Sequence[str]) -> None:
-        """Fork a conversation with an agent. `session` is its session input."""
+        """Fork a conversation with an agent. `names` identify the turn or call under the cursor."""
         from workbench.events.events import CaseRef
         from workbench.project.past_runs import original_of_turns
 
@@ -97,7 +95,7 @@ class Fork(Controller):
         agent: "AgentFolder",
         frozen: bool = False,
     ) -> None:
-        """Fork a conversation. With `frozen`, its tools were replayed, so those of the tries are at first, too."""
+        """Fork a conversation. `frozen`: its tools were replayed, so the dialog starts with frozen tools."""
         from workbench.run.forking import CannotForkError, Point, point_of
 
         try:
@@ -131,7 +129,7 @@ class Fork(Controller):
                 return
 
     def _siblings(self, original: "Original") -> list[str]:
-        """Return the safe names of the cases of a case's evalset."""
+        """Return the safe names of all cases in the same evalset."""
         entries = self.session.workspace.evalsets if self.session.workspace is not None else ()
         file = original.ref.evalset_file
         return [one_line(case.eval_id) for entry in entries if entry.relative == file for case in entry.document.cases]
@@ -155,7 +153,7 @@ class Fork(Controller):
         verdict: "Verdict | None",
         agent: "AgentFolder",
     ) -> bool:
-        """Try a fork and show it. Return whether the user wants to change something else."""
+        """Run the tries of a fork and show them. Return whether the user wants to try another change."""
         from workbench.run.forking import Point
         from workbench.ui.forking.screen import ForkScreen, Tries
         from workbench.ui.running.run_thread import SideRun
@@ -181,7 +179,7 @@ class Fork(Controller):
                 await self._keep(asked.record, agent, tries)
 
     async def _keep(self, record: "CaseRecord", agent: "AgentFolder", tries: "Tries") -> None:
-        """Let the user review a try as a new case."""
+        """Let the user review a try, and save it as a new case."""
         from workbench.ui.chat.conversation import captured_from_try
 
         captured = captured_from_try(record, agent.folder.name)
@@ -192,7 +190,7 @@ class Fork(Controller):
         )
 
     async def _save(self, prompt: "Prompt", wanted: "Wanted", tries: "Tries") -> None:
-        """Write the changed instruction into its file, as an edit that can be undone."""
+        """Write the changed instruction to its file, as an edit that can be undone."""
         from workbench.editing.responsible import NoPromptError, replaced
         from workbench.editing.saving import ChangedOnDiskError
         from workbench.ui.editing.conflicts import save_error_message
@@ -215,12 +213,12 @@ class Fork(Controller):
             self.view.notify(fault, title="not saved", severity="error")
             return
         tries.kept = True
-        tries.why_not_saved = f"saved in {name} already: u undoes it"
+        tries.why_not_saved = f"already saved in {name}: u undoes it"
         self.view.notify(f"saved in {name}: u undoes it")
 
 
 def _offers(choices: "Sequence[Choice]", agent: "AgentFolder") -> "tuple[list[Offer], dict[str, Prompt]]":
-    """Return what the dialog offers, and the prompts that were found, by agent. Reads files."""
+    """Return the changes that the dialog offers, and the instructions found in files, by agent. Reads files."""
     from workbench.editing.responsible import NoPromptError, find_prompt
     from workbench.ui.forking.dialog import Offer
 
@@ -233,7 +231,7 @@ def _offers(choices: "Sequence[Choice]", agent: "AgentFolder") -> "tuple[list[Of
         try:
             prompt = find_prompt(agent.folder, choice.agent, choice.text)
         except (NoPromptError, OSError) as error:
-            note = f"{error}; this is all that its model was told, and it is replaced as a whole"
+            note = f"{error}; this is the whole instruction of its requests, and the new text replaces all of it"
             offers.append(Offer(choice, choice.text, note, whole=True))
         else:
             prompts[choice.agent] = prompt

@@ -1,4 +1,4 @@
-"""The dialog of a fork: what is changed, how often it is tried, and what that costs."""
+"""The dialog that sets up a fork: the change, the number of tries, and their cost."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,10 +34,10 @@ _NAMES: Mapping[ForkChange, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """Something that the dialog can change. `text` is the text to edit.
+    """A possible change. `text` is the text to edit.
 
-    `note` says where the text comes from, as raw text. With `whole`, an instruction replaces everything that the
-    requests instruct.
+    `note` is raw text about the source of `text`. With `whole`, the new text replaces the whole instruction of a
+    request, not only the part from the agent's file.
     """
 
     choice: Choice
@@ -48,7 +48,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The change that the user wants to try. `offer` is the index of the chosen offer, `text` its text."""
+    """The change to try. `offer` is the index of the chosen offer, and `text` is the edited text."""
 
     offer: int
     text: str
@@ -58,14 +58,14 @@ class Wanted:
 
 
 class Offers(RowsOf[Offer]):
-    """The things that can be changed, one per line."""
+    """The possible changes, one per line."""
 
     def __init__(self, offers: Sequence[Offer]) -> None:
         super().__init__(offers)
         self.texts = [offer.text for offer in offers]
 
     def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
-        """Return the name of a thing, and the beginning of its text."""
+        """Return the name of a possible change, and the beginning of its text."""
         offer, on = self.rows[position], position == self.cursor
         choice = offer.choice
         name = _NAMES[choice.kind]
@@ -78,7 +78,7 @@ class Offers(RowsOf[Offer]):
 
 
 class ChangeField(PlainTextArea):
-    """The text of a change."""
+    """The field for the text of a change."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+o", "take", priority=True),
@@ -86,27 +86,27 @@ class ChangeField(PlainTextArea):
     ]
 
     class Left(Message):
-        """The user leaves the field. `kept` says whether with the new text."""
+        """Posted when the user leaves the field. `kept` is False if the new text is discarded."""
 
         def __init__(self, kept: bool) -> None:
             super().__init__()
             self.kept = kept
 
     def action_take(self) -> None:
-        """Leave the field with the new text."""
+        """Leave the field and keep the new text."""
         self.post_message(self.Left(True))
 
     def action_leave(self) -> None:
-        """Leave the field with the text that it had."""
+        """Leave the field and discard the new text."""
         self.post_message(self.Left(False))
 
 
 class ForkDialog(RowsScreen[Wanted | None]):
-    """A dialog that asks what a fork changes. Its result is None if the user leaves it.
+    """A dialog that asks which change to try. Its result is None if the user cancels.
 
-    `title` is raw text, with the safe name of the case behind it. `others` are names from which it is told apart.
-    `cost` returns safe words about the cost of a number of tries. `before` is the previous choice. Without it, `frozen`
-    says whether tools are frozen at first.
+    The heading is `title` (raw text) and `name` (the case's safe name). If `name` is cut, it stays different from
+    `others`. `cost` returns safe text about the cost of a number of tries. `before` is the previous choice. Without it,
+    `frozen` says whether tools are frozen at first.
     """
 
     where = "fork"
@@ -152,7 +152,7 @@ class ForkDialog(RowsScreen[Wanted | None]):
             yield self._typing
 
     def on_mount(self) -> None:
-        """Show the first choice, or that of before."""
+        """Select the previous choice, or else the first one."""
         self._list.styles.height = len(self._list.rows)
         self._list.when_moved = self._show
         self._list.focus()
@@ -164,13 +164,13 @@ class ForkDialog(RowsScreen[Wanted | None]):
     # Keys
 
     def action_enter(self) -> None:
-        """Edit the text."""
+        """Focus the text field."""
         self.action_edit()
 
     def action_edit(self) -> None:
-        """Go to the text."""
+        """Focus the text field. Without a change, there is no text to edit."""
         if self._list.row.choice.kind == "nothing":
-            self.say("nothing is changed: r tries the same again")
+            self.say("no text to edit: r tries the same again")
             return
         self._field.can_focus, self._field.read_only = True, False
         self._field.move_cursor(self._field.document.end)
@@ -178,7 +178,7 @@ class ForkDialog(RowsScreen[Wanted | None]):
         self._show_typing(True)
 
     def on_change_field_left(self, event: ChangeField.Left) -> None:
-        """Go back to the choices."""
+        """Keep or discard the text, and go back to the choices."""
         if event.kept:
             fault = self._fault(self._field.text)
             if fault:
@@ -192,7 +192,7 @@ class ForkDialog(RowsScreen[Wanted | None]):
         self._show()
 
     def action_change(self, step: int) -> None:
-        """Change the number of tries."""
+        """Add `step` to the number of tries."""
         self._tries = max(1, min(self._tries + step, MOST_TRIES))
         self._show_tries()
 
@@ -202,7 +202,7 @@ class ForkDialog(RowsScreen[Wanted | None]):
         self._show_tries()
 
     def action_run(self) -> None:
-        """Return what to try."""
+        """Close the dialog and return the change to try."""
         offer, text = self._list.row, self._list.texts[self._list.cursor]
         if offer.choice.kind != "nothing" and text == offer.text:
             self.say("nothing is changed yet: e edits the text, or choose “nothing” to try the same again")
@@ -225,19 +225,19 @@ class ForkDialog(RowsScreen[Wanted | None]):
     # Display
 
     def _show_typing(self, typing: bool) -> None:
-        """Show the keys of the field or those of the list."""
+        """Show the keys of the field, or those of the list."""
         self._line.display, self._typing.display = not typing, typing
         self.query_one(".dialog").border_subtitle = None if typing else _KEYS
 
     def _fault(self, text: str) -> str:
-        """Return what is wrong with a text, or ""."""
+        """Return why a text is not valid, or "" if it is."""
         choice = self._list.row.choice
         if not text.strip() and choice.kind != "nothing":
             return "the text is empty"
         try:
             choice.change(text)
         except (ValueError, RecursionError) as error:
-            return one_line(f"no valid JSON: {error}", limit=200)
+            return one_line(f"not valid JSON: {error}", limit=200)
         return ""
 
     def _show(self) -> None:

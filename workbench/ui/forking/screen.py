@@ -1,4 +1,4 @@
-"""The screen with the tries of a fork: their verdicts above, and turn by turn beside the original."""
+"""The screen that shows a fork's tries: their verdicts, and a comparison with the original turn by turn."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ from workbench.ui.widgets.footer import KeyLine, bindings, bindings_of
 from workbench.ui.widgets.rows import Piece, RowsOf
 
 _BATCH = 0.03
-"""Seconds during which events are collected before they are shown."""
+"""Seconds for which events are collected before they are shown together."""
 _NAME = 10
 
 Verdict: TypeAlias = tuple[Status, Sequence[MetricResult]]
@@ -33,7 +33,7 @@ Verdict: TypeAlias = tuple[Status, Sequence[MetricResult]]
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The user's next step: keep a try as a case, save the prompt, or change something else."""
+    """What the user does next: keep a try as a case, save the instruction, or try another change."""
 
     what: Literal["keep", "save", "again"]
     record: CaseRecord | None = None
@@ -41,9 +41,9 @@ class Asked:
 
 @dataclass(slots=True)
 class Tries:
-    """The tries of one fork. `verdict` is that of the original, or None if nothing is scored.
+    """The tries of one fork. `verdict` is the original's verdict, or None if nothing is scored.
 
-    `title` is raw text. `siblings` are the safe names from which that of the case is told apart behind it.
+    `title` is raw text. If the case's name is cut in it, it stays different from `siblings` (safe text).
     """
 
     title: str
@@ -56,12 +56,12 @@ class Tries:
     store: Store = field(default_factory=Store)
     refused: Refused | None = None
     why_not_saved: str = ""
-    """Why the change cannot be saved in a prompt, as safe text; "" if it can."""
+    """Safe text: why the change cannot be saved in the agent's file. "" if it can."""
     kept: bool = False
     """Whether a try became a case, or the change was saved."""
 
     def records(self) -> list[CaseRecord | None]:
-        """Return the tries in order, None for those that have not started."""
+        """Return the tries in order. A try that has not started is None."""
         found = {record.ref.repeat: read_details(record) for record in self.store.current_records()}
         return [found.get(number) for number in range(1, self.count + 1)]
 
@@ -71,7 +71,7 @@ class Tries:
         return self.link is not None and not self.link.over
 
     def take(self) -> bool:
-        """Take the news of the run. Return whether there was any."""
+        """Apply new events of the run. Return whether there were any."""
         news = self.link.take() if self.link is not None else []
         for event in news:
             if isinstance(event, Refused):
@@ -82,7 +82,7 @@ class Tries:
 
 
 class TryList(RowsOf[int]):
-    """The original and its tries with their verdicts. Row 0 is the original."""
+    """The original (row 0) and its tries, with their verdicts."""
 
     def __init__(self, tries: Tries) -> None:
         super().__init__(range(tries.count + 1))
@@ -110,7 +110,7 @@ class TryList(RowsOf[int]):
         return [(f"{name:<{_NAME}}", "label"), (f"{verdict:<8}", colour), (f"  {scores}", "muted")], right
 
     def _verdict(self, position: int, record: CaseRecord | None) -> Verdict:
-        """Return the verdict of a row, `not_run` if it is not scored."""
+        """Return the verdict of a row: `not_run` if it is not scored, `queued` if it has not started."""
         scored = self._tries.verdict
         if position == 0:
             return scored or ("not_run", ())
@@ -121,7 +121,7 @@ class TryList(RowsOf[int]):
 
 
 class ForkScreen(RowsScreen[Asked | None]):
-    """The tries of a fork. Its result is what to do next, or None if the user leaves it."""
+    """The screen with the tries of a fork. Its result is what to do next, or None if the user leaves."""
 
     where = "forked"
 
@@ -149,7 +149,7 @@ class ForkScreen(RowsScreen[Asked | None]):
             yield self._line
 
     def on_mount(self) -> None:
-        """Start the tries, or continue to show them."""
+        """Start the tries, unless they have already started."""
         self._list.styles.height = min(len(self._list.rows), 8)
         self._list.when_moved = self._show
         self._list.move_to(1)
@@ -170,7 +170,7 @@ class ForkScreen(RowsScreen[Asked | None]):
     # Keys
 
     def action_move(self, direction: str) -> None:
-        """Move between the tries, or scroll the comparison by pages."""
+        """Move between the tries, or scroll the comparison."""
         if direction in ("up", "down") and not self._body.has_focus:
             self._list.move(direction)
         else:
@@ -191,37 +191,37 @@ class ForkScreen(RowsScreen[Asked | None]):
             self.dismiss(Asked("keep", record))
 
     def action_save(self) -> None:
-        """Write the changed instruction into its file."""
+        """Close the screen to save the changed instruction. If it cannot be saved, show why."""
         if self._tries.why_not_saved:
             self.say(self._tries.why_not_saved, warning=True)
         else:
             self.dismiss(Asked("save"))
 
     def action_edit(self) -> None:
-        """Change something else at the same point."""
+        """Close the screen to try another change at the same point."""
         if self._tries.going:
-            self.say("the tries still run: x cancels them")
+            self.say("the tries are still running: x cancels them")
         else:
             self.dismiss(Asked("again"))
 
     def action_cancel(self) -> None:
-        """Cancel the tries. The second call kills them."""
+        """Cancel the tries, or kill them the second time."""
         if not self._tries.going or self._tries.link is None:
             self.say("no try is running")
         else:
             self.say(cancel_words("the tries", kill=self._tries.link.cancel()))
 
     def action_back(self) -> None:
-        """Leave the screen. Tries that run or were not kept are confirmed first."""
+        """Leave the screen. Warn first if tries are running or none was kept."""
         tries = self._tries
         if self._body.has_focus:
             self._list.focus()
         elif not self._leaving and (tries.going or not tries.kept):
             self._leaving = True
             if tries.going:
-                self.say("the tries still run: esc again cancels and discards them", warning=True)
+                self.say("the tries are still running: esc again cancels and discards them", warning=True)
             else:
-                self.say("not kept: + keeps a try as a case, esc again discards them", warning=True)
+                self.say("not kept: + keeps a try as a case, esc again discards all tries", warning=True)
         else:
             if tries.going and tries.link is not None:
                 tries.link.cancel()
