@@ -1,4 +1,4 @@
-"""Freezing on the screen, with the real engine: what is written, replay, and the ways out of a missing call."""
+"""Freezing on the screen, with the real engine: what is written, replay, and fixes of a missing call."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Freezing of cases on the screen, and the ways out of a call that a recording lacks."""
+"""Freezing of cases, and what the user can do if a recording lacks a call."""
 
 import asyncio
 from collections.abc import Collection, Sequence
@@ -27,29 +27,32 @@ Pair = tuple[int, int]
 
 
 class Freezing(Controller):
-    """Freezing of marked or current cases. On a case without a recording for a call, it offers the ways out."""
+    """The actions "freeze" and "thaw". For a case whose recording lacks a call, "freeze" offers what to do."""
 
     def __init__(self, view: "View", news: News, files: Files, run: Run, engine: Engine) -> None:
         super().__init__(view)
         self._files, self._run, self._engine = files, run, engine
         self._requested: frozenset[CaseName] = frozenset()
-        """The cases of a requested run that are frozen after it."""
+        """The cases of the requested run. They are frozen after it."""
         self._after_run: frozenset[CaseName] = frozenset()
-        """The cases that are frozen once the active run has ended."""
+        """The cases to freeze once the active run has ended."""
         self.session.store.subscribe(self._take)
         news.when_taken.append(self.after_news)
 
     def freeze(self) -> None:
-        """Show what freezing would write for the cases, and write it."""
+        """Show what freezing the cases would write, and write what the user chooses."""
         pairs, row = self.view.targets("freeze"), self.view.rows.cursor
         record = self.session.record(row) if row is not None and pairs == [(row.evalset, row.case)] else None
         if record is not None and lacks_recording(record):
-            self.view.work(self._ways_out((record.ref.evalset_file, record.ref.eval_id), record), "edit")
+            self.view.work(self._fix_missing((record.ref.evalset_file, record.ref.eval_id), record), "edit")
         else:
             self.view.work(self.freeze_cases(pairs), "edit")
 
     async def freeze_cases(self, pairs: Sequence[Pair]) -> bool:
-        """Show what freezing would write for these cases, and write what the user chooses. Return whether it did."""
+        """Show what freezing these cases would write, and write what the user chooses.
+
+        Return whether anything was written.
+        """
         from workbench.ui.freezing.screen import FreezeScreen
 
         records = [
@@ -74,19 +77,19 @@ class Freezing(Controller):
             self._files.show_error(error)
             return False
         if not freezing.contents:
-            self.view.say("nothing changed: the recordings are as they were")
+            self.view.say("nothing to write: the recordings are unchanged")
             return False
         return await self._files.put(freezing.label, freezing.contents)
 
     def _prepare(self, records: "Sequence[Execution]", root: Path, models: bool, prune: bool) -> "Prepared":
-        """Prepare the freezing of executions. Runs in a thread."""
+        """Return what freezing these executions would write. Runs in a thread."""
         from workbench.project.freezing import freezing_of_cases
 
         return freezing_of_cases(records, root, self.session.state_dir, models=models, prune=prune)
 
-    # Ways out of a missing call
+    # A missing call
 
-    async def _ways_out(self, name: CaseName, execution: "Execution") -> None:
+    async def _fix_missing(self, name: CaseName, execution: "Execution") -> None:
         from workbench.results.evidence_reasons import missed_in, missed_request_in, part_words
 
         record = await asyncio.to_thread(read_details, execution)
@@ -96,19 +99,19 @@ class Freezing(Controller):
         frozen = record.frozen
         items = []
         if missed is not None or (frozen is not None and record.error.kind == "frozen_miss" and frozen.misses):
-            help_text = "Answers recorded calls, makes the others, and then shows what freezing would add."
-            items.append(Item("run it again, and keep what is missing", "add", help=help_text))
+            help_text = "Replays recorded calls, makes the others live, then shows what freezing would add."
+            items.append(Item("run again, and record missing calls", "add", help=help_text))
         for argument in missed.differing if missed is not None else ():
             words = f"ignore {one_line(argument, limit=60)} of {one_line(missed.tool, limit=60)}"  # type: ignore[union-attr]
-            help_text = "Edits the recording: calls are then found whatever this argument is. u undoes it."
+            help_text = "Edits the recording, so that calls match whatever this argument is. u undoes it."
             items.append(Item(words, ("ignore", missed.tool, argument), help=help_text))  # type: ignore[union-attr]
         for part in request.parts if request is not None else ():
-            help_text = "Edits the recording: answers of models are then found whatever this part is. u undoes it."
+            help_text = "Edits the recording, so that model requests match whatever this part is. u undoes it."
             words = f"ignore {part_words(part)} in requests to models"
             items.append(Item(words, ("ignore", request.TOOL, part), help=help_text))  # type: ignore[union-attr]
-        again = "Shows what would be written before it replaces the recording."
-        items.append(Item("run it live, and freeze it again", "again", help=again))
-        items.append(Item("run it live once", "live", help="Changes no recording."))
+        again = "Shows the new recording before it replaces the old one."
+        items.append(Item("run live, and freeze again", "again", help=again))
+        items.append(Item("run live once", "live", help="Changes no recording."))
         chosen = await self.view.pick(f"fix missed call › {one_line(record.ref.eval_id)}", items)
         pairs = self._pairs([name])
         match chosen:
@@ -132,7 +135,7 @@ class Freezing(Controller):
             self._after_run = wanted if wanted == {planned.case.name for planned in event.cases} else frozenset()
 
     def after_news(self, ended: bool) -> None:
-        """Freeze the cases that were run for it."""
+        """Freeze the cases of a requested run once it has ended."""
         if ended and self._after_run:
             names, self._after_run = self._after_run, frozenset()
             if not self.view.covered:
@@ -161,7 +164,7 @@ class Freezing(Controller):
         return self.session.workspace.case_name(*pair)
 
     def _pairs(self, names: Collection[CaseName]) -> list[Pair]:
-        """Return the cases with these names as they are numbered now."""
+        """Return the current indexes of the cases with these names, as (evalset, case)."""
         wanted = set(names)
         return [
             (number, case.index)
@@ -173,6 +176,6 @@ class Freezing(Controller):
     # Thaw
 
     def thaw(self) -> None:
-        """Run the cases live, and compare each answer with its recording."""
+        """Run the cases live, and compare each tool answer with its recording."""
         recordings = RecordingOptions("thaw")
         self._run.start(self.view.targets("thaw"), lambda found: self._engine.build_with(found, recordings))

@@ -1,4 +1,4 @@
-"""The dialog before freezing: the cases, what is written for each, and two options."""
+"""The dialog that freezes cases: the cases, what is written for each, and two options."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +32,10 @@ _WORDS_FROM = 50
 
 @dataclass(frozen=True, slots=True)
 class FreezeChoice:
-    """The user's choice: the names of cases, and whether to keep models and to drop unused calls."""
+    """The names of the chosen cases, and two options.
+
+    `models`: record answers of models, too. `prune`: drop calls that a frozen run did not use.
+    """
 
     cases: frozenset[CaseName]
     models: bool
@@ -40,7 +43,7 @@ class FreezeChoice:
 
 
 class FreezeList(RowsOf[FrozenCase]):
-    """The cases with checkboxes. At first, all that change are chosen."""
+    """The cases with checkboxes. At first, all cases whose recording would change are chosen."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -48,7 +51,7 @@ class FreezeList(RowsOf[FrozenCase]):
         self._known: set[CaseName] = set()
 
     def show_cases(self, cases: Sequence[FrozenCase]) -> None:
-        """Replace the cases. What was dropped before stays dropped."""
+        """Replace the cases. Cases that the user deselected stay deselected."""
         new = {case.ref.name for case in cases if _can_be_frozen(case)}
         self.chosen = (self.chosen & new) | (new - self._known)
         self._known |= new
@@ -57,7 +60,7 @@ class FreezeList(RowsOf[FrozenCase]):
         self.move_to(self.cursor)
 
     def toggle(self, cases: Sequence[FrozenCase]) -> bool:
-        """Choose these cases. If all are chosen, drop them. Return False if none of them can be frozen."""
+        """Choose these cases, or deselect them if all are chosen. Return False if none of them can be frozen."""
         names = {case.ref.name for case in cases if _can_be_frozen(case)}
         self.chosen = self.chosen - names if names <= self.chosen else self.chosen | names
         self.refresh()
@@ -75,10 +78,9 @@ class FreezeList(RowsOf[FrozenCase]):
 
 
 class FreezeScreen(RowsScreen[FreezeChoice | None]):
-    """The dialog. Its result is what to freeze, or None if the user left.
+    """The dialog that freezes cases. Its result is what to freeze, or None if the user cancels.
 
-    `prepare` returns the freezing with or without models, and with or without calls that were not used. It reads files
-    and is called in a thread.
+    `prepare(models, prune)` returns what would be written with these options. It reads files and is called in a thread.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of("freeze")]
@@ -125,40 +127,40 @@ class FreezeScreen(RowsScreen[FreezeChoice | None]):
     # Keys
 
     def action_move(self, direction: str) -> None:
-        """Move the cursor. Page keys scroll what is written for the case."""
+        """Move the cursor, or scroll the details of the case by pages."""
         if direction in ("page_down", "page_up"):
             self._about.move(direction)
         else:
             self.list.move(direction)
 
     def action_mark(self) -> None:
-        """Choose or drop the case under the cursor."""
+        """Choose or deselect the case under the cursor."""
         case = self.list.row
         if not self.list.toggle([case]):
             self.say(f"nothing to write: {case.change}" if case.recording else one_line(case.why), warning=True)
         self._show_facts()
 
     def action_mark_all(self) -> None:
-        """Choose or drop all cases."""
+        """Choose or deselect all cases."""
         self.list.toggle(self._freezing.cases)
         self._show_facts()
 
     def action_freeze(self) -> None:
-        """Keep the answers of models, too, or only those of tools."""
+        """Switch between recording only tool answers, and model answers, too."""
         self._models = not self._models
         self._prepare_again()
 
     def action_delete(self) -> None:
-        """Drop recorded calls that a frozen run did not use, or keep them."""
+        """Drop or keep recorded calls that a frozen run did not use."""
         self._prunes = not self._prunes
         self._prepare_again()
 
     def on_row_view_picked(self) -> None:
-        """Choose or drop the clicked case."""
+        """Choose or deselect the clicked case."""
         self.action_mark()
 
     def action_enter(self) -> None:
-        """Close the dialog with what is chosen."""
+        """Close the dialog and return the choice."""
         if self.list.chosen:
             self.dismiss(FreezeChoice(frozenset(self.list.chosen), self._models, self._prunes))
         else:
