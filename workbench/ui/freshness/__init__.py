@@ -1,1 +1,1 @@
-"""Changes since the verdicts were made: stale marks, watch, changes on disk, runs of other programs."""
+"""Changes after verdicts were made: stale marks, the watch, files changed on disk, runs of other programs."""

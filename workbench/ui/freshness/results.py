@@ -1,4 +1,4 @@
-"""Verdicts made elsewhere: in earlier sessions, with the past runs of each case, and by other programs."""
+"""Verdicts from earlier sessions and from other programs, and the past runs of each case."""
 
 import asyncio
 import time
@@ -32,34 +32,34 @@ if TYPE_CHECKING:
 
 
 _MAX_RUNS = 20
-"""Number of past runs shown for a case."""
+"""Maximum number of past runs shown for a case."""
 _SHOWN_EVERY = 0.3
 """Seconds between two updates of the screen while runs are read."""
 _CURSOR_REST = 0.15
-"""Seconds that the cursor must rest on a case before its past runs are read."""
+"""Seconds for which the cursor must stay on a case before its past runs are read."""
 
 
 class PastResults(Controller):
-    """Results of past runs, read in background threads."""
+    """Loading of results of past runs, in background threads."""
 
     def __init__(self, view: "View", news: News, staleness: Staleness, watch: Watch) -> None:
         super().__init__(view)
         self._staleness, self._watch = staleness, watch
         self.verdicts_shown = asyncio.Event()
-        """Set once the verdicts of earlier sessions are on the screen. Less urgent work waits for this."""
+        """Set once verdicts of earlier sessions are on the screen. Less urgent work waits for it."""
         self._due: Timer | None = None
         self._comparisons: dict[tuple[str, str], Comparison] = {}
-        """Comparisons by the IDs of their runs, the earlier one first."""
+        """Cached comparisons by (ID of the earlier run, ID of the later run)."""
         news.when_taken.append(self.after_news)
 
     # Earlier sessions
 
     def expect_verdicts(self) -> None:
-        """Show from now on that verdicts are loading. Until they are, no case looks as if it had never run."""
+        """Show that verdicts are loading, so that no case looks as if it had never run."""
         self.session.loading = "results"
 
     def load_verdicts(self) -> None:
-        """Show the newest stored verdicts as soon as they are read, without blocking anything."""
+        """Read the newest stored verdicts in the background, and show them."""
         self.session.loading = "results"
         self.view.show_facts()
         self.view.work(self._load_verdicts(), "recall")
@@ -78,7 +78,7 @@ class PastResults(Controller):
             self.view.show_facts()
 
     async def _read_verdicts(self) -> None:
-        """Show the verdicts, in parts if that takes long, then mark the stale ones."""
+        """Read the verdicts and show them, in several steps if that takes long. Then mark the stale ones."""
         session, workspace = self.session, self.session.workspace
         if workspace is None:
             return
@@ -109,9 +109,9 @@ class PastResults(Controller):
         self.show_verdicts()
 
     async def _read_previous(self, workspace: "Workspace", parts: "Sequence[Recalled]") -> None:
-        """Find out which verdicts changed in the newest run, unless a run of this session is newer.
+        """Find out which verdicts changed in the newest stored run. Do nothing if this session has run since.
 
-        `parts` are the runs with the newest verdicts, the newest first.
+        `parts` are the runs with the newest verdicts, newest first.
         """
         from workbench.ui.session.recall import recall_previous
 
@@ -128,7 +128,7 @@ class PastResults(Controller):
             self._watch.show_flags()
 
     def show_verdicts(self) -> None:
-        """Arrange the cases by new verdicts that no run of this session made, and show them."""
+        """Sort the cases again after verdicts were loaded, and show them."""
         self.view.tree_view.arrange_again()
         self.view.tree_view.show_verdicts()
         self.view.show_state()
@@ -138,13 +138,13 @@ class PastResults(Controller):
     # Past runs of a case
 
     def after_news(self, ended: bool) -> None:
-        """Update the past runs if a run `ended` with the latest events."""
+        """Update the past runs if a run has `ended`."""
         if ended:
             self._comparisons.clear()
             self.cursor_moved()
 
     def cursor_moved(self) -> None:
-        """Show the past runs of the case under the cursor, once the cursor rests."""
+        """Show the past runs of the case under the cursor, once the cursor stays on it."""
         if self._due is not None:
             self._due.stop()
             self._due = None
@@ -174,7 +174,7 @@ class PastResults(Controller):
         self.view.show_state()  # `E` opens the line that changed, and the footer names it.
 
     def _compared(self, before: str, after: str, ref: "CaseRef") -> "ComparedCase":
-        """Compare a case in two runs. Called in a thread, because it reads both."""
+        """Return the comparison of a case in two runs. Call it in a thread, because it reads both runs."""
         from workbench.files.run_options import UsageFaultError
         from workbench.results.compare import ComparedCase, compare, compared_case
         from workbench.store.history.reading import open_summary
@@ -190,7 +190,7 @@ class PastResults(Controller):
 
 
 def _import_panes() -> None:
-    """Import the panes, the review and the table in a thread, so that the first key for them does not wait."""
+    """Import these modules ahead of the first key that needs them. Called in a thread."""
     import workbench.ui.detail.pane
     import workbench.ui.review.screen
     import workbench.ui.table.screen
@@ -198,11 +198,11 @@ def _import_panes() -> None:
 
 
 _BETWEEN = 1.0
-"""Seconds between two looks at a run that another program is making."""
+"""Seconds between two checks of a run that another program is making."""
 
 
 class OtherRuns(Controller):
-    """Verdicts that other programs store. They wait while the user edits something, or while a run is active here."""
+    """Verdicts stored by other programs. They are shown once the user edits nothing and no run is active here."""
 
     def __init__(
         self,
@@ -222,10 +222,10 @@ class OtherRuns(Controller):
         self._due: Timer | None = None
         self._waiting: list[OtherRun] = []
         self._begun: set[str] = set()
-        """Runs whose first verdicts are shown."""
+        """IDs of runs whose first verdicts have been shown."""
 
     async def begin(self) -> None:
-        """Take the runs as known that are on disk now."""
+        """Start to look for new runs. Runs that are already on disk are not new."""
 
         def begin() -> "Runs":
             # Imported here, so that the first keys need not wait for it.
@@ -240,7 +240,7 @@ class OtherRuns(Controller):
             self.look()
 
     def look(self) -> None:
-        """Look for news of runs now, or after the current look."""
+        """Check for new results of runs, now or after the check in progress."""
         self._again = True
         if self._runs is not None and not self._looking:
             self._looking = True
@@ -254,7 +254,9 @@ class OtherRuns(Controller):
             await self._show()
         except Exception as error:
             # Runs of others may be damaged in any way. The screen continues without them.
-            self.view.notify(one_line(f"runs of others cannot be read: {error!r}", limit=400), severity="warning")
+            self.view.notify(
+                one_line(f"runs of other programs cannot be read: {error!r}", limit=400), severity="warning"
+            )
         finally:
             self._looking = False
         if (runs.active or self._waiting) and self._due is None:
@@ -265,7 +267,7 @@ class OtherRuns(Controller):
         self.look()
 
     async def _show(self) -> None:
-        """Show the news that waits, unless it would disturb."""
+        """Show the waiting results, unless that would disturb the user."""
         workspace = self.session.workspace
         busy = self.session.store.activity.busy or self.session.is_loading
         if not self._waiting or workspace is None or busy or self.view.occupied:
@@ -293,7 +295,7 @@ class OtherRuns(Controller):
         self.view.show_facts()
 
     def _recall(self, news: "Sequence[OtherRun]", workspace: "Workspace") -> "list[tuple[OtherRun, Recalled | None]]":
-        """Return the runs that concern the workspace, with their new verdicts. Runs in a thread."""
+        """Return the runs with cases of this workspace, each with its new verdicts. Runs in a thread."""
         from workbench.ui.session.recall import recall_run
 
         files = {entry.relative for entry in workspace.evalsets}
@@ -302,7 +304,7 @@ class OtherRuns(Controller):
 
 
 def run_text(run: "OtherRun") -> str:
-    """Return `run of 12 cases in another terminal: 10 passed, 2 failed`. Safe text."""
+    """Return a run as safe text, such as `run of 12 cases in another terminal: 10 passed, 2 failed`."""
     counts = run.latest.summary.counts()
     counts["cancelled"] -= run.total - run.done if run.state == "stopped" else 0
     told = ", ".join(counted_status(status, counts[status]) for status in COUNTED if counts.get(status))

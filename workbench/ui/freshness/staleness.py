@@ -1,4 +1,4 @@
-"""Marks of stale verdicts, and changes on disk by others. Both need no watch, and run nothing."""
+"""Marks of stale verdicts, and changes on disk by other programs. Both work without the watch and run nothing."""
 
 import asyncio
 import time
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 _POLL_INTERVAL = 2.0
 """Seconds between two checks of the files that verdicts depend on."""
 _PAUSE_FACTOR = 10.0
-"""Pause after a comparison, as a multiple of the comparison's duration."""
+"""Pause after a comparison, as a multiple of its duration."""
 
 
 @dataclass(frozen=True)
 class Comparison:
     """The result of comparing all verdicts with the current inputs.
 
-    `files` are the files that verdicts depend on, and `signature` is their state at the comparison. `runs` maps each
-    case to the run that made its verdict.
+    `files` are the files that verdicts depend on. `signature` is their state at the comparison. `runs` maps each case
+    to the ID of the run that made its verdict.
     """
 
     latest: "tuple[LatestRun, ...]"
@@ -54,7 +54,7 @@ class Comparison:
 
 
 class Staleness(Controller):
-    """The marks of stale verdicts. Verdicts are compared in a thread, one comparison at a time."""
+    """The marks of stale verdicts. Comparisons run in a thread, one at a time."""
 
     def __init__(self, view: "View", folder: Folder, news: News) -> None:
         super().__init__(view)
@@ -65,33 +65,33 @@ class Staleness(Controller):
         self._ran = False
         """Whether a run has stored verdicts since the last comparison."""
         self._saved_in_run = False
-        """Whether a file has changed since the run began, so that more cases may end with a stale verdict."""
+        """Whether a file has changed during the run, so that cases may end with a verdict that is already stale."""
         self._run_id = ""
         self._last: Comparison | None = None
         self._due = 0.0
-        """Time of the next check of the files, see `_PAUSE_FACTOR`."""
-        self._told = True
-        """Whether a file has changed since the last check."""
+        """Earliest time of the next check of the files (see `_PAUSE_FACTOR`)."""
+        self._may_have_changed = True
+        """Whether a file may have changed since the last check."""
         self.when_compared: list[Callable[[], None]] = []
         """Called after each comparison."""
         folder.when_loaded.append(self.loaded)
         news.when_taken.append(self.after_news)
 
     async def begin(self, latest: "Iterable[LatestRun]") -> None:
-        """Compare the verdicts of earlier sessions for the first time, then keep the marks current."""
+        """Compare the verdicts of earlier sessions, then keep the marks up to date."""
         await self._idle.wait()
         self._idle.clear()
         await self._compare(tuple(latest))
         self.view.set_interval(_POLL_INTERVAL, self.poll)
 
     def loaded(self) -> None:
-        """Compare again, because the folder or a file in it was read."""
+        """Compare again, because the folder was read again."""
         self._mark()
         if self._last is not None:
             self.compare()
 
     def after_news(self, ended: bool) -> None:
-        """Update the marks after events of a run. With `ended`, the run's end was among them."""
+        """Update the marks after events of a run. `ended`: the run has ended."""
         self._ran = True
         if ended:
             self._saved_in_run = False
@@ -102,17 +102,17 @@ class Staleness(Controller):
 
     @property
     def files(self) -> Collection[Path]:
-        """The files and folders on which the verdicts depend, as far as that is known."""
+        """The files and folders on which verdicts depend. Empty before the first comparison."""
         return () if self._last is None else self._last.files
 
     @property
-    def is_told(self) -> bool:
-        """Whether `told` is called after each change of a file, so that polling is not needed."""
+    def is_notified(self) -> bool:
+        """Whether `check_files` is called after each change of a file, so that polling is not needed."""
         follower = self.session.follower
         return follower is not None and follower.complete and self.session.watching is None
 
     def has_compared(self, files: Collection[Path]) -> bool:
-        """Return whether the newest comparison saw these files as they are now.
+        """Return whether the last comparison used the current content of these files.
 
         Reads the disk, so call it in a thread.
         """
@@ -123,9 +123,9 @@ class Staleness(Controller):
         seen = [file if file in known else file.parent for file in files]
         return all(known.get(path) == now for path, now in zip(seen, signature_of(seen), strict=True))
 
-    def told(self) -> None:
+    def check_files(self) -> None:
         """Check the files now or at the next poll, because one of them may have changed."""
-        self._told = True
+        self._may_have_changed = True
         self.poll()
 
     def stored(self) -> None:
@@ -147,11 +147,11 @@ class Staleness(Controller):
         await self._idle.wait()
 
     def poll(self) -> None:
-        """Compare again if a file has changed, or if cases ended after a change."""
-        if self.is_told and not (self._told or (self._saved_in_run and self._ran)):
+        """Compare again if a file has changed, or if cases have ended since a change."""
+        if self.is_notified and not (self._may_have_changed or (self._saved_in_run and self._ran)):
             return
         if self._last is not None and self._idle.is_set() and time.monotonic() >= self._due:
-            self._told = False
+            self._may_have_changed = False
             self._idle.clear()
             self.view.work(self._compare_if_outdated(self._last), "staleness", exclusive=False)
 
@@ -188,7 +188,7 @@ class Staleness(Controller):
             self._idle.set()
 
     def _mark(self) -> None:
-        """Mark stale verdicts. Skip running and waiting cases, and verdicts newer than the comparison."""
+        """Mark stale verdicts, except those of running or waiting cases and those newer than the comparison."""
         verdicts = self.session.verdicts
         before, runs = verdicts.stale, {} if self._last is None else self._last.runs
         marked = {}
@@ -234,7 +234,7 @@ class Staleness(Controller):
         return Comparison(latest, cases, {**unreadable_marks, **stale}, runs, files, signature)
 
     def _workspace(self) -> "Workspace | None":
-        """Return the current folder. The screen may show an older state, which it reads again before a run."""
+        """Return the folder as it is on disk, or None if it cannot be read. The screen may show an older state."""
         if not self.session.outdated():
             return self.session.workspace
         try:
@@ -244,19 +244,19 @@ class Staleness(Controller):
 
 
 _BETWEEN = 1.0
-"""Least number of seconds between two updates of the screen."""
+"""Minimum number of seconds between two updates of the screen."""
 _SOON = 0.01
 _AGAIN = 0.5
-"""Seconds until changes are shown that must not disturb the user now."""
+"""Seconds until changes are tried again that would disturb the user now."""
 NEWS_SECONDS = 10.0
-"""Seconds for which a change by others is named. The user may look at another terminal."""
+"""Seconds for which a message about a change on disk is shown. The user may look at another terminal."""
 
 
 class Follow(Controller):
-    """The folder as others change it: git, an editor, another program.
+    """Updates of the screen after other programs (git, an editor) change the folder.
 
-    Changes wait while the user edits, types or is asked something. `look_for_runs` is called after a run was made or
-    has ended, `read_triage` after triage files changed.
+    Changes wait while the user edits, types or answers a dialog. `look_for_runs` is called after another program has
+    stored results of a run. `read_triage` is called after triage files have changed.
     """
 
     def __init__(
@@ -274,9 +274,9 @@ class Follow(Controller):
         self._look_for_runs, self._read_triage = look_for_runs, read_triage
         self._pending: frozenset[Path] = frozenset()
         self._inputs: tuple[Path, ...] = ()
-        """Changed files on which verdicts depend, until the verdicts are compared with them."""
+        """Changed files on which verdicts depend, until the next comparison has used them."""
         self._stale_by: set[Path] = set()
-        """Files that were named because they made verdicts stale."""
+        """Files for which a message said that they made verdicts stale."""
         self._known_inputs: Collection[Path] = ()
         self._due: Timer | None = None
         self._shown = 0.0
@@ -284,11 +284,11 @@ class Follow(Controller):
         staleness.when_compared.append(self.compared)
 
     def begin(self) -> None:
-        """Follow the disk until the program ends."""
+        """Follow changes on disk until the program ends."""
         self.view.work(self._follow(), "disk", exclusive=False)
 
     def compared(self) -> None:
-        """Name the changed files that made verdicts stale, and follow the files of new verdicts."""
+        """After a comparison, name the files that made verdicts stale, and follow the files of new verdicts."""
         self._say_inputs()
         if self._staleness.files != self._known_inputs:
             self._known_inputs = self._staleness.files
@@ -314,7 +314,7 @@ class Follow(Controller):
             follower.close()
 
     def take(self, touched: "TouchedPaths") -> None:
-        """Show changes as soon as they do not disturb."""
+        """Show changes on disk, now or once they do not disturb the user."""
         if touched.runs:
             self._look_for_runs()
             self._update_soon()
@@ -336,7 +336,7 @@ class Follow(Controller):
             self.view.work(self._read(), "follow", exclusive=False)
 
     async def _read(self) -> None:
-        """Read what changed, and show it unless the user has begun something else meanwhile."""
+        """Read what changed and show it, unless the user has started something else meanwhile."""
         from workbench.freshness.follow import read_news
 
         paths, self._pending = self._pending, frozenset()
@@ -378,30 +378,30 @@ class Follow(Controller):
         if news.moved or news.workspace is not None:
             await self._update(walk=news.moved)
         elif news.inputs:
-            self._staleness.told()
+            self._staleness.check_files()
 
     async def _update(self, *, walk: bool) -> None:
         if self.session.follower is not None:
             await asyncio.to_thread(self.session.follower.update, walk=walk)
-            if self._staleness.is_told:
+            if self._staleness.is_notified:
                 # A file may have changed before its folder was followed.
-                self._staleness.told()
+                self._staleness.check_files()
 
     def _say_inputs(self) -> None:
-        """Name the changed files that made verdicts stale, or that no longer do."""
+        """Show a message that names changed files, if they made verdicts stale or no longer do."""
         inputs, self._inputs = self._inputs, ()
         if not inputs:
             return
-        if told := self._inputs_words(inputs):
+        if words := self._inputs_words(inputs):
             self._stale_by |= set(inputs)
-            self._say(told)
+            self._say(words)
         elif again := self._stale_by.intersection(inputs):
             self._stale_by -= again
             what = next(iter(again)).name if len(again) == 1 else counted(len(again), "file")
             self._say(f"{what} changed on disk: no verdict stale")
 
     def _inputs_words(self, files: tuple[Path, ...]) -> str:
-        """Return `agent.py changed on disk: 3 verdicts stale`, or "" if no verdict depends on the change."""
+        """Return `agent.py changed on disk: 3 verdicts stale`, or "" if the files made no verdict stale."""
         from workbench.files.walk import relative_to  # Not needed for the first frame.
 
         assert self.session.workspace is not None

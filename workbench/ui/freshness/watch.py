@@ -1,4 +1,4 @@
-"""The watch: turning it on and off, starting runs after saves, and stepping through changed verdicts."""
+"""The watch: turn it on and off, start runs after saves, and step through changed verdicts."""
 
 import asyncio
 from typing import TYPE_CHECKING
@@ -26,7 +26,7 @@ _HISTORY = "History"
 
 
 class Watch(Controller):
-    """One watch at a time, over all cases or those that were marked when it was turned on."""
+    """The actions of the watch. It watches all cases, or those that were marked when it was turned on."""
 
     def __init__(
         self, view: "View", folder: Folder, run: Run, news: News, staleness: Staleness, engine: Engine, host: Host
@@ -39,13 +39,13 @@ class Watch(Controller):
         self._arming = False
         """Whether a watch is being prepared in a thread."""
         self._watch: ProjectWatch | None = None
-        """The loop that drives the session's `watching`."""
+        """The running watch, or None if it is off or being prepared."""
         folder.when_loaded.append(self.show_flags)
         folder.when_owned.append(self.adopt_owners)
         news.when_taken.append(self.after_news)
 
     def adopt_owners(self) -> None:
-        """Tell the watch which agents the user chose."""
+        """Pass the agents that the user chose for evalsets to the watch."""
         watching, workspace = self.session.watching, self.session.workspace
         if watching is not None and workspace is not None:
             watching.watcher.adopt_owners(workspace)
@@ -53,7 +53,7 @@ class Watch(Controller):
     # Keys
 
     def watch(self) -> None:
-        """Turn the watch on, or run a costly rerun that waits, or turn the watch off."""
+        """Turn the watch on or off. If a costly rerun waits for the user, start it instead."""
         if not self._is_wanted:
             self.arm()
         elif self._watch is not None and self._watch.watching.jobs.waiting is not None:
@@ -73,7 +73,7 @@ class Watch(Controller):
         return self.session.watching is not None or self._arming or self.arm_when_read
 
     def watched(self) -> None:
-        """List the watched files."""
+        """List the watched files, and why each is watched."""
         watching = self.session.watching
         items: list[Item] = []
         if watching is not None:
@@ -94,7 +94,7 @@ class Watch(Controller):
     # On and off
 
     def arm(self) -> None:
-        """Watch the marked cases, or all cases."""
+        """Turn the watch on, for the marked cases or for all cases."""
         if self.session.workspace is None:
             self.arm_when_read = True
             self.view.say("the watch starts once the folder is read")
@@ -106,7 +106,7 @@ class Watch(Controller):
         self.view.say(f"watching {cases(len(marked)) if marked else 'all cases'}: a save runs what it can affect")
 
     def disarm(self) -> None:
-        """Stop watching."""
+        """Turn the watch off."""
         watch, self._watch, self.session.watching = self._watch, None, None
         self._arming = self.arm_when_read = False
         if watch is not None:
@@ -131,18 +131,18 @@ class Watch(Controller):
             self.disarm()
 
     def adopt(self, watch: "ProjectWatch") -> None:
-        """Use this watch, and show its state on the screen."""
+        """Make this the current watch, and show its state on the screen."""
         self._watch, self.session.watching = watch, watch.watching
         self.view.show_facts()
         self._switched()
 
     def _switched(self) -> None:
-        """Leave the files to the watch, or follow them again."""
+        """Let the follower choose its folders again, because the watch follows files itself."""
         if self.session.follower is not None:
             self.session.follower.changes.refresh_folders()
 
     async def _prepare(self) -> None:
-        """Mark the stale verdicts."""
+        """Mark stale verdicts before the watch starts."""
         await self._staleness.compared()
         self.show_flags()
         self.view.show_facts()
@@ -150,7 +150,7 @@ class Watch(Controller):
     # Events
 
     def take(self, news: "WatchNews") -> None:
-        """Show an event of the watch."""
+        """Handle an event of the watch."""
         from workbench.freshness.watcher import Saved
         from workbench.project.watching import Start
 
@@ -176,7 +176,7 @@ class Watch(Controller):
         self._staleness.compare()
 
     def after_news(self, ended: bool) -> None:
-        """Update the watch after events of a run. If a run `ended` with them, start the next one."""
+        """Update the marks after events of a run. If the run has `ended`, let the watch start the next one."""
         if ended:
             if self._watch is not None:
                 self._watch.run_ended()
@@ -186,7 +186,7 @@ class Watch(Controller):
             self._show_new_flags()
 
     def _show_new_flags(self) -> None:
-        """Mark the cases that have just ended with another verdict than before."""
+        """Mark the cases that have just ended with a changed verdict."""
         changed, verdicts = self.session.changed, self.session.verdicts
         flips = {
             place: changed.is_regression(ref)
@@ -198,7 +198,7 @@ class Watch(Controller):
             self.view.tree_view.show_verdicts()
 
     def show_flags(self) -> None:
-        """Update the marks of cases whose verdict changed."""
+        """Mark all cases whose verdict changed."""
         session = self.session
         verdicts = session.verdicts
         turned = {
@@ -212,7 +212,7 @@ class Watch(Controller):
     # Changed verdicts
 
     def change_of(self, record: "Execution | None") -> Change | None:
-        """Return the change of a case since its previous verdict, or None if the verdict is the same."""
+        """Return how a case's verdict changed, or None if it did not."""
         session = self.session
         before = None if record is None else session.changed.before(record)
         if record is None or before is None or not record.has_verdict:
