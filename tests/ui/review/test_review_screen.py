@@ -183,9 +183,9 @@ async def test_panes_notes_and_changed_files_keep_the_position(
         await pilot.press("*")
         await shows(screen, pilot, "next verdict: all of this cause")
         end(screen, screen.runs[-1].refs[0], "passed")
-        await shows(screen, pilot, "passes now: nothing saved for its cause")
+        await shows(screen, pilot, "passes now: verdict for the cause not saved")
         await pilot.press("a")
-        await shows(screen, pilot, "not saved, the case changed: a again for it alone")
+        await shows(screen, pilot, "not saved, case changed: a again for this case")
         assert entries(screen) == given
         screen.runs[-1].end()
         await pilot.press("n", "n", "escape")

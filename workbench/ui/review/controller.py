@@ -1,4 +1,4 @@
-"""Review of failing cases one by one, and what the user says about them."""
+"""The action "review": failing cases one by one, with the user's verdicts on them."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -36,10 +36,10 @@ Pair = tuple[int, int]
 
 
 class Review(Controller):
-    """The review: it opens its screen, saves verdicts, and shows what changes meanwhile."""
+    """The controller of a review. It opens the screen, saves verdicts, and shows changes."""
 
     _cases: "ReviewedCases"
-    """The cases of the last review."""
+    """The cases of the current or last review."""
 
     def __init__(
         self,
@@ -59,10 +59,10 @@ class Review(Controller):
         self._screen: CaseReviewScreen | None = None
         self._notes: dict[CaseName, str] = {}
         self._before: FileEdit | None = None
-        """The newest edit when the review changed its first file."""
+        """The newest edit from before the review's first change of a file."""
         self._changed_files = False
         self._busy = False
-        """Whether a dialog of the review is open, or one of its edits is being saved."""
+        """Whether a dialog of the review is open, or an edit is being saved."""
         self._drawn: tuple[object, ...] = ()
         files.folder.when_loaded.append(self.loaded)
         triage.when_read.append(self.triage_read)
@@ -71,7 +71,10 @@ class Review(Controller):
     # Opening
 
     def review(self) -> None:
-        """Review failures: of the marked cases, of the row under the cursor, or of all cases shown if it is a case."""
+        """Review the failures among the marked cases, or those at and below the cursor.
+
+        On a case, review all failures that the filter shows, beginning with this case.
+        """
         if self.workspace() is None:
             return
         from workbench.ui.review.model import ReviewedCases
@@ -87,7 +90,7 @@ class Review(Controller):
             self._open(self._causes(pairs), current)
 
     def _causes(self, pairs: "Sequence[Pair]") -> "list[Section]":
-        """Return the cases by cause, the biggest first. Causes of errors alone are last: they have no verdict."""
+        """Return the cases by cause, the biggest cause first. Causes with only errors come last."""
         from workbench.store.reasons import ONE_OF_A_KIND
         from workbench.ui.review.model import Section
         from workbench.ui.screen.overview_contents import Figures
@@ -133,27 +136,27 @@ class Review(Controller):
     # For the screen
 
     def is_read(self, name: "CaseName") -> bool:
-        """Return whether all that is shown of a case is in memory."""
+        """Return whether all data needed to show a case is in memory."""
         row = self._cases.row(name)
         return row is None or self.view.is_read(row)
 
     async def read(self, name: "CaseName") -> None:
-        """Read what is shown of a case."""
+        """Read all data needed to show a case."""
         if (row := self._cases.row(name)) is not None:
             await self.view.read(row)
 
     def subject(self, name: "CaseName") -> "Subject | None":
-        """Return what is known of a case, or None if it is gone."""
+        """Return what the panes show of a case, or None if the case is gone."""
         row = self._cases.row(name)
         return None if row is None else self.view.subject(row)
 
     def cause(self, name: "CaseName") -> str:
-        """Return the cause of a case, or "" if it does not fail."""
+        """Return why a case fails, as safe text, or "" if it does not fail."""
         cause = self._cases.cause(name)
         return "" if cause is None else cause.text
 
     def offered(self, name: "CaseName") -> "Offered":
-        """Return what can be done with a case."""
+        """Return which actions are possible for a case."""
         from workbench.ui.review.key_lines import Offered
         from workbench.ui.triage.question import first_options
 
@@ -178,7 +181,7 @@ class Review(Controller):
     # Verdicts
 
     def verdict(self, option: "Option") -> None:
-        """Give a verdict on the current case, or on its whole cause."""
+        """Give a verdict on the current case, or on all cases of its cause."""
         from workbench.ui.triage.question import first_options
 
         assert self._model is not None
@@ -190,7 +193,7 @@ class Review(Controller):
         here = self._cases.record(self._model.name)
 
         def possible(name: "CaseName") -> bool:
-            """Return whether another case still has the same status and cause, and takes this verdict."""
+            """Return whether a case has the status and cause of the current one, and allows this verdict."""
             there = self._cases.record(name)
             if here is None or there is None or here.state != there.state or self._cases.cause(name) != cause:
                 return False
@@ -221,14 +224,14 @@ class Review(Controller):
             self._busy = False
 
     def _shown_name(self, name: "CaseName") -> str:
-        """Return a name for the line above the keys, or "" on a small screen."""
+        """Return a case's name for messages, or "" on a small screen."""
         assert self._model is not None
         assert self._screen is not None
         others = (eval_id for _, eval_id in self._model.names)
         return cut_name(one_line(name[1]), _NAME, others) if self._screen.is_wide else ""
 
     async def _write(self, step: "Step", option: "Option") -> "FileEdit | None":
-        """Write the verdicts as one edit."""
+        """Write the verdicts of a step as one edit. Return it, or None if that failed."""
         from dataclasses import replace
 
         from workbench.editing.triage.entry import BY_CAUSE
@@ -259,7 +262,7 @@ class Review(Controller):
             self._before = (await self._files.saver()).newest
 
     def _go_on(self, message: str) -> None:
-        """Show the case at the new position of the review."""
+        """Show the current case of the review, with a message."""
         assert self._screen is not None
         self._drawn = ()
         self._screen.begin_case(message)
@@ -288,14 +291,14 @@ class Review(Controller):
     # Notes
 
     def note(self, name: "CaseName") -> str:
-        """Return the note on a case: the one for its next verdict, else that of its verdict."""
+        """Return the note for the next verdict on a case, or else the note of its last verdict."""
         if name in self._notes:
             return self._notes[name]
         entry = self._cases.entry_about(name)
         return "" if entry is None else entry.note
 
     def keep_note(self, name: "CaseName", text: str) -> None:
-        """Keep a note for the next verdict. If the case has a verdict, save the note with it."""
+        """Save a note with a case's verdict. If there is no verdict yet, keep the note for the next one."""
         assert self._screen is not None
         if text == self.note(name):
             return
@@ -331,7 +334,7 @@ class Review(Controller):
             self._with_dialog(lambda: self._edit.edit_row(row))
 
     def accept(self) -> None:
-        """Accept what the agent did in the current case."""
+        """Let the user accept the actual behavior in the current case."""
         if (row := self._current) is not None:
             self._with_dialog(lambda: self._accept.accept_row(row, self.session.record(row)))
 
@@ -339,7 +342,7 @@ class Review(Controller):
         self.view.work(self._in_dialog(work), "edit")
 
     async def _in_dialog(self, work: "Callable[[], object]") -> None:
-        """Open a dialog over the review. Afterwards, show the same case as it is then."""
+        """Do work that opens a dialog over the review, then show the case again."""
         await self._remember_newest()
         before = self._before
         self._busy = True
@@ -368,13 +371,13 @@ class Review(Controller):
         self._check("changed on disk")
 
     def triage_read(self) -> None:
-        """Show verdicts that another program wrote."""
+        """Show verdicts that another program has written."""
         if self._model is not None and self._screen is not None and not self._busy:
             self._model.forget_earlier()
             self._screen.show()
 
     def after_news(self, ended: bool) -> None:
-        """Show the case again if it runs or has a new verdict."""
+        """Show the case again if it is running or has a new verdict."""
         self._check("")
 
     def _check(self, why: str) -> None:
@@ -385,14 +388,14 @@ class Review(Controller):
             return
         record = None if self._model.done else self._cases.record(self._model.name)
         if not why:
-            why = "running again" if record is not None and not record.finished else "drawn again: new verdict"
+            why = "running again" if record is not None and not record.finished else "updated: new verdict"
         if self._model.whole:
             why = "passes now" if record is not None and record.state == "passed" else why.partition(":")[0]
-            why += ": nothing saved for its cause"
+            why += ": verdict for the cause not saved"
         self._draw_again(why)
 
     def _draw_again(self, message: str) -> None:
-        """Show the current case as it is now. Keys that were pressed before do not count for it."""
+        """Show the current case again after it changed. Keys pressed before that are ignored."""
         if self._model is None or self._screen is None:
             return
         self._model.forget_earlier()
@@ -404,20 +407,20 @@ class Review(Controller):
         self._screen.show_in_full()
 
     def shown(self) -> None:
-        """Record that another case is on the screen."""
+        """Record which case is on the screen."""
         state = self._state()
         if self._drawn[:1] != state[:1]:
             self._drawn = state
 
     def read_ahead(self, names: "Sequence[CaseName]") -> None:
-        """Read the details of cases in a thread, so that the next key does not wait for the disk."""
+        """Read the details of cases in a thread, so that showing them does not wait for the disk."""
         known = map(self._cases.record, names)
         records = [record for record in known if record is not None and known_details(record) is None]
         if records:
             self.view.work(asyncio.to_thread(lambda: [read_details(record) for record in records]), "ahead")
 
     def _state(self) -> tuple[object, ...]:
-        """Return the current case, and a value that changes with it and its verdict."""
+        """Return the current case and a value that changes with it. Return () on the last page."""
         if self._model is None or self._model.done:
             return ()
         return self._model.name, self._cases.drawn(self._model.name)
@@ -432,7 +435,7 @@ class Review(Controller):
         return rows_of(self._model.outcome(), self.view.keys, passes=self._model.passes)
 
     def do_next(self, kind: str) -> None:
-        """Do what the last page offers for a kind of verdict."""
+        """Start the follow-up action of the last page for a kind of verdict."""
         assert self._model is not None
         names = self._model.outcome().cases.get(kind, [])
         match kind:
@@ -471,7 +474,7 @@ class Review(Controller):
             screen.dismiss(None)
 
     def left(self) -> None:
-        """Go to the last case that was shown."""
+        """End the review, and put the cursor on the case that was shown last."""
         if self._model is None:
             return
         model, self._model, self._screen = self._model, None, None
@@ -485,9 +488,9 @@ class Review(Controller):
 
 
 _MANY = 100
-"""Verdicts that are saved without a message before."""
+"""Number of verdicts above which a message says that they are being saved."""
 _NAME = 40
-"""The width of a case's name in a message, in cells."""
+"""Maximum width of a case's name in a message, in cells."""
 _SAID = {
     "agent bug": "is an agent bug",
     "expectation wrong": "has a wrong expectation",
@@ -499,7 +502,7 @@ _SAID = {
 
 
 def _said(step: "Step", option: "Option", name: str) -> str:
-    """Return `saved: late_parcel is an agent bug`, or `saved: agent bug` without a name."""
+    """Return the message after saving, such as `saved: late_parcel is an agent bug`. Without a name, it is shorter."""
     if len(step.names) > 1:
         return f"saved for {counted(len(step.names), 'case')}: {option.word}"
     if not name:
@@ -508,7 +511,7 @@ def _said(step: "Step", option: "Option", name: str) -> str:
 
 
 def _undone(step: "Step", name: str) -> str:
-    """Return `undone: agent bug for late_parcel`, or `undone: agent bug` without a name."""
+    """Return the message after undo, such as `undone: agent bug for late_parcel`. Without a name, it is shorter."""
     from workbench.editing.triage.entry import choice_label
 
     word = choice_label(step.choice)

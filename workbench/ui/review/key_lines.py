@@ -1,4 +1,4 @@
-"""The lines of keys below a page of a review, and what to do next on its last page."""
+"""The lines of keys below a page of a review, and the rows of its last page."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from workbench.ui.review.model import Outcome
 from workbench.ui.triage.question import Option
 
 LOW = 16
-"""Terminals with fewer lines show one line of keys."""
+"""Terminals with fewer lines than this show only one line of keys."""
 _BY_KEY = {
     "a": "agent_bug",
     "x": "expectation_wrong",
@@ -23,16 +23,17 @@ _BY_KEY = {
     "w": "wont_fix",
     "p": "verdict_correct",
 }
-"""Letter of a choice → its action."""
+"""The action for each letter of a verdict."""
 
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """The actions that work on the current case.
+    """The actions that are possible for the current case.
 
-    `options` are the verdicts, and `instead` says why there are none (safe). `left` is the number of cases of the cause
-    that a common verdict would be for, or of errors that can be skipped together, or 0 if there can be none, of the
-    `cases` of the cause. `whole`: the next verdict is for all of them. `in_pane`: a pane covers the page.
+    `options` are the possible verdicts. If there are none, `instead` says why, as safe text. `left` is the number of
+    cases of the cause without a verdict, or of errors that can be skipped together. It is 0 if only one case can be
+    decided or skipped at a time. `cases` is the number of cases of the cause. `whole`: the next verdict is for all that
+    are left. `in_pane`: a pane covers the page.
     """
 
     options: Sequence[Option]
@@ -46,17 +47,17 @@ class Offered:
 
 
 class KeyLines:
-    """The lines of keys. `keys` are those of the user's keymap."""
+    """The lines of keys. `keys` is the user's keymap."""
 
     def __init__(self, keys: Mapping[str, tuple[str, ...]]) -> None:
         self._keys = keys
 
     def choice_key(self, option: Option) -> str:
-        """Return the key of a verdict."""
+        """Return the key of a verdict, as shown on the screen."""
         return self._key(_BY_KEY[option.key])
 
     def case(self, offered: Offered, width: int, height: int) -> list[Line]:
-        """Return the lines for a case."""
+        """Return the lines of keys for a case."""
         wide, rule = width >= WIDE, Text.styled("─" * width, "rule")
         verdicts, more = self._verdicts(offered, width), self._more(offered, width)
         if height < LOW:
@@ -64,7 +65,7 @@ class KeyLines:
         return [rule, verdicts, more, *([rule] if wide else []), self._moves(offered, width)]
 
     def last(self, width: int, height: int, *, can_undo: bool) -> list[Line]:
-        """Return the lines for the last page."""
+        """Return the lines of keys for the last page."""
         parts = [self._of("enter", "do the selected one" if width >= WIDE else "do it")]
         parts += [self._of("undo", "undo last" if width >= WIDE else "undo")] if can_undo else []
         parts += [self._of("previous_problem", "back"), self._of("back", "close"), self._of("keys", "help")]
@@ -72,11 +73,11 @@ class KeyLines:
         return [row] if height < LOW else [Text.styled("─" * width, "rule"), row]
 
     def skip_instead(self) -> str:
-        """Return the answer to a verdict where there is none to give. The lines of keys say why."""
+        """Return the message after a verdict key on a case that allows no verdict."""
         return f"no verdict possible: {self._key('next_problem')} skips this case"
 
     def undo(self) -> Line:
-        """Return `u undo`."""
+        """Return the key for undo with its label."""
         return self._of("undo", "undo")
 
     def _verdicts(self, offered: Offered, width: int) -> Line:
@@ -149,13 +150,16 @@ _NEXT = {
     "flaky": ("repeat", "repeat each until its pass rate is certain", "repeat until certain"),
     "skipped": ("review", "go through these again", "go through again"),
 }
-"""Kind of verdict → the action with its key, its words, and its words where room is short."""
+"""For each kind of verdict: the follow-up action with its key, its label, and its short label."""
 _LABELS = {"passed": "pass now"}
 _ORDER = [*(choice.name for choice in CHOICES), "errors", "passed", "skipped"]
 
 
 def rows_of(outcome: Outcome, keys: Mapping[str, tuple[str, ...]], *, passes: bool = False) -> list[Row]:
-    """Return the rows, the most frequent verdicts first and skipped cases last. `passes`: the cases had passed."""
+    """Return the rows of the last page: the most frequent verdicts first, skipped cases last.
+
+    `passes`: the reviewed cases had passed.
+    """
     kinds = sorted(outcome.counts().items(), key=lambda item: (item[0] == "skipped", -item[1], _ORDER.index(item[0])))
     rows = []
     for kind, number in kinds:

@@ -1,4 +1,4 @@
-"""A review without its screen: its cases, their order, position, verdicts, undo, and keys that came too early."""
+"""The state of a review, without its screen: cases, position, verdicts, undo, and keys pressed too early."""
 
 import math
 from bisect import bisect_right
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """The cases of one cause, or the passes of a review.
+    """The cases of one cause, or the passed cases of a review.
 
-    `text` is safe. `by_function` says that a function judged. `alike` is False if the cases have different
-    causes, so that one verdict cannot hold for all of them.
+    `text` is the cause, as safe text. `by_function`: a function was the judge. `alike` is False if each case has its
+    own cause. Then one verdict cannot hold for all of them.
     """
 
     text: str
@@ -37,7 +37,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A verdict of the user. `by_cause`: given to all cases of a cause, and this one was not seen."""
+    """A verdict of the user. `by_cause`: it was given for a whole cause, and the user has not seen this case."""
 
     choice: str
     by_cause: bool = False
@@ -45,9 +45,10 @@ class Given:
 
 @dataclass(frozen=True)
 class Step:
-    """Verdicts given with one key, and what is needed to undo them.
+    """The verdicts given with one key, and what is needed to undo them.
 
-    `at` is the case that was shown. `edit` is the edit of the triage files.
+    `at` is the case that was shown. `unseen` are the cases that the user has not seen. `before` has the earlier
+    verdicts. `edit` is the edit of the triage files.
     """
 
     choice: str
@@ -60,10 +61,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question before the verdict of a whole cause: press the letter of `choice` again for `cases`.
+    """A request to confirm a verdict on a whole cause by pressing the letter of `choice` again.
 
-    `stamps` tell what is known about each of the cases. `asked_again`: it was asked before, about other cases or before
-    one of them changed.
+    `cases` is the number of cases, and `seen` of them were on the screen. `stamps` detect changes of the cases.
+    `asked_again`: an earlier question became invalid because its cases changed.
     """
 
     choice: str
@@ -74,19 +75,19 @@ class Question:
 
 
 Judgeable = Literal["verdict", "passed", "error", "nothing"]
-"""What the user can say about a case.
+"""What the user can do with a case.
 
-`passed`: it passes since the review began, so no verdict is missing. `error`: there is no verdict to judge. `nothing`:
-it is running, or gone.
+`verdict`: give a verdict. `passed`: nothing, because the case has passed since the review began. `error`: skip it,
+because it has no verdict to judge. `nothing`: the case is running or gone.
 """
 
 
 class Review:
-    """A review of the cases in `sections`, in their order.
+    """A review of the cases in `sections`, in this order.
 
-    `earlier` returns the verdict that the user gave in an earlier review, if it still applies. `judgeable` returns what
-    can be said about a case now. The review starts at the case `first` if it is one of them, else at the first one
-    without a verdict. `passes`: its cases had passed.
+    `earlier` returns the user's verdict from an earlier review, if it still applies. `judgeable` returns what the user
+    can do with a case. The review starts at the case `first`, or else at the first case without a verdict. `passes`:
+    the reviewed cases had passed.
     """
 
     def __init__(
@@ -105,16 +106,16 @@ class Review:
         self._earlier, self._judgeable = earlier, judgeable
         self._given: dict[CaseName, Given | None] = {}
         self._left: dict[int, dict[CaseName, None]] = {}
-        """The cases that are left, by section, as far as they were needed."""
+        """Cached results of `left`, by index of section."""
         self._again = False
-        """Whether cases that have a verdict are shown again."""
+        """Whether cases are shown even if they have a verdict."""
         self.steps: list[Step] = []
         self.seen: set[CaseName] = set()
         self.whole = False
         """Whether the next verdict is for the whole cause."""
         self.question: Question | None = None
         self.interrupted = False
-        """Whether the case changed while a verdict on its whole cause was pending. The next letter saves nothing."""
+        """Whether the case changed while a verdict on its cause was pending. Then the next letter saves nothing."""
         self.position = 0
         self._painted_at = math.inf
         self._version = 0
@@ -127,7 +128,7 @@ class Review:
 
     @property
     def done(self) -> bool:
-        """Whether the position is behind the last case."""
+        """Whether the review is after the last case, on its last page."""
         return self.position >= len(self.names)
 
     @property
@@ -135,13 +136,13 @@ class Review:
         """The current case.
 
         Raises:
-            IndexError: the review is done.
+            IndexError: The review is after the last case.
         """
         return self.names[self.position]
 
     @property
     def number(self) -> int:
-        """The number of the current section, from 1."""
+        """The number of the current section, counted from 1."""
         return self._numbers[self.position] + 1
 
     @property
@@ -151,18 +152,18 @@ class Review:
 
     @property
     def neighbours(self) -> list[CaseName]:
-        """The next case and the one before, as far as there are any."""
+        """The next and the previous case, if they exist."""
         places = (self.position + 1, self.position - 1)
         return [self.names[place] for place in places if 0 <= place < len(self.names)]
 
     def given(self, name: CaseName) -> Given | None:
-        """Return the user's verdict on a case, or None."""
+        """Return the user's verdict on a case, or None if there is none."""
         if name not in self._given:
             self._given[name] = self._earlier(name)
         return self._given[name]
 
     def left(self) -> Collection[CaseName]:
-        """Return the cases of the current section that can get a verdict and have none."""
+        """Return the cases of the current section that still need a verdict."""
         number = self._numbers[self.position]
         if number not in self._left:
             found = (name for name in self.section.names if self._judgeable(name) == "verdict")
@@ -170,16 +171,16 @@ class Review:
         return self._left[number].keys()
 
     def rest(self) -> int:
-        """Return the number of cases from the current one to the last of its cause."""
+        """Return the number of cases in the current section from the current case on."""
         return bisect_right(self._numbers, self._numbers[self.position]) - self.position
 
     def errors(self) -> int:
-        """Return how many errors follow each other from the current case on. 0 if it is none."""
+        """Return the number of consecutive errors, beginning with the current case."""
         ahead = (self._judgeable(self.names[place]) == "error" for place in range(self.position, len(self.names)))
         return sum(1 for _ in takewhile(bool, ahead))
 
     def step(self, step: int) -> bool:
-        """Go some cases on, or back if negative. Return False at the first one."""
+        """Go forward, or back if `step` is negative. Return False if the position did not change."""
         position = min(self.position + step, len(self.names))
         if position < 0 or position == self.position:
             return False
@@ -188,7 +189,7 @@ class Review:
         return True
 
     def go_through_again(self, names: Iterable[CaseName] = ()) -> None:
-        """Start again at the first case, or with only some of the cases."""
+        """Start again at the first case. With `names`, review only these cases."""
         if wanted := set(names):
             kept = [(number, name) for number, name in zip(self._numbers, self.names, strict=True) if name in wanted]
             self.names, self._numbers = [name for _, name in kept], [number for number, _ in kept]
@@ -199,33 +200,33 @@ class Review:
     # What is on the screen
 
     def changed(self) -> int:
-        """Record that something else will be painted. Return the number to call `painted` with."""
+        """Record that the screen will be painted anew. Return the number to pass to `painted`."""
         self._painted_at = math.inf
         self._version += 1
         return self._version
 
     @property
     def version(self) -> int:
-        """The number of the state that will be painted."""
+        """The number of the state that will be painted next."""
         return self._version
 
     def painted(self, version: int, at: float) -> None:
-        """Note when a state was first painted. Times of older states are ignored."""
+        """Record when a state was first painted. Older states are ignored."""
         if version == self._version:
             self._painted_at = min(self._painted_at, at)
             if not self.done:
                 self.seen.add(self.name)
 
     def is_early(self, at: float) -> bool:
-        """Return whether a key was pressed before the user could see what it is about."""
+        """Return whether a key was pressed before the current state was visible."""
         return at < self._painted_at
 
     # Verdicts
 
     def begin_whole(self) -> bool:
-        """Let the next verdict, or the next skip, take all cases that are left in this cause.
+        """Make the next verdict or skip apply to all cases left in this cause, or undo that.
 
-        Return False if there is no such cause.
+        Return False if the cause has no cases for that.
         """
         if self.done or not self.section.alike or not self.left():
             return False
@@ -233,13 +234,13 @@ class Review:
         return True
 
     def drop_question(self) -> bool:
-        """Forget the question about the whole cause. Return whether there was one."""
+        """Cancel a pending verdict on the whole cause. Return whether one was pending."""
         was_asking = self.whole
         self.whole, self.question, self.interrupted = False, None, False
         return was_asking
 
     def interrupt(self) -> None:
-        """Forget the question about the whole cause because the case has changed."""
+        """Cancel a pending verdict on the whole cause, because the case has changed."""
         was_asking = self.whole or self.interrupted
         self.drop_question()
         self.interrupted = was_asking
@@ -250,10 +251,11 @@ class Review:
         possible: Callable[[CaseName], bool],
         stamp: Callable[[CaseName], object] = lambda name: None,
     ) -> Step | None:
-        """Return the verdicts to save, or None if the same letter has to be pressed again.
+        """Return the verdicts to save, or None if the user has to confirm with the same letter.
 
-        `possible` returns whether the choice makes sense for another case of the cause. `stamp` returns a value that
-        changes with a case or its verdict: if one did since the question, ask again. Nothing changes before `save`.
+        `possible` returns whether the choice can apply to another case of the cause. `stamp` returns a value that
+        changes with a case or its verdict. If one has changed since the question, the user has to confirm again. This
+        method saves nothing: see `save`.
         """
         if not self.whole:
             return Step(choice, self.name, (self.name,))
@@ -268,7 +270,7 @@ class Review:
         return Step(choice, self.name, names, unseen)
 
     def save(self, step: Step, edit: Any) -> None:
-        """Record that verdicts were saved, and go to the next case that is left."""
+        """Record verdicts that were saved, and go to the next case without a verdict."""
         before = {name: self.given(name) for name in step.names}
         self.steps.append(replace(step, before=before, edit=edit))
         for name in step.names:
@@ -281,7 +283,10 @@ class Review:
         self.changed()
 
     def undo(self, edit: Any) -> Step | None:
-        """Take the newest verdicts back if they are those of `edit`, and go back to their case. Return them."""
+        """Remove the newest verdicts if they belong to `edit`, and go back to their case.
+
+        Return them, or None if they do not belong to `edit`.
+        """
         if not self.steps or self.steps[-1].edit is not edit:
             return None
         step = self.steps.pop()
@@ -293,11 +298,11 @@ class Review:
         return step
 
     def forget_left(self) -> None:
-        """Look again at which cases are left, because a verdict or a file has changed."""
+        """Clear the cached cases without a verdict, because a verdict or a file has changed."""
         self._left.clear()
 
     def forget_earlier(self) -> None:
-        """Ask again for verdicts that were not given in this review, and for what can be said about each case."""
+        """Clear what is known from earlier reviews. Verdicts given in this review stay."""
         self._left.clear()
         own = {name for step in self.steps for name in step.names}
         self._given = {name: given for name, given in self._given.items() if name in own}
@@ -305,7 +310,7 @@ class Review:
     # The last page
 
     def outcome(self) -> "Outcome":
-        """Return the verdicts of all cases."""
+        """Return all cases of the review by verdict."""
         found: dict[str, list[CaseName]] = {}
         by_cause = 0
         for name in self.names:
@@ -321,7 +326,7 @@ class Review:
         return Outcome(found, by_cause)
 
     def _next_left(self, start: int) -> int:
-        """Return the position of the first case from `start` on that has no verdict and still needs one."""
+        """Return the position of the first case from `start` on that needs a verdict, or else the end."""
         if self._again:
             return start
         left = (place for place in range(start, len(self.names)) if self.given(self.names[place]) is None)
@@ -331,7 +336,7 @@ class Review:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Cases by verdict, or as `errors`, `passed` or `skipped`, and the number of verdicts given by cause."""
+    """The cases by verdict (or `errors`, `passed`, `skipped`), and how many verdicts were given by cause."""
 
     cases: dict[str, list[CaseName]]
     by_cause: int
@@ -342,33 +347,33 @@ class Outcome:
 
 
 class ReviewedCases:
-    """Cases in the folder as it is now. They have names, because the folder may be read again meanwhile."""
+    """The reviewed cases as they are now. They are found by name, because the folder may be read again."""
 
     def __init__(self, session: "Session", rows: "Tree") -> None:
         self._session, self._rows = session, rows
 
     def name(self, pair: tuple[int, int]) -> "CaseName":
-        """Return the name of the case with these numbers of evalset and case."""
+        """Return the name of a case from its indexes, (evalset, case)."""
         entry = self._session.entry(pair[0])
         return entry.relative, entry.document.cases[pair[1]].eval_id
 
     def row(self, name: "CaseName") -> "Row | None":
-        """Return the row of a case, or None if it is gone."""
+        """Return the row of a case, or None if the case is gone."""
         pair = self._session.verdicts.place(*name)
         return None if pair is None else self._rows.row_of(*pair)
 
     def record(self, name: "CaseName") -> "Execution | None":
-        """Return the last verdict of a case, or None."""
+        """Return the last execution of a case, or None."""
         row = self.row(name)
         return None if row is None else self._session.record(row)
 
     def cause(self, name: "CaseName") -> "Cause | None":
-        """Return why a case fails, or None if it does not."""
+        """Return why a case fails, or None if it does not fail."""
         pair = self._session.verdicts.place(*name)
         return None if pair is None else self._session.verdicts.cause(*pair)
 
     def judgeable(self, name: "CaseName", *, passes: bool) -> Judgeable:
-        """Return what can be said about a case. `passes`: passed cases are reviewed."""
+        """Return what the user can do with a case. `passes`: the review is of passed cases."""
         pair = self._session.verdicts.place(*name)
         match None if pair is None else self._session.verdicts.state(*pair):
             case "failed":
@@ -382,13 +387,13 @@ class ReviewedCases:
     # Whether a case has changed
 
     def stamp(self, name: "CaseName") -> object:
-        """Return a value that changes with a case in its file, and with its verdict."""
+        """Return a value that changes when the case's text or its verdict changes."""
         row, record = self.row(name), self.record(name)
         text = b"" if row is None else self._session.entry(row.evalset).document.text(row.case)
         return hash(text), None if record is None else (record.run_id, record.state, record.cause)
 
     def drawn(self, name: "CaseName") -> object:
-        """Return a value that changes with what a page shows of a case."""
+        """Return a value that changes when the page of a case changes."""
         row = self.row(name)
         if row is None:
             return "gone"
@@ -399,12 +404,12 @@ class ReviewedCases:
     # What the user has said
 
     def earlier(self, name: "CaseName") -> Given | None:
-        """Return the user's verdict on the current answer of a case, from its triage file."""
+        """Return the user's verdict on the current answer of a case, from its triage file, or None."""
         found = self.entry_about(name)
         return None if found is None else Given(found.triage, found.by == BY_CAUSE)
 
     def entry_about(self, name: "CaseName") -> "Entry | None":
-        """Return the newest entry with a choice about the current answer and verdict of a case."""
+        """Return the newest triage entry about the current answer and verdict of a case, or None."""
         row, record = self.row(name), self.record(name)
         if row is None or record is None or not (entries := self._said(row)):
             return None
@@ -412,7 +417,7 @@ class ReviewedCases:
         return max(current, key=lambda entry: entry.at, default=None)
 
     def _said(self, row: "Row") -> "list[Entry]":
-        """Return the entries with a choice about a case."""
+        """Return the triage entries of a case that have a verdict."""
         entry = self._session.entry(row.evalset)
         said = self._session.verdicts.triage.entries_of(entry.file, entry.document.cases[row.case].eval_id)
         return [entry for entry in said if entry.triage]

@@ -1,4 +1,4 @@
-"""The screen that shows one failing case after the other, with a key for each verdict."""
+"""The screen that shows failing cases one after the other, with a key for each verdict."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -32,20 +32,20 @@ from workbench.ui.widgets.footer import bindings, bindings_of
 from workbench.ui.widgets.textual_private import SparseApp
 
 
-class Desk(Protocol):
-    """The cases of a review, and the actions on them."""
+class ReviewController(Protocol):
+    """The actions that the screen needs, on the cases of its review."""
 
     def subject(self, name: CaseName) -> Subject | None:
-        """Return what is known of a case, or None if it is gone."""
+        """Return what the panes show of a case, or None if the case is gone."""
 
     def cause(self, name: CaseName) -> str:
-        """Return the cause of a case, safe, or "" if it does not fail."""
+        """Return why a case fails, as safe text, or "" if it does not fail."""
 
     def offered(self, name: CaseName) -> Offered:
-        """Return what can be done with a case."""
+        """Return which actions are possible for a case."""
 
     def verdict(self, option: Option) -> None:
-        """Give a verdict on the current case, or on its whole cause."""
+        """Give a verdict on the current case, or on all cases of its cause."""
 
     def undo(self) -> None:
         """Undo the last edit of the review."""
@@ -54,13 +54,13 @@ class Desk(Protocol):
         """Return the note on a case, raw."""
 
     def keep_note(self, name: CaseName, text: str) -> None:
-        """Keep a note on a case for its verdict. If it has one, save the note at once."""
+        """Save a note with a case's verdict. If there is no verdict yet, keep the note for the next one."""
 
     def edit(self) -> None:
         """Edit the current case."""
 
     def accept(self) -> None:
-        """Accept what the agent did in the current case."""
+        """Let the user accept the actual behavior in the current case."""
 
     def run_again(self) -> None:
         """Run the current case again."""
@@ -72,26 +72,26 @@ class Desk(Protocol):
         """Return the rows of the last page."""
 
     def do_next(self, kind: str) -> None:
-        """Do what the last page offers for a kind of verdict."""
+        """Start the follow-up action of the last page for a kind of verdict."""
 
     def is_read(self, name: CaseName) -> bool:
-        """Return whether all that is shown of a case is in memory."""
+        """Return whether all data needed to show a case is in memory."""
 
     async def read(self, name: CaseName) -> None:
-        """Read what is shown of a case."""
+        """Read all data needed to show a case."""
 
     def shown(self) -> None:
-        """React to the current case being shown."""
+        """Handle that the current case is on the screen."""
 
     def read_ahead(self, names: Sequence[CaseName]) -> None:
         """Read cases in the background that may be shown next."""
 
     def left(self) -> None:
-        """React to the user leaving the review."""
+        """Handle that the user leaves the review."""
 
 
 class CaseReviewScreen(Screen[None]):
-    """A review on the whole screen. `review` has its state, and `desk` does the work."""
+    """The screen of a review. `review` has the state of the review, and `controller` does the work."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings("move_down", "move_up", "page_down", "page_up", "top", "bottom", "enter", "back", "open", "close"),
@@ -99,16 +99,16 @@ class CaseReviewScreen(Screen[None]):
         *bindings_of("review"),
     ]
 
-    def __init__(self, review: Review, desk: Desk, keys: Mapping[str, tuple[str, ...]]) -> None:
+    def __init__(self, review: Review, controller: ReviewController, keys: Mapping[str, tuple[str, ...]]) -> None:
         super().__init__()
-        self.review, self._desk, self._keys = review, desk, keys
+        self.review, self._controller, self._keys = review, controller, keys
         self._lines = KeyLines(keys)
         self._full = False
         self._row = 0
-        """The selected row of the last page."""
+        """The index of the selected row of the last page."""
         self._message = ("", False)
         self._pressed_at = 0.0
-        """When the key that is handled was pressed."""
+        """The time when the current key was pressed."""
         self._shown: tuple[object, ...] = ()
         self._body = Body()
         self._head, self._note_line, self._foot = (LineView(self._body) for _ in range(3))
@@ -135,24 +135,24 @@ class CaseReviewScreen(Screen[None]):
         self.show()
 
     def on_key(self, event: Key) -> None:
-        """Remember when the key was pressed, before its action."""
+        """Record when the key was pressed. This happens before its action."""
         self._pressed_at = event.time
 
     @property
     def follows_disk(self) -> bool:
-        """Whether changes by others may be shown now. They wait while a note is typed."""
+        """Whether changes on disk may be shown now. They wait while the user types a note."""
         return not self._note.display
 
     # Display
 
     def say(self, text: str, *, warning: bool = False, seconds: float = 0.0) -> None:
-        """Show a message above the keys until the next one, whatever `seconds` says. `text` is raw."""
+        """Show a message above the keys until the next message. `text` is raw. `seconds` is ignored."""
         self._message = (one_line(text), warning)
         self._show_message()
 
     def show(self) -> None:
-        """Show the current case, or the last page, as it is now. The case before stays until a case is read."""
-        if not self.review.done and not self._desk.is_read(self.review.name):
+        """Show the current case or the last page. While a case is being read, the previous one stays."""
+        if not self.review.done and not self._controller.is_read(self.review.name):
             self.run_worker(self._read_and_show(), group="details", exclusive=True)
             return
         width = self.app.size.width
@@ -161,19 +161,19 @@ class CaseReviewScreen(Screen[None]):
             self._show_last_page(width)
         else:
             self._show_case(width)
-        self._desk.shown()
+        self._controller.shown()
         self._show_message()
         self.call_after_refresh(self._was_painted, self.review.version)
 
     async def _read_and_show(self) -> None:
-        await self._desk.read(self.review.name)
+        await self._controller.read(self.review.name)
         self.show()
 
     def show_in_full(self) -> None:
-        """Show the case after a change from outside, and send every line again.
+        """Show the case after a change from outside, and repaint the whole terminal.
 
-        Such changes come together with those of the screens below. Then an update of single lines sometimes left the
-        old verdict on the terminal.
+        Screens below this one change at the same time. Repainting only single lines sometimes left the old verdict on
+        the terminal.
         """
         self.show()
         if isinstance(self.app, SparseApp):
@@ -182,19 +182,19 @@ class CaseReviewScreen(Screen[None]):
     def _was_painted(self, version: int) -> None:
         self.review.painted(version, time.monotonic())
         if version == self.review.version:
-            self._desk.read_ahead(self.review.neighbours)
+            self._controller.read_ahead(self.review.neighbours)
 
     def _show_case(self, width: int) -> None:
         name, review = self.review.name, self.review
-        subject, offered = self._desk.subject(name), self._desk.offered(name)
+        subject, offered = self._controller.subject(name), self._controller.offered(name)
         if self._is_as_expected():
             offered = replace(offered, can_accept=False)
         given = review.given(name)
         cause = review.section.text
-        if not review.section.alike and (own := self._desk.cause(name)):
+        if not review.section.alike and (own := self._controller.cause(name)):
             cause = f"{cause}: {own}"
         elif review.section.alike and subject is not None and subject.record is not None and not review.passes:
-            own = self._desk.cause(name)
+            own = self._controller.cause(name)
             if subject.record.state == "passed":
                 cause = f"passes now, failed before: {cause}"
             elif own and own != cause:
@@ -228,7 +228,7 @@ class CaseReviewScreen(Screen[None]):
         self._shown = page
 
     def _show_last_page(self, width: int) -> None:
-        rows = self._desk.rows()
+        rows = self._controller.rows()
         self._row = min(self._row, max(len(rows) - 1, 0))
         self._head.show(done_lines(len(self.review.names), width))
         self._foot.show(self._lines.last(width, self.app.size.height, can_undo=bool(self.review.steps)))
@@ -247,7 +247,7 @@ class CaseReviewScreen(Screen[None]):
     def _question(self) -> str:
         question = self.review.question
         assert question is not None
-        options = {option.value: option for option in self._desk.offered(self.review.name).options}
+        options = {option.value: option for option in self._controller.offered(self.review.name).options}
         option = options.get(question.choice)
         key = self._lines.choice_key(option) if option is not None else ""
         before = "changed meanwhile: " if question.asked_again else ""
@@ -256,7 +256,7 @@ class CaseReviewScreen(Screen[None]):
     # Moving
 
     def action_move(self, direction: str) -> None:
-        """Scroll the page or the pane, or select another row of the last page."""
+        """Scroll the page or the pane. On the last page, select another row."""
         if self._detail is not None and self._detail.display:
             self._detail.move(direction)
             return
@@ -265,7 +265,7 @@ class CaseReviewScreen(Screen[None]):
             self._row = self._body.cursor
 
     def action_problem(self, step: int) -> None:
-        """Go to the next (1) or previous (-1) case. If the whole cause is chosen, 1 skips its other cases."""
+        """Go to the next (1) or previous (-1) case. If the whole cause is chosen, 1 skips the rest of it."""
         whole = self.review.whole and step > 0
         self._drop_question()
         if self.review.step(self.review.rest() if whole else step):
@@ -274,7 +274,7 @@ class CaseReviewScreen(Screen[None]):
             self.say("this is the first case" if step < 0 else "this is the last page")
 
     def begin_case(self, message: str) -> None:
-        """Show the case that the review has gone to, with a message."""
+        """Show the current case of the review, with a message."""
         self._begin_case()
         self.say(message)
 
@@ -286,14 +286,14 @@ class CaseReviewScreen(Screen[None]):
     # Unfolding and panes
 
     def action_open(self) -> None:
-        """Unfold the page, or in a pane what is folded."""
+        """Unfold the page, or the item in a pane."""
         if self._in_pane is not None:
             self._in_pane.move("right")
         elif not self.review.done:
             self._set_full(True)
 
     def action_close(self) -> None:
-        """Fold the page. In a pane, fold or go back."""
+        """Fold the page. In a pane, fold the item or go back."""
         if self._in_pane is not None:
             if not self._in_pane.move("left"):
                 self.action_back()
@@ -301,13 +301,13 @@ class CaseReviewScreen(Screen[None]):
             self._set_full(False)
 
     def action_enter(self) -> None:
-        """Unfold or fold the page. On the last page, do what is selected."""
+        """Unfold or fold the page. On the last page, start the action of the selected row."""
         if self._in_pane is not None:
             self._in_pane.toggle_full()
         elif not self.review.done:
             self._set_full(not self._full)
-        elif rows := self._desk.rows():
-            self._desk.do_next(rows[self._row].kind)
+        elif rows := self._controller.rows():
+            self._controller.do_next(rows[self._row].kind)
 
     def _set_full(self, full: bool) -> None:
         if full == self._full:
@@ -321,7 +321,7 @@ class CaseReviewScreen(Screen[None]):
 
     def action_pane(self, number: int) -> None:
         """Show a pane of the case. Esc goes back to the evidence."""
-        subject = None if self.review.done else self._desk.subject(self.review.name)
+        subject = None if self.review.done else self._controller.subject(self.review.name)
         if subject is None or subject.record is None:
             return
         self._drop_question()
@@ -341,13 +341,13 @@ class CaseReviewScreen(Screen[None]):
             self._in_pane.go_to_turn(step)
 
     def action_to_event(self) -> None:
-        """Go from an item of a pane to its event in the trace, and back."""
+        """Go from an item of a pane to its event in the trace, or back."""
         if self._in_pane is None or not self._in_pane.to_event():
             self.say("no event in the trace for this line")
 
     @property
     def is_wide(self) -> bool:
-        """Whether there is room for whole sentences."""
+        """Whether the screen is wide enough for whole sentences."""
         return self.app.size.width >= WIDE
 
     @property
@@ -369,25 +369,25 @@ class CaseReviewScreen(Screen[None]):
     # Verdicts
 
     def action_verdict(self, letter: str) -> None:
-        """Give a verdict, unless the key was pressed before the case was visible."""
+        """Give a verdict. A key pressed before the case was visible is ignored."""
         if self.review.is_early(self._pressed_at):
             return
         if self.review.done:
             self.say("no case here: N goes back")
             return
-        offered = self._desk.offered(self.review.name)
+        offered = self._controller.offered(self.review.name)
         option = next((option for option in offered.options if option.key == letter), None)
         if option is None:
             self._drop_question()
             self.say(self._lines.skip_instead() if offered.instead else _NOT_OFFERED[letter], warning=True)
         elif self.review.interrupted:
             self._drop_question()
-            self.say(f"not saved, the case changed: {self._lines.choice_key(option)} again for it alone", warning=True)
+            self.say(f"not saved, case changed: {self._lines.choice_key(option)} again for this case", warning=True)
         else:
-            self._desk.verdict(option)
+            self._controller.verdict(option)
 
     def action_whole_cause(self) -> None:
-        """Let the next verdict, or the next skip, take all cases that are left in this cause. Skip errors at once."""
+        """Make the next verdict or skip apply to all cases left in this cause. Errors are skipped at once."""
         review = self.review
         if review.done:
             return
@@ -398,8 +398,8 @@ class CaseReviewScreen(Screen[None]):
             return
         if not review.begin_whole():
             if not review.section.alike:
-                why = "each of these cases has a cause of its own"
-            elif self._desk.offered(review.name).instead:
+                why = "each of these cases has its own cause"
+            elif self._controller.offered(review.name).instead:
                 why = self._lines.skip_instead()
             else:
                 why = "no other case of this cause is left"
@@ -413,7 +413,7 @@ class CaseReviewScreen(Screen[None]):
     def action_undo(self) -> None:
         """Undo the last edit of this review."""
         self._drop_question()
-        self._desk.undo()
+        self._controller.undo()
 
     def _drop_question(self) -> None:
         if self.review.drop_question():
@@ -423,12 +423,12 @@ class CaseReviewScreen(Screen[None]):
     # Notes
 
     def action_triage(self) -> None:
-        """Write a note on the verdict."""
-        if self.review.done or not self._desk.offered(self.review.name).options:
-            self.say("a note belongs to a verdict, and there is none to give here", warning=True)
+        """Open the field for a note on the verdict."""
+        if self.review.done or not self._controller.offered(self.review.name).options:
+            self.say("no note possible: this case has no verdict to judge", warning=True)
             return
         self._drop_question()
-        self._note.value = self._desk.note(self.review.name)
+        self._note.value = self._controller.note(self.review.name)
         self._note_line.display, self._note.display = False, True
         self._note.focus()
 
@@ -436,39 +436,39 @@ class CaseReviewScreen(Screen[None]):
         """Keep the note and go back to the page."""
         self._note_line.display, self._note.display = True, False
         (self._in_pane or self._body).focus()
-        self._desk.keep_note(self.review.name, self._note.value.strip())
+        self._controller.keep_note(self.review.name, self._note.value.strip())
 
     # Work on the case
 
     def action_edit(self) -> None:
         """Edit the case."""
-        self._work(self._desk.edit)
+        self._work(self._controller.edit)
 
     def action_run(self) -> None:
         """Run the case again."""
-        self._work(self._desk.run_again)
+        self._work(self._controller.run_again)
 
     def action_accept(self) -> None:
-        """Accept what the agent did. On the last page: in all cases with a wrong expectation."""
+        """Accept the actual behavior. On the last page, accept it in all cases with a wrong expectation."""
         if self.review.done:
             self._do_next("expectation wrong")
-        elif not self._desk.offered(self.review.name).can_accept:
+        elif not self._controller.offered(self.review.name).can_accept:
             self.say("this case ended early: there is nothing to accept", warning=True)
         elif self._is_as_expected():
             self.say("the agent did what is expected: there is nothing to accept", warning=True)
         else:
-            self._work(self._desk.accept)
+            self._work(self._controller.accept)
 
     def _is_as_expected(self) -> bool:
-        subject = self._desk.subject(self.review.name)
+        subject = self._controller.subject(self.review.name)
         return subject is not None and is_as_expected(subject)
 
     def action_copy_id(self) -> None:
-        """Copy the ID. On the last page: the agent's bugs as Markdown."""
+        """Copy the ID of the case. On the last page, copy the agent bugs as Markdown."""
         if self.review.done:
             self._do_next("agent bug")
         else:
-            self._desk.copy()
+            self._controller.copy()
 
     def _work(self, work: Callable[[], None]) -> None:
         self._drop_question()
@@ -478,7 +478,7 @@ class CaseReviewScreen(Screen[None]):
     # The last page
 
     def action_rerun(self) -> None:
-        """Run the cases again that ended in an error."""
+        """Rerun the cases that ended in an error."""
         self._do_next("errors")
 
     def action_repeat(self) -> None:
@@ -486,14 +486,14 @@ class CaseReviewScreen(Screen[None]):
         self._do_next("flaky")
 
     def action_review(self) -> None:
-        """Go through the skipped cases again, or through all of them."""
+        """Review the skipped cases again, or all cases if none was skipped."""
         self._do_next("skipped")
 
     def _do_next(self, kind: str) -> None:
         if not self.review.done:
             self.say("this key works on the last page")
-        elif kind == "skipped" or any(row.kind == kind for row in self._desk.rows()):
-            self._desk.do_next(kind)
+        elif kind == "skipped" or any(row.kind == kind for row in self._controller.rows()):
+            self._controller.do_next(kind)
         else:
             self.say("no case has this verdict")
 
@@ -504,7 +504,7 @@ class CaseReviewScreen(Screen[None]):
         show_keys(self, "review", self._keys)
 
     def action_back(self) -> None:
-        """Go back to the evidence, forget the question, or leave the review."""
+        """Go back to the evidence, cancel the question, or leave the review."""
         if self._in_pane is not None:
             if not self._in_pane.go_back():
                 self._close_pane()
@@ -512,7 +512,7 @@ class CaseReviewScreen(Screen[None]):
         elif self.review.whole:
             self._drop_question()
         else:
-            self._desk.left()
+            self._controller.left()
             self.dismiss(None)
 
 
