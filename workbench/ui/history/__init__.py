@@ -1,1 +1,1 @@
-"""The history screens: the list of stored runs, one run, and two runs compared."""
+"""The history screens: the list of stored runs, a single run, and the comparison of two runs."""

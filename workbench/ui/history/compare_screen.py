@@ -1,4 +1,4 @@
-"""The compare screen: which verdicts differ between two runs, and why."""
+"""The screen that compares two runs: which verdicts differ, and why."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -39,7 +39,7 @@ _CAUSES_FROM = 34
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A row: the overview (no `heading`, no `case`), a heading, or a case."""
+    """A row: a heading, a case, or the overview (neither of them)."""
 
     heading: str = ""
     case: ChangedCase | None = None
@@ -69,7 +69,7 @@ class ChangeRows(RowsOf[Line]):
         self.when_moved()
 
     def show_message(self, message: str) -> None:
-        """Show a message in place of a comparison. Safe text."""
+        """Show a message (safe text) in place of a comparison."""
         self.rows = [Line(), Line(message)]
         self.rows_changed()
         self.move_to(0)
@@ -77,7 +77,7 @@ class ChangeRows(RowsOf[Line]):
     # RowView
 
     def can_stop(self, position: int) -> bool:
-        """Return whether the row is not a heading."""
+        """Return whether the cursor can stop on a row. Headings are skipped."""
         return not self.rows[position].heading
 
     def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
@@ -110,8 +110,8 @@ Pair = tuple[CaseRecord, CaseRecord]
 class CompareScreen(SplitScreen):
     """The screen that compares two runs.
 
-    `before` and `after` are the earlier and the later run. `go` shows a case as it is now and returns False if it does
-    not exist.
+    `before` is the earlier run, and `after` the later one. `go` opens the current case in the main screen, and returns
+    False if the case no longer exists.
     """
 
     where = "compare"
@@ -175,7 +175,7 @@ class CompareScreen(SplitScreen):
         return found, gate(found, self._state), [*trouble, *more]
 
     def _deleted_runs(self) -> str:
-        """Return a sentence about runs that were deleted meanwhile, or "" if both exist."""
+        """Return a sentence about the runs that were deleted meanwhile, or "" if both still exist."""
         runs = zip((self._before, self._after), self._names(), strict=True)
         deleted = [name for run, name in runs if not is_there(run.file)]
         return f"Deleted meanwhile: the run of {' and the run of '.join(deleted)}." if deleted else ""
@@ -183,7 +183,7 @@ class CompareScreen(SplitScreen):
     # What is shown
 
     def _names(self) -> tuple[str, str]:
-        """Return the names of the two runs, each with its distinguishing detail."""
+        """Return the names of both runs: their times, with agents and evalsets if these differ."""
         now, runs = datetime.now().astimezone(), (self._before, self._after)
         same = run_labels.agents_and_evalsets(self._before) == run_labels.agents_and_evalsets(self._after)
         before, after = (
@@ -253,7 +253,7 @@ class CompareScreen(SplitScreen):
         self._compare()
 
     def action_go_to_current(self) -> None:
-        """Show the case as it is now."""
+        """Open the current case in the main screen."""
         case = self.changes.row.case
         if case is None:
             self.say("put the cursor on a case first")
@@ -261,7 +261,7 @@ class CompareScreen(SplitScreen):
             self.say("this case no longer exists", warning=True)
 
     def action_copy_id(self) -> None:
-        """Copy the case's ID, or in the overview the command that compares the runs."""
+        """Copy the case's ID. In the overview, copy the command that compares the two runs."""
         case = self.changes.row.case
         if case is None:
             self.copy("command", f"agent-workbench compare {self._before.word} {self._after.word}")

@@ -1,4 +1,4 @@
-"""Stored runs: their list, one run, or two runs compared."""
+"""Actions on stored runs: list them, open one, or compare two."""
 
 import asyncio
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ _OFFERED = 500
 
 
 class History(Controller):
-    """Screens with stored runs. They cover the main screen, which continues to work."""
+    """The actions "history" and "compare". Their screens cover the main screen, which keeps working."""
 
     def __init__(self, view: "View", files: Files, keep: Keep, fork: Fork, faults: Faults, host: Host) -> None:
         super().__init__(view)
@@ -57,7 +57,7 @@ class History(Controller):
         )
 
     def compare(self) -> None:
-        """Compare the last run with another one."""
+        """Compare the newest run with another one."""
         if self.workspace() is not None:
             self.view.work(self._compare_last(), "compare")
 
@@ -70,7 +70,7 @@ class History(Controller):
             self._show_cases(run)
 
     async def _show_injected(self, run: "ListedRun") -> None:
-        """Show a run with injected faults: as a table if it is a matrix, else as any other."""
+        """Show a run with injected faults: as a table if it is a matrix, else like any other run."""
         if not await self._faults.show_stored(run):
             self._show_cases(run)
 
@@ -92,12 +92,12 @@ class History(Controller):
         self.view.push(screen)
 
     def _running_id(self) -> str:
-        """Return the ID of the active run, "" for none."""
+        """Return the ID of the active run, or "" if none is active."""
         store = self.session.store
         return store.run.run_id if store.activity.running else ""
 
     def _keep_stored(self, record: "CaseRecord") -> None:
-        """Create a case from a case of a stored run."""
+        """Create a new case from an execution of a stored run."""
         from workbench.ui.chat.conversation import captured_from_record
 
         workspace = self.session.workspace
@@ -117,7 +117,7 @@ class History(Controller):
     # Two runs
 
     def _compare(self, before: "ListedRun | None", after: "ListedRun") -> None:
-        """Show the changes between two runs. Without an earlier run, ask for one."""
+        """Show what changed between two runs. If `before` is None, let the user choose it."""
         if before is None:
             self.view.work(self._choose_and_compare(after), "compare")
             return
@@ -134,7 +134,10 @@ class History(Controller):
         self.view.push(screen)
 
     async def _compare_last(self) -> None:
-        """Compare the last run of this session, else the newest stored one, with another run."""
+        """Compare the newest run with another one that the user chooses.
+
+        The newest run is that of this session, or else the newest stored run.
+        """
         runs, _ = await asyncio.to_thread(self._runs)
         here = self.session.store.run.run_id
         known = [run for run in runs if not run.trouble]
@@ -151,14 +154,16 @@ class History(Controller):
         from workbench.store.history.run_names import baseline
 
         if after.injected or after.fork:
-            self.view.say("nothing to compare: a run with injected faults, or of a fork, has no verdicts", warning=True)
+            self.view.say(
+                "nothing to compare: runs with injected faults and runs of forks have no verdicts", warning=True
+            )
             return
         await asyncio.to_thread(_import_screens)
         known = runs if runs is not None else (await asyncio.to_thread(self._runs))[0]
         pinned = await asyncio.to_thread(baseline, self.session.state_dir)
         others = [run for run in known if run.path != after.path and not (run.trouble or run.injected or run.fork)]
         if not others:
-            self.view.notify("no other run to compare with yet: r runs the cases again")
+            self.view.notify("there is no other run to compare with: r runs the cases again")
             return
         today = relative_times.now().date()
         named = await asyncio.to_thread(runs_by_question, after, others, pinned, today)
@@ -185,20 +190,23 @@ class History(Controller):
 
 
 def _why_none(run: "ListedRun", others: "Sequence[ListedRun]") -> str:
-    """Return why no other run decided the cases of `run`, which are compared only if they ran in the same way."""
+    """Return why no other run can be compared with `run`.
+
+    Runs are comparable only if both or neither of them were frozen.
+    """
     alike = any(bool(other.frozen) == bool(run.frozen) for other in others)
     return "none is comparable" if alike else "no other is frozen" if run.frozen else "all others are frozen"
 
 
 def _import_screens() -> None:
-    """Import the screens in a thread, so that keys still work meanwhile."""
+    """Import the screens ahead of their use. Called in a thread, so that keys keep working."""
     import workbench.ui.history.compare_screen
     import workbench.ui.history.run_screen
     import workbench.ui.history.screen  # noqa: F401
 
 
 def _items(runs: "list[ListedRun]", pinned: str | None, questions: Sequence[str] = ()) -> list[Item]:
-    """Return the runs as items. Each of those that answer a question has it and its ID as label."""
+    """Return runs as menu items. With `questions`, the items are labelled with these and the runs' IDs."""
     from workbench.results.cells import fit
     from workbench.results.plain_lines import commit_words
     from workbench.ui.session import run_labels

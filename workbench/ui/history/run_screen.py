@@ -1,4 +1,4 @@
-"""A read-only screen for one stored run: its cases, their answers and scores, and the deletion of runs."""
+"""The screen of one stored run: its cases with answers and scores, and the deletion of runs."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -44,16 +44,16 @@ from workbench.ui.widgets.rows import Piece
 
 
 def reason_undeletable(runs: Sequence[ListedRun], running: str) -> str:
-    """Return why these runs cannot be deleted, or "". `running` is the ID of the active run."""
+    """Return why these runs cannot be deleted, or "" if they can. `running` is the ID of the active run."""
     if any(run.adk for run in runs):
-        return "results of ADK are not deleted here"
+        return "results of ADK cannot be deleted here"
     if any(run.run_id == running for run in runs):
         return "this run is still active"
     return ""
 
 
 async def confirm_delete(app: "App[object]", state: Path, runs: Sequence[ListedRun]) -> bool:
-    """Ask whether to delete these runs. Call it in a worker."""
+    """Ask whether to delete these runs. Must run in a worker."""
     title = f"delete {'this run' if len(runs) == 1 else counted(len(runs), 'run')} for good?"
     names = "; ".join(f"{one_line(run.run_id, limit=60)}: {run_labels.counts_in_words(run.outcomes)}" for run in runs)
     pinned = await asyncio.to_thread(baseline, state)
@@ -64,7 +64,7 @@ async def confirm_delete(app: "App[object]", state: Path, runs: Sequence[ListedR
 
 
 async def delete(state: Path, runs: Sequence[ListedRun]) -> tuple[str, bool]:
-    """Delete runs. Return a message, and whether any run was deleted."""
+    """Delete runs. Return a message, and whether at least one run was deleted."""
     deleted = await asyncio.to_thread(delete_runs, state, [run.run_id for run in runs])
     message = f"{counted(len(deleted), 'run')} deleted"
     if len(deleted) < len(runs):
@@ -73,7 +73,7 @@ async def delete(state: Path, runs: Sequence[ListedRun]) -> tuple[str, bool]:
 
 
 class StoredRunTree(CaseTree):
-    """The tree of a stored run. It needs only the run's file."""
+    """The tree of a stored run. It is built from the stored run alone."""
 
     def __init__(self) -> None:
         super().__init__(Verdicts(Store()), lambda: 0.0)
@@ -81,7 +81,7 @@ class StoredRunTree(CaseTree):
         self._executions: dict[tuple[int, int], tuple[CaseRef, ...]] = {}
 
     def show_run(self, summary: Summary) -> None:
-        """Show a run from its first problem on."""
+        """Show a run, with the cursor on its first problem."""
         self._summary, verdicts = summary, self.model.verdicts
         cases: dict[CaseName, list[Execution]] = {}
         for one in summary.executions.values():
@@ -108,13 +108,16 @@ class StoredRunTree(CaseTree):
 
     @property
     def ref(self) -> CaseRef | None:
-        """The execution under the cursor. For a case with several, the one that decided it."""
+        """The execution under the cursor. If a case has several, the one that decided its verdict."""
         row, refs = self.row, self.refs
         record = self.model.verdicts.record(row.evalset, row.case, row.repeat) if row is not None and refs else None
         return record.ref if record is not None else next(iter(refs), None)
 
     def fold(self) -> bool:
-        """Collapse the row under the cursor, or for a repeat its case. Return False if nothing is expanded."""
+        """Collapse the row under the cursor. For a repeat, collapse its case.
+
+        Return False if there is nothing to collapse.
+        """
         row, outline = self.row, self.model.outline
         if row is not None and row.kind == "repeat" and row.parent is not None:
             self.go_to(row.parent)
@@ -124,7 +127,10 @@ class StoredRunTree(CaseTree):
         return True
 
     def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
-        """Return the two sides of a row. The bar has the counts of the first one, unless a filter is active."""
+        """Return the left and right side of a row.
+
+        The first row shows counts only if a filter is active. Otherwise, the bar shows them.
+        """
         left, right = super().row_pieces(position, width)
         row = self.model.outline.row(position)
         match row.kind:
@@ -136,7 +142,7 @@ class StoredRunTree(CaseTree):
 
 
 def _workspace(summary: Summary) -> Workspace:
-    """Return the run's agents, evalsets and cases as a workspace."""
+    """Return a workspace with the agents, evalsets and cases of the run."""
     root = Path(summary.root)
     ids: dict[tuple[str, str, str], dict[str, None]] = {}
     for ref in summary.executions:
@@ -157,11 +163,11 @@ Go = Callable[[CaseRef], bool]
 
 
 class RunScreen(CaseScreen):
-    """The screen for one stored run.
+    """The screen of one stored run.
 
-    `keep` creates a case from an execution, and `fork` forks it at the place with these names. `go` shows a case as it
-    is now and returns False if it does not exist. `compare` compares this run with another. `running` returns the ID of
-    the active run.
+    `keep` creates a case from an execution. `fork` forks an execution at the turn or call that the names identify. `go`
+    opens the current case, and returns False if it no longer exists. `compare` compares this run with another.
+    `running` returns the ID of the active run.
     """
 
     where = "stored"
@@ -190,10 +196,10 @@ class RunScreen(CaseScreen):
         self._summary = Summary()
         self._trouble: list[str] = []
         self._records: dict[CaseRef, CaseRecord] = {}
-        """The executions that are shown, with their details."""
+        """The shown executions, with their details."""
 
     def on_mount(self) -> None:
-        """Start reading the run."""
+        """Start to read the run."""
         super().on_mount()
         self.cases.border_title = Content("cases of this run")
         self.right.show_page("this run", [("loading", "")])
@@ -242,7 +248,7 @@ class RunScreen(CaseScreen):
             self._show_case()
 
     def _show_case(self) -> None:
-        """Show an execution. For a case with several, show the one that decided it, and all of them combined."""
+        """Show the execution under the cursor. If the case has several, add a summary of all."""
         refs, ref = self.tree_view.refs, self.tree_view.ref
         assert ref is not None
         record = self._records[ref]
@@ -250,7 +256,7 @@ class RunScreen(CaseScreen):
         self.right.show_case(Subject(record, state=self._state, prices=self._prices, repeats=repeats))
 
     def _about(self) -> list[Line]:
-        """Return the facts about the whole run."""
+        """Return facts about the whole run, as pairs of label and text."""
         run, summary = self._run, self._summary
         time = run_labels.local_time(run.started)
         lines: list[Line] = [("run", one_line(run.run_id))]
@@ -292,7 +298,7 @@ class RunScreen(CaseScreen):
             super().action_close()
 
     def action_enter(self) -> None:
-        """Expand or collapse a row. On a case, go to its panes. In them, unfold or fold."""
+        """Expand or collapse a row. On a case, go to its panes. In the panes, unfold or fold."""
         if self.in_right:
             if self.right.shows_case:
                 self.right.detail.toggle_full()
@@ -324,12 +330,12 @@ class RunScreen(CaseScreen):
             self._keep(record)
 
     def action_fork(self) -> None:
-        """Fork the execution under the cursor at the turn or call that is shown."""
+        """Fork the execution under the cursor at the selected turn or call."""
         record = self._records.get(ref) if (ref := self.tree_view.ref) is not None else None
         if record is None or not record.turns:
             self.say("put the cursor on a case with a conversation first")
         elif self._run.adk:
-            self.say("runs of adk did not record their calls")
+            self.say("cannot fork a run of ADK: it did not record its calls")
         else:
             self._fork(record, self.right.detail.place_names)
 
@@ -338,7 +344,7 @@ class RunScreen(CaseScreen):
         self._compare(self._run)
 
     def action_go_to_current(self) -> None:
-        """Show the case as it is now."""
+        """Open the current case in the main screen."""
         ref = self.tree_view.ref
         if ref is None:
             self.say("put the cursor on a case first")
@@ -360,12 +366,12 @@ class RunScreen(CaseScreen):
             self.notify(message)
 
     def action_copy_id(self) -> None:
-        """Copy the ID of the case or of the run."""
+        """Copy the ID of the case, or of the run if no case is under the cursor."""
         ref = self.tree_view.ref
         self.copy(*("run ID", self._run.run_id) if ref is None else ("case ID", ref.eval_id))
 
     def action_copy(self) -> None:
-        """Copy what is under the cursor in the panes."""
+        """Copy the item under the cursor in the panes."""
         found = self.right.copied()
         if found is not None:
             self.copy(*found)

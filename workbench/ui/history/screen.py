@@ -1,4 +1,4 @@
-"""The history screen: list, compare, pin and delete stored runs."""
+"""The history screen, which lists, compares, pins and deletes stored runs."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -32,11 +32,11 @@ _SECONDS_FROM, _BAR_FROM, _COMMIT_FROM, _CALLS_FROM = 66, 84, 90, 110
 """Minimum widths, in cells, at which these columns are shown."""
 
 _LEAST = 6
-"""Cells of a name that are always visible."""
+"""Minimum width of a name, in cells."""
 
 
 class RunRows(RowsOf[ListedRun]):
-    """A list of runs. `marked` holds up to two runs to compare."""
+    """The rows of the list of runs. `marked` holds up to two runs to compare."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -45,10 +45,10 @@ class RunRows(RowsOf[ListedRun]):
         self.running = ""
         """ID of the active run of this session, or ""."""
         self._changes = self._calls = self._commits = False
-        """Whether any run has something to show in these columns. Names get the room of empty ones."""
+        """Whether these columns have any content. Empty columns are left out, so that names have more room."""
 
     def show_runs(self, runs: Sequence[ListedRun]) -> None:
-        """Replace the runs. The cursor stays on its run if it is still listed."""
+        """Replace the runs. The cursor stays on its run if that is still listed."""
         before = self.row.path if self.rows and self._cursor else None
         self.rows = runs
         self._changes = any(run.better is not None for run in runs)
@@ -62,7 +62,7 @@ class RunRows(RowsOf[ListedRun]):
         self.when_moved()
 
     def toggle_mark(self) -> None:
-        """Mark or unmark the run and go one row down. Only the last two marks are kept."""
+        """Mark or unmark the run, and move down. Only the last two marks are kept."""
         run = self.row_or_none
         if run is None or run.trouble:
             return
@@ -121,7 +121,7 @@ class RunRows(RowsOf[ListedRun]):
 
 
 def _column(pieces: list[Piece], width: int) -> list[Piece]:
-    """Return the pieces aligned right in the given number of cells."""
+    """Return the pieces aligned to the right of a column `width` cells wide."""
     taken = sum(cell_len(text) for text, _ in pieces)
     return [(" " * max(width - taken, 1), ""), *pieces]
 
@@ -130,11 +130,11 @@ _STATUSES = {"pass": "passed", "fail": "failed", **{name: name for name in ("err
 
 
 class RunFilter:
-    """A filter of runs.
+    """A filter of runs by words and flags.
 
-    Words must be in a run's ID, time, agents, evalsets, commit or flags. `:fail`, `:error` and `:cancelled` need at
-    least one such case, `:pass` needs all cases to pass. Any other `:word` is a flag, such as `:baseline`, `:adk` or
-    `:interrupted`.
+    A word matches a run's ID, time, agents, evalsets, commit or flags. `:fail`, `:error` and `:cancelled` match runs
+    with at least one such case. `:pass` matches runs in which all cases passed. Any other `:word` matches a flag, such
+    as `:baseline`, `:adk` or `:interrupted`.
     """
 
     def __init__(self, text: str) -> None:
@@ -143,7 +143,7 @@ class RunFilter:
         self._flags = [token[1:] for token in tokens if len(token) > 1 and token.startswith(":")]
 
     def lets_through(self, run: ListedRun, flags: Sequence[str]) -> bool:
-        """Return whether the run is shown."""
+        """Return whether a run matches all words and flags."""
         if not self._words and not self._flags:
             return True
         text = " ".join([run.run_id, run.started, *run.agents, *run.files, run.commit, *flags]).lower()
@@ -164,8 +164,8 @@ _A_FRAME = 0.05
 class HistoryScreen(ListScreen):
     """The list of stored runs.
 
-    `show` opens a run. `compare` compares two runs, the earlier one first. With None for it, the user chooses the
-    baseline or another run. `running` returns the ID of the active run. `agents` are folders of agents.
+    `show` opens a run. `compare` compares two runs, the earlier one first. If the earlier one is None, the user chooses
+    it. `running` returns the ID of the active run. `agents` are the folders of agents.
     """
 
     where = "history"
@@ -194,7 +194,7 @@ class HistoryScreen(ListScreen):
         self._time_updates = relative_times.UpdateTimer(self, self._update_times)
 
     def on_mount(self) -> None:
-        """Show that the runs are being read."""
+        """Start with a message that the runs are being read."""
         super().on_mount()
         self.frame.border_title = Content(f"history of {one_line(self._root.name, limit=60)}")
         self.runs.when_moved = self._show_about
@@ -273,7 +273,7 @@ class HistoryScreen(ListScreen):
     # Leaving
 
     def action_back(self) -> None:
-        """Drop the marks, clear the filter, or leave the screen."""
+        """Remove the marks, clear the filter, or leave the screen."""
         if self.runs.marked:
             self.runs.marked = []
             self.runs.refresh()
@@ -301,7 +301,10 @@ class HistoryScreen(ListScreen):
         self._show_state()
 
     def action_compare(self) -> None:
-        """Compare the two marked runs, or the current run with the marked one or the baseline."""
+        """Compare two runs: both marked ones, or the current run and the marked one.
+
+        Without a mark, the user chooses the run to compare with the current one.
+        """
         run, marked = self._run(), self.runs.marked
         if run is None:
             return
@@ -315,7 +318,7 @@ class HistoryScreen(ListScreen):
             self._compare(None, run)
 
     def action_baseline(self) -> None:
-        """Make the current run the baseline, or undo that."""
+        """Make the current run the baseline. If it already is, remove the baseline."""
         run = self._run()
         if run is None:
             return
@@ -365,7 +368,7 @@ class HistoryScreen(ListScreen):
             self.copy("run ID", run.run_id)
 
     def _run(self) -> ListedRun | None:
-        """Return the run under the cursor, or None with a message if it cannot be read."""
+        """Return the run under the cursor. If it cannot be read, show a message and return None."""
         run = self.runs.row_or_none
         if run is not None and run.trouble:
             self.say("this run cannot be read", warning=True)
@@ -379,7 +382,7 @@ class HistoryScreen(ListScreen):
         self._filter.open()
 
     def on_input_changed(self, event: PlainInput.Changed) -> None:
-        """Apply the filter as it is typed."""
+        """Apply the filter while it is typed."""
         event.stop()
         self._show_filtered()
 
