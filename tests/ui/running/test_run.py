@@ -186,7 +186,7 @@ async def test_x_cancels_then_kills_and_a_new_run_starts_over(bench: Bench) -> N
             bench.run.cancel()
             labels.append(labelled(BY_ID["cancel"], bench.view.situation).label)
         assert labels == ["cancel 1", "kill 1", "kill 1"], "the footer says what the next key does"
-        assert bench.view.said[-2:] == ["cancelling 1 case: once more kills", "killing 1 case"]
+        assert bench.view.said[-2:] == ["cancelling 1 case: cancel again to kill", "killing 1 case"]
         assert bar_facts(bench.session, 1, relative_times.now()).phase == "cancelling"
         assert bench.thread.cancelled[-2:] == [([ref], False), ([ref], True)]
         bench.tell(CaseFinished(ref, "cancelled", None, 0.1))

@@ -38,7 +38,7 @@ _OUTPUT_KEPT = 200_000
 
 @dataclass(slots=True)
 class ConversationTurn:
-    """A turn of a conversation as far as it has come, with its error if it failed."""
+    """A turn of a conversation, finished or in progress, with its error if it failed."""
 
     turn: Turn
     error: CaseError | None = None
@@ -159,7 +159,7 @@ class ChatLink(SideWork["ChatEvent"]):
         self._make = make
         self._chat: Chat | None = None
         self._waiting: list[Callable[[Chat], None]] = []
-        """Calls that wait until the conversation exists. Like `_chat`, used only in the run's thread."""
+        """Calls to make once the conversation exists. Like `_chat`, used only in the run's thread."""
         super().__init__(runs, wake)
 
     def say(self, content: dict[str, Any]) -> None:

@@ -295,7 +295,7 @@ class ChatScreen(ModalScreen[Conversation | ForkAsked | None]):
         else:
             self._asked_to_stop = True
             self._link.stop_turn()
-            self._say("cancelling the turn: once more kills the agent", warning=True)
+            self._say("cancelling the turn: cancel again to kill the agent", warning=True)
 
     def action_back(self) -> None:
         """Cancel the turn, leave the message field, or close the screen."""

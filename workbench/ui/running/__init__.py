@@ -1,1 +1,1 @@
-"""Runs in a thread beside the screen: start, events, cancel."""
+"""Runs, executed in a thread beside the screen: start, events, cancel."""

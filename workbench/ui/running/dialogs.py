@@ -1,4 +1,4 @@
-"""Dialogs of runs: how often to repeat, and the machines of a run that is in progress."""
+"""Dialogs about runs: how often to repeat cases, and the machines of a run."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, TypeVar
@@ -26,7 +26,7 @@ _PROPOSED = "5"
 _PROPOSED_UNTIL_SURE = "50"
 _LOOK_EVERY = 1.0
 _LOOK_FIRST = 0.1
-"""Seconds until the current states have come from the run's thread."""
+"""Seconds until the run's thread has reported the first states."""
 _HOW = "enter runs · tab next field · esc closes"
 
 
@@ -61,7 +61,7 @@ class Checkbox(Static, can_focus=True):
 
 
 class FieldsDialog(ModalScreen[_Options | None]):
-    """A dialog with fields and a help line. It returns what they say, or None if the user left."""
+    """A dialog with fields and a help line. Its result is the parsed fields, or None if the user cancels."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave"),
@@ -71,7 +71,7 @@ class FieldsDialog(ModalScreen[_Options | None]):
     ]
 
     def read(self) -> _Options | str:
-        """Return what the fields say, or what is wrong with the input."""
+        """Return the parsed fields, or a message if the input is not valid."""
         raise NotImplementedError
 
     def say(self, words: str) -> None:
@@ -79,11 +79,11 @@ class FieldsDialog(ModalScreen[_Options | None]):
         self.query_one(".help", Static).update(Content(words))
 
     def on_input_submitted(self) -> None:
-        """Start."""
+        """Close the dialog with a result, if the input is valid."""
         self.action_start()
 
     def action_start(self) -> None:
-        """Return what the fields say, or show what is wrong with the input."""
+        """Close the dialog with a result. If the input is not valid, show why."""
         found = self.read()
         if isinstance(found, str):
             self.say(found)
@@ -96,7 +96,7 @@ class FieldsDialog(ModalScreen[_Options | None]):
 
 
 class RepeatScreen(FieldsDialog[RepeatOptions]):
-    """A dialog that returns how often to run. `question` is safe text."""
+    """A dialog that asks how often to run each case. `question` is safe text."""
 
     def __init__(self, question: str) -> None:
         super().__init__()
@@ -124,13 +124,13 @@ class RepeatScreen(FieldsDialog[RepeatOptions]):
         self._times.select_all()
 
     def on_input_changed(self) -> None:
-        """Show what the input means. If a rate is entered, propose a higher limit."""
+        """Explain the input. If a pass rate is entered, propose a higher limit."""
         if self._until.value.strip() and self._times.value == _PROPOSED:
             self._times.value = _PROPOSED_UNTIL_SURE
         self.say(_HOW if isinstance(found := self.read(), str) else _meaning(found))
 
     def read(self) -> RepeatOptions | str:
-        """Return the options, or what is wrong with the input."""
+        """Return the options, or a message if the input is not valid."""
         times, until = self._times.value.strip(), self._until.value.strip().removesuffix("%").strip()
         if not (times.isdecimal() and 1 <= int(times) <= MOST):
             return f"times must be a number from 1 to {MOST:,}"
@@ -156,9 +156,9 @@ def _meaning(times: RepeatOptions) -> str:
 
 
 class MachinesScreen(PageScreen):
-    """The page that lists the machines of a run, up to date while it is open.
+    """A page with a table of a run's machines, updated while it is open.
 
-    A table of the machines that `look` returns.
+    `look` returns the machines with their current states.
     """
 
     def __init__(self, look: "Callable[[], Sequence[MachineState]]", keys: Mapping[str, tuple[str, ...]]) -> None:
@@ -167,13 +167,13 @@ class MachinesScreen(PageScreen):
         super().__init__("machines", self._lines, keys)
 
     def on_mount(self) -> None:
-        """Focus the page, and keep it up to date."""
+        """Show the page, and start to update it."""
         super().on_mount()
         self.set_timer(_LOOK_FIRST, self.look_again)
         self.set_interval(_LOOK_EVERY, self.look_again)
 
     def look_again(self) -> None:
-        """Show the states of now if they have changed."""
+        """Update the table if a state has changed."""
         states = self._look()
         if states != self._shown:
             self._shown = states

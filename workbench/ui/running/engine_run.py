@@ -1,4 +1,4 @@
-"""The screen's use of the engine: marked cases become a plan, a writer and a run."""
+"""The screen's access to the engine: runs, chats and watches of the session's project."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RepeatOptions:
-    """The number of repeats of each case.
+    """How often each case runs.
 
-    With `until_sure` (a rate from 0 to 1), a case stops before `runs` as soon as its pass rate is certainly above or
-    below that rate. `all_votes` asks judges for all samples, whatever the settings say.
+    With `until_sure` (a rate from 0 to 1), a case stops before `runs` once its pass rate is certainly above or below
+    that rate. `all_votes` asks judges for all samples, whatever the settings say.
     """
 
     runs: int = 1
@@ -48,14 +48,14 @@ ONCE = RepeatOptions()
 
 
 class Engine:
-    """Makes runs, chats and watches of the session's project.
+    """A factory for runs, chats and watches of the session's project.
 
-    `build` and similar methods only store their arguments. The work happens in the run's thread, where their result is
-    called. `settings` are the user's.
+    `build` and similar methods only store their arguments. The work is done when the run's thread calls their result.
+    `settings` are the user's settings.
     """
 
     def __init__(self, session: "Session", settings: "Settings") -> None:
-        """Create the engine. The project's store is the session's, so it learns where the details of cases are."""
+        """Create the engine. Its project uses the session's store, so that it finds the details of cases."""
         self._session = session
         self._settings = settings
         self._made: Project | None = None
@@ -63,7 +63,7 @@ class Engine:
 
     @property
     def _project(self) -> "Project":
-        """The project, made when first needed. Importing its modules takes longer than drawing the first frame."""
+        """The project, created on first use, because its imports take longer than drawing the first frame."""
         from workbench.project.project import Project
 
         with self._making:  # Several threads use this property.
@@ -78,11 +78,11 @@ class Engine:
         return self._session.workspace
 
     def build(self, targets: Iterable[tuple[int, int]], times: RepeatOptions = ONCE) -> Build:
-        """Return a run of these cases, with the criteria of the session's draft."""
+        """Return a run of these cases, with the session's unsaved criteria."""
         return self._run_of(targets, times, self._session.recordings)
 
     def build_with(self, targets: Iterable[tuple[int, int]], recordings: RecordingOptions) -> Build:
-        """Return the same run with another use of recordings."""
+        """Return a run of these cases that uses recordings in the given way."""
         return self._run_of(targets, ONCE, recordings)
 
     def _run_of(self, targets: Iterable[tuple[int, int]], times: RepeatOptions, recordings: RecordingOptions) -> Build:
@@ -113,7 +113,7 @@ class Engine:
         return self.planned(plan)
 
     def resumable(self) -> str:
-        """Describe the newest run if it can be resumed, else return "". Reads files, so call it in a thread."""
+        """Return a description of the newest run if it can be resumed, else "". Reads files, so call it in a thread."""
         from workbench.project.past_runs import describe_resumable
 
         return describe_resumable(self._workspace, self._session.state_dir)
@@ -121,11 +121,11 @@ class Engine:
     def rescore(
         self, targets: Sequence[tuple[int, int]], *, fresh: bool = False, references_of_now: bool = False
     ) -> Build:
-        """Return a run that scores the transcripts of these cases again.
+        """Return a run that scores the transcripts of these cases again, with the session's unsaved criteria.
 
-        The criteria are those of the draft. Transcripts are those of this session, or else of the last stored run. With
-        `fresh`, cached judge answers are ignored. With `references_of_now`, transcripts are compared with the
-        current expectations instead of those of their run.
+        Transcripts come from this session, or else from the last stored run. With `fresh`, cached judge answers are
+        ignored. With `references_of_now`, transcripts are compared with the current expectations instead of those of
+        their run.
         """
         session = self._session
         chosen, state_dir = _with_draft(self._workspace, session.draft), session.state_dir
@@ -141,7 +141,7 @@ class Engine:
         return self.planned(plan)
 
     def planned(self, make: "Callable[[], Plan]") -> Build:
-        """Return a run of the plan that `make` returns. `make` is called in its own thread."""
+        """Return a run of the plan that `make` returns. `make` is called in another thread."""
         return self._build(lambda: asyncio.to_thread(make))
 
     def _build(self, plan: "Callable[[], Awaitable[Plan]]") -> Build:
@@ -157,7 +157,7 @@ class Engine:
         return build
 
     def fork(self, fork: "Fork", tries: int) -> Build:
-        """Return a run that tries a fork, with the criteria of the draft."""
+        """Return a run that tries a fork, with the session's unsaved criteria."""
         chosen = _with_draft(self._workspace, self._session.draft)
 
         async def build(publish: Publish) -> Runnable:
@@ -170,12 +170,12 @@ class Engine:
         return build
 
     async def fault_matrix(self, targets: Iterable[tuple[int, int]], *, frozen: bool) -> "FaultMatrix":
-        """Return the matrix of tool faults for these cases, with the criteria of the draft. Reads files.
+        """Return the matrix of tool faults for these cases, with the session's unsaved criteria. Reads files.
 
         With `frozen`, tools are answered from the recordings.
 
         Raises:
-            UsageFaultError: a config or setting is wrong.
+            UsageFaultError: A config or setting is wrong.
         """
         chosen = _with_draft(self._workspace, self._session.draft)
         names = [chosen.case_name(*pair) for pair in sorted(set(targets))]
@@ -186,7 +186,7 @@ class Engine:
         return await self._project.fault_matrix(plan)
 
     def faults(self, plan: "Plan") -> Build:
-        """Return the run of a matrix of tool faults."""
+        """Return a run of a fault matrix's plan."""
 
         async def build(publish: Publish) -> Runnable:
             return await self._connected(plan, publish)
@@ -196,9 +196,10 @@ class Engine:
     def trial(
         self, targets: Iterable[tuple[int, int]], wanted: "Wanted", runs: int
     ) -> "Callable[[], Awaitable[Trial]]":
-        """Return a function for the run's thread that makes the copies of variants, with the criteria of the draft.
+        """Return a function that copies the project for each variant. Call it in the run's thread.
 
-        It raises `UsageFaultError` if a variant cannot be made, or nothing differs.
+        The cases run with the session's unsaved criteria. The function raises `UsageFaultError` if a variant cannot be
+        made, or if no variant differs.
         """
         session, workspace = self._session, self._workspace
         chosen = _with_draft(workspace, session.draft)
@@ -227,14 +228,14 @@ class Engine:
         return trial.run(self._project, publish, prices)
 
     async def _connected(self, plan: "Plan", publish: Publish) -> Runnable:
-        """Return a run of the plan, after its cluster is connected. A run that is refused leaves no file."""
+        """Connect the plan's cluster, and return a run of the plan. A refused run leaves no file."""
         await self._project.connect(plan)
         return self._project.run(plan, publish)
 
     def chat(
         self, agent: "AgentFolder", session_input: dict[str, Any]
     ) -> "Callable[[Callable[[ChatEvent], None]], Chat]":
-        """Return a function that starts a chat with an agent. Runs can continue meanwhile."""
+        """Return a function that starts a chat with an agent. A run in progress continues."""
         root = self._workspace.root
 
         def make(publish: "Callable[[ChatEvent], None]") -> "Chat":
@@ -250,9 +251,9 @@ class Engine:
         prepare: Callable[[], Awaitable[None]],
         screen_files: Collection[Path],
     ) -> "Watch":
-        """Return a watch over the marked cases, or over all if none is marked. Reads files, so call it in a thread.
+        """Return a watch of the marked cases, or of all cases if none is marked. Reads files, so call it in a thread.
 
-        `screen_files` matter only to the screen: settings and themes.
+        `screen_files` are settings and themes, which matter only to the screen.
         """
         from workbench.project.watch import Watch
         from workbench.project.watching import watch_over
@@ -268,25 +269,25 @@ class Engine:
         return Watch(project, watching, runs, take, set(), prepare)
 
     def made_run(self, run_id: str) -> bool:
-        """Return whether a run of this session has this ID. Can be called in any thread."""
+        """Return whether a run with this ID was made in this session. Can be called in any thread."""
         return self._made is not None and run_id in self._made.run_ids
 
     def follow(self, inputs: "Callable[[], Collection[Path]]") -> "Follower":
-        """Return a follower of the folder and its runs. `inputs` returns the files on which verdicts depend."""
+        """Return a follower of changes in the folder and its runs. `inputs` returns the files that verdicts use."""
         from workbench.freshness.follow import Follower
 
         session = self._session
         return Follower(session.state_dir, lambda: self._workspace, inputs, lambda: session.watching is not None)
 
     def warm(self) -> "Callable[[], Awaitable[None]]":
-        """Return a function for the run's thread that starts the processes that runs will need."""
+        """Return a function that starts processes for later runs. Call it in the run's thread."""
         workspace = self._workspace
         return lambda: self._project.warm(workspace)
 
     def import_agents(
         self, workspace: "Workspace", report: "Callable[[TrialImport], object]"
     ) -> "Callable[[], Awaitable[None]]":
-        """Return a function for the run's thread that imports each agent and passes each outcome to `report`."""
+        """Return a function that imports each agent and reports each outcome. Call it in the run's thread."""
 
         async def start() -> None:
             async for outcome in self._project.import_agents(workspace):

@@ -1,4 +1,4 @@
-"""Events of the run's thread, applied to the store and shown at a pace that the terminal can follow."""
+"""Events from the run's thread. They are applied to the store, and shown at a pace that the terminal can follow."""
 
 import asyncio
 import textwrap
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 _ERRORS_SHOWN = 2
 _SHORT = 58
-"""Maximum length of a notice that needs no hint at the palette, because each terminal shows all of it."""
+"""Maximum length of a notice that is shown in full, in characters. It fits in every terminal."""
 _SECONDS = 6.0
 """Seconds for which a warning replaces the keys."""
 _WIDTH, _FAR = 66, " " * 11
-"""Columns of a row about what leaves this machine, and the indent of its further rows."""
+"""Width of the text about what leaves this machine, and the indent of its continuation lines."""
 _LINES_OF_BAR = 3
-"""Cost of painting the bar, in rows of the tree."""
+"""Cost of painting the bar, counted in rows of the tree."""
 
 
 class News(Controller):
@@ -40,18 +40,18 @@ class News(Controller):
         self._run = run
         self.pace = Pace()
         self.when_taken: list[Callable[[bool], None]] = []
-        """Called after events were applied. The argument says whether a run ended."""
+        """Called after events were applied. The argument says whether a run has ended."""
         self.finished: set[CaseRef] = set()
-        """Cases that ended with the latest events."""
+        """Executions that ended with the latest events."""
         self.same_save = False
-        """Whether the next run belongs to the same save of a file as the last one."""
+        """Whether the next run was started by the same save of a file as the last one."""
         self.ticker: Timer | None = None
         """The timer that updates running times during a run."""
         self._due: Timer | None = None
         run.thread.when_news.append(lambda: view.call_later(self.came))
 
     def came(self) -> None:
-        """Apply waiting events now, or once the terminal has painted the last ones. Verdicts never wait."""
+        """Apply waiting events, now or once the terminal has painted the last ones. Verdicts are applied at once."""
         decided = self._run.thread.decided
         wait = self.pace.wait(time.monotonic(), decided=decided)
         if self._due is not None and decided:
@@ -94,7 +94,7 @@ class News(Controller):
         self.view.tick()
 
     def painted(self, lines: int) -> None:
-        """Record lines that were painted without new events."""
+        """Record that lines were painted without new events."""
         self.pace.painted(time.monotonic(), lines)
 
     def _apply(self, item: Item, touched: set[CaseRef], notices: list[Noticed]) -> None:
@@ -127,7 +127,7 @@ class News(Controller):
                     touched.add(ref)
 
     def _admit(self, event: Event) -> Event | None:
-        """Return the event that the store gets, or None to drop it, because the watch has begun a newer run."""
+        """Return the event for the store, or None to drop it, because the watch has started a newer run."""
         watching = self.session.watching
         of_watch = watching is not None and bool(watching.jobs.under_way)
         admitted = event if watching is None else watching.admit(event)
@@ -140,7 +140,7 @@ class News(Controller):
         return admitted
 
     async def _confirm(self, sending: "Sending") -> None:
-        """Ask whether a project may run on other machines."""
+        """Ask whether the project may run on other machines."""
         from workbench.results.machines import sending_lines
         from workbench.run.dask.files import confirm
         from workbench.ui.dialogs.items import Item as Answer
@@ -156,7 +156,7 @@ class News(Controller):
             self.view.say("confirmed: r runs there")
 
     def _show_notices(self, notices: list[Noticed]) -> None:
-        """Show errors over the screen, and warnings on its last line. The palette has all notices of a run."""
+        """Show errors in front of the screen, and warnings on its last line. The palette lists all notices of a run."""
         errors = [notice for notice in notices if notice.level == "error"]
         for notice in errors[:_ERRORS_SHOWN]:
             show_notice(self.view, notice)
@@ -167,7 +167,7 @@ class News(Controller):
 
 
 def notice_line(notice: Noticed, count: int) -> str:
-    """Return a notice as one line of safe text. It says where to read its end and the others, of `count` in all."""
+    """Return a notice as one line of safe text. If there are more (`count` in all), point to the palette."""
     text = one_line(". ".join(part.removesuffix(".") for part in (notice.message, notice.hint) if part))
     if count == 1 and len(text) <= _SHORT:
         return text

@@ -1,4 +1,4 @@
-"""Runs, one at a time: start, score again, resume, cancel."""
+"""Actions on the session's run: start, score again, resume, cancel. There is one run at a time."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -23,33 +23,33 @@ if TYPE_CHECKING:
     from workbench.ui.session.session import Session
 
 Targets: TypeAlias = Sequence[tuple[int, int]]
-"""Cases as (evalset, case)."""
+"""Cases as pairs of indexes, (evalset, case)."""
 SCORING = "scoring again"
 MANY_CASES = 100
-"""Number of cases above which a run is confirmed first."""
+"""Number of cases above which the user has to confirm a run."""
 MUCH_MONEY = 1.0
-"""Known cost in the currency of the price table above which a run is confirmed first."""
+"""Known cost above which the user has to confirm a run, in the currency of the price table."""
 _OFFER_SECONDS = 10.0
 """Seconds for which the offer to resume a run replaces the keys."""
 
 
 class Run(Controller):
-    """Start and cancellation of runs. They run in their own thread, and `News` receives their events."""
+    """The actions that start and cancel runs. Runs have their own thread, and `News` receives their events."""
 
     def __init__(self, view: "View", folder: Folder, engine: Engine, thread: RunThread) -> None:
         super().__init__(view)
         self.thread = thread
         self._folder, self._engine = folder, engine
         self._draft_in_use = Draft()
-        """The changed criteria used by the run that is starting."""
+        """The unsaved criteria used by the run that is starting."""
         self.wanted_when_read = False
-        """Whether `r` was pressed before the folder was read."""
+        """Whether the user pressed `r` before the folder was read."""
         self.session.store.subscribe(self._take)
 
     # Keys
 
     def run(self) -> None:
-        """Run the cases. Wait until the folder is read."""
+        """Run the cases. If the folder is still being read, do it afterwards."""
         session = self.session
         if session.reading or (session.workspace is None and not session.read_error):
             self.wanted_when_read = True
@@ -104,16 +104,16 @@ class Run(Controller):
             self.view.say(self.session.why_nothing_found("nothing here has run"))
 
     def cancel(self) -> None:
-        """Cancel the marked or current cases. The second call kills them."""
+        """Cancel the marked or current cases, or kill them the second time."""
         self.cancel_cases(self.view.targets("cancel"))
 
     def cancel_cases(self, targets: Targets) -> None:
-        """Cancel these cases. The second call kills them."""
+        """Cancel these cases, or kill them the second time."""
         refs = self.session.unfinished(targets)
         self._cancel(refs, refs, cases(len(refs)))
 
     def cancel_all(self) -> None:
-        """Cancel the run. The second call kills it."""
+        """Cancel the run, or kill it the second time."""
         store = self.session.store
         self._cancel(None, store.current if store.activity.running else [], "the run")
 
@@ -126,7 +126,7 @@ class Run(Controller):
             self.view.show_facts()
 
     async def offer_resuming(self) -> None:
-        """Tell the user how to resume an interrupted run. Never resume it without being asked."""
+        """Show how to resume an interrupted run. The user decides whether to resume it."""
         description = await asyncio.to_thread(self._engine.resumable)
         if description and not self.session.store.activity.running:
             # On the last line, so that it covers nothing. The end may be cut.
@@ -134,7 +134,7 @@ class Run(Controller):
             self.view.say(f"“resume run” (:) continues the last run: {results}", seconds=_OFFER_SECONDS)
 
     def score_by_new_references(self, targets: Targets) -> None:
-        """Score the transcripts of these cases against the references that are now in their files."""
+        """Score the transcripts of these cases against the expectations in their current files."""
         self.start(targets, partial(self._engine.rescore, references_of_now=True), SCORING, confirmed=True)
 
     def machines(self) -> None:
@@ -155,11 +155,11 @@ class Run(Controller):
         most: int = MANY_CASES,
         confirmed: bool = False,
     ) -> None:
-        """Run these cases, or start the run that `build` makes of them. The bar says `starting` at once.
+        """Run these cases, or start the run that `build` returns for them. The bar shows `starting` at once.
 
-        Ask once before a run of more than `most` cases or of a high known cost, unless a dialog has `confirmed` it.
-        `times` is how often each case runs. Then read the folder again if a file has changed, and ask for missing
-        agents.
+        The user has to confirm a run of more than `most` cases, or with a high known cost, unless a dialog has already
+        `confirmed` it. `times` is how often each case runs. If a file has changed, the folder is read again. If an
+        evalset has no agent, the user is asked for one.
         """
         if not self.can_start(targets):
             return
@@ -172,7 +172,7 @@ class Run(Controller):
     async def _confirm(
         self, targets: Targets, build: Callable[[Targets], Build], starting: str, times: int, most: int
     ) -> None:
-        """Start the run. If it has too many cases or a high known cost, ask first."""
+        """Start the run. If it has many cases or a high known cost, ask first."""
         names = self.view.rows.names()
         amount, cost = await asyncio.to_thread(self._cost, targets, starting == SCORING, times)
         if len(targets) > most or amount > MUCH_MONEY:
@@ -187,7 +187,10 @@ class Run(Controller):
         self._request(targets, build, starting)
 
     def _cost(self, targets: Targets, scoring: bool, times: int) -> tuple[float, str]:
-        """Return the known cost of a run and words for it, by the last run of its cases or of others. Reads files."""
+        """Return the known cost of a run (0.0 if unknown), and a text about it. Reads files.
+
+        It is estimated from the last run of these cases, or else of other cases.
+        """
         from workbench.project.watch_queue import estimate
 
         records = [record for pair in targets for record in self.session.verdicts.records(*pair) if record.has_verdict]
@@ -213,11 +216,11 @@ class Run(Controller):
         return self.session.store.activity.busy
 
     def start_plan(self, make: "Callable[[], Plan]") -> None:
-        """Start the run whose plan `make` returns. The watch has already registered its request in the store."""
+        """Start the run whose plan `make` returns. The watch has already announced the run to the store."""
         self.session.store.hand_over(self.thread.start(self._engine.planned(make)))
 
     def supersede(self, refs: Sequence[CaseRef]) -> None:
-        """Kill these cases, and start no others of their run."""
+        """Kill these cases, and start no other cases of their run."""
         self.thread.cancel(list(refs), kill=True, stop=True)
 
     async def _start(self, targets: Targets, build: Callable[[Targets], Build]) -> None:
@@ -235,10 +238,7 @@ class Run(Controller):
             self.view.show_facts()
 
     def can_start(self, targets: Targets | None = None) -> bool:
-        """Return whether a run can start.
-
-        If not, say why. A resumed run needs no `targets`, because it knows its cases.
-        """
+        """Return whether a run can start. If not, show why. Without `targets`, a run is resumed."""
         if self.session.store.activity.busy:
             self.view.say("a run is active: x cancels it", warning=True)
             return False
@@ -259,7 +259,7 @@ class Run(Controller):
         self.view.say(cancel_words(what, kill=kill))
 
     def refused(self) -> None:
-        """Keep the changed criteria for the next run, because this run did not start."""
+        """Keep the unsaved criteria for the next run, because this run did not start."""
         self._draft_in_use = Draft()
 
     def _take(self, event: Event) -> None:

@@ -1,6 +1,6 @@
 """A thread with an event loop for runs, so that the engine never delays a key.
 
-The thread lives as long as the program, because the engine's children die with the thread that started them.
+The thread ends with the program, because the engine's children die with the thread that started them.
 """
 
 import asyncio
@@ -25,10 +25,10 @@ class Runnable(Protocol):
         """Run all cases."""
 
     def cancel(self, ref: CaseRef | None, *, kill: bool = False) -> None:
-        """Cancel or kill one case, or with None all that are running."""
+        """Cancel or kill one case. With None, do it for all running cases."""
 
     def stop(self) -> None:
-        """Start no more cases."""
+        """Start no further cases."""
 
     def machines(self) -> "Sequence[MachineState]":
         """Return the current states of other machines."""
@@ -40,9 +40,9 @@ Build: TypeAlias = Callable[[Publish], Awaitable[Runnable]]
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A run that did not start, or ended with an unexpected error. Both texts are raw.
+    """A run that did not start, or that ended with an unexpected error. Both texts are raw.
 
-    `asks` is what would leave this machine, if the user has to confirm that first.
+    `asks` is what would leave this machine, if the user has to confirm that first. Otherwise None.
     """
 
     message: str
@@ -61,19 +61,19 @@ News: TypeAlias = Event | Refused | Ended
 
 
 class RunThread:
-    """Runs one run after the other in its own thread.
+    """A thread that executes one run after the other.
 
-    News is fetched with `take`.
+    `take` returns its events.
     """
 
     def __init__(self, at_end: Callable[[], Awaitable[None]] | None = None) -> None:
-        """Create the thread on first use. `at_end` is awaited in it when it closes."""
+        """Prepare the thread, which starts on first use. It awaits `at_end` when it closes."""
         self.when_news: list[Callable[[], object]] = []
-        """Called in the thread when the first news arrives, and once more for the first verdict in it."""
+        """Called in the thread when there are new events, and again when the first verdict is among them."""
         self._at_end = at_end
         self._news: deque[News] = deque()
         self.decided = False
-        """Whether the waiting news has a case's verdict."""
+        """Whether a verdict is among the waiting events."""
         self._asleep = threading.Event()
         self._asleep.set()
         self.started = 0
@@ -88,10 +88,10 @@ class RunThread:
         self._others: set[asyncio.Task[None]] = set()
 
     def start(self, build: Build) -> int:
-        """Build a run and run it in the thread, after the previous run has ended. Return its number.
+        """Build and execute a run in the thread, after the previous run has ended. Return the run's number.
 
-        A run still waits for the disk between its last event and its end. An exception from `build` becomes `Refused`.
-        The run's `Ended` has the returned number.
+        Between its last event and its end, a run still waits for the disk. An exception from `build` becomes `Refused`.
+        Finally, `Ended` is sent with the run's number.
         """
         self.started += 1
         number = self.started
@@ -103,9 +103,9 @@ class RunThread:
         return number
 
     def also(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Do other work in the thread during a run.
+        """Do other work in the thread, also during a run.
 
-        Errors are ignored: the next run reports them.
+        Errors are ignored, because the next run reports them.
         """
 
         async def quietly() -> None:
@@ -120,9 +120,9 @@ class RunThread:
         self._call(begin)
 
     def cancel(self, refs: list[CaseRef] | None, *, kill: bool = False, stop: bool = False) -> None:
-        """Cancel or kill cases. None cancels all running cases and starts no more.
+        """Cancel or kill cases. With None, do it for all running cases, and start no further ones.
 
-        `stop` also keeps other cases from starting.
+        With `stop`, no further cases start either.
         """
 
         def now() -> None:
@@ -144,7 +144,10 @@ class RunThread:
         self._call(function)
 
     def machines(self) -> "Sequence[MachineState]":
-        """Return the other machines of the newest run as they were at the last call. The next call has those of now."""
+        """Return the other machines of the newest run, as they were at the previous call.
+
+        The thread then updates the states for the next call.
+        """
 
         def look() -> None:
             if self._run is not None:
@@ -155,7 +158,7 @@ class RunThread:
         return self._machines
 
     def take(self) -> list[News]:
-        """Return all news since the last call, oldest first."""
+        """Return all events since the last call, oldest first."""
         self._asleep.set()
         self.decided = False
         news: list[News] = []
@@ -164,9 +167,9 @@ class RunThread:
         return news
 
     def close(self, timeout: float = 5.0) -> None:
-        """Kill the run and end the thread. Closing again does nothing.
+        """Kill the run and end the thread. Does nothing if it has already ended.
 
-        The run's end and the end of the engine's children get `timeout` seconds each.
+        The run and the engine's children get `timeout` seconds each to end.
         """
         thread, self._thread = self._thread, None
         if thread is not None:
@@ -182,7 +185,7 @@ class RunThread:
         self._loop.call_soon_threadsafe(function)
 
     async def _live(self) -> None:
-        """Run the thread's loop until it closes. `asyncio.run` cancels the tasks left at the end."""
+        """Run the thread's event loop until it closes. `asyncio.run` cancels the remaining tasks."""
         self._loop, self._task = asyncio.get_running_loop(), None
         self._closing = self._loop.create_future()
         self._ready.set()
@@ -242,7 +245,7 @@ class RunThread:
 
 
 def _place(error: Exception) -> str:
-    """Return where an unexpected exception was raised, or "" for a refusal, which explains itself."""
+    """Return where an unexpected exception was raised, or "" for a refusal, which needs no place."""
     if hasattr(error, "hint"):
         return ""
     frame = traceback.extract_tb(error.__traceback__)[-1]
@@ -250,17 +253,17 @@ def _place(error: Exception) -> str:
 
 
 def cancel_words(what: str, *, kill: bool) -> str:
-    """Return what a key that cancels has done."""
-    return f"killing {what}" if kill else f"cancelling {what}: once more kills"
+    """Return the message after a key that cancels or kills."""
+    return f"killing {what}" if kill else f"cancelling {what}: cancel again to kill"
 
 
 _News = TypeVar("_News")
 
 
 class SideWork(Generic[_News]):
-    """Work in the thread for runs whose events go to one screen, and never to the tree. It starts at once.
+    """Work in the thread of runs, whose events go to one screen instead of the tree. It starts at once.
 
-    `wake` is called from that thread whenever there are events to `take`.
+    `wake` is called in that thread when there are events to `take`.
     """
 
     def __init__(self, runs: RunThread, wake: Callable[[], None]) -> None:
@@ -285,12 +288,12 @@ class SideWork(Generic[_News]):
         self._wake()
 
     async def _execute(self) -> None:
-        """Do the work. Runs in the thread."""
+        """Do the work. Called in the thread."""
         raise NotImplementedError
 
 
 class SideRun(SideWork[Event | Refused]):
-    """A run beside the one of the session."""
+    """A run that is independent of the session's run."""
 
     def __init__(self, runs: RunThread, build: Build, wake: Callable[[], None]) -> None:
         self._build = build
@@ -301,7 +304,7 @@ class SideRun(SideWork[Event | Refused]):
         super().__init__(runs, wake)
 
     def cancel(self) -> bool:
-        """Cancel what runs, and start no more. The second call kills. Return whether this one does."""
+        """Cancel running cases and start no further ones. The second call kills them. Return whether it kills."""
         kill, self._cancelled = self._cancelled, True
 
         def now() -> None:
