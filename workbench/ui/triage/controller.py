@@ -1,4 +1,4 @@
-"""Triage of verdicts by the user: of the selected line, the current case or the marked cases."""
+"""The action "triage": the user says whether a verdict is correct, for a label, a case or several cases."""
 
 import asyncio
 import os
@@ -31,17 +31,17 @@ Pair = tuple[int, int]
 
 
 class Triage(Controller):
-    """Triage of verdicts. Triage files are read and written in threads."""
+    """The actions of triage. Triage files are read and written in threads."""
 
     def __init__(self, view: "View", files: Files) -> None:
         super().__init__(view)
         self._files = files
         self._auto_advance = False
-        """Whether the dialog asks about the next problem at once, as the user chose last."""
+        """Whether the dialog continues with the next problem, as last chosen by the user."""
         self._trouble: dict[Path, str] = {}
-        """What was wrong with the triage of each evalset when it was last read. The user is told once."""
+        """The faults in each evalset's triage file when it was last read. A fault is shown once."""
         self.when_read: list[Callable[[], None]] = []
-        """Called after triage files were read, because they may have changed."""
+        """Called after triage files were read."""
         files.folder.when_loaded.append(self.loaded)
         files.other_readers.append(self.reread)
 
@@ -51,7 +51,7 @@ class Triage(Controller):
         self.view.work(self._read_triage(self.session.workspace.evalsets), "triage")
 
     async def reread(self, files: Sequence[Path]) -> bool:
-        """Read triage files again. Return False unless all files are triage files of evalsets."""
+        """Read triage files again. Return False if any of the files is not the triage file of an evalset."""
         from workbench.editing.triage.triage_file import triage_path
 
         assert self.session.workspace is not None
@@ -100,12 +100,12 @@ class Triage(Controller):
     # Triage of verdicts
 
     def triage(self) -> None:
-        """Ask for a triage of the verdict under the cursor, or of the marked cases."""
+        """Open the triage dialog for the verdict under the cursor, or for the marked cases."""
         if pairs := self.marked_or_current():
             self.view.work(self._triage_marked(pairs) if self.view.rows.marks else self._triage_row(), "edit")
 
     async def _triage_row(self) -> None:
-        """Ask about the case under the cursor. With auto-advance, continue with the next problem."""
+        """Open the dialog for the case under the cursor. With auto-advance, continue with the next problem."""
         while True:
             row = self.view.rows.cursor
             assert row is not None
@@ -152,7 +152,7 @@ class Triage(Controller):
         return found
 
     async def _triage_marked(self, marked: Sequence[Pair]) -> None:
-        """Ask once for several cases. The answer applies to the first question about each case."""
+        """Open one dialog for several cases. The answer applies to the first question about each case."""
         from workbench.ui.triage.dialog import TriageScreen
         from workbench.ui.triage.question import case_questions
 
@@ -183,13 +183,13 @@ class Triage(Controller):
             )
 
     def _said(self, pair: Pair, question: "Question") -> bool:
-        """Return whether the user answered a question earlier."""
+        """Return whether the user has already answered a question."""
         entry = self.session.entry(pair[0])
         said = self.session.verdicts.triage.entries_of(entry.file, question.about.case)
         return any(one.key == question.key() for one in said)
 
     async def _save(self, answered: "Sequence[tuple[Pair, Question]]", answer: "Answer") -> bool:
-        """Write the user's answer to the triage files. If that fails, say why and return False."""
+        """Write the user's answer to the triage files. If that fails, show why and return False."""
         from workbench.editing.triage.triage_file import Change
 
         now, option = utc_now(), answer.option
@@ -210,7 +210,10 @@ class Triage(Controller):
         return True
 
     async def write(self, edit: str, changes: "Mapping[Path, Change]") -> "Edit | None":
-        """Change triage files by evalset in one edit, and show them. If that fails, say why and return None."""
+        """Change triage files as one edit, and show them. Return the edit.
+
+        `changes` are by evalset file. If they cannot be written, show why and return None.
+        """
         from dataclasses import replace
 
         from workbench.editing.triage.triage_file import BrokenTriageError, save_triage
@@ -252,7 +255,7 @@ class Triage(Controller):
 
 
 def _combined(many: str, questions: "Sequence[Question]") -> "Question":
-    """Return one question that represents several."""
+    """Return one question to ask in place of several, with all their options."""
     from workbench.editing.triage.entry import BY_NAME
     from workbench.ui.triage.question import Question
 
@@ -282,10 +285,10 @@ def _cleaner() -> "Callable[[Entry], Entry]":
 
 
 def utc_now() -> str:
-    """Return the time for an entry."""
+    """Return the current time in UTC, in ISO 8601 with seconds."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def case_names(names: Iterable[str]) -> str:
-    """Return the first of some raw IDs of cases as safe text, and the number of the others."""
+    """Return the first few case IDs as safe text, and the number of the others."""
     return few(dict.fromkeys(one_line(name, limit=40) for name in names))

@@ -1,4 +1,4 @@
-"""The triage dialog: a question whose options are answered with one key, and the field for a note."""
+"""The triage dialog: a question with one key for each option, and a field for a note."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ from workbench.ui.widgets.footer import bindings, bindings_of
 
 
 class NoteInput(PlainInput):
-    """The field for a note. Enter keeps the note and goes back; esc restores the earlier note."""
+    """The field for a note. Enter keeps the note, and esc restores the earlier one."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter,up,down,tab", "done"),
@@ -37,7 +37,7 @@ class NoteInput(PlainInput):
     ]
 
     class Done(Message):
-        """The user goes back."""
+        """Posted when the user leaves the field."""
 
     def __init__(self, *, placeholder: str) -> None:
         super().__init__(placeholder=placeholder)
@@ -62,7 +62,7 @@ _MOST_COLUMNS = 3
 
 
 def columns_for(options: Sequence[str], width: int) -> int:
-    """Return the number of columns for labels of options in `width` cells: one at least, three at most."""
+    """Return the number of columns (1 to 3) for these labels in `width` cells."""
     widest = max(map(cell_len, options), default=0) + _MARK
     fitting = max(min(width // max(widest, 1), _MOST_COLUMNS, len(options)), 1)
     # Use no more columns than needed for the same number of lines.
@@ -71,9 +71,9 @@ def columns_for(options: Sequence[str], width: int) -> int:
 
 
 class OptionGrid(Widget, can_focus=True):
-    """The options, each with its key and a cursor on one of them. The earlier answer is marked.
+    """The options with their keys, and a cursor on one of them. The earlier answer is marked.
 
-    `key_of` returns the key of an option that has a letter. `when_moved` is called if the cursor is on another option.
+    `key_of` returns the key of an option, or "" if it has none. `when_moved` is called when the cursor moves.
     """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {*COMPONENTS, "optiongrid--cursor"}
@@ -83,7 +83,7 @@ class OptionGrid(Widget, can_focus=True):
     )
 
     class Picked(Message):
-        """A click on an option."""
+        """Posted when the user clicks an option."""
 
     def __init__(self, key_of: Callable[[Option], str]) -> None:
         super().__init__()
@@ -100,7 +100,7 @@ class OptionGrid(Widget, can_focus=True):
         return self.options[self.cursor]
 
     def show(self, options: Sequence[Option], chosen: str) -> None:
-        """Replace the options, with the cursor on the earlier answer `chosen`."""
+        """Replace the options. `chosen` is the earlier answer, and the cursor starts on it."""
         self.options, self.chosen = options, chosen
         values = [option.value for option in options]
         self.cursor = values.index(chosen) if chosen in values else 0
@@ -117,7 +117,7 @@ class OptionGrid(Widget, can_focus=True):
             self.when_moved()
 
     def on_resize(self, event: Resize) -> None:
-        """Use as many columns as fit now."""
+        """Choose the number of columns for the new width."""
         self._fit()
 
     def on_click(self, event: Click) -> None:
@@ -129,7 +129,7 @@ class OptionGrid(Widget, can_focus=True):
             self.post_message(self.Picked())
 
     def render_line(self, y: int) -> Strip:
-        """Draw a row of options."""
+        """Return a line of the grid."""
         columns, width = self._columns, self.size.width
         line = Text()
         for number in range(y * columns, min((y + 1) * columns, len(self.options))):
@@ -144,7 +144,7 @@ class OptionGrid(Widget, can_focus=True):
         return strip
 
     def notify_style_update(self) -> None:
-        """Forget the cached styles."""
+        """Clear the cached styles."""
         super().notify_style_update()
         self._painter.forget()
 
@@ -171,7 +171,7 @@ class OptionGrid(Widget, can_focus=True):
 class Answer:
     """The user's answer to a question.
 
-    `option` is None to clear an earlier answer. With `auto_advance`, the next problem is asked about at once.
+    If `option` is None, the earlier answer is cleared. With `auto_advance`, the dialog continues with the next problem.
     """
 
     question: Question
@@ -181,11 +181,11 @@ class Answer:
 
 
 class TriageScreen(ModalScreen[Answer | None]):
-    """The triage dialog. Its result is None if the user left it.
+    """The triage dialog. Its result is an answer, or None if the user cancels.
 
-    It asks the first of `questions`, and tab switches to the others. `earlier` are the existing entries by their keys.
-    `name` of the case or cases is safe text. `beside` returns the width of the cases, which the dialog may cover, or 0
-    if only the evidence is visible. Then the dialog is at the bottom, with as few lines as possible.
+    It asks the first of `questions`, and tab switches to the next one. `earlier` has the existing entries by key.
+    `name` is safe text. `beside` returns the width of the case tree, which the dialog covers. If it is 0, because only
+    the evidence is visible, the dialog is at the bottom and as low as possible.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -205,9 +205,9 @@ class TriageScreen(ModalScreen[Answer | None]):
         auto_advance: bool | None = None,
         can_clear: bool = False,
     ) -> None:
-        """Create the dialog. `others` are names from which `name` is told apart if it is cut.
+        """Create the dialog. If `name` is cut, it stays different from `others`.
 
-        `auto_advance` None: there is no next problem to go to. `can_clear`: answers exist that are not in `earlier`.
+        `auto_advance` is None if there is no next problem. `can_clear`: there are answers that `earlier` does not have.
         """
         super().__init__()
         self._frame = Titled("triage: ", name, classes="dialog -triage", others=others)
@@ -222,7 +222,7 @@ class TriageScreen(ModalScreen[Answer | None]):
         self._key_lines = LineView(self._list)
 
     def compose(self) -> ComposeResult:
-        """Lay out the question, options, note and help."""
+        """Lay out the question, the options, the note and the help."""
         with self._frame:
             yield self._what
             yield self._list
@@ -238,11 +238,11 @@ class TriageScreen(ModalScreen[Answer | None]):
         self._ask()
 
     def on_resize(self) -> None:
-        """Stay off the evidence at the new size."""
+        """Move the dialog off the evidence at the new size."""
         self.call_after_refresh(self._put_beside)
 
     def _put_beside(self) -> None:
-        """Cover the cases beside the evidence, or else the bottom of the screen."""
+        """Cover the case tree beside the evidence, or else the bottom of the screen."""
         width = self._beside()
         self.set_class(width == 0, "-docked")
         dialog = self.query_one(".dialog", Vertical)
@@ -258,7 +258,7 @@ class TriageScreen(ModalScreen[Answer | None]):
         self._what.update(Content.assemble(what, "\n", (question.judged_words, "$status-muted")))
 
     def _show_keys(self) -> None:
-        """Show the keys that can work, on as many lines as they need."""
+        """Show the keys that are possible now, on as many lines as they need."""
         ids = ["triage"]
         ids += ["next_pane"] if len(self._questions) > 1 else []
         ids += ["mark"] if self._auto_advance is not None else []
@@ -270,7 +270,7 @@ class TriageScreen(ModalScreen[Answer | None]):
 
     @property
     def _room(self) -> int:
-        """The width of the dialog's lines, in cells."""
+        """The width available for the dialog's lines, in cells."""
         return max((self._beside() or self.app.size.width) - 4, 10)
 
     @property
@@ -296,7 +296,7 @@ class TriageScreen(ModalScreen[Answer | None]):
         self._help.update(Content(self._list.option.help))
 
     def _key_of(self, option: Option) -> str:
-        """Return the key of an option with a letter, which the user's keymap may have changed."""
+        """Return the key of an option in the user's keymap, or ""."""
         names = (row.id for row in ACTIONS if row.call == f"verdict('{option.key}')")
         return next((key_label(self._keys[name][0]) for name in names if self._keys[name]), "")
 
@@ -319,12 +319,12 @@ class TriageScreen(ModalScreen[Answer | None]):
         self.dismiss(None)
 
     def action_other_side(self) -> None:
-        """Ask about the next verdict: of a label, a criterion or the case."""
+        """Ask the next question, about another label or criterion, or about the case."""
         self._place = (self._place + 1) % len(self._questions)
         self._ask()
 
     def action_triage(self) -> None:
-        """Go to the note."""
+        """Focus the note."""
         self._note.display = True
         self._note.focus()
 

@@ -1,4 +1,4 @@
-"""The triage questions about a case: about a label, a criterion, or the whole case."""
+"""The questions of triage: about a label, a criterion, or the whole case."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -28,10 +28,10 @@ _SCALES = (("valid", "invalid"), ("yes", "no"))
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A possible answer.
+    """A possible answer to a question.
 
-    `value` is the name of a choice or label, and `word` its text on the screen. `key` is its letter, or "" if it is
-    chosen by its number only.
+    `value` is the name of a choice or label, and `word` is its text on the screen. `key` is its letter, or "" if it has
+    none.
     """
 
     value: str
@@ -42,7 +42,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question about a verdict or label. `what` names its subject. `what` and `judged_words` are safe text."""
+    """A question about a verdict or label. `what` says about which one. `what` and `judged_words` are safe text."""
 
     about: About
     judged: Judged
@@ -51,30 +51,30 @@ class Question:
     options: tuple[Option, ...]
 
     def entry(self, option: Option, note: str, at: str) -> Entry:
-        """Return the triage entry for the chosen option."""
+        """Return the triage entry for a chosen option. `at` is the time of the answer."""
         if self.about.part:
             return Entry(self.about, self.judged, "", option.value, note, at)
         return Entry(self.about, self.judged, option.value, says(option.value, self.judged.says), note, at)
 
     def offers(self, value: str) -> bool:
-        """Return whether an option has this value."""
+        """Return whether one of the options has this value."""
         return any(option.value == value for option in self.options)
 
     def key(self) -> tuple[Any, ...]:
-        """Return the key that all entries for this question share."""
+        """Return the key of this question's triage entries."""
         return Entry(self.about, self.judged).key
 
 
 def questions(record: CaseRecord, item: str) -> list[Question]:
-    """Return the questions about a case, most likely first.
+    """Return the questions about a case, the most likely first.
 
-    Those about the label of the selected `item` of a pane, if it has one, come before `case_questions`.
+    Questions about the label of the pane's selected `item` come before those of `case_questions`.
     """
     return [*_of_item(record, item), *case_questions(record)]
 
 
 def case_questions(record: Execution) -> list[Question]:
-    """Return the questions about the criterion that decided the case, the case, and the other criteria."""
+    """Return questions about the criterion that decided the case, about the case, and about its other criteria."""
     names = [name for name, result in record.scores.items() if result.status in ("passed", "failed", "error")]
     first = deciding_criterion(record)
     order = [first, *(["", *names] if first else names)]
@@ -150,7 +150,7 @@ def _of_rubric(record: CaseRecord, rest: str) -> Iterator[Question]:
 
 
 def _of_vote(record: CaseRecord, item: str) -> Iterator[Question]:
-    """Yield the question about a judge's verdict on a turn, if it is a single word and not several labels at once."""
+    """Yield the question about a judge's verdict on a turn or case, if the verdict is a single word."""
     for criterion in record.metrics:
         for exchange in judge_questions(record, criterion):
             if exchange.key != item:
