@@ -90,7 +90,7 @@ async def test_a_better_prompt_is_called_better_and_everything_can_be_looked_at(
         await screen.until(pilot, lambda: "undone: keep HEAD" in screen.text)
         assert (desk.root / "desk/prompt.md").read_text() == "Always name the day."
         await pilot.press("j", "A")
-        await screen.until(pilot, lambda: "the project has these files already" in screen.text)
+        await screen.until(pilot, lambda: "nothing to keep: the project already has these files" in screen.text)
 
         # Leaving discards the results after a second key, and removes the copies.
         assert len(made_copies(copies)) == 1
@@ -134,10 +134,10 @@ async def test_x_cancels_a_try_and_shows_the_decided_cases(desk: TriedProject, c
     async with opened(desk.root) as (_, _, screen, pilot):
         await pilot.press("W")
         await screen.until(pilot, lambda: "2 of 72" in screen.text, seconds=30)
-        assert "The answer comes at the end" in screen.text
+        assert "The conclusion comes at the end" in screen.text
         assert "unclear" not in screen.text
         await pilot.press("x")
-        await screen.until(pilot, lambda: "cancelling the try: once more kills" in screen.text)
+        await screen.until(pilot, lambda: "cancelling the try: cancel again to kill" in screen.text)
         await pilot.press("x")
         await ended(screen, pilot, "cancelled, ")
         assert "cancelled: 2 of 72 executions have a verdict" in screen.text
@@ -203,7 +203,7 @@ async def test_variables_and_revisions_are_chosen_in_a_dialog(desk: TriedProject
     async with opened(desk.root) as (app, _, screen, pilot):
         await choose(app, screen, pilot)
         await pilot.press("tab", "tab", *"TONE", "enter")
-        await screen.until(pilot, lambda: "variables have the form NAME=VALUE" in screen.text)
+        await screen.until(pilot, lambda: "write variables as NAME=VALUE" in screen.text)
         await pilot.press(*"=clear TONE='un clear'", "enter")
         await screen.until(pilot, lambda: "3 variants × 12 cases × 3 runs" in screen.text)
         await pilot.press("enter")
@@ -211,7 +211,7 @@ async def test_variables_and_revisions_are_chosen_in_a_dialog(desk: TriedProject
         assert "TONE=clear" in screen.text
         assert "TONE=un clear" in screen.text
         await pilot.press("A")
-        await screen.until(pilot, lambda: "a variable or a model is not in a file" in screen.text)
+        await screen.until(pilot, lambda: "a variable or model is not stored in a file" in screen.text)
         await pilot.press("E")
         await screen.until(pilot, lambda: "No file differs" in screen.text)
 

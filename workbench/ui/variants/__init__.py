@@ -1,1 +1,1 @@
-"""Variants of the project on the screen: what to try, the run beside the screen, and whether it helped."""
+"""Tries of variants on the screen: what to compare, the run, and its results."""

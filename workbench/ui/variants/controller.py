@@ -1,4 +1,4 @@
-"""Variants of the project on the cases of the screen: what to try, and keeping a variant."""
+"""Actions that try variants of the project on cases, and keep a variant."""
 
 import asyncio
 from collections.abc import Callable
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from workbench.ui.variants.dialog import Choice
     from workbench.ui.variants.model import Try, TryRun
 
-_NOTHING_TO_KEEP = "the project has these files already"
-_ELSEWHERE = "a variable or a model is not in a file: change it in .env or in the agent"
+_NOTHING_TO_KEEP = "nothing to keep: the project already has these files"
+_ELSEWHERE = "a variable or model is not stored in a file: change it in .env or in the agent"
 
 
 class Variants(Controller):
-    """Tries of variants on the marked or current cases. They leave all verdicts as they are."""
+    """The actions that try variants on the marked or current cases. They change no verdicts."""
 
     def __init__(self, view: "View", files: Files, engine: Engine, thread: RunThread, host: Host) -> None:
         super().__init__(view)
@@ -38,7 +38,7 @@ class Variants(Controller):
         self.try_cases(self.view.targets("try_head"))
 
     def try_variants(self) -> None:
-        """Ask what to try, and try it."""
+        """Ask which variants to try, and try them."""
         targets = self.view.targets("try_variants")
         if self._can_start(targets):
             self.view.work(self._ask(targets, None), "variants")
@@ -63,7 +63,7 @@ class Variants(Controller):
             await self._try(targets, choice)
 
     async def _try(self, targets: Targets, choice: "Choice | None") -> None:
-        """Show a try, which starts at once. Read the folder again before if a file has changed."""
+        """Start a try and show it. If a file has changed, read the folder again first."""
         from workbench.project.variants.variant import Wanted
         from workbench.ui.variants.dialog import RUNS
         from workbench.ui.variants.model import Try
@@ -114,7 +114,7 @@ class Variants(Controller):
         return lambda wake: TryRun(self._thread, make, start, estimate, wake, MUCH_MONEY)
 
     async def _keep(self, tried: "Try", variant: int) -> str:
-        """Write the files of a variant into the project, after a question. Return a safe message."""
+        """Write a variant's files into the project, if the user confirms it. Return a safe message."""
         from workbench.editing.saving import ChangedOnDiskError
         from workbench.files.run_options import UsageFaultError
         from workbench.ui.editing.conflicts import save_error_message

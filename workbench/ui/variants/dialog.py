@@ -1,4 +1,4 @@
-"""The dialog before a try: what to compare with, the variants, and how often to run each case."""
+"""The dialog that sets up a try: what to compare, and how often each case runs."""
 
 import shlex
 from dataclasses import dataclass
@@ -17,24 +17,24 @@ from workbench.ui.running.dialogs import FieldsDialog
 from workbench.ui.widgets.basics import PlainInput
 
 RUNS = 3
-"""How often each case runs in each variant, unless the user chooses otherwise."""
+"""Default number of runs of each case in each variant."""
 _MOST = 100
 _HOW = "enter tries them · tab next field · esc closes"
 _FIELDS = {
-    "against": ("against", "HEAD", "a git revision; HEAD if it is empty"),
-    "models": ("models", "", "names of models, for ADK agents: each is a variant"),
-    "values": ("variables", "NAME=VALUE", "each is a variant in which the agents have this variable"),
-    "swaps": ("files", "FILE=OTHER", "each is a variant in which FILE has the content of OTHER"),
-    "folders": ("folders", "NAME=DIR", "each is a variant with the files of another folder"),
+    "against": ("against", "HEAD", "a git revision, HEAD if empty"),
+    "models": ("models", "", "model names, for ADK agents: one variant for each"),
+    "values": ("variables", "NAME=VALUE", "environment variables of the agents: one variant for each"),
+    "swaps": ("files", "FILE=OTHER", "FILE gets the content of OTHER: one variant for each"),
+    "folders": ("folders", "NAME=DIR", "folders with other versions of the project: one variant for each"),
     "runs": ("runs", "", "how often each case runs in each variant"),
 }
-"""Field → its label, its form, and what it is for."""
+"""For each field: its label, its format, and its help."""
 _PAIRS = ("values", "swaps", "folders")
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What to try, and what was typed for it. `typed` fills the dialog again."""
+    """The variants to try. `typed` is the text of each field, to fill the dialog again."""
 
     wanted: Wanted
     runs: int
@@ -42,7 +42,7 @@ class Choice:
 
 
 class TryDialog(FieldsDialog[Choice]):
-    """A dialog that returns what to try. `title` is safe text."""
+    """A dialog that asks which variants to try. `title` is safe text."""
 
     def __init__(self, title: str, before: Choice | None = None) -> None:
         super().__init__()
@@ -67,11 +67,11 @@ class TryDialog(FieldsDialog[Choice]):
         self._fields["against"].select_all()
 
     def on_descendant_focus(self) -> None:
-        """Show what the field is for."""
+        """Show the help of the focused field."""
         self._explain()
 
     def on_input_changed(self) -> None:
-        """Show what is wrong with the input, or what the field is for."""
+        """Show why the input is not valid, or else the help of the focused field."""
         found = self.read()
         if isinstance(found, str):
             self.say(found)
@@ -80,11 +80,11 @@ class TryDialog(FieldsDialog[Choice]):
 
     def _explain(self) -> None:
         about = next((_FIELDS[name][2] for name, field in self._fields.items() if field.has_focus), "")
-        several = " Separate several by blanks." if self.focused in [self._fields[one] for one in _SEVERAL] else ""
+        several = " Separate them with spaces." if self.focused in [self._fields[one] for one in _SEVERAL] else ""
         self.say(f"{about}.{several}\n{_HOW}" if about else _HOW)
 
     def read(self) -> Choice | str:
-        """Return what to try, or what is wrong with the input."""
+        """Return the variants to try, or a message if the input is not valid."""
         values = {name: field.value.strip() for name, field in self._fields.items()}
         runs = values["runs"]
         if not (runs.isdecimal() and 1 <= int(runs) <= _MOST):
@@ -97,7 +97,7 @@ class TryDialog(FieldsDialog[Choice]):
         for name in _PAIRS:
             parts = [word.partition("=") for word in words[name]]
             if not all(left and sign and right for left, sign, right in parts):
-                return f"{_FIELDS[name][0]} have the form {_FIELDS[name][1]}"
+                return f"write {_FIELDS[name][0]} as {_FIELDS[name][1]}"
             paths = name != "values"
             pairs[name] = [(left, str(expanded(right)) if paths else right) for left, _, right in parts]
         wanted = Wanted(
@@ -116,5 +116,5 @@ _SEVERAL = ("models", *_PAIRS)
 
 
 def title_of(cases: int) -> str:
-    """Return the title of the dialog for this number of cases, as safe text."""
+    """Return the dialog's title for this number of cases, as safe text."""
     return one_line(f"try variants on {counted(cases, 'case')}")

@@ -1,4 +1,4 @@
-"""A try on the screen: its copies and its run in the thread of runs, and the results so far."""
+"""The state of a try on the screen: its copies, its run, and the results so far."""
 
 import asyncio
 import contextlib
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from workbench.project.variants.trial import Trial
 
 Stage: TypeAlias = Literal["preparing", "asking", "running", "over", "refused"]
-"""The copies are made; the user has to confirm the cost; it runs; it has ended; it cannot run."""
+"""`preparing`: copies are being made. `asking`: the user has to confirm the cost. `refused`: the try cannot run."""
 MANY_EXECUTIONS = 100
-"""Number of executions above which a try is confirmed first."""
+"""Number of executions above which the user has to confirm a try."""
 
 
 class TryRun(SideRun):
-    """A try in the thread of runs: its copies, then its run, then the wait until the screen is left.
+    """The work of a try in the thread of runs: make the copies, run, and wait until the user leaves.
 
-    The copies are removed when it was left, or when the program ends. `make` makes them, and `start` prepares the run.
-    `most` is the known cost above which the run waits until it is `allowed`.
+    The copies are removed when the user leaves the screen, or when the program ends. `make` makes them, and `start`
+    prepares the run. If the known cost is above `most`, the run waits for `allow`.
     """
 
     def __init__(
@@ -44,23 +44,23 @@ class TryRun(SideRun):
         most: float,
     ) -> None:
         self.trial: Trial | None = None
-        """The try, once its copies are made."""
+        """The try, or None until its copies are made."""
         self.estimate: Estimate | None = None
         self.asks = False
-        """Whether it waits until the user has confirmed its cost."""
+        """Whether the run waits for the user to confirm its cost."""
         self.closed = threading.Event()
-        """Set when its copies were removed, or none were made."""
+        """Set once the copies are removed, or if there never were any."""
         self._make, self._start, self._estimate, self._most = make, start, estimate, most
         self._allowed, self._left = asyncio.Event(), asyncio.Event()
         super().__init__(runs, self._prepared, wake)
 
     def allow(self) -> None:
-        """Start the run, whose cost the user has confirmed."""
+        """Start the run after the user has confirmed its cost."""
         self.asks = False
         self._runs.call(self._allowed.set)
 
     def leave(self) -> None:
-        """Cancel the run if it goes on, and remove the copies after it."""
+        """Cancel the run unless it has ended, and then remove the copies."""
         if self.closed.is_set():
             return
         if not self.over:
@@ -104,9 +104,9 @@ class TryRun(SideRun):
 
 
 class Try:
-    """The state of a try. `begin` starts it, and is given the function to call when there is news.
+    """The state of a try. `begin` starts it, and gets the function to call on new events.
 
-    `update` and `pair` may take long with many cases, so call them in a thread.
+    `update`, `pairs` and `details` can be slow with many cases, so call them in a thread.
     """
 
     def __init__(self, begin: Callable[[Callable[[], None]], TryRun], prices: Prices | None) -> None:
@@ -114,31 +114,31 @@ class Try:
         self.prices = prices or Prices()
         self.link: TryRun | None = None
         self.found: TryReport | None = None
-        """The results at the last update, or None until the copies are made."""
+        """The results at the last update, or None if the copies are not made yet."""
         self.refused: Refused | None = None
         self.warning: Noticed | None = None
         """The first warning of the run."""
         self.cancelled = False
-        """Whether the user cancelled it."""
+        """Whether the user has cancelled the run."""
         self._store = Store()
         self._lock = threading.Lock()
         self._began: float | None = None
         self._seconds: float | None = None
         self._over = False
-        """Whether it had ended at the last update."""
+        """Whether the run had ended at the last update."""
 
     def start(self, wake: Callable[[], None]) -> None:
-        """Make the copies, then run. `wake` is called from other threads when there is news."""
+        """Start to make the copies, and then the run. `wake` is called from other threads on new events."""
         self.link = self._begin(wake)
 
     @property
     def trial(self) -> "Trial | None":
-        """The try, once its copies are made."""
+        """The try, or None until its copies are made."""
         return self.link.trial if self.link is not None else None
 
     @property
     def stage(self) -> Stage:
-        """What it does now."""
+        """The current stage of the try."""
         link = self.link
         if self.refused is not None:
             return "refused"
@@ -150,24 +150,24 @@ class Try:
 
     @property
     def going(self) -> bool:
-        """Whether something may still run."""
+        """Whether copies are being made or executions may still run."""
         return self.stage in ("preparing", "running")
 
     def cancel(self) -> bool:
-        """Cancel the run. The second call kills it, and returns True."""
+        """Cancel the run, or kill it the second time. Return whether it was killed."""
         assert self.link is not None
         self.cancelled = True
         return self.link.cancel()
 
     def leave(self) -> None:
-        """Cancel the run if it goes on, and remove the copies after it."""
+        """Cancel the run unless it has ended, and then remove the copies."""
         if self.link is not None:
             self.link.leave()
 
     # Results
 
     def update(self) -> float:
-        """Take the news of the run, and compute the results so far. Return how many seconds it took."""
+        """Apply new events of the run, and compute the results so far. Return the seconds that this took."""
         begun = time.monotonic()
         with self._lock:
             over = self.link is not None and self.link.over  # No news comes after that.
@@ -194,7 +194,7 @@ class Try:
             self.warning = event
 
     def progress(self) -> str:
-        """Return what it does, for how long, and its cost so far: `210 of 360, 1:12   $0.92`."""
+        """Return the progress of the try, with its time and cost: `210 of 360, 1:12 $0.92`."""
         if self.stage == "preparing":
             return "copying the project"
         if self.stage in ("asking", "refused") or self.found is None:
@@ -209,14 +209,14 @@ class Try:
         return "   ".join(filter(None, (", ".join(filter(None, (words, seconds(self.elapsed())))), spent)))
 
     def elapsed(self) -> float | None:
-        """Return how many seconds it has run, or None before it runs."""
+        """Return the duration of the run so far, in seconds, or None before it starts."""
         if self._began is None or self._seconds is not None:
             return self._seconds
         return time.monotonic() - self._began
 
     @property
     def planned(self) -> int:
-        """The number of executions of all variants."""
+        """The number of planned executions of all variants."""
         return len(self.trial.plan.entries) if self.trial is not None else 0
 
     @property
@@ -225,9 +225,9 @@ class Try:
         return sum(one.judged for one in self.found.variants) if self.found is not None else 0
 
     def pairs(self, variant: int, case: CaseRef) -> list[tuple[Execution | None, Execution | None]]:
-        """Return the executions of a case that have ended, of the first variant and of this one, in pairs.
+        """Return the finished executions of a case, as pairs of (first variant, this variant).
 
-        The first pair tells most: if the case passes more or less often, one passed and the other failed.
+        If the case got better or worse, one execution of the first pair passed and the other failed.
         """
         trial = self.trial
         if trial is None or self.found is None:
@@ -241,7 +241,7 @@ class Try:
         return paired(before, after, change)
 
     def details(self, pair: tuple[Execution | None, Execution | None]) -> tuple[CaseRecord | None, CaseRecord | None]:
-        """Return two executions with their conversations. Reads files."""
+        """Return a pair of executions with their transcripts. Reads files."""
         with self._lock:
             before, after = (None if one is None else read_details(one) for one in pair)
         return before, after
@@ -250,7 +250,7 @@ class Try:
 def paired(
     before: Sequence[Execution], after: Sequence[Execution], change: CaseChange | None
 ) -> list[tuple[Execution | None, Execution | None]]:
-    """Return executions in pairs. Those that show the change come first, each side in its own order otherwise."""
+    """Return executions in pairs. Pairs that show how the case got better or worse come first."""
     if change is not None and change.direction in ("better", "worse"):
         passes_first = change.direction == "worse"
         before = sorted(before, key=lambda one: (one.state == "passed") is not passes_first)
@@ -263,7 +263,7 @@ def paired(
 
 
 def question(link: TryRun, trial: "Trial") -> str:
-    """Return what a try would run and cost: `2 variants × 60 cases × 3 runs = 360 executions, about $0.60`."""
+    """Return the size and cost of a try: `2 variants × 60 cases × 3 runs = 360 executions, about $0.60`."""
     executions = counted(len(trial.plan.entries), "execution")
     cost = link.estimate.cost_words if link.estimate is not None else ""
     return f"{title_words(*trial.layout.size)} = {executions}" + (f", {cost}" if cost else "")

@@ -1,4 +1,4 @@
-"""The screen of a try: its variants, the cases that changed, and both conversations of a case."""
+"""The screen of a try: its variants, the changed cases, and a case's conversations side by side."""
 
 import asyncio
 import time
@@ -43,14 +43,14 @@ from workbench.ui.widgets.footer import bindings_of
 from workbench.ui.widgets.rows import Piece, RowsOf
 
 _BATCH = 0.05
-"""Seconds during which events are collected before they are shown."""
+"""Seconds for which events are collected before they are shown together."""
 _SHARE = 0.2
-"""Part of the time that computing results may take while it runs."""
+"""Maximum share of the time for computing results during a run."""
 _LONGEST = 0.9
-"""Seconds after which results are shown in any case."""
+"""Seconds after which new results are shown in any case."""
 _EDGES = 3
-"""Cells beside the content of a row: its edge, a gap, and the scroll bar."""
-_WAY_OUT = "“try variants” in the palette (:) compares revisions, models, variables, files and folders."
+"""Cells of a row that are not content: its edge, a gap, and the scroll bar."""
+_OTHER_TRIES = "“try variants” in the palette (:) compares revisions, models, variables, files and folders."
 _TREE = "Cases, criteria, .env, interpreter: as in the working tree"
 
 _VARIABLES = {
@@ -60,12 +60,12 @@ _VARIABLES = {
     "not-evaluated": "$status-not-evaluated",
     "muted": "$status-muted",
 }
-"""Style of a piece of a row → the theme's colour."""
+"""The theme's color for each style of a piece."""
 Pair: TypeAlias = tuple[Execution | None, Execution | None]
 
 
 class VariantRows(RowsOf[Row]):
-    """The table of variants. The first row has the titles."""
+    """The table of variants. Its first row has the column titles."""
 
     def can_stop(self, position: int) -> bool:
         """Return whether the row is a variant."""
@@ -77,26 +77,26 @@ class VariantRows(RowsOf[Row]):
 
     @property
     def variant(self) -> int:
-        """The position of the variant under the cursor."""
+        """The index of the variant under the cursor."""
         return max(self.cursor - 1, 0)
 
 
 class CaseLine(NamedTuple):
-    """A row of the cases: a case, or the number of those that stayed the same (no `case`)."""
+    """A row of the list of cases. If `case` is None, it is the number of unchanged cases."""
 
     case: CaseChange | None
     pieces: Row
 
 
 class CaseRows(RowsOf[CaseLine]):
-    """The cases of a variant that changed."""
+    """The changed cases of a variant."""
 
     def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
         """Return outcome, name, rates and cause of a case."""
         return self.rows[position].pieces, []
 
     def next_worse(self, step: int) -> bool:
-        """Go to the next (1) or previous (-1) case that got worse. Return whether there is any."""
+        """Go to the next (1) or previous (-1) case that got worse. Return False if there is none."""
 
         def is_worse(position: int) -> bool:
             case = self.rows[position].case
@@ -106,10 +106,10 @@ class CaseRows(RowsOf[CaseLine]):
 
 
 class TryScreen(SplitScreen):
-    """The variants above their cases. In their place: both conversations of a case, or how the files differ.
+    """The variants above their cases. A case's conversations, or changed files, are shown in their place.
 
-    `keep` writes a variant into the project and returns a message about it. `undo` undoes the last edit and returns
-    one. `go` shows a case as it is now and returns False if it does not exist. The result is always None.
+    `keep` writes a variant into the project and returns a message. `undo` undoes the last edit and returns a message.
+    `go` opens the current case, and returns False if it no longer exists. The screen has no result.
     """
 
     where, list_name = "variants", "variants"
@@ -137,14 +137,14 @@ class TryScreen(SplitScreen):
         self._pace = Pace()
         self._due: Timer | None = None
         self._updating = self._waiting = False
-        """Whether results are computed now, and whether news came meanwhile."""
+        """Whether results are being computed, and whether new events came meanwhile."""
         self._shows_same = self._placed = self._copied = False
         self._leaves_with = 0
-        """The number of the only key that leaves although results are lost."""
+        """The number of the key press that may leave although results are lost."""
         self._make: Callable[[View], Document] = lambda view: Document()
-        """Makes the document of the details."""
+        """Builds the document of the details."""
         self._opened: tuple[CaseChange, list[Pair], int] | None = None
-        """The case whose conversations are shown, its pairs, and which one. None: the files are shown."""
+        """The shown case, its pairs of executions, and the index of the shown pair. None if files are shown."""
 
     def on_mount(self) -> None:
         """Start the try."""
@@ -182,7 +182,7 @@ class TryScreen(SplitScreen):
             self._take_soon(max(_BATCH, taken / _SHARE))
 
     def on_unmount(self) -> None:
-        """Cancel what runs, and remove the copies."""
+        """Cancel the run and remove the copies."""
         self.tried.leave()
 
     def _tick(self) -> None:
@@ -193,7 +193,7 @@ class TryScreen(SplitScreen):
 
     @property
     def _result(self) -> VariantResult | None:
-        """The variant under the cursor."""
+        """The result of the variant under the cursor."""
         found = self.tried.found
         return found.variants[self.variants.variant] if found is not None else None
 
@@ -220,7 +220,7 @@ class TryScreen(SplitScreen):
         self.show_bar(title, self.tried.progress())
 
     def show_bar(self, left: str, right: str) -> None:
-        """Show the first line: what runs, and how far it is. Both are safe text."""
+        """Show title and progress on the first line, both as safe text."""
         room = self.app.size.width - cell_len(right) - 5
         left = cut(left, max(room, 20))
         self._bar_parts = left, right
@@ -244,7 +244,7 @@ class TryScreen(SplitScreen):
             lines = [CaseLine(case, row) for case, row in zip(listed, case_rows(result, listed, room), strict=True)]
             same = sum(case.direction == "same" for case in result.cases)
             if same and not self._shows_same:
-                lines.append(CaseLine(None, [(f"=   {same:,} the same: enter lists them", "muted")]))
+                lines.append(CaseLine(None, [(f"=   {same:,} unchanged: enter lists them", "muted")]))
         elif result is not None:
             counts = [(f"{one_line(result.name)}: the others are compared with it", "strong")]
         self.cases.rows = lines
@@ -259,7 +259,7 @@ class TryScreen(SplitScreen):
         self._show_about(result)
 
     def _show_about(self, result: VariantResult | None) -> None:
-        """Show what follows for the variant, or what the user has to know first."""
+        """Show the conclusion for the variant, or what the user has to know first."""
         tried, parts = self.tried, list[tuple[str, str]]()
         if tried.stage == "refused":
             parts += _refusal(tried)
@@ -283,7 +283,7 @@ class TryScreen(SplitScreen):
             parts.append((why, "$status-not-evaluated"))
         if result.comparison is not None:
             if tried.going:
-                parts.append(("The answer comes at the end: looking again and again finds differences by chance.", ""))
+                parts.append(("The conclusion comes at the end. Early results often differ only by chance.", ""))
             else:
                 parts.append((one_line(conclusion(result, self._against), limit=1000), "bold"))
         if left_out := left_out_text(result):
@@ -291,7 +291,7 @@ class TryScreen(SplitScreen):
         return parts
 
     def _why_incomplete(self) -> str:
-        """Return why not all of it ran, as safe text, or "" if it did."""
+        """Return why some executions did not run, as safe text, or "" if all ran."""
         tried = self.tried
         stopped = tried.trial.stopped if tried.trial is not None else ""
         limits = {"judge calls": "max_judge_calls in the settings was reached", "": ""}
@@ -356,7 +356,7 @@ class TryScreen(SplitScreen):
         self.call_after_refresh(self._draw, 0)  # It has no size before.
 
     def _show_next_pair(self) -> None:
-        """Show the next pair of executions of the case."""
+        """Show the case's next pair of executions."""
         if self._opened is None:
             self.go_left()
             return
@@ -397,7 +397,7 @@ class TryScreen(SplitScreen):
 
     @property
     def _can_keep(self) -> bool:
-        """Whether the variant under the cursor has files that the working tree may lack."""
+        """Whether the variant under the cursor may have files that the working tree lacks."""
         trial = self.tried.trial
         return trial is not None and not trial.variants[self.variants.variant].is_of_tree
 
@@ -416,7 +416,7 @@ class TryScreen(SplitScreen):
             super().action_move(direction)
 
     def action_enter(self) -> None:
-        """Show both conversations of a case. On a variant, go to its cases. Before a costly try, start it."""
+        """Show the conversations of a case. On a variant, go to its cases. Before a costly try, start it."""
         tried = self.tried
         if self.in_right:
             self._show_next_pair()
@@ -460,7 +460,7 @@ class TryScreen(SplitScreen):
             self.cases.focus()
 
     def action_edit_outside(self) -> None:
-        """Show how the files of the variant differ from those of the first one."""
+        """Show how the variant's files differ from those of the first variant."""
         if self.tried.trial is None:
             self.say("the copies are not made yet")
         elif self.variants.variant == 0:
@@ -469,11 +469,11 @@ class TryScreen(SplitScreen):
             self.run_worker(self._show_files(self.variants.variant), group="details", exclusive=True)
 
     def action_accept(self) -> None:
-        """Write the files of the variant into the project."""
+        """Write the variant's files into the project."""
         if self.tried.trial is None:
             self.say("the copies are not made yet")
         elif self.tried.going:
-            self.say("it still runs: x cancels it", warning=True)
+            self.say("the try is still running: x cancels it", warning=True)
         else:
             self.run_worker(self._say_result(self._keep(self.variants.variant)), group="keep")
 
@@ -486,19 +486,19 @@ class TryScreen(SplitScreen):
             self.say(words)
 
     def action_cancel(self) -> None:
-        """Cancel the run. The second call kills it. What has ended is kept."""
+        """Cancel the run, or kill it the second time. Executions that have ended are kept."""
         if not self.tried.going:
             self.say("nothing is running here")
         else:
             self.say(cancel_words("the try", kill=self.tried.cancel()))
 
     def action_go_to_current(self) -> None:
-        """Show the case as it is now."""
+        """Open the current case in the main screen."""
         line = self.cases.row_or_none
         if line is None or line.case is None or not (self.cases.has_focus or self.in_right):
             self.say("put the cursor on a case first")
         elif self.tried.going:
-            self.say("it still runs: x cancels it", warning=True)
+            self.say("the try is still running: x cancels it", warning=True)
         elif not self._go(line.case.case):
             self.say("this case no longer exists", warning=True)
 
@@ -520,7 +520,7 @@ class TryScreen(SplitScreen):
             self.copy("results as Markdown", as_markdown(found, self.tried.prices))
 
     def action_back(self) -> None:
-        """Go back to the cases, to the variants, or leave. Leaving a run or its results takes a second key."""
+        """Go back to the cases or to the variants, or leave. If results would be lost, warn first."""
         if self.in_right:
             self.go_left()
         elif self.cases.has_focus:
@@ -532,9 +532,9 @@ class TryScreen(SplitScreen):
             self.say(lost, warning=True)
 
     def _lost(self) -> str:
-        """Return what is lost by leaving now, and the way out, or "" if nothing is."""
+        """Return what leaving now would lose and how to avoid it, or "" if nothing is lost."""
         if self.tried.stage == "running":
-            return "it still runs: esc again cancels it"
+            return "the try is still running: esc again cancels it"
         if self.tried.stage == "over" and self.tried.judged and not self._copied:
             return "results are not stored: Y copies them, esc again discards them"
         return ""
@@ -551,18 +551,18 @@ def _labelled(action: str, label: str) -> Action:
 
 
 def _refusal(tried: Try) -> list[tuple[str, str]]:
-    """Return why a try cannot run, and the way out. Hints about the command line are of no use here."""
+    """Return why a try cannot run, and what to do. Hints about the command line are left out."""
     refused = tried.refused
     if refused is None:
         return []
     parts = [(one_line(refused.message, limit=500), "$status-error")]
     if refused.hint and "--" not in refused.hint:
         parts.append((one_line(refused.hint, limit=500), ""))
-    return [*parts, (_WAY_OUT, "")]
+    return [*parts, (_OTHER_TRIES, "")]
 
 
 def _runs(names: tuple[str, str], sides: tuple[CaseRecord | None, CaseRecord | None]) -> str:
-    """Return which executions are compared: `HEAD, run 2 → working tree, run 1`."""
+    """Return which executions are shown, such as `HEAD, run 2 → working tree, run 1`."""
     words = [
         f"{one_line(name, limit=40)}{f', run {record.ref.repeat}' if record is not None else ''}"
         for name, record in zip(names, sides, strict=True)
