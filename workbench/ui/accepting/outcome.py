@@ -185,7 +185,7 @@ def _turns(case: Mapping[str, Any]) -> tuple[dict[str, Any], ...] | None:
 
 
 def concerns(kind: str, failed: Iterable[str]) -> list[str]:
-    """Return those of the failed criteria that compare what a hunk of this kind changes."""
+    """Return the failed criteria that a hunk of this kind can affect."""
     if kind in ("text", "text added", "text removed", "result"):
         return []
     infos = [descriptions()[name] for name in failed if name in descriptions()]

@@ -198,7 +198,7 @@ class ConfigEdit:
 class Previewer:
     """A background worker that computes one preview at a time, always of the newest content.
 
-    So holding down a key builds up no queue. `run` starts a coroutine in the background. `done` gets each preview.
+    Holding down a key therefore does not fill a queue. `run` starts a coroutine in the background. `done` gets each preview.
     """
 
     def __init__(self, what_if: WhatIf, run: Callable[[Any], object], done: Callable[[Preview], None]) -> None:

@@ -59,7 +59,7 @@ class Review(Controller):
         self._screen: CaseReviewScreen | None = None
         self._notes: dict[CaseName, str] = {}
         self._before: FileEdit | None = None
-        """The newest edit from before the review's first change of a file."""
+        """The newest edit before the review changed its first file."""
         self._changed_files = False
         self._busy = False
         """Whether a dialog of the review is open, or an edit is being saved."""
