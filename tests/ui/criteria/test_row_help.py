@@ -14,13 +14,13 @@ def test_criterion_and_case_counts_say_what_they_count() -> None:
     lines = outlook_of_criterion(outlook, "match")
     assert lines == [
         "last run: 3 of 4 cases would pass this criterion (before: 1)",
-        "2 would now pass this criterion, 1 of them the whole case: first (0.50), second (0.50)",
+        "2 would now pass this criterion, 1 of them overall: first (0.50), second (0.50)",
     ]
     assert outlook_of_all(outlook) == "last run, 5 cases: 1 more would pass"
     both = Outlook(5, flips, 0, criteria)
     assert outlook_of_criterion(both, "match")[1] == "2 would now pass: first (0.50), second (0.50)"
     none = Outlook(5, (), 0, criteria)
-    assert "2 would now pass this criterion, none of them the whole case" in outlook_of_criterion(none, "match")[1]
+    assert "2 would now pass this criterion, none of them overall" in outlook_of_criterion(none, "match")[1]
     assert outlook_of_all(none) == "last run, 5 cases: no verdict would change"
 
 

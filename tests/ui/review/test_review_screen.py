@@ -102,7 +102,7 @@ async def test_each_key_is_one_verdict_and_early_keys_are_dropped(
         await shows(screen, pilot, "case 4 of 5")
         await pilot.press("n", "n")
         await shows(screen, pilot, "Review done 5/5")
-        for words in ("3 flaky", "X repeat each", "1 error", "F run again", "1 skipped", "V go through these again"):
+        for words in ("3 flaky", "X repeat each", "1 error", "F run again", "1 skipped", "V review these again"):
             assert words in " ".join(screen.text.split()), words
         assert "1 of these verdicts was given by cause (*), unseen" in " ".join(screen.text.split())
         await pilot.press("V")

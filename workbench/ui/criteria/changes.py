@@ -69,7 +69,7 @@ def needed_options(criterion: str) -> list[Item]:
     return [Item(name, name, help=field_of(name, fields[name]).help) for name in info.needs_one_of]
 
 
-NOT_EDITABLE = "this form cannot change it: the value stays as it is"
+NOT_EDITABLE = "this form cannot change this value"
 """The message for values that this form cannot edit."""
 
 

@@ -346,7 +346,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         """Choose what a call without a recording does: end in an error, or run live."""
         options = self.mode.recordings
         if options is None or not options.on_miss_words:
-            self.say("nothing is answered from recordings: K changes that")
+            self.say("recordings are off: K turns them on")
             return
         self.mode.recordings = replace(options, live_on_miss=not options.live_on_miss)
         self._show_recordings()

@@ -98,7 +98,7 @@ def outlook_of_criterion(outlook: Outlook | None, name: str) -> list[str]:
     if outlook is None:
         return ["last run: computing"]
     if not outlook.cases:
-        return ["last run: none, so the effect of changes is unknown"]
+        return ["no last run, so the effect of changes is unknown"]
     one = outlook.criteria.get(name)
     if one is None or not one.scored:
         if not outlook.unknown:
@@ -142,7 +142,7 @@ def _flips(flips: Sequence[Flip], outlook: Outlook) -> list[str]:
             both = sum(whole.get(flip.ref) == after for flip in found)
             of_case = "" if both == len(found) else " this criterion"
             if of_case and not outlook.unknown:
-                of_case += f", {both or 'none'} of them the whole case"
+                of_case += f", {both or 'none'} of them overall"
             lines.append(f"{len(found):,} {words}{of_case}: {few(map(_named, found), _NAMED)}")
     return lines
 
@@ -198,7 +198,8 @@ class ConfigEdit:
 class Previewer:
     """A background worker that computes one preview at a time, always of the newest content.
 
-    Holding down a key therefore does not fill a queue. `run` starts a coroutine in the background. `done` gets each preview.
+    Holding down a key therefore does not fill a queue. `run` starts a coroutine in the background. `done` gets each
+    preview.
     """
 
     def __init__(self, what_if: WhatIf, run: Callable[[Any], object], done: Callable[[Preview], None]) -> None:

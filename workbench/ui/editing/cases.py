@@ -269,7 +269,7 @@ class Cases(Controller):
         files = sorted(entry.file.parent.glob("*session*.json"))
         if not files:
             return True, None
-        items = [Item(label(file.name), (True, file), help="The case gets its state.") for file in files]
+        items = [Item(label(file.name), (True, file), help="The case gets this session's state.") for file in files]
         items.append(Item("no initial session", (True, None)))
         title = "choose the initial session of the turns"
         found: tuple[bool, Path | None] | None = await self.view.pick(title, items)

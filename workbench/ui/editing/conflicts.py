@@ -81,7 +81,7 @@ async def choose_cases(
     If the cases cannot be compared, the choice is between whole files. Return the content, or None to go back.
     """
     if theirs is None:
-        return await choose_version(ask, file, mine, theirs, leave="theirs: keep it deleted")
+        return await choose_version(ask, file, mine, theirs, leave="theirs: leave it deleted")
     try:
         found = await asyncio.to_thread(differences, base, theirs, mine)
     except ValueError as why:

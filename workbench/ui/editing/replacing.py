@@ -22,7 +22,7 @@ Pair = tuple[int, int]
 _RULES: "Mapping[Where, str]" = {
     "text": "Messages, answers, plans, rubrics. Any part matches.",
     "tool name": "Expected calls and their answers. Only whole names match.",
-    "argument": "Arguments of expected calls. 12.5 finds the number, too.",
+    "argument": "Arguments of expected calls. 12.5 also finds the number.",
 }
 _NAMED = 3
 """Number of places shown as examples for each part of a case."""

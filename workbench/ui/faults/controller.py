@@ -210,7 +210,7 @@ def _offered(outlook: "Outlook", calls: int, tokens: int) -> "Offer":
         share = (
             "the recordings" if outlook.recorded >= total else f"the recordings of {outlook.recorded} of {total} cases"
         )
-        frozen = [f"frozen: tools are answered from {share}, models are called{usage}"]
+        frozen = [f"frozen: tool calls are replayed from {share}, models are called{usage}"]
     return Offer(heading, live, frozen, [*_notes(outlook)])
 
 

@@ -66,7 +66,7 @@ class KeyLines:
 
     def last(self, width: int, height: int, *, can_undo: bool) -> list[Line]:
         """Return the lines of keys for the last page."""
-        parts = [self._of("enter", "do the selected one" if width >= WIDE else "do it")]
+        parts = [self._of("enter", "do selected action" if width >= WIDE else "do it")]
         parts += [self._of("undo", "undo last" if width >= WIDE else "undo")] if can_undo else []
         parts += [self._of("previous_problem", "back"), self._of("back", "close"), self._of("keys", "help")]
         row = key_row(parts, width)
@@ -145,10 +145,10 @@ def _short(option: Option) -> str:
 _NEXT = {
     "agent bug": ("copy_id", "copy as Markdown (for an issue or a coding agent)", "copy as Markdown"),
     "expectation wrong": ("accept", "review and accept what these agents did", "accept what they did"),
-    "judge wrong": ("", "see how far judges agree with you", "judge agreement"),
+    "judge wrong": ("", "see how often judges agree with you", "judge agreement"),
     "errors": ("rerun", "run again after the cause is fixed", "run again"),
     "flaky": ("repeat", "repeat each until its pass rate is certain", "repeat until certain"),
-    "skipped": ("review", "go through these again", "go through again"),
+    "skipped": ("review", "review these again", "review again"),
 }
 """For each kind of verdict: the follow-up action with its key, its label, and its short label."""
 _LABELS = {"passed": "pass now"}

@@ -172,7 +172,7 @@ class Engine:
     async def fault_matrix(self, targets: Iterable[tuple[int, int]], *, frozen: bool) -> "FaultMatrix":
         """Return the matrix of tool faults for these cases, with the session's unsaved criteria. Reads files.
 
-        With `frozen`, tools are answered from the recordings.
+        With `frozen`, tool calls are replayed from the recordings.
 
         Raises:
             UsageFaultError: A config or setting is wrong.
