@@ -269,7 +269,7 @@ def test_installed_packages_are_recorded_with_versions(tmp_path: Path) -> None:
     assert versions(tmp_path / "elsewhere")["mine-own"] == "0.1"
 
 
-def test_verdicts_of_other_machines_depend_only_on_variables_that_travel(
+def test_verdicts_of_other_machines_depend_only_on_variables_sent_there(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workspace = open_workspace(desk.root)

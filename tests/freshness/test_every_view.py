@@ -112,7 +112,7 @@ def test_watch_names_the_same_inputs_as_status(project: Project, kind: Input) ->
 @pytest.mark.parametrize(
     ("path", "stale"), [("tones/plain.txt", 3), ("tones/other.txt", 0), ("desk/unread.txt", 0), ("desk/test_x.py", 0)]
 )
-def test_watch_knows_reads_of_earlier_sessions(project: Project, path: str, stale: int) -> None:
+def test_watch_uses_files_read_in_earlier_sessions(project: Project, path: str, stale: int) -> None:
     saved = saved_by(project, lambda project: project.write(path, "other"))
     cases = json.loads(project.run("status", "--json").stdout)["cases"]
     wanted = {(case["evalset_file"], case["eval_id"]): case["changed"] for case in cases if case["stale"]}

@@ -79,7 +79,7 @@ def test_changed_packages_are_named_with_their_versions_unless_there_are_many(
     assert [describe(change) for change in compare(record("packages", then), record("packages", now))] == said
 
 
-def test_new_file_is_a_change_of_its_folder() -> None:
+def test_new_file_counts_as_a_change_of_its_folder() -> None:
     (change,) = compare(record("agent_file", {}), record("agent_file", {"desk/tools.py": "1"}))
     assert change == Change("agent_folder", "desk/tools.py", "desk/tools.py", "run")
     assert describe(change) == "desk/tools.py is new"

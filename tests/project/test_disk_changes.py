@@ -61,7 +61,7 @@ def test_config_names_the_number_of_its_cases(folder: Folder) -> None:
     assert folder.words(config) == "test_config.json changed on disk: criteria of 2 cases"
 
 
-def test_new_agent_with_evalsets_is_one_line(folder: Folder) -> None:
+def test_new_agent_with_evalsets_is_described_in_one_line(folder: Folder) -> None:
     folder.project.write("other/agent.py", "def root_agent(message, session):\n    return message\n")
     folder.project.evalset(GOOD, path="other/a.evalset.json")
     folder.project.evalset(GOOD, BAD, path="other/b.evalset.json")
@@ -76,12 +76,12 @@ def test_deleted_evalset_is_gone(folder: Folder) -> None:
     assert folder.words(file) == "talk.evalset.json is gone: 2 cases gone"
 
 
-def test_broken_evalset_says_so(folder: Folder) -> None:
+def test_broken_evalset_is_reported_with_its_error(folder: Folder) -> None:
     file = folder.project.write("echo/talk.evalset.json", "{")
     assert folder.words(file) == "talk.evalset.json changed on disk: it is broken now"
 
 
-def test_files_that_concern_nothing_are_not_read(folder: Folder) -> None:
+def test_files_without_effect_on_cases_are_not_read(folder: Folder) -> None:
     readme, log = folder.project.write("README.md", "x"), folder.project.write("echo/agent.log", "x")
 
     def fail() -> Workspace:
@@ -91,7 +91,7 @@ def test_files_that_concern_nothing_are_not_read(folder: Folder) -> None:
     assert news == DiskNews(None, ())
 
 
-def test_inputs_and_triage_are_told_apart(folder: Folder) -> None:
+def test_changed_inputs_and_triage_are_reported_separately(folder: Folder) -> None:
     prompt = folder.project.write("echo/prompt.txt", "x")
     triage = folder.project.write("echo/talk.triage.json", "{}")
     news = folder.news(prompt, triage, inputs={prompt: ""})

@@ -95,7 +95,7 @@ def test_command_of_a_run_selects_exactly_its_cases(
             assert again.options == plan.options
 
 
-def test_run_of_everything_names_the_folder(workspace: Workspace) -> None:
+def test_command_for_all_cases_names_the_folder(workspace: Workspace) -> None:
     state = workspace.root / ".workbench"
     names = {name for entry in workspace.evalsets for name in (entry.case_names or [(entry.relative, "")])}
     plan = plan_cases(workspace, names, RunOptions())
@@ -168,7 +168,7 @@ def params(parser: Any, command: ShellCommand) -> dict[str, Any]:
     return found
 
 
-def test_commands_about_runs_are_understood(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commands_about_runs_are_parsed(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     root, state = workspace.root, workspace.root / ".workbench"
     inside, outside = Shell(root), Shell(root.parent)
     monkeypatch.chdir(root.parent)

@@ -158,25 +158,27 @@ def test_missing_shard_is_named(tmp_path: Path) -> None:
     assert "--shard 2/5" in refused.value.hint
 
 
-def test_few_of_very_many_missing_shards_are_named(tmp_path: Path) -> None:
+def test_error_names_only_a_few_of_many_missing_shards(tmp_path: Path) -> None:
     file = reports(tmp_path, 2)[0]
     changed(file, lambda data: data["shard"].update(count=10**30, executions=3 * 10**30 + 1))
     with pytest.raises(UsageFaultError, match=r"^missing: shard 2/1(0){30}, .* and [0-9,]+ more\n"):
         merge_shards([file])
 
 
-def test_doubled_shard_is_named_with_both_files(tmp_path: Path) -> None:
+def test_duplicate_shard_is_named_with_both_files(tmp_path: Path) -> None:
     files = reports(tmp_path)
     again = tmp_path / "again.json"
     again.write_bytes(files[1].read_bytes())
-    with pytest.raises(UsageFaultError, match=r"^shard 2/3 is there twice: .*/2\.json and .*/again\.json\n"):
+    with pytest.raises(UsageFaultError, match=r"^shard 2/3 is given twice: .*/2\.json and .*/again\.json\n"):
         merge_shards([*files, again])
 
 
 def test_shards_of_different_counts_are_refused(tmp_path: Path) -> None:
     (tmp_path / "four").mkdir()
     files = [*reports(tmp_path)[:2], reports(tmp_path / "four", 4)[2]]
-    with pytest.raises(UsageFaultError, match=r"four/3\.json \(shard 3/4\) is one of 4, but the others are of 3$"):
+    with pytest.raises(
+        UsageFaultError, match=r"four/3\.json \(shard 3/4\) is one of 4 shards, but the others are of 3$"
+    ):
         merge_shards(files)
 
 
@@ -276,7 +278,7 @@ def test_folder_without_state_and_missing_file_are_named(tmp_path: Path) -> None
         merge_shards([tmp_path / "none.json"])
 
 
-def test_whole_run_without_cases_is_no_success(tmp_path: Path) -> None:
+def test_merged_run_without_cases_does_not_exit_with_0(tmp_path: Path) -> None:
     empty = feed([RunStarted("whole", "/r", "", ())], [RunFinished(0.0)])
     files = [written(run_of(empty, index, 2), tmp_path / f"{index}.json") for index in (1, 2)]
     assert exit_code(merge_shards(files)) == 3
@@ -303,7 +305,7 @@ def test_not_evaluated_criterion_of_a_passed_case_needs_the_option(tmp_path: Pat
             assert exit_code(merge_shards(files)) == 0
 
 
-def test_shards_of_one_state_differ_in_nothing() -> None:
+def test_shards_of_the_same_state_have_no_differences() -> None:
     one = Shard(1, 2, 4, "p", {"a": "1"}, {"defaults": "2"}, {"--runs": 2}, {"python": "3"}, "c")
     assert replace(one, index=2).differences(one) == []
     assert [replace(one, index=index, executions=5).size for index in (1, 2)] == [3, 2]
@@ -346,7 +348,7 @@ def test_merged_folders_equal_merged_reports(tmp_path: Path) -> None:
         assert merged.run.duration_seconds == expected.run.duration_seconds
 
 
-def test_folder_shared_by_shards_gives_the_newest_run_of_each(tmp_path: Path) -> None:
+def test_newest_run_of_each_shard_in_a_shared_folder_counts(tmp_path: Path) -> None:
     stored(tmp_path, events_of_run(all_statuses(), 1, 2), "2026-11-01T10-30-01-old1")
     shard_in(tmp_path, 2, day=2, commit="0ther")
     for index in (1, 2, 3):
@@ -359,10 +361,10 @@ def test_folder_shared_by_shards_gives_the_newest_run_of_each(tmp_path: Path) ->
     assert message.endswith("other options: --timeout 5.0, not none")
 
 
-def test_shard_in_a_folder_and_in_a_report_is_there_twice(tmp_path: Path) -> None:
+def test_shard_given_as_folder_and_report_is_refused_as_duplicate(tmp_path: Path) -> None:
     files = reports(tmp_path)
     path = shard_in(tmp_path / "state", 2)
-    assert str(refusal(*files, tmp_path / "state")).startswith(f"shard 2/3 is there twice: {files[1]} and {path}")
+    assert str(refusal(*files, tmp_path / "state")).startswith(f"shard 2/3 is given twice: {files[1]} and {path}")
     assert str(refusal(tmp_path / "state")) == "missing: shard 1/3, 3/3"
 
 
@@ -371,7 +373,7 @@ def test_folder_without_shards_is_named(tmp_path: Path) -> None:
     assert str(refusal(tmp_path)).startswith(f"no run of a shard is stored in {tmp_path}")
 
 
-def test_foreign_folder_is_trusted_because_it_is_named(tmp_path: Path) -> None:
+def test_folder_named_for_merge_is_trusted(tmp_path: Path) -> None:
     for index in (1, 2, 3):
         shard_in(tmp_path / ".workbench", index)
     (tmp_path / ".workbench/id").unlink()
@@ -464,7 +466,7 @@ def test_run_whose_row_is_lost_may_be_a_newer_run_of_a_shard(tmp_path: Path, dam
     assert re.search(r"the plan of run (number 6|2026-11-02\S*) is damaged or missing", str(refusal(tmp_path)))
 
 
-def test_deleted_run_leaves_the_one_before(tmp_path: Path) -> None:
+def test_deleted_run_of_a_shard_is_replaced_by_the_previous_one(tmp_path: Path) -> None:
     for day in (1, 2):
         for index in (1, 2, 3):
             path = shard_in(tmp_path, index, day=day)

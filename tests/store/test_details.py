@@ -115,7 +115,7 @@ def test_details_used_last_stay_in_memory_within_the_budget(
     assert sorted(reads) == ["case_0", "case_1", "case_2", "case_4"]
 
 
-def test_verdicts_read_nothing(tmp_path: Path, reads: list[str]) -> None:
+def test_verdicts_are_available_without_reading_details(tmp_path: Path, reads: list[str]) -> None:
     store, journal = run_kept(tmp_path)
     journal.close()
     remove(tmp_path)

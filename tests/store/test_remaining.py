@@ -92,7 +92,7 @@ def test_stored_results_of_a_resumed_run_do_not_count() -> None:
     assert run.remaining.seconds() == pytest.approx(10)
 
 
-def test_words_are_rounded_up() -> None:
+def test_remaining_time_is_rounded_up() -> None:
     said = {seconds: left_words(seconds)[0] for seconds in (2.0, 4.0, 31.0, 89.0, 91.0, 3599.0, 3601.0, 7300.0)}
     assert said == {
         2.0: "",

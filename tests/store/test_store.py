@@ -227,7 +227,7 @@ def test_dropped_repeats_are_removed() -> None:
     assert list(summarize_events(events).executions) == refs[:2]
 
 
-def test_case_that_is_left_out_has_its_earlier_verdict_again() -> None:
+def test_case_dropped_from_a_run_gets_its_earlier_verdict_back() -> None:
     store = Store()
     apply(store, started_run([ON_TIME]), *case_events(ON_TIME, "passed"), RunFinished(1.0))
     dropped = RepeatsDropped((ON_TIME,), ONE)

@@ -286,10 +286,10 @@ class Changes:
         if any(map(looks_unfinished, batch.paths)):
             batch = await self._collect(batch, _UNFINISHED)
         until = time.monotonic() + _LOCKED
-        while len(batch.paths) > _MANY or git_works(self._root, _LOCKED):
+        while len(batch.paths) > _MANY or is_git_busy(self._root, _LOCKED):
             size = len(batch.paths)
             batch = await self._collect(batch, _QUIET)
-            if (len(batch.paths) == size and not git_works(self._root, _LOCKED)) or time.monotonic() > until:
+            if (len(batch.paths) == size and not is_git_busy(self._root, _LOCKED)) or time.monotonic() > until:
                 break
         return batch
 
@@ -414,7 +414,7 @@ _BETWEEN_STEPS = 0.5
 _IN_STEPS = ("rebase-merge", "rebase-apply", "sequencer")
 
 
-def git_works(root: Path, longest: float) -> bool:
+def is_git_busy(root: Path, longest: float) -> bool:
     """Return whether git is changing the repository of `root` now.
 
     A lock older than `longest` seconds was left by a git process that died. A rebase without recent changes waits for

@@ -42,7 +42,7 @@ class Follower:
     """The folders of a project and its state folder, watched with little effort.
 
     `workspace` returns the shown workspace, and `inputs` the files and folders on which verdicts depend. While a watch
-    is on (`watched` returns True), it reports the project's files, so only runs are followed.
+    is on (`watched` returns True), the watch reports the project's files, and only runs are followed.
     """
 
     def __init__(

@@ -388,13 +388,13 @@ def _check_numbers(parts: Sequence[_Part]) -> None:
     usual = counts.most_common(1)[0][0]
     for part in parts:
         if part.shard.count != usual:
-            raise UsageFaultError(f"{part.name} is one of {part.shard.count}, but the others are of {usual}")
+            raise UsageFaultError(f"{part.name} is one of {part.shard.count} shards, but the others are of {usual}")
     found: dict[int, _Part] = {}
     for part in parts:
         other = found.setdefault(part.shard.index, part)
         if other is not part:
             raise UsageFaultError(
-                f"shard {part.shard.number} is there twice: {other.path} and {part.path}", "Leave out one of them"
+                f"shard {part.shard.number} is given twice: {other.path} and {part.path}", "Leave out one of them"
             )
     if len(found) < usual:
         names = itertools.islice((f"{index}/{usual}" for index in range(1, usual + 1) if index not in found), _MOST)

@@ -66,7 +66,7 @@ def state_of_git(root: Path) -> dict[str, tuple[int, int]]:
     return {str(path): (path.stat().st_mtime_ns, path.stat().st_size) for path in files}
 
 
-def test_working_tree_has_changes_and_new_files_and_head_has_not(root: Path) -> None:
+def test_copy_of_the_working_tree_has_changes_and_head_has_not(root: Path) -> None:
     write(root, "desk/prompt.md", "two")
     write(root, "desk/お知らせ と blanks.md", "new")
     (root / "desk/agent.py").unlink()
@@ -77,7 +77,7 @@ def test_working_tree_has_changes_and_new_files_and_head_has_not(root: Path) -> 
     assert then.differences(now) == ["desk/agent.py", "desk/prompt.md", "desk/お知らせ と blanks.md"]
 
 
-def test_staged_change_is_of_the_working_tree_only(root: Path) -> None:
+def test_staged_change_is_only_in_the_working_tree(root: Path) -> None:
     write(root, "desk/prompt.md", "staged")
     git(root, "add", "-A")
     write(root, "desk/prompt.md", "worked on")
@@ -108,7 +108,7 @@ def test_copying_writes_nothing_to_the_repository(root: Path) -> None:
     assert state_of_git(root) == before
 
 
-def test_no_program_of_a_repository_runs(root: Path, tmp_path: Path) -> None:
+def test_no_hook_or_filter_of_a_repository_runs(root: Path, tmp_path: Path) -> None:
     marks = tmp_path / "marks"
     marks.mkdir()
     for kind in ("evil", "long", "included"):
@@ -131,7 +131,7 @@ def test_revision_that_does_not_exist_is_refused_by_name(root: Path, name: str) 
         find_revision(root, name)
 
 
-def test_detached_head_is_a_revision(root: Path) -> None:
+def test_revision_is_found_with_a_detached_head(root: Path) -> None:
     git(root, "checkout", "-q", "--detach")
     found = [find_revision(root, name) for name in (None, "HEAD", "@")]
     assert {one and one.commit for one in found} == {git(root, "rev-parse", "HEAD")}
@@ -147,13 +147,13 @@ def test_without_a_commit_or_a_repository_there_is_no_revision(tmp_path: Path) -
         find_revision(tmp_path, "HEAD")
 
 
-def test_repository_that_git_refuses_is_named(root: Path) -> None:
+def test_repository_refused_by_git_is_named_in_the_error(root: Path) -> None:
     write(root, ".git/config", "[core\n")
     with pytest.raises(UsageFaultError, match="git cannot read the repository"):
         find_revision(root, None)
 
 
-def test_work_tree_and_shallow_clone_have_their_revisions(root: Path, tmp_path: Path) -> None:
+def test_revision_is_found_in_a_linked_work_tree_and_a_shallow_clone(root: Path, tmp_path: Path) -> None:
     git(root, "worktree", "add", "-q", str(tmp_path / "beside"))
     assert contents(head(tmp_path / "beside")) == {"desk/agent.py": "one", "desk/prompt.md": "one"}
     write(root, "desk/prompt.md", "two")
@@ -314,7 +314,7 @@ def holder(tmp_path: Path) -> Iterator["subprocess.Popen[str]"]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_temporary_folder_goes_away_after_a_kill(holder: "subprocess.Popen[str]", number: int) -> None:
+def test_temporary_folder_is_removed_after_a_kill(holder: "subprocess.Popen[str]", number: int) -> None:
     assert holder.stdout is not None
     folder = Path(holder.stdout.readline().strip())
     assert (folder / "inner/file").exists()
@@ -324,7 +324,7 @@ def test_temporary_folder_goes_away_after_a_kill(holder: "subprocess.Popen[str]"
     wait_until(lambda: not folder.exists())
 
 
-def test_temporary_folder_goes_away_even_if_an_agent_locked_it() -> None:
+def test_temporary_folder_is_removed_even_if_an_agent_locked_it() -> None:
     folder = TemporaryFolder()
     inner = folder.path / "inner"
     inner.mkdir()
@@ -334,7 +334,7 @@ def test_temporary_folder_goes_away_even_if_an_agent_locked_it() -> None:
     assert not folder.path.exists()
 
 
-def test_temporary_folder_that_was_made_again_goes_away_with_the_workbench(repository: Path) -> None:
+def test_recreated_temporary_folder_is_removed_when_the_workbench_ends(repository: Path) -> None:
     code = (
         "from workbench.project.variants.copies import TemporaryFolder\n"
         "folder = TemporaryFolder()\n"
@@ -349,7 +349,7 @@ def test_temporary_folder_that_was_made_again_goes_away_with_the_workbench(repos
     assert not Path(done.stdout.strip()).exists()
 
 
-def test_temporary_folder_that_nothing_uses_goes_away() -> None:
+def test_unused_temporary_folder_is_removed() -> None:
     folder = TemporaryFolder()
     path = folder.path
     assert path.is_dir()

@@ -70,7 +70,7 @@ def test_narrow_tables_leave_out_columns_but_never_the_answer(width: int, titles
     }
 
 
-def test_the_answer_is_shown_when_it_is_final() -> None:
+def test_result_of_the_test_is_shown_only_at_the_end() -> None:
     row = table_rows(found(variant(BETTER)), PRICES, 100, ended=False)[2]
     assert "better" not in text(row)
     assert "+100.0 points" in text(row)
@@ -109,7 +109,7 @@ def test_conclusion_counts_the_cases_that_could_not_be_compared() -> None:
     assert "compared" not in conclusion(variant([*BETTER, to_come]), "HEAD")
 
 
-def test_rows_of_cases_are_aligned_and_tell_names_apart() -> None:
+def test_rows_of_cases_are_aligned_and_distinguish_equal_ids() -> None:
     cases = [change(name, CasePair((0, 3), (3, 3)), "refund: amount is text") for name in NAMES]
     cases.append(change("no_such_order", CasePair((0, 0), (0, 0), ("error",) * 6), "KeyError: 'x'"))
     wide = [text(row) for row in case_rows(variant(cases), cases, 100)]

@@ -87,7 +87,7 @@ async def test_large_file_that_git_ignores_is_named_and_not_copied(
     assert "not copied, ignored by git and larger than 1,000 bytes: data/large.txt (1 kB)" in notices
 
 
-async def test_closed_trial_does_not_make_its_folder_again(desk: TriedProject) -> None:
+async def test_closed_trial_does_not_recreate_its_folder(desk: TriedProject) -> None:
     desk.prompt("name the day")
     async with opened(desk.root) as (project, trial):
         trial.close()

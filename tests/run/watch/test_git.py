@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.freshness.changes import git_works
+from workbench.freshness.changes import is_git_busy
 
 LONGEST = 10.0
 
@@ -33,18 +33,18 @@ def test_git_is_working_while_its_files_exist(tmp_path: Path, name: str, age: fl
     root = tmp_path / place
     root.mkdir(parents=True, exist_ok=True)
     make(tmp_path / ".git" / name, folder=name.startswith("rebase"), age=age)
-    assert git_works(root, LONGEST) is works
+    assert is_git_busy(root, LONGEST) is works
 
 
 def test_lock_of_a_work_tree_is_found(tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     tree.mkdir()
     (tree / ".git").write_text("gitdir: ../repository/.git/worktrees/tree\n")
-    assert not git_works(tree, LONGEST)
+    assert not is_git_busy(tree, LONGEST)
     make(tmp_path / "repository/.git/worktrees/tree/index.lock", folder=False, age=0.0)
-    assert git_works(tree, LONGEST)
+    assert is_git_busy(tree, LONGEST)
 
 
 def test_folder_without_git_is_never_working(tmp_path: Path) -> None:
     (tmp_path / ".git").write_text("")
-    assert not git_works(tmp_path, LONGEST)
+    assert not is_git_busy(tmp_path, LONGEST)

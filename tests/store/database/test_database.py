@@ -43,7 +43,7 @@ def _blocked(folder: Path) -> Database:
         stored.write(put)
     assert stored.is_lasting
     assert not stored.exists
-    assert stored.go_on_in_memory(failed.value)
+    assert stored.switch_to_memory(failed.value)
     return stored
 
 
@@ -72,8 +72,8 @@ def test_database_in_memory_has_what_was_readable(tmp_path: Path) -> None:
     close_databases()
     (tmp_path / "runs.db").chmod(0o400)
     stored = database(tmp_path)
-    assert not stored.go_on_in_memory(OSError(28, "a full disk may have room later"))
-    assert stored.go_on_in_memory(PermissionError(13, "Permission denied"))
+    assert not stored.switch_to_memory(OSError(28, "a full disk may have room later"))
+    assert stored.switch_to_memory(PermissionError(13, "Permission denied"))
     stored.write(lambda connection: set_value(connection, "b", "2"))
     assert stored.read(get) == "1"
     assert stored.why_in_memory == "Permission denied"
@@ -81,7 +81,7 @@ def test_database_in_memory_has_what_was_readable(tmp_path: Path) -> None:
     assert stored.version() > 0
 
 
-def test_folders_of_strangers_have_databases_of_their_own(tmp_path: Path) -> None:
+def test_untrusted_folders_do_not_share_a_database(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name / ".workbench/runs").mkdir(parents=True)
     one, two = (database(state_dir(tmp_path / name)) for name in ("one", "two"))
@@ -114,7 +114,7 @@ def test_failed_change_changes_nothing(tmp_path: Path) -> None:
     assert database(tmp_path).read(get) is None
 
 
-def test_question_sees_one_state(tmp_path: Path) -> None:
+def test_read_sees_one_state_of_the_database(tmp_path: Path) -> None:
     database(tmp_path).write(put)
 
     def ask(connection: Connection) -> list[str | None]:
@@ -262,7 +262,7 @@ print(before, stored.read(get), Path(sys.argv[1], "runs.db-wal").exists())
     assert without() == "2 1 False\n"
 
 
-def test_log_is_left_where_files_cannot_be_mapped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_log_is_switched_off_where_files_cannot_be_mapped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise OSError(19, "no such device")
 
@@ -368,6 +368,6 @@ def test_link_is_never_followed(tmp_path: Path) -> None:
     assert not (state / "runs.db").is_symlink()
 
 
-def test_first_value_stays(tmp_path: Path) -> None:
+def test_first_value_of_a_name_is_kept(tmp_path: Path) -> None:
     stored = Database(tmp_path)
     assert [stored.write(lambda connection: get_or_set_value(connection, "x", name)) for name in "ab"] == ["a", "a"]  # noqa: B023

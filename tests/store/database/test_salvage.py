@@ -47,7 +47,7 @@ def zero(path: Path, page: int) -> None:
         file.write(b"\xff" * PAGE_SIZE)
 
 
-def test_whole_database_is_not_set_aside(tmp_path: Path) -> None:
+def test_intact_database_is_not_set_aside(tmp_path: Path) -> None:
     fill(tmp_path)
     assert set_aside(tmp_path / "runs.db") is None
     assert set_aside(tmp_path / "none.db") is None
@@ -112,7 +112,7 @@ def test_reads_and_writes_use_the_readable_part_of_a_damaged_database(tmp_path: 
     assert stored.read(lambda connection: get_value(connection, "new")) == "1"
 
 
-def test_lost_runs_leave_a_row_at_their_place(tmp_path: Path) -> None:
+def test_lost_run_is_replaced_by_a_placeholder_row(tmp_path: Path) -> None:
     fill(tmp_path)
     sql(tmp_path, "DELETE FROM run WHERE id = 2")
     sql(tmp_path, "UPDATE meta SET value = '4' WHERE name = 'newest_run'")
@@ -129,7 +129,7 @@ def test_lost_runs_leave_a_row_at_their_place(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_any_flipped_page_or_cut_is_survived(tmp_path: Path, seed: int) -> None:
+def test_database_stays_readable_after_any_damaged_page_or_cut(tmp_path: Path, seed: int) -> None:
     fill(tmp_path, runs=1)
     path, dice = tmp_path / "runs.db", random.Random(seed)
     content = bytearray(path.read_bytes())

@@ -89,7 +89,7 @@ def test_two_files_are_compared_by_score_only(tmp_path: Path) -> None:
     assert comparison.differences[0] == NO_VERDICTS
 
 
-def test_run_of_ours_is_compared_by_id_and_never_by_verdict(tmp_path: Path) -> None:
+def test_stored_run_is_compared_with_a_file_by_case_id_and_score(tmp_path: Path) -> None:
     run = ours(("d/a.json", "one", 3.0), ("d/a.json", "two", 1.0), ("d/a.json", "three", 1.0), status="failed")
     comparison = found(run, FILE, tmp_path)
     assert [(case.change, case.ref.eval_id) for case in comparison.cases] == [("score", "two")]

@@ -80,7 +80,7 @@ def test_answers_are_deleted_when_the_run_is_complete(tmp_path: Path, writer: Ru
     assert database(tmp_path).read(lambda connection: model_answers(connection, 1)) == []
 
 
-def test_partial_answer_is_taken_back() -> None:
+def test_withdrawn_answer_is_not_returned() -> None:
     lines = [answer("a"), answer("b", asked="d2"), answer("c"), answer(None), answer(None, asked="d3")]
     assert [(one.request, one.responses) for one in read(map(line, lines))[ONE]] == [("d1", ("a",)), ("d2", ("b",))]
 

@@ -209,7 +209,7 @@ def test_every_lost_or_moved_event_is_noticed(damaged: Damaged, how: str) -> Non
     flips=st.lists(st.tuples(st.floats(0, 1), st.integers(1, 255)), min_size=1, max_size=40),
     cut=st.one_of(st.just(1.0), st.floats(0, 1)),
 )
-def test_flipped_bytes_and_cut_files_improve_nothing(
+def test_flipped_bytes_and_cut_files_improve_no_verdict(
     damaged: Damaged, flips: list[tuple[float, int]], cut: float
 ) -> None:
     content = bytearray(damaged.content)

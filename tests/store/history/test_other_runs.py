@@ -69,7 +69,7 @@ def test_own_and_earlier_runs_are_not_reported_as_new(tmp_path: Path) -> None:
     assert not runs.active
 
 
-def test_run_that_was_going_on_at_the_start_is_followed(tmp_path: Path) -> None:
+def test_run_in_progress_at_the_start_is_followed(tmp_path: Path) -> None:
     other = Other(tmp_path, "2026-11-21T10-30-00-aaaa", CASES)
     other.start()
     runs = OtherRuns(tmp_path, lambda run_id: False)
@@ -109,7 +109,7 @@ def test_resumed_run_is_followed_again(tmp_path: Path, runs: OtherRuns) -> None:
     assert runs.look() == []
 
 
-def test_deleted_run_is_given_up(tmp_path: Path, runs: OtherRuns) -> None:
+def test_deleted_run_is_no_longer_followed(tmp_path: Path, runs: OtherRuns) -> None:
     other = Other(tmp_path, "2026-11-21T10-30-00-aaaa", CASES)
     other.start()
     assert [run.state for run in runs.look()] == ["running"]

@@ -30,7 +30,7 @@ def test_repositories_and_environments_are_ignored(tmp_path: Path, folder: str) 
     assert states_of(tmp_path / STATE_FOLDER)[1:] == []
 
 
-def test_older_state_folder_of_a_stranger_is_not_used(tmp_path: Path) -> None:
+def test_older_untrusted_state_folder_is_not_used(tmp_path: Path) -> None:
     own = _state(tmp_path)
     assert not_shown(own) == []
     for name in ("bot", "desk", "shop"):
@@ -41,7 +41,7 @@ def test_older_state_folder_of_a_stranger_is_not_used(tmp_path: Path) -> None:
     folder = tmp_path / "bot" / STATE_FOLDER
     why = "you did not create it on this machine"
     assert first == f"{folder} is neither read nor written: {why}; --state-dir {folder} uses it anyway"
-    assert more == "the same holds for 2 more folders below"
+    assert more == "ignored for the same reason: 2 more folders below"
 
 
 def test_unreadable_folder_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -148,7 +148,7 @@ def test_run_stays_in_memory_if_nothing_can_be_written(tmp_path: Path) -> None:
     assert len(list_runs(blocked / ".workbench").runs) == 2
 
 
-def test_run_in_a_folder_of_a_stranger_stays_in_memory(tmp_path: Path) -> None:
+def test_run_in_an_untrusted_folder_stays_in_memory(tmp_path: Path) -> None:
     (tmp_path / ".workbench/runs").mkdir(parents=True)
     writer = RunWriter.open(state_dir(tmp_path), "run-1")
     assert writer.notice is not None

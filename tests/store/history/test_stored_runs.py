@@ -134,7 +134,7 @@ DAMAGE = (
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_damaged_rows_are_made_from_the_events_again(tmp_path: Path, damage: str) -> None:
+def test_damaged_rows_are_rebuilt_from_the_events(tmp_path: Path, damage: str) -> None:
     path = keep_run(tmp_path, "2026-11-20T10-00-00-aaaa")
     before, (summary, _) = list_runs(tmp_path).runs, load_summary(tmp_path, path.name)
     sql(tmp_path, damage)
@@ -156,7 +156,7 @@ def test_unfinished_cases_of_a_killed_run_count_as_cancelled(tmp_path: Path) -> 
     assert "1 passed, 1 without a verdict (did not end" in history_command._line(run, tmp_path, "", is_baseline=False)
 
 
-def test_only_begun_run_is_not_listed(tmp_path: Path) -> None:
+def test_run_without_events_is_not_listed(tmp_path: Path) -> None:
     writer = RunWriter.open(tmp_path, "2026-11-20T10-00-00-aaaa")
     assert list_runs(tmp_path).runs == []
     writer.close()

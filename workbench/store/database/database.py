@@ -130,7 +130,7 @@ class Database:
         """Whether the database exists, in a file or in memory."""
         return not self.is_lasting or os.path.lexists(self.path)
 
-    def go_on_in_memory(self, error: OSError) -> bool:
+    def switch_to_memory(self, error: OSError) -> bool:
         """Switch to a database in memory if `error` means that the folder cannot be written at all.
 
         Existing rows are copied. Return whether the database is in memory now. Call it in a thread.

@@ -191,8 +191,8 @@ def _has_file(run: RunRow, files: Collection[str]) -> bool:
 class OtherRun:
     """A run of another program, as far as it is stored.
 
-    `latest` has the verdicts since the last look, or all verdicts once the run has ended. It has all repeats of a case
-    or none. `stopped` means that the program ended before its run did.
+    `latest` has the verdicts since the last call of `look`, or all verdicts once the run has ended. It has all repeats
+    of a case or none. `stopped` means that the program ended before its run did.
     """
 
     latest: LatestRun
@@ -216,7 +216,7 @@ class OtherRuns:
         self._state = state
         self._is_own = is_own
         self._version = -1
-        """The database's version at the last look."""
+        """The database's version at the last call of `look`."""
         self._known: dict[int, int] = {}
         """Run → number of its events when it was last read. It is not read again before it gets more."""
         self._followed: dict[int, _Followed] = {}

@@ -67,7 +67,7 @@ def list_runs(state: Path) -> RunList:
         found.trouble.append(unreadable_text(error))
         return found
     aside = damaged_files(database(state).path)
-    found.trouble += [f"{file} was damaged and set aside. What could be read of it is shown" for file in aside]
+    found.trouble += [f"{file} was damaged and set aside. Its readable runs are shown" for file in aside]
     for row in rows:
         entry = _entry(state, row, found)
         if entry is not None:

@@ -94,7 +94,9 @@ def not_shown(state: Path) -> list[str]:
     """Return messages about nested state folders that are not trusted, whose runs are not shown."""
     below = _states_below(state.parent) if state.name == STATE_FOLDER else []
     strange = ["; ".join(untrusted_text(one.parent)) for one in below if not is_trusted(one)]
-    more = [f"the same holds for {counted(len(strange) - 1, 'more folder')} below"] if len(strange) > 1 else []
+    more = (
+        [f"ignored for the same reason: {counted(len(strange) - 1, 'more folder')} below"] if len(strange) > 1 else []
+    )
     return [*strange[:1], *more]
 
 

@@ -89,7 +89,7 @@ class RunWriter:
         except OSError as error:
             failure = error
             with contextlib.suppress(OSError):
-                if stored.go_on_in_memory(error):
+                if stored.switch_to_memory(error):
                     row, failure = add(), None
         notice = _FORGOTTEN if is_forgotten(state) else None
         if failure is not None or not stored.is_lasting:

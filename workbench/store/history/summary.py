@@ -128,7 +128,7 @@ class ListedRun:
         """
         data = json.loads(text)
         if not isinstance(data, dict) or not isinstance(data.get("run_id"), str):
-            raise ValueError("the entry of the run has another form")
+            raise ValueError("the entry of the run is malformed")
         known = {name: data[name] for name in _LISTED_FIELDS if data.get(name) is not None}
         known |= {name: tuple(known.get(name, ())) for name in ("agents", "files")}
         return cls(**known, path=path)
