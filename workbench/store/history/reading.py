@@ -150,7 +150,7 @@ def _stored_events(path: Path) -> list[Event]:
 
 def _unended(*, began: bool) -> CaseError:
     when = "while this case was running" if began else "before this case started"
-    return CaseError("cancelled", f"the run ended {when}: it was killed, or is still in progress")
+    return CaseError("cancelled", f"the run was killed {when}, or is still in progress")
 
 
 def open_run(word: str, state: Path, folder: Path) -> StoredRun:
