@@ -38,5 +38,5 @@ def test_writing_replaces_the_table_and_nothing_else() -> None:
     assert text.endswith("[tool.more]\nlines = 2\n")
 
 
-def test_a_first_table_is_added() -> None:
+def test_size_table_is_added_to_a_file_without_one() -> None:
     assert allowed(written("[project]\n", {"files": Size(1, 1)})) == {"files": Size(1, 1)}

@@ -42,7 +42,9 @@ def finished(name: str, status: CaseStatus, kind: str = "") -> tuple[Event, Even
         ("good_001", "error", "timeout", True),
     ],
 )
-def test_wrong_verdict_is_found(tmp_path: Path, name: str, status: CaseStatus, kind: str, wrong: bool) -> None:
+def test_wrong_verdict_after_a_fault_is_found(
+    tmp_path: Path, name: str, status: CaseStatus, kind: str, wrong: bool
+) -> None:
     store(tmp_path, *finished(name, status, kind))
     assert bool(list(aftermath.faults_of_runs(tmp_path))) is wrong
 

@@ -69,7 +69,7 @@ def test_empty_file_has_no_figures(tmp_path: Path) -> None:
         (Figure("saves", "a", 1.0), None),
     ],
 )
-def test_goal_is_met_or_missed(figure: Figure, reached: bool | None) -> None:
+def test_figure_shows_whether_its_goal_is_met(figure: Figure, reached: bool | None) -> None:
     assert figure.reached is reached
 
 

@@ -125,7 +125,7 @@ def test_table_of_machines_fits_its_width() -> None:
     assert "1,100/1,200" in list(machine_lines(states, 76))[1].plain
 
 
-def test_place_and_sizes_in_words() -> None:
+def test_places_and_sizes_are_written_in_words() -> None:
     assert place_words(PlaceChoice("dask", name="cluster")) == "cluster (dask)"
     assert place_words(PlaceChoice("dask")) == "dask"
     assert [megabytes(size) for size in (0, 1, 3_250_000)] == ["0 MB", "0.1 MB", "3.2 MB"]

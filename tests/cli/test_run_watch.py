@@ -285,7 +285,7 @@ def test_watch_ends_when_its_reader_is_gone(project: Project) -> None:
         process.stderr.close()
 
 
-def test_reports_are_refused(project: Project) -> None:
+def test_watch_refuses_to_write_reports(project: Project) -> None:
     project.evalset(GOOD)
     done = project.run("run", ".", "--watch", "--json", "report.json")
     assert done.returncode == 2

@@ -178,7 +178,7 @@ def test_match_type_decides_what_counts() -> None:
 
 
 @given(st.integers(), st.text(max_size=5), st.integers(0, 3))
-def test_values_and_places_do_not_matter(number: int, text: str, before: int) -> None:
+def test_cause_does_not_depend_on_values_and_positions(number: int, text: str, before: int) -> None:
     actual = [*[FIND] * before, ("refund", {"id": text, "amount": str(number)})]
     expected = [*[FIND] * before, ("refund", {"id": text, "amount": number})]
     assert cause([expected], [actual]) == "refund: amount is text, expected number"

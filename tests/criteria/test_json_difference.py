@@ -37,7 +37,7 @@ def test_copy_has_no_differences(value: Any) -> None:
     assert list(compare(value, copy.deepcopy(value), {}, "args")) == []
 
 
-def test_nan_equals_nothing_even_as_the_same_object() -> None:
+def test_nan_differs_from_itself_even_if_it_is_the_same_object() -> None:
     one, other = json.loads('[{"a": NaN}, {"a": NaN}]')
     assert one == other, "Python compares by identity first"
     assert hashable(one) != hashable(other)

@@ -107,7 +107,7 @@ def _with_inner(options: str, turn: dict[str, Any], usage: Usage, *inner: dict[s
     return score(request).result
 
 
-def test_agents_that_are_used_as_tools_count() -> None:
+def test_limits_include_calls_of_agents_that_are_used_as_tools() -> None:
     turn = _turn(_call(100, 10), tools=1)
     usage = Usage(model_calls=3, input_tokens=600, output_tokens=30)
     inner = {"call": "1", "tool": "t", "agent": "clerk", "name": "find", "args": {}}

@@ -57,7 +57,7 @@ def test_marks_join_to_the_text_and_match_the_score(expected: str, actual: str) 
 
 
 @given(sentences)
-def test_text_matches_itself(text: str) -> None:
+def test_every_text_matches_itself_completely(text: str) -> None:
     assert rouge_1(text, text).f == (1.0 if explain(text, text)["matched"] else 0.0)
     assert explain(text, text)["missing"] == explain(text, text)["extra"] == []
 
@@ -69,7 +69,7 @@ def test_repeated_words_count_as_often_as_both_texts_have_them() -> None:
     assert found["expected_marks"][0] == ["no", "same"]
 
 
-def test_occurrence_at_the_same_position_is_matched() -> None:
+def test_repeated_word_is_matched_at_the_best_position() -> None:
     marks = explain("the parcel and the money", "send the money")["expected_marks"]
     assert [piece for piece, mark in marks if mark == "same"] == ["the", "money"]
     assert marks[0] == ["the", "missing"]

@@ -37,7 +37,7 @@ def test_words_follow_the_rule_character_by_character(text: str) -> None:
 
 
 @given(texts)
-def test_offsets_belong_to_the_same_words(text: str) -> None:
+def test_words_with_offsets_are_the_words_that_are_scored(text: str) -> None:
     placed = words_with_offsets(text)
     assert [word.text for word in placed] == rouge_words(text)
     assert all(0 <= word.start < word.end <= len(text) for word in placed)

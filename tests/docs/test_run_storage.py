@@ -89,6 +89,6 @@ def test_scores_are_rows_for_json_each(state: Path) -> None:
     assert len(rows) == 5
 
 
-def test_picture_has_every_table() -> None:
+def test_diagram_of_the_database_has_every_table() -> None:
     picture = PAGE[PAGE.index("## Tables") :].split("```")[1]
     assert [name for name in TABLES if name not in picture] == []

@@ -13,7 +13,7 @@ def test_six_steps_come_first() -> None:
     assert numbered == [*"123456"]
 
 
-def test_each_step_on_the_screen_has_a_text_to_wait_for() -> None:
+def test_each_step_of_the_tour_has_a_text_to_wait_for() -> None:
     assert [*tour.steps()] == [*tour.EXPECTED, "Run without the screen"]
 
 

@@ -75,7 +75,7 @@ def test_file_that_grows_while_it_is_read_is_over_the_limit() -> None:
 
 
 @pytest.mark.parametrize(("size", "words"), [(12, "12 bytes"), (2048, "2 kB"), (3 << 30, "3,072 MB")])
-def test_sizes_have_units(size: int, words: str) -> None:
+def test_file_sizes_have_units(size: int, words: str) -> None:
     assert size_words(size) == words
 
 

@@ -64,7 +64,7 @@ def test_missing_key_has_a_hint() -> None:
 
 
 @pytest.mark.parametrize("name", ["GOOGLE_API_KEY", "GEMINI_API_KEY"])
-def test_key_alone_is_enough(name: str) -> None:
+def test_key_is_enough_to_use_gemini(name: str) -> None:
     assert judged_by("gemini-2.5-flash", {name: "k"}) == JudgeIdentity("gemini-2.5-flash", "gemini")
     assert "needs a key" in refusal("gemini-2.5-flash", {name: "  "})
 

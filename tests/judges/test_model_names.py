@@ -18,7 +18,7 @@ projects/p/locations/us/endpoints/123 models/gemini-2.5-flash my-model scripted-
 
 
 @pytest.mark.parametrize("model", _IN_USE.split())
-def test_real_names_are_not_corrected(model: str) -> None:
+def test_existing_model_names_get_no_suggestion(model: str) -> None:
     assert suggested_name(model) is None
 
 

@@ -91,7 +91,7 @@ def test_foreign_text_is_not_markup(text: str) -> None:
     assert [list(pieces(line)) for line in wrap(safe(text, "muted"), 40)] == [[(text, "muted")]]
 
 
-def test_continuation_is_indented_further() -> None:
+def test_continuation_line_is_indented_further() -> None:
     assert texts(wrap_indented(Text("  one two three"), 10)) == ["  one", "    two", "    three"]
 
 

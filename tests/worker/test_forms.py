@@ -90,7 +90,7 @@ def test_values_come_back_equal_and_of_the_same_type(value: Any) -> None:
 
 
 @given(st.recursive(_PLAIN, lambda inner: st.lists(inner) | st.dictionaries(st.text(max_size=3), inner)))
-def test_json_data_stands_for_itself(value: Any) -> None:
+def test_json_data_is_encoded_unchanged(value: Any) -> None:
     if "$form" not in json.dumps(value):
         assert encoded(value) == value
 

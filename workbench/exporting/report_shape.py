@@ -69,7 +69,7 @@ class TurnMetric(Part):
     details: Object
     """The explanation as data; its form depends on the criterion."""
     judged_by: JudgedBy | None = None
-    """`function` or `rules`: no language model judged. Present only if a judge was asked."""
+    """Who judged: `model`, `function` or `rules`. Present only if a judge was asked."""
 
 
 class CaseMetric(Part):
@@ -86,7 +86,7 @@ class CaseMetric(Part):
     details: Object
     """The explanation as data; its form depends on the criterion."""
     judged_by: JudgedBy | None = None
-    """`function` or `rules`: no language model judged. Present only if a judge was asked."""
+    """Who judged: `model`, `function` or `rules`. Present only if a judge was asked."""
 
 
 class ReportFrozen(Part):
@@ -111,7 +111,7 @@ class ReportFrozen(Part):
     drifted: list[Words]
     """The tools whose declaration or source has changed since they were recorded."""
     redeclared: list[Words]
-    """The drifted tools whose declaration, but not source, is known to have changed."""
+    """The drifted tools whose declaration has changed, but not their source, as far as known."""
 
 
 class DriftPlace(Part):
@@ -189,7 +189,7 @@ class ReportFault(Part):
     reason: Words
     """One sentence for people, or empty."""
     judged_by: JudgedBy | None = None
-    """`function` or `rules`: no language model judged. Present only if a judge decided."""
+    """Who judged: `model`, `function` or `rules`. Present only if a judge decided."""
     facts_without_source: list[Words]
     """Figures, dates, times and IDs in the answer that occur in no successful result and no message of the user."""
 
@@ -223,7 +223,7 @@ class ReportForMerge(Part):
     criteria_source: Words
     """The source of the criteria, as text."""
     simulated: list[Object]
-    """The moves of the simulated user, as events of a run."""
+    """The messages and the end of the simulated user, as events of a run."""
     output: dict[str, Words]
     """The last 20,000 characters that the agent printed to `stdout` and to `stderr`."""
 

@@ -135,7 +135,7 @@ def test_task_that_dask_does_not_want_is_killed(project: Project, worker: Worker
     assert error.kind == "cancelled"
 
 
-def test_import_alone_is_tried(project: Project, run: WorkerRun, files: bytes) -> None:
+def test_worker_can_try_the_import_of_an_agent_without_a_case(project: Project, run: WorkerRun, files: bytes) -> None:
     tried = order(project, "")
     del tried["spec"]
     run.unpack("d", files)

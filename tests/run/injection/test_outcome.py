@@ -262,7 +262,7 @@ def test_report_may_repeat_the_words_of_the_user_and_the_name_of_the_tool() -> N
         "The service is available.",
     ],
 )
-def test_other_answers_are_no_reports(answer: str) -> None:
+def test_answers_without_a_failure_report_are_not_taken_for_one(answer: str) -> None:
     assert not report_in(answer)
 
 

@@ -79,7 +79,9 @@ def test_unknown_names_are_refused_before_files_are_opened(
         (["team"], ("l",)),
     ],
 )
-def test_possible_names_are_left_to_the_full_lookup(shop: Project, words: list[str], cases: tuple[str, ...]) -> None:
+def test_names_that_may_exist_are_left_to_the_full_lookup(
+    shop: Project, words: list[str], cases: tuple[str, ...]
+) -> None:
     assert at_a_glance(shop, *words, cases=cases) is None
 
 

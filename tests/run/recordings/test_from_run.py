@@ -63,7 +63,7 @@ def test_recorded_calls_are_taken_in_the_order_of_the_model() -> None:
     assert taken.recording.origin == Origin("run_1", "2026-11-21T10:30:00Z", 1, "python"), "no tools were reported"
 
 
-def test_everything_that_the_worker_knows_of_a_call_is_taken() -> None:
+def test_recording_has_all_data_that_the_worker_reports_about_a_call() -> None:
     error = {"types": ["shop.Refused"], "message": "no", "attributes": {"code": 7}}
     effects = {"in_place": digest({"cart": [1]})}
     failed, streamed = (

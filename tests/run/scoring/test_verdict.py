@@ -138,6 +138,6 @@ def test_other_faults_besides_the_limit_stay_errors(faults: list[str]) -> None:
     assert only_limited(judged(*faults)).result.status == "error"
 
 
-def test_limit_never_changes_a_verdict() -> None:
+def test_call_limit_never_changes_a_verdict() -> None:
     passed = judged("limit", status="passed")
     assert only_limited(passed) is passed

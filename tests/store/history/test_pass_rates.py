@@ -204,7 +204,7 @@ def test_list_shows_a_difference_only_for_the_same_cases(tmp_path: Path) -> None
     assert [run.better for run in runs] == [1, -1, None, None]
 
 
-def test_last_comparable_run_shares_half_of_the_cases_or_any(tmp_path: Path) -> None:
+def test_last_comparable_run_shares_half_of_the_cases_or_else_any_case(tmp_path: Path) -> None:
     keep(tmp_path, "2026-11-18", c1="p")
     keep(tmp_path, "2026-11-19", a1="p", a2="p", a3="p")
     keep(tmp_path, "2026-11-20", a1="f")

@@ -274,7 +274,7 @@ async def test_verdicts_have_the_colours_of_the_theme(make_app: MakeApp) -> None
             assert colours == {app.theme_variables["status-failed"].lower()}
 
 
-async def test_sixteen_colours_are_enough(make_app: MakeApp) -> None:
+async def test_pane_is_readable_with_sixteen_colours(make_app: MakeApp) -> None:
     app = make_app()
     async with app.run_test(size=(80, 24)) as pilot:
         app.theme = "terminal"

@@ -11,7 +11,7 @@ OUTCOME = Outcome(
 )
 
 
-def test_kinds_are_in_the_order_of_their_number_and_skipped_cases_last() -> None:
+def test_kinds_of_verdicts_are_sorted_by_number_with_skipped_cases_last() -> None:
     rows = rows_of(OUTCOME, keymap().keys)
     assert [(row.number, row.label, row.key) for row in rows] == [
         (9, "agent bug", "y"),

@@ -43,7 +43,7 @@ def test_draft_without_edits_returns_the_same_criteria(choice: CriteriaChoice) -
     assert Draft().apply(choice) is choice
 
 
-def test_changes_reach_the_criteria_and_the_reason(choice: CriteriaChoice) -> None:
+def test_edits_of_the_draft_change_the_criteria_and_their_reason(choice: CriteriaChoice) -> None:
     content = without(CONFIG, ("criteria", "safety_v1"))
     content = with_value(content, ("criteria", "response_match_score"), 0.3)
     content = with_value(content, ("criteria", "tool_trajectory_avg_score", "matchType"), "ANY_ORDER")

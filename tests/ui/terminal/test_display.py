@@ -73,7 +73,7 @@ def test_sixteen_colours_keep_statuses_and_differences_apart() -> None:
     assert look["block-cursor-foreground"] not in (cursor, blurred)
 
 
-def test_display_with_everything_needs_no_filter() -> None:
+def test_display_with_all_capabilities_needs_no_filter() -> None:
     assert filters_for(Display()) == filters_for(Display("standard")) == []
 
 
