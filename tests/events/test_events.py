@@ -37,7 +37,7 @@ def test_every_event_survives_ascii_json(event: Event) -> None:
     assert event_json.from_json(json.loads(line)) == event
 
 
-def test_no_field_has_the_name_of_the_tag() -> None:
+def test_no_field_of_an_event_is_called_event() -> None:
     for kind in get_args(Event):
         assert "event" not in {field.name for field in fields(kind)}
 

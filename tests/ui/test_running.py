@@ -188,7 +188,7 @@ async def test_quitting_during_a_run_asks_once_and_kills_it(open_screen: OpenScr
         await pilot.press("r")
         await started(screen, pilot)
         await pilot.press("q")
-        assert "8 cases still running: once more kills them and quits" in screen.text
+        assert "8 cases still running: press again to kill them and quit" in screen.text
         await pilot.press("j", "q")
         assert screen.app.return_value is None, "another key came in between"
         await pilot.press("q")

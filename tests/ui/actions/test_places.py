@@ -92,7 +92,7 @@ def test_failed_case_during_a_run_does_not_offer_to_run_it() -> None:
     assert why_not("run", at) == "a run is active"
 
 
-def test_nothing_is_offered_that_cannot_work() -> None:
+def test_footer_offers_only_actions_that_can_work() -> None:
     for at in _situations():
         wrong = [action.id for action in footer_of(at, KEYS) if why_not(action.id, at)]
         assert wrong == [], at

@@ -118,7 +118,7 @@ async def test_a_sentence_leads_to_the_tool_result_and_back(make_app: MakeApp) -
         assert not detail.go_back()
 
 
-async def test_a_sentence_without_a_place_leads_to_the_question(make_app: MakeApp) -> None:
+async def test_a_sentence_without_a_source_leads_to_the_question(make_app: MakeApp) -> None:
     app = make_app()
     async with app.run_test(size=(76, 30)) as pilot:
         detail = await show(pilot, only(judged_case(), CLAIMS), JUDGES)

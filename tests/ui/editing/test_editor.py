@@ -291,7 +291,7 @@ async def test_state_folder_of_a_stranger_is_used_only_if_the_user_trusts_it(
     before = {path: path.stat().st_mtime_ns for path in (with_call.root / ".workbench").rglob("*")}
     screen = open_screen(with_call)
     async with screen.open((80, 24)) as pilot:
-        await screen.until(pilot, lambda: "you did not create .workbench here" in screen.text)
+        await screen.until(pilot, lambda: "you did not create this .workbench" in screen.text)
         await pilot.press(*{"trust": ["j", "enter"], "ignore": ["enter"], "leave": ["q"]}[answer])
         await screen.until(pilot, lambda: "you did not create" not in screen.text)
         await pilot.press("u")

@@ -15,7 +15,7 @@ from workbench.ui.main.restoring import ViewState, read_view_state, save_view_st
 STATE = ViewState(("order_desk", "order_desk/refunds.evalset.json", "late_parcel"), 1, 0.5)
 
 
-def test_state_is_kept_only_beside_runs(tmp_path: Path) -> None:
+def test_view_state_is_stored_only_if_the_state_folder_exists(tmp_path: Path) -> None:
     state = tmp_path / ".workbench"
     save_view_state(state, STATE)
     assert not state.exists()
@@ -36,12 +36,12 @@ def test_state_is_kept_only_beside_runs(tmp_path: Path) -> None:
         (json.dumps({"cursor": ["a"] * 4, "number": True}), ViewState()),
     ],
 )
-def test_any_content_can_be_read(tmp_path: Path, content: str, expected: ViewState) -> None:
+def test_any_stored_content_can_be_read(tmp_path: Path, content: str, expected: ViewState) -> None:
     database(tmp_path).write(lambda connection: set_value(connection, "screen", content))
     assert read_view_state(tmp_path) == expected
 
 
-async def test_border_moves_by_mouse_and_keys_and_is_restored_with_the_cursor_but_no_filter(
+async def test_border_moves_by_mouse_and_keys_and_is_restored_with_the_cursor_but_without_the_filter(
     open_screen: OpenScreen, make_workspace: MakeWorkspace
 ) -> None:
     workspace = make_workspace()

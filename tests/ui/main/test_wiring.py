@@ -159,7 +159,7 @@ async def test_quitting_during_a_run_needs_the_next_key_within_three_seconds(
         assert ("left" in view.shown) == (again and quits)
         view.keys_delivered += keys_later
         now += seconds_later
-    asked = "0 cases still running: once more kills them and quits"
+    asked = "0 cases still running: press again to kill them and quit"
     assert view.said == ([asked, "killing 0 cases"] if quits else [asked, asked])
 
 

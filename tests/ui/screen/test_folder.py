@@ -85,7 +85,7 @@ def test_large_file_is_named_while_it_is_read(make_workspace: MakeWorkspace, mon
     assert session.large_file == ""
 
 
-async def test_reading_stops_at_the_next_file_once_nobody_waits_for_it(bench: Bench) -> None:
+async def test_reading_stops_at_the_next_file_after_it_is_cancelled(bench: Bench) -> None:
     begun, left, ended = asyncio.Event(), Event(), Event()
     loop, files, threads = asyncio.get_running_loop(), [], []
 

@@ -365,7 +365,7 @@ async def test_escape_in_a_burst_ends_the_filter_before_it(open_screen: OpenScre
         await screen.until(pilot, lambda: not screen.main.cases.input.has_focus)
 
 
-async def test_key_that_may_be_escape_and_a_letter_does_nothing_and_says_so(open_screen: OpenScreen) -> None:
+async def test_key_that_may_be_escape_and_a_letter_only_shows_a_message(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open((120, 30)) as pilot:
         await pilot.press("slash", "x", "alt+d")
@@ -373,7 +373,7 @@ async def test_key_that_may_be_escape_and_a_letter_does_nothing_and_says_so(open
         await screen.until(pilot, lambda: "alt+d has no action" in screen.text)
 
 
-async def test_keys_dropped_behind_a_long_action_take_later_ones_of_the_burst_with_them(
+async def test_later_keys_of_a_burst_are_dropped_with_the_earlier_ones(
     open_screen: OpenScreen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(key_order, "_SECOND", 0.01)

@@ -235,7 +235,9 @@ async def test_changes_of_an_earlier_session_are_those_of_the_filter(
         await screen.until(pilot, lambda: "late_0 ─" in screen.text and "4 History" in screen.text)
 
 
-async def test_a_changed_case_that_runs_again_says_so(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+async def test_changed_case_that_runs_again_is_shown_as_running(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace
+) -> None:
     workspace = make_workspace({"order_desk": {"refunds": ["late"]}})
     keep(workspace, "2026-01-02T10-00-00-aaaa", {"late": "passed"})
     keep(workspace, "2026-01-03T10-00-00-bbbb", {"late": "failed"})

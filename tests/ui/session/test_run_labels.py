@@ -89,7 +89,7 @@ def test_meter_has_its_width_and_shows_each_status(width: int, counts: tuple[int
     assert len({name for _, name in pieces}) == max(kinds, 1)
 
 
-def test_flags_say_what_is_special_about_a_run() -> None:
+def test_flags_name_the_special_properties_of_a_run() -> None:
     run = replace(RUN, interrupted=True, scored_from="x")
     assert run_labels.flags(run, baseline=RUN.run_id, running="") == ["baseline", "interrupted", "scored again"]
     assert run_labels.flags(replace(RUN, seconds=None), baseline=None, running="") == ["did not end"]

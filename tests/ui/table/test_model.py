@@ -88,7 +88,7 @@ def test_sorting_by_a_column_keeps_equal_cells_in_their_order_and_reverses(tree:
     assert str(table.order) == "slowest first"
 
 
-def test_order_is_frozen_until_it_is_loaded_again(tree: Tree, feed: Feed) -> None:
+def test_order_stays_until_the_table_is_loaded_again(tree: Tree, feed: Feed) -> None:
     table = table_of(tree)
     before = names(table)
     run(feed, *SOME, finish=False)
@@ -121,7 +121,7 @@ def test_marked_cases_are_shown_wherever_the_cursor_is(tree: Tree) -> None:
     assert (table.where, sorted(names(table))) == ("2 marked", ["late_parcel", "to_billing"])
 
 
-def test_filter_of_the_tree_is_that_of_the_table_and_can_be_changed(tree: Tree, feed: Feed) -> None:
+def test_table_starts_with_the_filter_of_the_tree_which_can_be_changed(tree: Tree, feed: Feed) -> None:
     run(feed, *SOME)
     tree.set_query(parse_query("parcel"))
     table = table_of(tree)

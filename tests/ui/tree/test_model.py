@@ -469,7 +469,7 @@ def test_range_of_marks_includes_a_fold(tree: Tree, feed: Feed) -> None:
     assert len(tree.marks) == 4
 
 
-def test_fold_shows_what_qualifies_its_verdicts(tree: Tree, feed: Feed) -> None:
+def test_fold_shows_the_signs_of_its_cases(tree: Tree, feed: Feed) -> None:
     run_refunds(feed, tree, "passed", "failed", "passed", "passed")
     tree.verdicts.mark_stale({(0, 0): (PROMPT,), (0, 1): (PROMPT,), (0, 2): (PROMPT,)})
     tree.verdicts.mark_flips({(0, 3): False})
@@ -510,7 +510,9 @@ def test_reading_the_folder_again_keeps_the_cursor_on_a_fold(tree: Tree, feed: F
     assert (tree.cursor, rows(tree)) == (PASSED, before)
 
 
-def test_siblings_lose_their_common_beginning_never_their_middle(store: Store, make_workspace: MakeWorkspace) -> None:
+def test_long_names_lose_their_common_beginning_and_never_their_middle(
+    store: Store, make_workspace: MakeWorkspace
+) -> None:
     tree = Tree(Verdicts(store))
     cases = ["late_parcel_two_items", "late_parcel_one_item", "late_parcel_paid_twice", "paraphrased"]
     tree.load(make_workspace({"desk": {"refunds": cases}}))

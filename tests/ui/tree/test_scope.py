@@ -45,7 +45,7 @@ def pairs(tree: Tree, action: str, selected: tuple[Pair, ...] = ()) -> list[Pair
     return targets.pairs()
 
 
-def test_row_above_cases_counts_as_its_cases(tree: Tree) -> None:
+def test_heading_selects_the_cases_below_it(tree: Tree) -> None:
     tree.show(ALL)
     assert {action: len(pairs(tree, action)) for action in ACTIONS} == {
         "run": 8,
@@ -77,13 +77,13 @@ def test_rerun_and_review_take_all_cases_shown_if_the_cursor_is_on_a_case(tree: 
     assert [pairs(tree, action) for action in ACTIONS] == [[]] * len(ACTIONS)
 
 
-def test_cause_with_the_focus_counts_as_its_cases(tree: Tree) -> None:
+def test_focused_cause_selects_its_cases(tree: Tree) -> None:
     tree.show(ALL)
     for action in ("run", "rerun", "repeat", "score", "review", "freeze", "accept", "try_faults"):
         assert pairs(tree, action, (FAILED, FAR)) == [FAILED, FAR]
 
 
-def test_marks_come_before_every_cursor(tree: Tree) -> None:
+def test_marked_cases_take_precedence_over_every_cursor(tree: Tree) -> None:
     tree.show(CASE)
     tree.marks.toggle([FAR, PASSED])
     for selected in ((), (FAILED,)):
@@ -101,14 +101,14 @@ def test_passed_cases_are_reviewed_only_if_nothing_else_is_marked(tree: Tree) ->
     assert pairs(tree, "rerun") == []
 
 
-def test_cancel_takes_the_cases_that_run(tree: Tree, feed: Feed) -> None:
+def test_cancel_acts_on_running_and_queued_cases(tree: Tree, feed: Feed) -> None:
     feed.start(("refunds", "late_parcel"), ("refunds", "two_parcels"), run_id="run-2")
     tree.show(ALL)
     assert pairs(tree, "cancel") == [FAILED, (0, 3)]
     assert pairs(tree, "rerun") == [BROKEN, FAR]
 
 
-def test_new_verdict_lets_only_its_evalset_be_counted_again(
+def test_only_the_evalset_of_a_new_verdict_is_counted_again(
     tree: Tree, feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     figures, walked = Figures(tree.verdicts), list[int]()

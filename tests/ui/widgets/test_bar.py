@@ -144,7 +144,7 @@ def test_counts_of_a_run_of_other_cases_than_the_tree_shows_are_named() -> None:
     assert "last run   ■ 1/3" in text(stopped, 90)
 
 
-def test_bar_of_a_new_run_always_says_what_is_going_on() -> None:
+def test_bar_of_a_new_run_always_shows_the_current_step() -> None:
     requested = Facts("shop", "", Counter(), 0, phase="starting agents")
     assert text(requested, 60).startswith(" shop   ▶ starting agents|")
     waiting: Counter[CaseState] = Counter({"queued": 20})

@@ -28,7 +28,7 @@ async def test_name_in_title_loses_its_middle_at_each_width() -> None:
         assert str(frame.border_title) == "triage: two_items"
 
 
-async def test_name_in_title_keeps_what_tells_it_from_others() -> None:
+async def test_cut_name_in_title_differs_from_other_names() -> None:
     app = Framed("late_parcel_two_item_paid_twice")
     async with app.run_test(size=(34, 5)):
         assert "one_item" in str(app.query_one(Titled).border_title)

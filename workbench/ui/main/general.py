@@ -129,7 +129,7 @@ class General(Controller):
             )
             for notice in notices
         ]
-        title, nothing = "notices of the last run", "the last run had none"
+        title, nothing = "notices of the last run", "no notices in the last run"
         self.view.work(self.view.pick(title, items, nothing=nothing), "ask", exclusive=False)
 
     # Copying
@@ -250,7 +250,7 @@ class General(Controller):
             self._confirmed_by = self.view.keys_delivered + 1
             self._confirmed_until = time.monotonic() + _TO_CONFIRM
             self.view.say(
-                f"{cases(activity.unfinished)} still running: once more kills them and quits",
+                f"{cases(activity.unfinished)} still running: press again to kill them and quit",
                 warning=True,
                 seconds=_TO_CONFIRM,
             )

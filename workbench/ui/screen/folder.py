@@ -78,7 +78,7 @@ class Folder(Controller):
             self.view.show_facts()
 
     async def offer_trust(self) -> None:
-        """Ask whether to trust a `.workbench` that another user created. It is not read before."""
+        """Ask whether to trust a `.workbench` that was not created here by this user. It is not read before."""
         workspace = self.session.workspace
         if workspace is None or self.session.given_state_dir is not None:
             return
@@ -95,7 +95,7 @@ class Folder(Controller):
             Item("ignore it", False, help="It is neither read nor written. Runs and undo last until you quit."),
             Item("trust it", True, help="Its verdicts may be made up. Trust it only if you know who made it."),
         ]
-        if await self.view.pick("you did not create .workbench here", items, placeholder=""):
+        if await self.view.pick("you did not create this .workbench", items, placeholder=""):
             # Keys wait for this work: an undo or edit before its end would have no state folder.
             done = asyncio.Event()
             self.view.work(self._use(root, trust, done), "trust")

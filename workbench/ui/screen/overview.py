@@ -79,7 +79,7 @@ class Overview(Controller):
         elif text := filter_for(scope, tree, conditions_of(key, pane.overview, tree, cases), cases):
             self._filter(scope, text)
         else:
-            self.view.say("no filter shows exactly these cases: M shows them in a table")
+            self.view.say("no filter shows exactly these cases; press M to see them in a table")
 
     def back(self) -> bool:
         """Undo the last filter set by `enter`, if it is still active. Return whether it was."""
