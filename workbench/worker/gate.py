@@ -360,7 +360,7 @@ class Gate:
                 why = f"its outcome was not recorded: {found.value}"
             else:
                 why, differs = _why_other(call, recorded, position, self._ignored_parts)
-            message = f"{call.agent or 'a callback'} asked its model what is not recorded: {why}"
+            message = f"{call.agent or 'a callback'} made a model request that is not recorded: {why}"
             decision = self._no_recording(message, self._way_out(call, recorded, position))
             if not isinstance(decision, Miss) or differs is None:
                 return decision

@@ -46,7 +46,7 @@ class ForkServer:
         self._children: Dict[int, int] = {}
         """Process ID → number."""
         self._older = set(children())
-        """Processes that an import started earlier. They serve all children and stay as long as we do."""
+        """Processes that an import started earlier. They serve all children and live as long as this process."""
         self._wake_read, self._wake_write = os.pipe()
         for fd in (self._wake_read, self._wake_write):
             fcntl.fcntl(fd, fcntl.F_SETFL, os.O_NONBLOCK)

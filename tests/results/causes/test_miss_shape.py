@@ -53,7 +53,7 @@ def test_cases_that_miss_the_same_argument_have_the_same_cause() -> None:
     ],
 )
 def test_missed_request_is_named_by_its_part(message: str, text: str) -> None:
-    assert miss_text(f"desk asked its model what is not recorded: {message}") == f"model of desk: {text}"
+    assert miss_text(f"desk made a model request that is not recorded: {message}") == f"model of desk: {text}"
 
 
 @pytest.mark.parametrize(

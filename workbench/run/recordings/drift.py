@@ -13,6 +13,8 @@ from workbench.worker.matching import canonical, differences, plain_branch
 
 DriftKind: TypeAlias = Literal["same", "changed", "gone", "new", "unknown"]
 """The result of a comparison: the same outcome, a changed one, a call that is gone, or a new call.
+
+It is `unknown` if the live run ended before the call.
 """
 _PLACES = 20
 """Maximum number of differing places that are listed for a call."""
