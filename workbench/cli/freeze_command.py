@@ -1,4 +1,4 @@
-"""The command `freeze`: keep what tools and models answered in a run, to replay it."""
+"""The command `freeze`: store the answers of tools and models in a run, to replay them."""
 
 import sys
 from collections import Counter

@@ -65,7 +65,9 @@ def machine_lines(
 
 
 class MachineLines:
-    """Messages about a run at `place` (safe text), for `say`. Subscribe `apply` to the store.
+    """Lines about the machines of a run at `place` (safe text), written with `say`.
+
+    Subscribe `apply` to the store.
 
     `machines` returns the current states. With `sums_up`, the end of a run has a line for each machine, and `check` if
     there are cases that no machine could run.

@@ -1,4 +1,4 @@
-"""The command `merge`: all shards become one run."""
+"""The command `merge`: join the shards of a run into one run."""
 
 import sys
 from pathlib import Path

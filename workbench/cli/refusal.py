@@ -72,7 +72,7 @@ def refusal_json(refused: Refused, schema: str = SCHEMA) -> str:
 
 
 def json_on_stdout(command: click.Command, name: str, words: Sequence[str]) -> str:
-    """Return the schema of the JSON that a command line wants on standard output, or "" if it wants none.
+    """Return the schema of the JSON that a command line requests on standard output, or "" if it requests none.
 
     The command line may be too broken to parse. `words` are those after the command's name.
     """

@@ -196,10 +196,10 @@ Rules: TypeAlias = Mapping[str, ValueRule]
 
 @dataclass(frozen=True)
 class Difference:
-    """A smallest part that differs.
+    """One of the smallest parts in which two values differ.
 
-    `accepted` is whether a rule allows the difference. `rule` is the rule of the path, or None. `dotted` is the path
-    as in the keys of rules. `steps` are the keys and the positions in the expected lists that lead there.
+    `accepted` is whether a rule allows the difference. `rule` is the rule of the path, or None. `dotted` is the path as
+    in the keys of rules. `steps` are the keys, and the positions in expected lists, that lead to it.
     """
 
     path: str

@@ -1,4 +1,4 @@
-"""Accepting an agent's behavior as expected, as a list of smallest differences (hunks).
+"""Acceptance of an agent's behavior as expected. It is split into hunks, the smallest differences.
 
 Any of the hunks may be accepted. The rest of the case keeps its spelling and its form.
 

@@ -1,4 +1,7 @@
-"""Freezing as an edit: the calls of finished cases become files beside their evalset, with large values beside them."""
+"""Freezing as an edit: the calls of finished cases are written to files beside their evalset.
+
+Large values are written to files of their own.
+"""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""Edits as changed bytes of files, and their saving.
+"""Saving and undoing of edits, which are stored as changed bytes of files.
 
 Newer content is never overwritten, writes are complete, and all edits can be undone.
 """

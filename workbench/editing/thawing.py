@@ -1,4 +1,4 @@
-"""Acceptance of drift: the chosen changes of live calls become part of the recordings."""
+"""Updates of recordings from live runs: the user chooses which changed answers to accept."""
 
 import json
 from collections.abc import Collection, Iterable, Mapping

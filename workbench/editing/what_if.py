@@ -42,7 +42,7 @@ class Flip:
 
 @dataclass(frozen=True, slots=True)
 class CriterionOutlook:
-    """One criterion over the last verdicts.
+    """The outlook for one criterion over the last verdicts.
 
     Out of `scored` cases, `before` passed and `after` would pass. `new` of them had no verdict of the criterion. `redo`
     counts cases that need a new score, because other options were used for theirs.
@@ -60,7 +60,7 @@ class CriterionOutlook:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """All criteria over the last verdicts.
+    """The outlook for all criteria over the last verdicts.
 
     `cases` had a verdict. Of these, `unknown` depend on missing scores.
     """

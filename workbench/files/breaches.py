@@ -56,7 +56,7 @@ _OLD_KEYS = {
 
 
 def breaches_of(schema: Any, value: Any) -> list[Breach]:
-    """Return why Python data is not a valid `schema`, or [].
+    """Return the breaches of a `schema` by Python data, or [] if it is valid.
 
     Used for the few values that are not read from JSON text.
     """

@@ -1,4 +1,4 @@
-"""Reading of a file into its cases, its name and the faults outside its cases."""
+"""Opening of an evalset file: its cases, its name, and the faults outside its cases."""
 
 import json
 import re

@@ -81,7 +81,7 @@ class Extension:
 
     @property
     def is_own(self) -> bool:
-        """Whether the workbench itself brings it."""
+        """Whether it is part of the workbench."""
         return self.package == _PACKAGE
 
 

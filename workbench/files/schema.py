@@ -237,7 +237,7 @@ class MetricValueInfo(TypedDict, total=False):
 
 @with_config(STRICT)
 class MetricInfo(TypedDict, total=False):
-    """A custom metric's description of itself."""
+    """The values that a custom metric declares about itself."""
 
     metric_name: Required[str]
     description: str | None

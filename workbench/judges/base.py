@@ -90,7 +90,7 @@ class JudgeOptions:
 class JudgeFault:
     """Reason why there is no reply.
 
-    `code` is the service's ("429 RESOURCE_EXHAUSTED"); `message` has no keys in it.
+    `code` is the service's own code ("429 RESOURCE_EXHAUSTED"). `message` contains no API keys.
     """
 
     kind: FaultKind

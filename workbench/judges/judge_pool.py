@@ -133,7 +133,7 @@ class JudgePool:
         self.begin_run(RunLimits())
 
     def begin_run(self, limits: RunLimits) -> None:
-        """Apply these limits from now on and count calls from 0. Calls of an earlier run keep its own limits."""
+        """Apply these limits from now on and count calls from 0. Calls of an earlier run keep that run's limits."""
         cache = self._caches.get(limits.cache_dir)
         if cache is None:
             cache = self._caches[limits.cache_dir] = Cache(limits.cache_dir, self._on_notice)

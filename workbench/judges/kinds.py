@@ -161,7 +161,7 @@ def is_own(kind: JudgeKind) -> bool:
 
 
 def identify_judge(options: JudgeOptions, environment: JudgeEnvironment) -> JudgeIdentity:
-    """Return who answers with these options, for the agent of `environment`.
+    """Return the identity of the judge for these options, for the agent of `environment`.
 
     Raises:
         NotAvailableError: no judge can answer: a key, a credential or an extra is missing, or the name is unknown.

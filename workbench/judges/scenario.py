@@ -30,11 +30,11 @@ class Behavior:
     violation_rubrics: tuple[str, ...]
 
     def get_behavior_instructions_str(self) -> str:
-        """Return the instructions as a list. ADK's templates call this name."""
+        """Return the instructions as a list. ADK's templates call the method by this name."""
         return "\n".join(f"- {line}" for line in self.behavior_instructions)
 
     def get_violation_rubrics_str(self) -> str:
-        """Return the rubrics as a list. ADK's templates call this name."""
+        """Return the rubrics as a list. ADK's templates call the method by this name."""
         return "\n".join(f"- {line}" for line in self.violation_rubrics)
 
 

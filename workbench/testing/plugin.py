@@ -129,8 +129,8 @@ class BrokenFileItem(pytest.Item):
 class EvalCaseItem(pytest.Item):
     """A case as a test.
 
-    The agent runs and is judged in the test's setup. So a broken run is an error of the test, as in the reports, and
-    only the verdict can fail.
+    The agent runs and is judged in the test's setup. So a broken run is an error of the test, as in the reports. A
+    failure is always a failed verdict.
     """
 
     outcome: CaseOutcome
