@@ -128,7 +128,7 @@ JSON = click.option(
     "--json",
     metavar="FILE|-",
     callback=_checked_json,
-    help="Write the report to FILE. With -, to standard output, which gets nothing else.",
+    help="Write the report to FILE. With -, standard output gets the report and nothing else.",
 )
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Write one JSON object to standard output.")
 REMOTE_PYTHON = click.option(

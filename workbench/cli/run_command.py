@@ -185,7 +185,7 @@ def _check_shard(request: RunRequest) -> None:
         Refused: One of them is given.
     """
     options = request.options
-    during, here = "which decides during the run what runs", "which depends on the runs of this machine"
+    during, here = "which decides during the run which cases run", "which depends on the runs of this machine"
     given = {
         "--until-sure": (options.until_sure is not None, during),
         "--inject matrix": (options.inject == MATRIX, during),

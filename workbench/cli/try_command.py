@@ -38,7 +38,7 @@ _Pairs: TypeAlias = tuple[tuple[str, str], ...]
 _LISTED = 10
 """Cases that are listed for each variant."""
 _WIDTH_WITHOUT_TERMINAL = 100
-_DESCRIPTION = """Compare variants of the project on the same cases. Says which are better, as far as chance allows.
+_DESCRIPTION = """Compare variants of the project on the same cases. Says which are better, unless chance explains it.
 
 \b
 TARGET  a folder, an evalset file, FILE:case_1,case_2 or an evalset ID  [default: this folder]
@@ -52,7 +52,7 @@ Exit codes
     1  with --gate: a variant is worse
     2  the command line is wrong, or there is nothing to compare; nothing ran
     3  a variant has no judged case
-  130  interrupted; what was decided by then is shown
+  130  interrupted; the results so far are shown
 """
 
 
