@@ -352,7 +352,7 @@ def test_case_that_is_known_by_its_position_keeps_it() -> None:
 
 
 def test_dataset_keeps_a_case_and_has_no_name_of_its_own() -> None:
-    with pytest.raises(RejectedError, match="needs a case"):
+    with pytest.raises(RejectedError, match="needs at least one case"):
         _file("prompt").without([0])
     with pytest.raises(RejectedError, match="no id, name or description"):
         _file("prompt").with_frame({"name": "x"})

@@ -63,7 +63,7 @@ def test_text_file_is_replaced_as_a_whole(folder: Path) -> None:
 
 
 def test_missing_and_repeated_texts_are_refused(folder: Path) -> None:
-    with pytest.raises(NoPromptError, match="no text of"):
+    with pytest.raises(NoPromptError, match="was not found in"):
         find_prompt(folder, "desk", "Something else")
     (folder / "one.py").write_text('A = "Take good care of it."\n', "utf-8")
     (folder / "two.py").write_text('B = "Take good care of it."\n', "utf-8")
