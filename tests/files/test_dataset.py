@@ -162,7 +162,7 @@ def _ending(*events: dict[str, Any]) -> dict[str, Any]:
     ("case", "severity", "said"),
     [
         ({"prompt": _content("a"), **_ending(_event("user", "b"))}, "error", "both `prompt` and `agent_data.turns`"),
-        ({"agent_data": {"turns": []}}, "error", "this one has none"),
+        ({"agent_data": {"turns": []}}, "error", "this case has none"),
         (_ending(_event("model", "b")), "error", "the last event is not the user's"),
         (_ending(_event("user")), "error", "has no content"),
         ({"prompt": "Hello"}, "error", "`prompt` must be an object"),
