@@ -19,7 +19,7 @@ EXPECTED = {
     "See what changed the verdict": "fix  order_desk › refunds › late_parcel",
     "Review failures one by one": "Review  cause 1 of",
     "Read what a judge said": "It left our warehouse in Hamburg.",
-    "Try another threshold": "made_up_origin (0.75)",
+    "Try another threshold": "1 of them overall: made_up_origin",
 }
 """A text that the screen shows once a step is done, by the step's title."""
 _SECTION = re.compile(r"^(?:## \d+\.|###) (.+?)\n(.*?)(?=^##|\Z)", re.MULTILINE | re.DOTALL)

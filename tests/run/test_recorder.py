@@ -39,7 +39,8 @@ class Writer(RunWriter):
         self.pieces: dict[str, str] = {}
         self.threads: set[int] = set()
         self.error: OSError | None = None
-        self.closed = False
+        self.closed = threading.Event()
+        self.written_before_close = 0
 
     def write(self, lines: Iterable[Line], *, sync: bool) -> None:
         if self.error is not None:
@@ -55,7 +56,8 @@ class Writer(RunWriter):
         return "run-1", {digest: number for number, digest in enumerate(pieces)}
 
     def close(self) -> None:
-        self.closed = True
+        self.written_before_close = len(self.lines)
+        self.closed.set()
 
 
 def recorder(writer: Writer, shown: list[Event]) -> Recorder:
@@ -79,7 +81,7 @@ async def test_events_are_written_before_they_are_published_in_order() -> None:
     await out.close()
     assert shown == events
     assert [from_json(json.loads(line)) for line in writer.lines] == events
-    assert writer.closed
+    assert writer.closed.is_set()
     assert threading.get_ident() not in writer.threads
     assert len(writer.syncs) < 100
     assert not any(writer.syncs)
@@ -148,7 +150,7 @@ async def test_run_goes_on_in_memory_after_a_failure_and_says_so_once() -> None:
     assert writer.lines == []
     assert notices(shown) == ["the rest of this run is kept in memory only: runs.db cannot be written (full)"]
     assert [event for event in shown if not isinstance(event, Noticed)] == events
-    assert writer.closed
+    assert writer.closed.is_set()
 
 
 async def test_calls_of_a_batch_that_does_not_fit_keep_their_pieces() -> None:
@@ -281,7 +283,8 @@ async def test_forced_end_leaves_no_task_behind() -> None:
     go_on.set()
     results = await asyncio.gather(*left, return_exceptions=True)
     assert [type(result) for result in results] == [asyncio.CancelledError] * len(left)
-    assert writer.closed
+    assert await asyncio.to_thread(writer.closed.wait, 10)
+    assert writer.written_before_close == 1  # The batch that was being written, and nothing of the rest.
 
 
 async def test_forced_end_during_the_pause_between_syncs_leaves_no_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -172,7 +172,7 @@ def root_agent(message, session):
 def test_plain_agent_forks_at_turns(make_agent: MakeAgent, tmp_path: Path) -> None:
     desk = make_agent(PLAIN, files=FILES)
     known = original(desk.run("1", "2", "3", **RECORDING), "1", "2", "3")
-    with pytest.raises(CannotForkError, match="at turns only"):
+    with pytest.raises(CannotForkError, match="forked only at turns"):
         Fork(known, 0, 0)
     tried = fork(desk, Fork(known, 1, None, changed("message", "5")), "3")
     assert tried.answers == ["kettle 1 yes", "kettle 5 yes", "kettle 3 yes"]

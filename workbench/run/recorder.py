@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import json
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
@@ -154,7 +154,8 @@ class Recorder:
             self._pump.result()
 
     async def close(self) -> None:
-        """Flush, then close the writer and its threads."""
+        """Flush, then close the writer and its threads. If cancelled, the writer ends its batch before it closes."""
+        closed: Future[None] | None = None
         try:
             await self.flush()
             self._closing.set()
@@ -166,9 +167,11 @@ class Recorder:
                 if task is not None:
                     task.cancel()  # After a forced end, it would use a thread that is gone.
             if self._kept is not None:
-                self._kept.close()
+                closed = self._thread.submit(self._kept.close)
             self._thread.shutdown(wait=False)
             self._disk.shutdown(wait=False)
+        if closed is not None:
+            await asyncio.wrap_future(closed)
 
     async def _sync_all(self) -> None:
         """Sync the disk in the background."""

@@ -27,7 +27,7 @@ from workbench.ui.dialogs.pick import show_keys
 from workbench.ui.dialogs.screens import Batches
 from workbench.ui.faults.grid import FaultGrid, Matrix, Titles
 from workbench.ui.running.run_thread import SideRun, cancel_words
-from workbench.ui.screen.case_screen import CaseScreen
+from workbench.ui.screen.list_screen import CASE_KEYS, SplitScreen
 from workbench.ui.screen.sides import Right
 from workbench.ui.terminal.host import Host
 from workbench.ui.widgets.footer import KeyLine, bindings, bindings_of
@@ -109,7 +109,7 @@ class FaultDialog(ModalScreen[bool | None]):
 _APART = "executions with faults do not count as verdicts"
 
 
-class FaultScreen(CaseScreen):
+class FaultScreen(SplitScreen):
     """The table of tool faults. It fills the screen, or an execution is shown in its place.
 
     `title` is safe text. `start` starts the run, and is None for a stored matrix. `go` opens the current case, and
@@ -118,7 +118,7 @@ class FaultScreen(CaseScreen):
 
     where, list_name = "faults", "table"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow")]  # noqa: RUF012 - Textual's declaration
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of("faults")]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(*CASE_KEYS), *bindings_of("faults")]
 
     def __init__(
         self,
@@ -134,7 +134,9 @@ class FaultScreen(CaseScreen):
     ) -> None:
         self.grid = FaultGrid()
         self._about = Static("", classes="about", markup=False)
-        super().__init__(keys, host, self.grid, Vertical(Titles(self.grid), self.grid, self._about), Right())
+        self.right = Right()
+        frame = Vertical(Titles(self.grid), self.grid, self._about)
+        super().__init__(keys, host, self.grid, frame, self.right, self.right)
         self._matrix, self._title, self._state, self._prices = matrix, title, state, prices
         self._go, self._begin = go, start
         self._batches = Batches(self, self._take_news)

@@ -26,7 +26,7 @@ from workbench.store.history.run_names import is_there
 from workbench.store.history.summary import ListedRun, Summary
 from workbench.text.safe_text import one_line
 from workbench.ui.detail.body import Body
-from workbench.ui.dialogs.screens import SplitScreen
+from workbench.ui.screen.list_screen import SplitScreen
 from workbench.ui.session import run_labels
 from workbench.ui.session.run_labels import state_of
 from workbench.ui.terminal.host import Host
@@ -128,7 +128,7 @@ class CompareScreen(SplitScreen):
     ) -> None:
         self.changes, self._body = ChangeRows(), Body()
         details = Vertical(self._body, classes="details framed")
-        super().__init__(keys, host, self.changes, Vertical(self.changes), details, self._body, self._body.move)
+        super().__init__(keys, host, self.changes, Vertical(self.changes), details, self._body)
         self._before, self._after, self._state, self._go = before, after, state, go
         self._found: Comparison | None = None
         self._gate: Gate | None = None

@@ -31,7 +31,7 @@ from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
 from workbench.ui.dialogs.items import Item, searching
 from workbench.ui.dialogs.pick import PickScreen
-from workbench.ui.screen.case_screen import CaseScreen
+from workbench.ui.screen.list_screen import CASE_KEYS, SplitScreen
 from workbench.ui.screen.sides import Cases, Right
 from workbench.ui.session import run_labels
 from workbench.ui.session.run_labels import ended_in, evalset_name, state_of
@@ -39,7 +39,7 @@ from workbench.ui.terminal.host import Host
 from workbench.ui.tree.case_tree import CaseTree
 from workbench.ui.tree.verdicts import WHOLE_FILE, Verdicts
 from workbench.ui.widgets.basics import Line
-from workbench.ui.widgets.footer import bindings_of
+from workbench.ui.widgets.footer import bindings, bindings_of
 from workbench.ui.widgets.rows import Piece
 
 
@@ -162,7 +162,7 @@ ForkRecord = Callable[[CaseRecord, tuple[str, ...]], None]
 Go = Callable[[CaseRef], bool]
 
 
-class RunScreen(CaseScreen):
+class RunScreen(SplitScreen):
     """The screen of one stored run.
 
     `keep` creates a case from an execution. `fork` forks an execution at the turn or call that the names identify. `go`
@@ -171,7 +171,7 @@ class RunScreen(CaseScreen):
     """
 
     where = "stored"
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of("stored")]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(*CASE_KEYS), *bindings_of("stored")]
 
     def __init__(
         self,
@@ -189,7 +189,8 @@ class RunScreen(CaseScreen):
     ) -> None:
         self.tree_view = StoredRunTree()
         self.cases = Cases(self.tree_view)
-        super().__init__(keys, host, self.tree_view, self.cases, Right())
+        self.right = Right()
+        super().__init__(keys, host, self.tree_view, self.cases, self.right, self.right)
         self._run, self._state = run, state
         self._prices = prices
         self._keep, self._fork, self._go, self._compare, self._active_run = keep, fork, go, compare, running

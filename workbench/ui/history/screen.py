@@ -18,8 +18,8 @@ from workbench.store.history.summary import ListedRun
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
 from workbench.ui.actions import footer
-from workbench.ui.dialogs.screens import ListScreen
 from workbench.ui.history.run_screen import confirm_delete, delete, reason_undeletable
+from workbench.ui.screen.list_screen import ListScreen
 from workbench.ui.screen.sides import FilterInput
 from workbench.ui.session import relative_times, run_labels
 from workbench.ui.terminal.host import Host

@@ -18,7 +18,7 @@ from workbench.store.details import known_details, read_details
 from workbench.store.execution import Execution
 from workbench.text.counting import counted
 from workbench.ui.actions import footer
-from workbench.ui.dialogs.screens import ListScreen
+from workbench.ui.screen.list_screen import ListScreen
 from workbench.ui.screen.sides import FilterInput
 from workbench.ui.session import relative_times
 from workbench.ui.session.bar import Bar, bar_facts

@@ -34,8 +34,8 @@ from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
 from workbench.ui.actions import BY_ID, Action, footer
 from workbench.ui.detail.body import Body
-from workbench.ui.dialogs.screens import SplitScreen
 from workbench.ui.running.run_thread import cancel_words
+from workbench.ui.screen.list_screen import SplitScreen
 from workbench.ui.terminal.host import Host
 from workbench.ui.terminal.terminal import Pace
 from workbench.ui.variants.model import Try, question
@@ -131,7 +131,7 @@ class TryScreen(SplitScreen):
         self._about = Static("", classes="about", markup=False)
         frame = Vertical(self.variants, self._counts, self.cases, self._about)
         details = Vertical(self._body, classes="details")
-        super().__init__(keys, host, self.variants, frame, details, self._body, self._body.move)
+        super().__init__(keys, host, self.variants, frame, details, self._body)
         self.tried = tried
         self._keep, self._undo, self._go = keep, undo, go
         self._pace = Pace()
