@@ -9,14 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.agents.conftest import AGENT, Tree, evalset
-from workbench.agents.discovery import (
-    AgentFolder,
-    Discovery,
-    agent_at,
-    discover,
-    is_evalset_file,
-    name_agents,
-)
+from workbench.agents.discovery import AgentFolder, Discovery, agent_at, discover, is_evalset_file, name_agents
 from workbench.agents.python_source import agent_attribute
 
 DATASET = '{"eval_cases": [{"eval_case_id": "a", "prompt": {"role": "user", "parts": [{"text": "hi"}]}}]}'

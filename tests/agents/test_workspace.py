@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.agents.conftest import AGENT, Tree, evalset
-from workbench.agents.discovery import find_agent, find_root, project_around
+from workbench.agents.discovery import find_agent
 from workbench.agents.workspace import (
     CriteriaChooser,
     Workspace,
@@ -16,6 +16,7 @@ from workbench.agents.workspace import (
     open_workspace,
 )
 from workbench.files.folders import make_state_dir
+from workbench.files.project_root import find_root, project_around
 from workbench.store.owners import StoredOwners, save_owner
 
 _PROJECT = {

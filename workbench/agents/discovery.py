@@ -1,9 +1,8 @@
-"""Agents, evalsets and look-alikes in a folder, found by reading files, and the root of its project.
+"""Agents, evalsets and look-alikes in a folder, found by reading files.
 
 An agent is a module that defines it (`workbench.agents.python_source`), or a `root_agent.yaml`.
 """
 
-import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -13,8 +12,8 @@ from typing import Literal
 
 from workbench.agents.python_source import agent_attribute
 from workbench.files.file_access import open_regular, real_path
-from workbench.files.folders import STATE_FOLDER, home
-from workbench.files.walk import Folder, Walk, is_repository
+from workbench.files.project_root import absolute, find_root, is_project
+from workbench.files.walk import Folder, Walk
 
 PYTHON_FILES = ("agent.py", "__init__.py")
 YAML_FILE = "root_agent.yaml"
@@ -227,54 +226,6 @@ def looks_like_evalset(path: Path) -> bool:
         return True
     is_list = head.removeprefix(_MARK).lstrip().startswith(b"[")
     return is_list and bool(_QUERY.search(head)) and bool(_ANSWER.search(head))
-
-
-def find_root(path: Path) -> Path:
-    """Return the root of the project that `path` belongs to. All commands and the screen use this function.
-
-    That is the nearest folder at or above `path` with `.workbench` or `.git`; else the current folder if it contains
-    `path`; else `path` itself (for a file, its folder). Absolute; links are not resolved.
-    """
-    folder = absolute(path)
-    folder = folder if folder.is_dir() else folder.parent
-    marked = next((step for step in (folder, *folder.parents) if is_project(step)), None)
-    return marked or _current_around(folder) or folder
-
-
-def project_around(root: Path) -> Path | None:
-    """Return the root that `root` would belong to without its own `.workbench`.
-
-    None if it is a repository or there is no other root.
-    """
-    if is_repository(root):
-        return None
-    return next((step for step in root.parents if is_project(step)), None) or _current_around(root.parent)
-
-
-def _current_around(folder: Path) -> Path | None:
-    """Return the current folder if it contains `folder`.
-
-    The home folder and the root of the file system do not count: they contain everything, so everything would be
-    searched.
-    """
-    try:
-        here = Path.cwd()
-    except OSError:  # it is gone
-        return None
-    user = home()
-    if here in (Path(here.anchor), user and real_path(user)):
-        return None
-    return here if real_path(folder).is_relative_to(real_path(here)) else None
-
-
-def is_project(folder: Path) -> bool:
-    """Return whether `folder` is marked as a root."""
-    return is_repository(folder) or (folder / STATE_FOLDER).is_dir()
-
-
-def absolute(path: Path) -> Path:
-    """Return `path` as an absolute path without "..". Links are not resolved."""
-    return Path(os.path.abspath(path))  # noqa: PTH100 - Path.absolute keeps "..", Path.resolve follows links
 
 
 def canonical_path(path: Path, root: Path) -> Path:

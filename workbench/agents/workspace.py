@@ -7,22 +7,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from workbench.agents.discovery import (
-    DEFINITION_FILES,
-    AgentFolder,
-    Ignored,
-    absolute,
-    canonical_path,
-    discover_for,
-    find_root,
-    name_agents,
-)
+from workbench.agents.discovery import DEFINITION_FILES, AgentFolder, Ignored, canonical_path, discover_for, name_agents
 from workbench.agents.ownership import Owned, Owner, Ownership
 from workbench.events.events import CaseName
 from workbench.files.criteria import CriteriaConfig, default_config, read_config
 from workbench.files.evalset import BrokenCaseError, EvalsetDocument, open_evalset
 from workbench.files.folders import state_dir
 from workbench.files.metrics_config import METRICS_FILE, MetricsConfig, read_metrics, with_metrics
+from workbench.files.project_root import absolute, find_root
 from workbench.files.walk import relative_to, up_to
 from workbench.store.owners import LastOwner, StoredOwners, read_owners
 

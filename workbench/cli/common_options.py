@@ -175,7 +175,7 @@ def known_runs(words: Sequence[str], explicit: Path | None) -> Path:
     Raises:
         UsageFaultError: one of `words` names no run.
     """
-    from workbench.agents.discovery import find_root
+    from workbench.files.project_root import find_root
     from workbench.store.history.run_names import find_run
 
     here = Path.cwd()

@@ -12,7 +12,6 @@ import click
 from workbench.cli import common_options as common
 from workbench.cli.refusal import Refused
 from workbench.cli.streams import has_failed, warn, write_file, write_line
-from workbench.store.reasons import is_without_model, judged_by
 from workbench.text.counting import counted, few
 from workbench.text.safe_text import one_line, plain
 
@@ -247,4 +246,6 @@ def _label(ref: "CaseRef") -> str:
 
 
 def _by_function(result: "MetricResult | None") -> bool:
+    from workbench.store.reasons import is_without_model, judged_by
+
     return result is not None and is_without_model(judged_by(result.details))

@@ -14,7 +14,6 @@ from workbench.cli.streams import has_failed, warn, write_line, write_pieces
 from workbench.files.plugins import OWN, BrokenExtensionError, installed
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
-from workbench.worker.missing import install
 
 if TYPE_CHECKING:
     from workbench.exporting.exporter import ExportedRun, Exporter, Pieces
@@ -87,6 +86,8 @@ def _exporter(name: str) -> "Exporter":
     except BrokenExtensionError as error:
         raise Refused(str(error), hint="`agent-workbench check` lists broken extensions") from None
     if missing := exporter.missing():
+        from workbench.worker.missing import install
+
         raise Refused(f"--format {name} needs {' and '.join(missing)}", hint=install(sys.executable, " ".join(missing)))
     return exporter
 

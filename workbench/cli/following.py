@@ -13,13 +13,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self, TextIO
 
-from workbench.agents.discovery import find_root
 from workbench.cli.exit_codes import COMMANDS, INTERRUPTED, PASSED, PROGRAM, UNDECIDED, exit_code
 from workbench.cli.live_progress import MachineLines, PlainProgress, Progress, QuietProgress, machine_lines
 from workbench.cli.running_options import Outputs
 from workbench.cli.streams import has_failed, let_go_of_streams, write_file, write_line, write_pieces
 from workbench.events.events import CaseRef, Noticed, RunFinished, RunStarted
 from workbench.files.prices import Prices
+from workbench.files.project_root import find_root
 from workbench.files.run_options import MATRIX, PlaceChoice, UsageFaultError
 from workbench.files.settings import Settings, read_settings
 from workbench.project.project import Project, Running

@@ -63,7 +63,7 @@ def history_command(
 
 def _act(action: str, words: tuple[str, ...], state_dir: Path | None) -> bool:
     """Delete, pin or unpin. Return whether it succeeded."""
-    from workbench.agents.discovery import find_root
+    from workbench.files.project_root import find_root
     from workbench.store.database.database import state_of
     from workbench.store.history.run_names import find_stored_run, states_of
 
@@ -116,7 +116,7 @@ def _delete(state: Path, ids: list[str]) -> bool:
 
 
 def _root(words: tuple[str, ...]) -> Path:
-    from workbench.agents.discovery import find_root
+    from workbench.files.project_root import find_root
 
     return find_root(common.one_path([Path(word) for word in words], "agent-workbench history"))
 

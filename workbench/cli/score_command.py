@@ -58,10 +58,10 @@ def score_command(
     run = _only(words)
     options = RunOptions(use_cache=not no_cache, **{name: values.pop(name) for name in _OPTIONS})
     outputs = Outputs(**values)
-    from workbench.project.targets import refuse_missing
-
     with reported(outputs.json):
         common.known_runs([run], state_dir)
+        from workbench.project.targets import refuse_missing
+
         refuse_missing(config, "config")
         from workbench.cli.following import run_and_report
         from workbench.project.past_runs import plan_of_run

@@ -39,8 +39,8 @@ Exit codes
 def status_command(paths: tuple[Path, ...], as_json: bool, fail_stale: bool, state_dir: Path | None) -> int:
     """Show the last verdicts; return the exit code."""
     path = common.one_path(paths, "agent-workbench status")
-    from workbench.agents.discovery import find_root
     from workbench.agents.workspace import open_workspace
+    from workbench.files.project_root import find_root
     from workbench.project.last_verdicts import last_verdicts
     from workbench.store.owners import read_owners
 

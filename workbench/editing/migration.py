@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from workbench.agents.discovery import absolute, agent_at, discover
+from workbench.agents.discovery import agent_at, discover
 from workbench.editing.adk_session import NOT_IN_SESSIONS, NoSessionError, case_from_session, is_gated, responses_of
 from workbench.editing.capture import Captured, Choice, case_of, recording_of
 from workbench.editing.case_edit import free_name
@@ -25,6 +25,7 @@ from workbench.files.faults import Fault
 from workbench.files.file_access import read_regular, real_path
 from workbench.files.json_text.text_file import LARGEST_YAML, YamlError, yaml_data
 from workbench.files.opening import name_of
+from workbench.files.project_root import absolute
 from workbench.run.recordings.recording import Effects, ModelCall, Recording, ToolCall
 from workbench.text.counting import few
 from workbench.text.json_values import mapping, objects, string

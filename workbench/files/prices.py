@@ -10,10 +10,12 @@ No price is built in, because prices change. The table is in the settings (`work
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from workbench.events.events import MetricResult, UserSimulated
 from workbench.text.json_values import mapping, objects
+
+if TYPE_CHECKING:
+    from workbench.events.events import MetricResult, UserSimulated
 
 CURRENCY = "USD"
 _MILLION = 1_000_000
@@ -64,7 +66,7 @@ def model_cost(model: Any, usage: Any, prices: Prices) -> float | None:
     return judge_cost(str(model or ""), {"calls": 1, "input_tokens": read, "output_tokens": written}, prices)
 
 
-def criterion_cost(result: MetricResult, prices: Prices) -> float | None:
+def criterion_cost(result: "MetricResult", prices: Prices) -> float | None:
     """Return the cost of judging one case by one criterion: `judge_cost` of the tally in its details.
 
     The evaluation service is listed in the table under the criterion's name.
@@ -73,20 +75,20 @@ def criterion_cost(result: MetricResult, prices: Prices) -> float | None:
     return judge_cost(judge_name(result), tally if isinstance(tally, dict) else {}, prices)
 
 
-def judge_name(result: MetricResult) -> str:
+def judge_name(result: "MetricResult") -> str:
     """Return the name of a criterion's judge model in the price table."""
     judge = result.details.get("judge")
     return str((judge.get("model") if isinstance(judge, dict) else None) or result.name)
 
 
-def case_cost(results: Iterable[MetricResult], simulated: Iterable[UserSimulated], prices: Prices) -> float | None:
+def case_cost(results: "Iterable[MetricResult]", simulated: "Iterable[UserSimulated]", prices: Prices) -> float | None:
     """Return the cost of judging one case and simulating its user, or None without a price table."""
     if not prices:
         return None
     return total([*(criterion_cost(result, prices) for result in results), simulation_cost(simulated, prices)])
 
 
-def simulation_cost(simulated: Iterable[UserSimulated], prices: Prices) -> float | None:
+def simulation_cost(simulated: "Iterable[UserSimulated]", prices: Prices) -> float | None:
     """Return the cost of the simulated user's messages in one case."""
     return total(_question_cost(step.question, prices) for step in simulated if step.question)
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 
-from workbench.agents.discovery import DEFINITION_FILES, is_evalset_file, is_project
+from workbench.agents.discovery import DEFINITION_FILES, is_evalset_file
 from workbench.agents.workspace import CONFIG_FILES, EvalsetEntry, Workspace
 from workbench.files.file_access import DELETED, content_hash, last_written, read_regular, signature_of
+from workbench.files.project_root import is_project
 from workbench.files.walk import TRIAGE_SUFFIX, Walk
 from workbench.freshness.changes import CALM, Changes, is_watched
 from workbench.freshness.rereading import reread

@@ -6,11 +6,12 @@ from collections.abc import AsyncIterator, Callable, Collection, Iterable, Itera
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from workbench.agents.discovery import DEFINITION_FILES, is_evalset_file, is_project
+from workbench.agents.discovery import DEFINITION_FILES, is_evalset_file
 from workbench.agents.workspace import CONFIG_FILES, EvalsetEntry, Workspace
 from workbench.events.events import CaseName
 from workbench.files.file_access import last_written, read_regular
 from workbench.files.frozen_path import frozen_folder
+from workbench.files.project_root import is_project
 from workbench.files.run_options import FrozenMode, RunOptions
 from workbench.files.settings import FILE, known_mode
 from workbench.files.walk import Walk

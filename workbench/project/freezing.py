@@ -4,7 +4,6 @@ import contextlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from workbench.agents.discovery import find_root
 from workbench.editing.freezing import Freezing, freezing_of, taken_from
 from workbench.editing.saving import ChangedOnDiskError, Saver
 from workbench.editing.thawing import ThawedFile, thawed_file
@@ -12,6 +11,7 @@ from workbench.events.events import CaseRef, RunStarted
 from workbench.files.folders import state_dir
 from workbench.files.frozen_path import frozen_path
 from workbench.files.own_file import OwnFileError
+from workbench.files.project_root import find_root
 from workbench.files.run_options import UsageFaultError
 from workbench.project.past_runs import root_of_run
 from workbench.run.plan.selection import refuse_unknown_cases

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from workbench.agents.discovery import discover_for, find_root, name_agents
+from workbench.agents.discovery import discover_for, name_agents
 from workbench.agents.ownership import Owner, Ownership
 from workbench.agents.workspace import CriteriaChoice, CriteriaChooser, EvalsetEntry, Workspace, app_name
 from workbench.events.events import (
@@ -23,6 +23,7 @@ from workbench.events.events import (
 from workbench.files.criteria import parse_config
 from workbench.files.evalset import EvalCase, EvalsetDocument, case_or_none, open_evalset
 from workbench.files.folders import state_dir
+from workbench.files.project_root import find_root
 from workbench.files.run_options import PlaceChoice, RunOptions, UsageFaultError
 from workbench.freshness.staleness import stale_transcripts
 from workbench.run.forking import CannotForkError, Change, Fork, Original, read_original

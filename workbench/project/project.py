@@ -10,12 +10,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from workbench.agents.discovery import AgentFolder, find_root
+from workbench.agents.discovery import AgentFolder
 from workbench.agents.workspace import EvalsetEntry, Workspace, open_workspace
 from workbench.criteria.secrets import Secrets
 from workbench.editing.check.project import checked_agents
 from workbench.events.events import CaseName, ForkChange
 from workbench.files.folders import state_dir as state_of
+from workbench.files.project_root import find_root
 from workbench.files.run_options import MATRIX, PlaceChoice, RunOptions, UsageFaultError
 from workbench.files.settings import Settings, with_project_setting
 from workbench.freshness.agent_inputs import Touched

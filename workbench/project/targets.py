@@ -10,9 +10,9 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
-from workbench.agents.discovery import find_root
 from workbench.events.shards import ShardNumber
 from workbench.files.folders import state_dir
+from workbench.files.project_root import find_root
 from workbench.files.run_options import OFF, RESULT_OPTIONS, PlaceChoice, RunOptions, UsageFaultError, UsageKind
 from workbench.files.settings import known_mode, known_places
 from workbench.run.plan.selection import Selection, escape, open_selection, parse_targets, refuse_unknown

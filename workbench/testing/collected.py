@@ -8,9 +8,9 @@ from itertools import repeat
 from pathlib import Path
 from typing import Any, TypeVar
 
-from workbench.agents.discovery import find_root
 from workbench.files.evalset import EvalsetDocument, open_evalset
 from workbench.files.file_access import read_regular
+from workbench.files.project_root import find_root
 from workbench.files.run_options import FrozenMode, PlaceChoice, RunOptions, UsageFaultError
 from workbench.files.settings import project_mode
 from workbench.project.project import Project

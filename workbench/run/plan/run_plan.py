@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from workbench.agents.discovery import AgentFolder, find_agent, project_around
+from workbench.agents.discovery import AgentFolder, find_agent
 from workbench.agents.workspace import CriteriaChoice, EvalsetEntry, Workspace, app_name
 from workbench.events.events import CaseError, CaseName, CaseRef, Noticed
 from workbench.files.criteria import default_config, stored_config
@@ -16,6 +16,7 @@ from workbench.files.evalset import open_evalset
 from workbench.files.faults import Fault
 from workbench.files.file_access import real_path
 from workbench.files.folders import STATE_FOLDER, why_untrusted
+from workbench.files.project_root import project_around
 from workbench.files.run_options import RunOptions, UsageFaultError
 from workbench.files.settings import with_place, with_project_setting
 from workbench.files.walk import relative_to

@@ -19,17 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from unicodedata import normalize
 
-from workbench.agents.discovery import (
-    DEFINITION_FILES,
-    Ignored,
-    absolute,
-    agent_at,
-    canonical_path,
-    discover_for,
-    find_agent,
-    find_root,
-)
+from workbench.agents.discovery import DEFINITION_FILES, Ignored, agent_at, canonical_path, discover_for, find_agent
 from workbench.files.file_access import read_regular
+from workbench.files.project_root import absolute, find_root
 from workbench.files.run_options import UsageFaultError
 from workbench.files.walk import relative_to
 from workbench.text.counting import counted, few

@@ -18,7 +18,6 @@ from workbench.store.database.opening import FILE_NAME
 from workbench.store.database.runs import find_run as run_by_id
 from workbench.store.database.runs import run_ids as stored_ids
 from workbench.store.database.values import get_value
-from workbench.store.history.stored_events import announcement
 from workbench.text.counting import counted, few
 from workbench.text.json_values import mapping
 
@@ -228,6 +227,8 @@ def baseline(state: Path) -> str | None:
 
 def _has_other_verdicts(path: Path, *, faults: bool = False) -> bool:
     """Return whether a run scored another run again or tried a fork. With `faults`, injected faults count, too."""
+    from workbench.store.history.stored_events import announcement  # 15 ms, and a mistyped name does not need it.
+
     first = announcement(path)
     if first is None:
         return True  # It was killed before it started, or its beginning is lost: nothing of it can be scored.
