@@ -168,6 +168,11 @@ def test_setting_of_the_project_freezes_its_runs(project: Project) -> None:
     done = project.run("run", "desk")
     assert done.returncode == 2
     assert "`frozen` in [tool.agent-workbench] is 5" in done.stderr
+    (project.root / "pyproject.toml").unlink()
+    (project.root / "pyproject.toml").mkdir()
+    done = project.run("run", "desk")
+    assert done.returncode == 2
+    assert "pyproject.toml: the project's settings cannot be read: Is a directory" in done.stderr
 
 
 @pytest.mark.parametrize("words", [("--frozen=yes",), ("--frozen", "--on-miss", "maybe")])

@@ -22,9 +22,13 @@ run = "R"              # see docs/keys.md
 
 A project's are in the `pyproject.toml` of its root:
 
-[tool.agent-workbench] frozen = "tools"   # default of --frozen: tools, all or off place = "cluster"  # default of --on:
-a place, or a name from below [tool.agent-workbench.places.cluster] at = "tls://scheduler:8786" env = ["SHOP_MODE"]
-# variables that travel, besides those in the agents' .env remote-python = "/opt/bin/python3"  # as --remote-python
+[tool.agent-workbench]
+frozen = "tools"   # default of --frozen: tools, all or off
+place = "cluster"  # default of --on: a place, or a name from below
+[tool.agent-workbench.places.cluster]
+at = "tls://scheduler:8786"
+env = ["SHOP_MODE"]  # variables that travel, besides those in the agents' .env
+remote-python = "/opt/bin/python3"  # as --remote-python
 """
 
 import difflib
@@ -194,7 +198,6 @@ def _keys(data: Mapping[str, Any], faults: list[str]) -> dict[str, tuple[str, ..
 FILE = "pyproject.toml"
 """The file with the setting, in the root."""
 _TABLE = "agent-workbench"
-_LARGEST = 1 << 20
 
 
 def with_project_setting(options: RunOptions, root: Path) -> RunOptions:
@@ -304,15 +307,19 @@ def project_mode(root: Path) -> FrozenMode:
 
 
 def _settings(root: Path) -> dict[str, Any]:
-    """Return the table of settings, {} if there is none.
+    """Return the table of settings, {} if there is none or no file.
 
     Raises:
-        UsageFaultError: it cannot be read.
+        UsageFaultError: the file or the table cannot be read.
     """
     try:
-        content = read_regular(root / FILE, _LARGEST)
-    except OSError:
+        content = read_regular(root / FILE)
+    except FileNotFoundError:
         return {}
+    except OSError as error:
+        # The file may say that runs are frozen: without it, a run could make live calls.
+        message = f"{FILE}: the project's settings cannot be read: {error.strerror}"
+        raise UsageFaultError(message, f"Make {root / FILE} a readable file", "config") from None
     if _TABLE.encode() not in content:
         return {}
     try:

@@ -1,11 +1,13 @@
 """The project's settings in pyproject.toml: where agents run, and which runs are frozen, unless the user says."""
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from workbench.files.run_options import PlaceChoice, RunOptions, UsageFaultError
-from workbench.files.settings import project_mode, with_project_setting
+from workbench.files.settings import known_mode, project_mode, with_project_setting
 
 
 @pytest.mark.parametrize(
@@ -42,6 +44,34 @@ def test_unreadable_setting_refuses_the_run(tmp_path: Path, content: str) -> Non
     (tmp_path / "pyproject.toml").write_bytes(content.encode("utf-8", "surrogatepass"))
     with pytest.raises(UsageFaultError, match=r"pyproject\.toml"):
         project_mode(tmp_path)
+
+
+def test_large_file_freezes_runs_as_a_small_one_does(tmp_path: Path) -> None:
+    setting = '[tool.agent-workbench]\nfrozen = "all"\n'
+    (tmp_path / "pyproject.toml").write_text("# a comment\n" * 100_000 + setting)
+    assert project_mode(tmp_path) == "all"
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (Path.mkdir, "Is a directory"),
+        (os.mkfifo, "it is not a regular file"),
+        (lambda file: file.symlink_to(file), "Too many levels of symbolic links"),
+        pytest.param(
+            lambda file: file.touch(0o000),
+            "Permission denied",
+            marks=pytest.mark.skipif(os.geteuid() == 0, reason="root may read everywhere"),
+        ),
+    ],
+)
+def test_unreadable_file_refuses_the_run(tmp_path: Path, make: Callable[[Path], None], reason: str) -> None:
+    make(tmp_path / "pyproject.toml")
+    with pytest.raises(UsageFaultError) as refused:
+        with_project_setting(RunOptions(), tmp_path)
+    assert str(refused.value) == f"pyproject.toml: the project's settings cannot be read: {reason}"
+    assert refused.value.hint == f"Make {tmp_path / 'pyproject.toml'} a readable file"
+    assert known_mode(tmp_path) is None
 
 
 CLUSTER = """
