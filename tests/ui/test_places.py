@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.ui.conftest import MakeWorkspace, OpenScreen
+from workbench.files.project_settings import known_places
 from workbench.files.run_options import PlaceChoice
-from workbench.files.settings import known_places
 from workbench.run.dask.files import MachineState, Sending, is_confirmed
 from workbench.ui.criteria.form import CriteriaScreen
 from workbench.ui.dialogs.pick import PickScreen

@@ -14,7 +14,7 @@ from workbench.agents.workspace import CONFIG_FILES, EvalsetEntry, Workspace
 from workbench.criteria.registry import effect_of
 from workbench.criteria.secrets import Secrets
 from workbench.events.events import CaseName, PlannedCase
-from workbench.files.settings import FILE, known_mode
+from workbench.files.project_settings import FILE, known_mode
 from workbench.files.walk import up_to
 from workbench.freshness.agent_inputs import ALL, LISTED, Touched
 from workbench.freshness.current import CurrentInputs, Options, PastInputs

@@ -12,8 +12,8 @@ from workbench.events.events import CaseName
 from workbench.files.file_access import last_written, read_regular
 from workbench.files.frozen_path import frozen_folder
 from workbench.files.project_root import is_project
+from workbench.files.project_settings import FILE, known_mode
 from workbench.files.run_options import FrozenMode, RunOptions
-from workbench.files.settings import FILE, known_mode
 from workbench.files.walk import Walk
 from workbench.freshness.agent_inputs import Touched
 from workbench.freshness.changes import Batch, Changes, files_in

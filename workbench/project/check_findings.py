@@ -15,8 +15,8 @@ from workbench.editing.check.agent_rules import Problem, Rule
 from workbench.editing.check.project import checked_agents
 from workbench.files.faults import Fault
 from workbench.files.plugins import Point, Trouble, installed
+from workbench.files.project_settings import with_project_setting
 from workbench.files.run_options import PlaceChoice, RunOptions, UsageFaultError
-from workbench.files.settings import with_project_setting
 from workbench.project.project import Project
 from workbench.run.dask.files import MachineState, Sending, cleaned_states, needs_of
 from workbench.run.dask.place import DaskPlace

@@ -17,8 +17,9 @@ from workbench.editing.check.project import checked_agents
 from workbench.events.events import CaseName, ForkChange
 from workbench.files.folders import state_dir as state_of
 from workbench.files.project_root import find_root
+from workbench.files.project_settings import with_project_setting
 from workbench.files.run_options import MATRIX, PlaceChoice, RunOptions, UsageFaultError
-from workbench.files.settings import Settings, with_project_setting
+from workbench.files.settings import Settings
 from workbench.freshness.agent_inputs import Touched
 from workbench.project.past_runs import make_fork, plan_of_fork, plan_of_run, stored_original
 from workbench.project.running import Running, end

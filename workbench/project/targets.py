@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, TypedDict
 from workbench.events.shards import ShardNumber
 from workbench.files.folders import state_dir
 from workbench.files.project_root import find_root
+from workbench.files.project_settings import known_mode, known_places
 from workbench.files.run_options import OFF, RESULT_OPTIONS, PlaceChoice, RunOptions, UsageFaultError, UsageKind
-from workbench.files.settings import known_mode, known_places
 from workbench.run.plan.selection import Selection, escape, open_selection, parse_targets, refuse_unknown
 from workbench.text.counting import exact
 

@@ -22,8 +22,8 @@ from workbench.agents.discovery import AgentFolder
 from workbench.agents.environment import adk_version
 from workbench.events.events import CaseFinished, CaseRef, FilesRead, Noticed, PlannedCase, Sources
 from workbench.files.file_access import content_hash, read_regular
+from workbench.files.project_settings import FILE
 from workbench.files.run_options import PlaceChoice, stored_options
-from workbench.files.settings import FILE
 from workbench.files.walk import relative_to
 from workbench.freshness.agent_inputs import Touched, files_in
 from workbench.freshness.current import Clean, CurrentInputs, Options, frozen_bundle

@@ -9,8 +9,8 @@ from pathlib import Path
 from workbench.criteria.secrets import Secrets
 from workbench.events.event_json import from_json
 from workbench.events.events import CaseRef, Event, Noticed, RunStarted
+from workbench.files.project_settings import known_mode
 from workbench.files.run_options import RESULT_OPTIONS, RunOptions, UsageFaultError, stored_options
-from workbench.files.settings import known_mode
 from workbench.freshness.agent_inputs import WRITTEN
 from workbench.freshness.current import CurrentInputs, Options, PastInputs
 from workbench.freshness.staleness import compare

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 from workbench.files.evalset import EvalsetDocument, open_evalset
 from workbench.files.file_access import read_regular
 from workbench.files.project_root import find_root
+from workbench.files.project_settings import project_mode
 from workbench.files.run_options import FrozenMode, PlaceChoice, RunOptions, UsageFaultError
-from workbench.files.settings import project_mode
 from workbench.project.project import Project
 from workbench.project.targets import Targets
 from workbench.run.plan.plan import Plan, new_run_id

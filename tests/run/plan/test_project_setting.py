@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from workbench.files.project_settings import known_mode, project_mode, with_project_setting
 from workbench.files.run_options import PlaceChoice, RunOptions, UsageFaultError
-from workbench.files.settings import known_mode, project_mode, with_project_setting
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ from workbench.files.faults import Fault
 from workbench.files.file_access import real_path
 from workbench.files.folders import STATE_FOLDER, why_untrusted
 from workbench.files.project_root import project_around
+from workbench.files.project_settings import with_place, with_project_setting
 from workbench.files.run_options import RunOptions, UsageFaultError
-from workbench.files.settings import with_place, with_project_setting
 from workbench.files.walk import relative_to
 from workbench.run.fault_outcome import fault_question, faults_of
 from workbench.run.forking import Fork

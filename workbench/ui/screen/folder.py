@@ -63,7 +63,7 @@ class Folder(Controller):
         self.view.work(self._read_settings(), "read setting", exclusive=False)
 
     async def _read_settings(self) -> None:
-        from workbench.files.settings import known_mode, known_places
+        from workbench.files.project_settings import known_mode, known_places
 
         session, workspace = self.session, self.session.workspace
         if workspace is None:
