@@ -211,6 +211,24 @@ async def test_file_deleted_or_broken_during_the_edit_is_reported(
         assert file.read_bytes() == before.replace(b"parcel?", b"parcel?!", 1)
 
 
+@pytest.mark.parametrize("theirs", [None, b""], ids=["deleted", "emptied"])
+async def test_keeping_the_version_on_disk_writes_nothing(
+    open_screen: OpenScreen, with_call: Workspace, theirs: bytes | None
+) -> None:
+    screen = open_screen(with_call)
+    async with screen.open((120, 40)) as pilot:
+        file = file_of(screen)
+        await opened(screen, pilot, "j", "j", "enter")
+        await screen.until(pilot, lambda: "ctrl+o saves" in screen.text)
+        file.unlink() if theirs is None else file.write_bytes(theirs)
+        await pilot.press("!", "ctrl+o")
+        await screen.until(pilot, lambda: "theirs: " in screen.text)
+        await pilot.press("down", "enter")
+        await screen.until(pilot, lambda: not isinstance(screen.app.screen, PickScreen))
+        await screen.until(pilot, lambda: "ctrl+o saves" not in screen.text)
+        assert (file.read_bytes() if file.exists() else None) == theirs
+
+
 async def test_a_full_disk_keeps_the_edit(
     open_screen: OpenScreen, with_call: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:

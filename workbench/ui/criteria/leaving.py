@@ -24,7 +24,7 @@ from workbench.ui.criteria.preview import ConfigEdit
 from workbench.ui.dialogs.items import Item
 from workbench.ui.dialogs.pick import Ask
 from workbench.ui.dialogs.screens import RowsScreen
-from workbench.ui.editing.conflicts import choose_version, save, save_error_message
+from workbench.ui.editing.conflicts import Chosen, choose_version, save, save_error_message
 from workbench.ui.session.next_run import PlaceOptions, RecordingOptions
 
 Ending: TypeAlias = Literal["applied", "run", "try"]
@@ -151,7 +151,7 @@ class Leaving:
         if saved is None:
             self._screen.say("not saved: your changes are still here", warning=True)
             return None
-        edit.changes.saved(draft_of(draft.file, saved.content, draft.metrics))
+        edit.changes.saved(draft_of(draft.file, saved.content or b"", draft.metrics))
         name = one_line(draft.file.name)
         return f"saved: {name} (in the tree, u undoes)" if saved.written else f"kept {name} as it is on disk"
 
@@ -166,7 +166,8 @@ async def _choose(ask: Ask, draft: ConfigDraft, content: Content, mine: bytes, t
     both = Item("both: their version with your changes", "both", help=_who(draft.content, there.content, content))
     chosen = await choose_version(ask, draft.file, mine, theirs, both=both)
     if chosen == "both":
-        _, chosen = await asyncio.to_thread(edit_of, there, merged(draft.content, there.content, content))
+        _, new = await asyncio.to_thread(edit_of, there, merged(draft.content, there.content, content))
+        return Chosen(new)
     return chosen
 
 

@@ -29,17 +29,22 @@ from workbench.ui.widgets.rows import Piece, RowsOf
 _LINES = 400
 """Maximum number of lines shown of a difference."""
 _WHO = {"theirs": "changed on disk", "mine": "changed by you", "both": "changed by both"}
-Choose: TypeAlias = Callable[[bytes | None], Awaitable[bytes | None]]
-"""Asks which content a file gets, given its current content (None if the file is gone).
 
-Returns the content, b"" to delete the file, or None to go back to the editor.
-"""
+
+class Chosen(NamedTuple):
+    """The content that the user chose for a file, or None if the file stays deleted."""
+
+    content: bytes | None
+
+
+Choose: TypeAlias = Callable[[bytes | None], Awaitable[Chosen | None]]
+"""Asks which content a file gets, given its current content (None if it was deleted). None: back to the editor."""
 
 
 class Saved(NamedTuple):
-    """The file's content after saving (b"" if it does not exist), and whether this program wrote it."""
+    """The file's content after saving, or None if it was deleted. `written`: whether this program wrote it."""
 
-    content: bytes
+    content: bytes | None
     written: bool
 
 
@@ -54,23 +59,27 @@ async def save(
 ) -> Saved | None:
     """Replace the content `before` of a file with `after`, as an edit that can be undone.
 
-    If the file has changed meanwhile, `choose` returns the content to write. Return None if the user goes back.
-    `complete` adds other files to the edit and runs in a thread.
+    If the file has changed meanwhile, `choose` returns the content to write. If that is the content on disk, nothing is
+    written. Return None if the user goes back. `complete` adds other files to the edit and runs in a thread.
 
     Raises:
         OSError: The file cannot be written.
     """
-    content: bytes | None = after
-    while content is not None:
+    while True:
         try:
-            contents = await asyncio.to_thread(complete, {file: (before, content or None)})
+            contents = await asyncio.to_thread(complete, {file: (before, after)})
             await asyncio.to_thread(saver.save, label, contents)
-            return Saved(content, written=content != before)
+            return Saved(after, written=after != before)
         except ChangedOnDiskError as error:
-            if error.file == file:  # Another file is read again.
-                before = error.theirs
-                content = await choose(before)
-    return None
+            if error.file != file:
+                continue  # Another file is read again.
+            before = error.theirs
+            chosen = await choose(before)
+            if chosen is None:
+                return None
+            if chosen.content is None or chosen.content == before:
+                return Saved(before, written=False)
+            after = chosen.content
 
 
 async def choose_cases(
@@ -78,7 +87,7 @@ async def choose_cases(
 ) -> Any:
     """Let the user choose which version of each case to keep.
 
-    If the cases cannot be compared, the choice is between whole files. Return the content, or None to go back.
+    If the cases cannot be compared, the choice is between whole files. Return `Chosen`, or None to go back.
     """
     if theirs is None:
         return await choose_version(ask, file, mine, theirs, leave="theirs: leave it deleted")
@@ -87,11 +96,9 @@ async def choose_cases(
     except ValueError as why:
         return await choose_version(ask, file, mine, theirs, why=str(why))
     if not found:
-        return theirs
-    chosen = await ask(ConflictScreen(file.name, found, keys))
-    if chosen is None:
-        return None
-    return await asyncio.to_thread(merged, theirs, found, chosen, mine)
+        return Chosen(theirs)
+    sides = await ask(ConflictScreen(file.name, found, keys))
+    return None if sides is None else Chosen(await asyncio.to_thread(merged, theirs, found, sides, mine))
 
 
 async def choose_version(
@@ -106,14 +113,14 @@ async def choose_version(
 ) -> Any:
     """Let the user choose which version of a whole file to keep.
 
-    Return `mine`, `theirs`, the value of `both`, or None to go back. If `leave` is "", `theirs` is not offered.
+    Return `Chosen`, the value of `both`, or None to go back. If `leave` is "", `theirs` is not offered.
     """
     what = "deleted" if theirs is None else "changed"
     title = f"{file.name} was {what} on disk" + (f": {why}" if why else "")
     items = [Item("back to the editor", None, help="Writes nothing. Your edit is still there.")]
     items += [both] if both is not None else []
-    items += [Item(leave, theirs or b"", help="Discards your edit.")] if leave else []
-    items.append(Item("mine: write your version", mine, help="Undo with u."))
+    items += [Item(leave, Chosen(theirs), help="Discards your edit.")] if leave else []
+    items.append(Item("mine: write your version", Chosen(mine), help="Undo with u."))
     return await ask(PickScreen(one_line(title, limit=74), searching(items)))
 
 
