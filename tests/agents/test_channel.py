@@ -114,8 +114,11 @@ async def test_slow_reader_gets_everything_and_the_descriptors() -> None:
 
 async def test_oversized_frame_is_refused_before_anything_is_sent() -> None:
     heard = Heard()
+    reading, writing = os.pipe()
     with pytest.raises(FrameTooLargeError):
-        heard.channel.send({"op": "small"}, {"text": "x" * 17_000_000})
+        heard.channel.send({"op": "small"}, {"text": "x" * 17_000_000}, descriptors=[writing])
+    assert os.read(reading, 1) == b"", "the descriptor is closed"
+    os.close(reading)
     heard.channel.close()
     assert heard.other.recv(100) == b""
     heard.other.close()

@@ -40,6 +40,7 @@ def test_one_line_collapses_white_space_and_marks_the_cut() -> None:
     assert one_line(" a\n\n b\t c ") == "a b c"
     assert one_line("abcdef", limit=4) == "abc…"
     assert one_line("x" * 10_000_000, limit=5) == "xxxx…"
+    assert one_line(" " * 10_000 + "late", limit=5) == "late"
 
 
 def test_invisible_characters_are_named() -> None:

@@ -53,7 +53,11 @@ class Channel:
         Raises:
             FrameTooLargeError: a message is over 16 MiB; none is sent.
         """
-        data = b"".join(map(encode, messages))
+        try:
+            data = b"".join(map(encode, messages))
+        except FrameTooLargeError:
+            _close(descriptors)
+            raise
         if not self._open:
             _close(descriptors)
             return len(data)

@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 FactKind: TypeAlias = Literal["number", "date", "time", "id", "count"]
@@ -88,7 +89,13 @@ def facts_in(value: Any) -> Iterator[Fact]:
             left += item
             yield Fact("count", frozenset({float(len(item))}), str(len(item)))
         elif isinstance(item, str | int | float) and not isinstance(item, bool):
-            yield from facts_of(format(item, "f").rstrip("0").rstrip(".") if isinstance(item, float) else str(item))
+            yield from facts_of(_digits(item) if isinstance(item, float) else str(item))
+
+
+def _digits(number: float) -> str:
+    """Return all digits of a number, without an exponent: 1e22 has 23 of them, and 2.0 is `2`."""
+    digits = format(Decimal(repr(number)), "f")
+    return digits.rstrip("0").rstrip(".") if "." in digits else digits
 
 
 class Sources:
@@ -182,7 +189,7 @@ def _minute(of: dict[str, str | None]) -> int | None:
     half = of["half"] or of["half2"]
     if half is not None:
         hour = hour % 12 + (12 if half == "p" else 0)
-    return hour * 60 + minute if hour <= 24 and minute < 60 else None
+    return hour * 60 + minute if minute < 60 and hour * 60 + minute <= 24 * 60 else None
 
 
 def _meanings(written: str) -> frozenset[float]:

@@ -69,6 +69,7 @@ def one_line(text: str, *, limit: int = 400) -> str:
     White space is collapsed to single blanks. Text over `limit` characters is cut with an ellipsis.
     """
     # Cutting first keeps a 50 MB label cheap. Four times the limit leaves room for white space that collapses.
+    text = text.lstrip()
     head = text[: limit * 4]
     safe = " ".join(plain(head, limit=limit * 4).split())
     return safe if len(safe) <= limit and len(head) == len(text) else safe[: limit - 1] + "…"

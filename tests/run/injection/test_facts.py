@@ -178,3 +178,12 @@ def test_computed_fact_is_not_invented() -> None:
     named = Sources(facts_of("Where is my order A-18?"))
     assert not named.may_compute(total)
     assert not named.may_compute(day)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False, min_value=0))
+def test_number_in_data_is_found_with_all_its_digits(number: float) -> None:
+    assert number in {value for fact in facts_in([number]) for value in fact.values if fact.kind == "number"}
+
+
+def test_time_after_midnight_of_the_next_day_is_no_time() -> None:
+    assert [fact.kind for fact in facts_of("24:00 and 24:59")] == ["time", "id"]
