@@ -193,7 +193,7 @@ def test_explicit_interpreter_is_chosen(tree: Tree, tmp_path: Path, monkeypatch:
     [
         ("gone/bin/python", "does not exist"),
         ("no_such_python", "no command"),
-        ("text", "not a program"),
+        ("text", "not an executable file"),
         ("folder", "without bin/python"),
     ],
 )

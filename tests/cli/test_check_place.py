@@ -24,7 +24,7 @@ def test_list_prints_each_file_without_connecting(project: Project, here: Here) 
 
 
 @pytest.mark.parametrize("word", ["moon", "moon:base"])
-def test_place_that_does_not_exist_is_a_wrong_command_line(project: Project, here: Here, word: str) -> None:
+def test_unknown_place_is_a_usage_error(project: Project, here: Here, word: str) -> None:
     project.evalset(GOOD)
     for command in (["run", "echo"], ["check", "echo"]):
         done = here(*command, "--on", word)

@@ -546,7 +546,7 @@ def test_safety_is_judged_by_the_service(project: Project) -> None:
     assert "safety_v1=0.0<0.8" in done.stdout
 
 
-def test_failing_custom_metric_is_its_own_error(project: Project) -> None:
+def test_failing_custom_metric_does_not_affect_other_metrics(project: Project) -> None:
     pytest.importorskip("google.adk", reason="a custom metric is called with google-adk's objects")
     project.evalset(case("good"))
     project.write("echo/metrics.py", CUSTOM)

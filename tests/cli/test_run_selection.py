@@ -67,7 +67,7 @@ def test_run_without_a_problem_runs_all_cases(project: Project) -> None:
     assert done.stdout.splitlines()[-1].startswith("2 cases in ")
 
 
-def test_next_run_after_a_case_did_not_pass_starts_all_over(project: Project) -> None:
+def test_run_stopped_by_x_is_not_resumed(project: Project) -> None:
     project.evalset(BAD, LATER)
     for _ in range(2):
         code, found, err = report_of(project, "-x", "--concurrency", "1")

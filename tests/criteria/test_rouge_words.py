@@ -49,7 +49,7 @@ def test_words_with_offsets_are_the_words_that_are_scored(text: str) -> None:
         )
 
 
-def test_composing_characters_stay_in_one_cluster() -> None:
+def test_all_decomposed_parts_after_the_first_combine() -> None:
     """`placed_words` relies on it: in every canonical decomposition, all parts except the first combine."""
     for code in range(sys.maxunicode + 1):
         parts = unicodedata.normalize("NFD", chr(code))

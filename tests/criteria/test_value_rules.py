@@ -142,7 +142,7 @@ def _config(args_match: Any, **options: Any) -> Any:
         ({"abs": -1}, 'must be a number of at least 0 after `abs`, not {"abs": -1}'),
         ({"rel": True}, "must be a number of at least 0 after `rel`"),
         ({"abs": 1, "rel": 1}, 'must be "any", "ignore_case"'),
-        ({"one_of": []}, "must be a list of values after `one_of`"),
+        ({"one_of": []}, "must be a non-empty list of values after `one_of`"),
         (None, 'must be "any", "ignore_case"'),
     ],
 )

@@ -14,7 +14,7 @@ STORED = json.loads(genai_types.FILE.read_bytes())
 
 
 @pytest.mark.skipif(STORED["version"] != version("google-genai"), reason="another google-genai is installed")
-def test_stored_types_are_those_of_the_installed_google_genai() -> None:
+def test_stored_types_match_installed_google_genai() -> None:
     from tests.files.genai_types import text  # It imports google-genai, which would slow down every collection.
 
     assert genai_types.FILE.read_text("utf-8") == text(), "run `python -m tests.files.genai_types`"

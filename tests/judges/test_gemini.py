@@ -111,7 +111,7 @@ async def test_temporary_faults_are_retried(
     [
         (failed(500), "http", ["500 INTERNAL", "5 attempts"]),
         (malformed(), "unreadable", ["not JSON"]),
-        (truncated(), "connection", ["broke off"]),
+        (truncated(), "connection", ["lost during the reply"]),
         pytest.param(reset(), "connection", ["connection broke"], marks=TRIES_ONCE),
     ],
 )

@@ -15,7 +15,7 @@ from workbench.store.history.run_names import last_run
 pytest.importorskip("google.adk")
 
 
-async def test_fork_tries_a_change_and_leaves_the_verdict_or_says_where_it_diverged(tmp_path: Path) -> None:
+async def test_fork_runs_with_the_change_and_does_not_replace_the_verdict(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     folder = write_desk(tmp_path)
     async with Project.open(tmp_path) as project:

@@ -177,7 +177,7 @@ def test_shards_of_different_counts_are_refused(tmp_path: Path) -> None:
     (tmp_path / "four").mkdir()
     files = [*reports(tmp_path)[:2], reports(tmp_path / "four", 4)[2]]
     with pytest.raises(
-        UsageFaultError, match=r"four/3\.json \(shard 3/4\) is one of 4 shards, but the others are of 3$"
+        UsageFaultError, match=r"four/3\.json \(shard 3/4\) is from a run with 4 shards, the others from a run with 3\n"
     ):
         merge_shards(files)
 
@@ -271,7 +271,7 @@ def test_file_that_is_no_report_is_named(tmp_path: Path, text: str) -> None:
 
 
 def test_folder_without_state_and_missing_file_are_named(tmp_path: Path) -> None:
-    with pytest.raises(UsageFaultError, match="is no state folder") as refused:
+    with pytest.raises(UsageFaultError, match="is not a state folder") as refused:
         merge_shards([tmp_path])
     assert f"{tmp_path}/*.json" in refused.value.hint
     with pytest.raises(UsageFaultError, match=r"none\.json: No such file"):
@@ -370,7 +370,7 @@ def test_shard_given_as_folder_and_report_is_refused_as_duplicate(tmp_path: Path
 
 def test_folder_without_shards_is_named(tmp_path: Path) -> None:
     stored(tmp_path, events_of_run(all_statuses(), 1, 1), "2026-11-04T10-30-01-whole")
-    assert str(refusal(tmp_path)).startswith(f"no run of a shard is stored in {tmp_path}")
+    assert str(refusal(tmp_path)).startswith(f"{tmp_path} has no stored shard run")
 
 
 def test_folder_named_for_merge_is_trusted(tmp_path: Path) -> None:

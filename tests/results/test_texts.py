@@ -55,7 +55,7 @@ def test_long_text_is_cut_with_a_line_count(texts: Texts) -> None:
     assert len(text_lines(text, 40, View(60, full=True))) == 5000
 
 
-def test_differences_in_a_long_text_are_shown_anywhere(texts: Texts) -> None:
+def test_difference_in_the_middle_of_a_long_text_is_shown(texts: Texts) -> None:
     lines = [f"Line {number} is fine." for number in range(5000)]
     other = [line if number != 2500 else "Line 2500 is broken." for number, line in enumerate(lines)]
     found = texts(compared("\n".join(lines), "\n".join(other), NARROW))

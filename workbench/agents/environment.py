@@ -167,7 +167,7 @@ def _runnable(explicit: Path, environ: Mapping[str, str]) -> Path:
     if not path.exists():
         raise InterpreterError(f"{explicit} does not exist")
     if not _can_run(path):
-        raise InterpreterError(f"{explicit} is not a program")
+        raise InterpreterError(f"{explicit} is not an executable file")
     return path.absolute()
 
 

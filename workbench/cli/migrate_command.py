@@ -122,7 +122,7 @@ def _migrate_one(
     if printed:
         if rows is None:
             write_line(sys.stdout, migration.text.rstrip("\n"))
-        _say(migration, f"would become {new or old}", old)
+        _say(migration, "would be converted in place" if new is None else f"would be written to {new}", old)
         _add(rows, new or old, migration)
         return 2 if has_failed() else 0
     try:

@@ -168,7 +168,9 @@ def _check(request: RunRequest) -> None:
     if request.watch and request.options.inject is not None:
         raise Refused("--watch cannot inject faults", hint="Leave out --watch or --inject")
     if request.watch and request.options.exit_first:
-        raise Refused("--watch cannot be used with -x: cases that it leaves out would stay stale")
+        raise Refused(
+            "--watch cannot be used with -x: cases that -x skips would stay stale", hint="Leave out --watch or -x"
+        )
     if request.watch and request.options.thaw:
         raise Refused("--watch cannot thaw recordings", hint="Leave out --watch or --thaw")
     if request.watch and (request.json is not None or request.junit is not None):

@@ -58,11 +58,9 @@ def can_draw() -> bool:
 
 
 def write_line(stream: TextIO, text: str = "") -> bool:
-    """Write one line of safe text, and flush it.
+    """Write one line of safe text, and flush it. Return False if writing failed.
 
-    Returns:
-        False if the stream could not be written: its reader is gone, or the disk is full, which is reported on
-        standard error. The stream is silent from then on.
+    A closed pipe is ignored; other errors are reported on standard error. Later output to this stream is discarded.
     """
     return write_pieces(stream, (text + "\n",))
 
@@ -139,7 +137,7 @@ def let_go_of_streams(*, pipes: bool) -> None:
 
 
 def spelled_for(stream: TextIO, text: str) -> str:
-    """Return `text`, with our own signs in ASCII if the stream's encoding lacks one of its characters."""
+    """Return `text`. If the stream cannot encode it, replace the workbench's symbols (✓, …) with ASCII."""
     if can_show(stream, text):
         return text
     return in_lines(text)

@@ -20,30 +20,36 @@ class NotScorableError(ValueError):
 
 @dataclass(frozen=True)
 class ScoreRequest:
-    """One case to judge by one criterion.
-
-    `actual` and `expected` are normalised ADK invocations as JSON, one per turn; `expected` is None for a scenario. A
-    turn of a dataset has null for a part without an expectation. `rubrics` are the rubrics of the case. `custom` is
-    true if the config's `custom_metrics` define the criterion; it then replaces ADK's criterion of the same name, and
-    `custom_config` is its entry there. `final_session_state` is the expected session state at the end, and `end_state`
-    the real one; None if it is not known. `dataset_case` is the case as a dataset of google-agents-cli has it, or None.
-    `inner_calls` are those of each turn; () if they are not known. `usage` is that of the agent, with the agents that
-    it uses as tools; None if it is not known.
-    """
+    """One case to judge by one criterion."""
 
     criterion: Criterion
     expected: tuple[dict[str, Any], ...] | None
+    """The expected ADK invocations, normalised, as JSON, one per turn. None for a scenario.
+
+    In a turn of a dataset, a part without an expectation is null.
+    """
     actual: tuple[dict[str, Any], ...]
+    """The agent's ADK invocations, normalised, as JSON, one per turn."""
     scenario: dict[str, Any] | None = None
+    """The plan of a simulated user, or None for a case with fixed messages."""
     rubrics: tuple[dict[str, Any], ...] = ()
+    """The rubrics of the case."""
     custom: bool = False
+    """Whether the config's `custom_metrics` define the criterion. It then replaces ADK's criterion of the same name."""
     custom_config: Mapping[str, Any] | None = None
+    """The criterion's entry in `custom_metrics`, or None."""
     final_session_state: dict[str, Any] | None = None
+    """The session state expected at the end, or None if the case expects none."""
     end_state: dict[str, Any] | None = None
+    """The real session state at the end, or None if it is not known."""
     prices: Prices = field(default_factory=Prices)
+    """The prices of models."""
     dataset_case: dict[str, Any] | None = None
+    """The case as in its google-agents-cli dataset, or None if it is not from one."""
     inner_calls: tuple[InnerCalls, ...] = ()
+    """The calls inside agents that are used as tools, one item per turn. () if they are not known."""
     usage: Usage | None = None
+    """The usage of the agent and of the agents that it uses as tools. None if it is not known."""
 
 
 @dataclass(frozen=True)

@@ -163,7 +163,7 @@ def read_rule(value: Any) -> ValueRule:
         check_pattern(operand, "a regular expression after `regex`")
     elif kind == "one_of":
         if not isinstance(operand, list) or not operand:
-            raise ValueError("a list of values after `one_of`")
+            raise ValueError("a non-empty list of values after `one_of`")
     elif not _is_number(operand) or not math.isfinite(operand) or operand < 0:
         raise ValueError(f"a number of at least 0 after `{kind}`")
     return ValueRule(kind, operand)

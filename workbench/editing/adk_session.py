@@ -336,7 +336,7 @@ class _Answers:
 
 
 def _own_effects(actions: Json, call_id: str) -> Effects:
-    """Return the effects that ADK keeps by the ID of their call."""
+    """Return the confirmations and credentials that a call requested (ADK stores them by call ID)."""
     found = {name: mapping(actions.get(name)).get(call_id) for name in _OWN}
     return Effects(actions={name: {OWN_CALL: item} for name, item in found.items() if item is not None})
 

@@ -33,10 +33,10 @@ MODEL = "model"
 class Captured:
     """A recorded conversation.
 
-    `turns` are its complete invocations. `state` is the session's state before the first message, and `states` are
-    those after each turn, as far as they are known. `notes` name parts that a case cannot contain. `recording` has the
-    calls of tools and models, with turns from 1, if they are known. `keeps_recording` is the default of the choice to
-    keep it.
+    `turns` are its complete invocations. `state` is the session's state before the first message, and `states[i]` is
+    the state after turn i, or None if it is not known. `notes` name parts that a case cannot contain. `recording` has
+    the calls of tools and models, with turns from 1; it is None if they are not known. `keeps_recording` is whether the
+    recording is kept by default.
     """
 
     app_name: str

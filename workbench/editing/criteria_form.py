@@ -161,7 +161,7 @@ def metric_rows(content: Any, metrics: MetricsConfig, file: int = 0) -> Iterator
 
 
 def file_row(file: int, name: str) -> FormRow:
-    """Return the head row of a config, for an editor with several."""
+    """Return the heading row of a config, for an editor that shows several configs."""
     return FormRow((), Field(name, "file", ""), None, True, (), 0, "", file)
 
 

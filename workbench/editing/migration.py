@@ -370,10 +370,12 @@ def saved_conversations(paths: Iterable[Path]) -> tuple[list[Path], list[Path]]:
 
 
 def convert_conversations(paths: Sequence[Path], new: Path | None) -> list[ConvertedConversations]:
-    """Convert conversations into the evalset `new`, or into one for each agent or category. Writes nothing.
+    """Convert conversations into the evalset `new`. Writes nothing.
+
+    Without `new`, make one evalset per agent (ADK tests), category (conformance tests) or session file.
 
     Raises:
-        OSError: a frozen file there cannot be read.
+        OSError: an existing frozen file of the target cannot be read.
     """
     by_file: dict[Path, list[Path]] = {}
     for path in paths:

@@ -54,7 +54,7 @@ class Step:
 
 @dataclass(eq=False, slots=True)
 class TextItem:
-    """The text of one event or authored item with its author, as ADK reads it."""
+    """One text of a turn with its author: from an invocation event, or from an intermediate response."""
 
     author: str
     text: str

@@ -230,7 +230,10 @@ def renamed_content(content: bytes, changes: Mapping[str, str]) -> bytes:
 
 
 def _revised(text: str, changes: Mapping[str, str]) -> str:
-    """Return a hand-formatted file with other IDs, or the text unchanged if it has mistakes."""
+    """Replace the IDs in a hand-formatted frozen file.
+
+    Return the text unchanged if it is not valid JSON or has none of the keys.
+    """
     try:
         value: Any = json.loads(text)
         known = {key: item for key, item in changes.items() if key in value} if isinstance(value, dict) else {}

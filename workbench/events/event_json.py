@@ -150,7 +150,7 @@ def _choice_reader(choices: tuple[Any, ...]) -> Reader:
 def _type_reader(hint: Any, wanted: Any) -> Reader:
     def read_plain(value: Any) -> Any:
         if not isinstance(value, wanted):
-            raise ValueError(f"expected {hint}, got {type(value).__name__}")
+            raise ValueError(f"expected {getattr(hint, '__name__', hint)}, got {type(value).__name__}")
         return value
 
     return read_plain

@@ -313,7 +313,7 @@ def _number(value: float | None) -> float | None:
 def _fields(part: Any) -> dict[str, Any]:
     """Return the fields of a model by JSON name, without copying their values."""
     if not isinstance(part, BaseModel):
-        raise TypeError(f"{type(part).__name__} has no place in a report")
+        raise TypeError(f"{type(part).__name__} cannot be part of a report")
     found = ((name, value) for name, value in part if name not in _OPTIONAL or value is not None)
     return {"schema" if name == "schema_name" else name: value for name, value in found}
 

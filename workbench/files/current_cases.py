@@ -27,9 +27,9 @@ _ESCAPED_MARKS = (b"\\u0022", b"\\u003a", b"\\u003A")
 
 
 def validate_case(text: bytes) -> tuple[dict[str, Any] | None, list[Breach]]:
-    """Return one eval case with snake_case keys (None if ADK would reject it) and all that is wrong or suspicious.
+    """Return one eval case with snake_case keys, and its breaches. The case is None if a breach is an error.
 
-    `text` is JSON. Lone surrogates, which ADK cannot read, are accepted.
+    `text` is JSON. Lone surrogates are accepted here, although ADK cannot read them.
     """
     value, breaches = validate(EvalCase, text)
     if value is not None:

@@ -55,9 +55,9 @@ def read_unlinked(path: Path, limit: int = LARGEST) -> bytes:
 def frozen_name(eval_id: str) -> str:
     """Return the name of a case's frozen file.
 
-    Everything except lower-case letters, digits, `_`, `-` and `.` is percent-encoded as UTF-8. So are capitals, because
-    some disks do not distinguish them, and the first character of a name that is hidden or reserved. The name of a
-    long ID is cut and ends with `~` and a digest of the ID.
+    Lower-case letters, digits, `_`, `-` and `.` stay. All else is percent-encoded as UTF-8, capitals too, because some
+    file systems ignore case. The first character of a hidden or reserved name is encoded as well. The name of a long
+    or empty ID is cut and ends with `~` and a digest of the ID. The ending is `.frozen.json`.
     """
     raw = eval_id.encode("utf-8", "surrogatepass")
     name = "".join(chr(byte) if byte in _PLAIN else f"%{byte:02X}" for byte in raw)

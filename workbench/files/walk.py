@@ -127,7 +127,7 @@ class Walk:
             waiting.extend((path / name, folder.rules) for name in reversed(inner))
 
     def _enter(self, path: Path, rules: tuple[IgnoreFile, ...], *, is_start: bool) -> tuple[Folder | None, list[str]]:
-        """Return the folder and the names of its folders to visit, or None if it is to be skipped."""
+        """Return the folder and the names of its subfolders to visit, or (None, []) if the folder is skipped."""
         files: list[str] = []
         folders: list[str] = []
         links: list[str] = []

@@ -284,7 +284,7 @@ def _wait(error: Any) -> float | None:
 
 def _connection(name: str) -> str:
     if name in ("ClientPayloadError", "RemoteProtocolError", "IncompleteReadError"):
-        return "the reply broke off"
+        return "the connection was lost during the reply"
     if name in ("ConnectError", "ClientConnectorError", "ClientConnectorDNSError", "ConnectionRefusedError"):
         return "no connection"
     return "the connection broke"

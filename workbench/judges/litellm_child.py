@@ -52,7 +52,7 @@ def fault_of(error: Exception, model: str) -> JudgeCallError:
     if any(word in chain for word in _UNREADABLE):
         return JudgeCallError("unreadable", f"the reply of {model} could not be read: {detail}", retryable=True)
     if any(word in chain for word in _BROKEN_OFF):
-        return JudgeCallError("connection", f"the reply broke off: {detail}", retryable=True)
+        return JudgeCallError("connection", f"the connection was lost during the reply: {detail}", retryable=True)
     if any(word in chain for word in _CONNECTION) or (isinstance(error, OSError) and status is None):
         return JudgeCallError("connection", f"no connection to {model}: {detail}", retryable=True)
     if status is not None:

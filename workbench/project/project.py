@@ -134,10 +134,10 @@ class Project:
         """The workspace at the last reading of the files.
 
         Raises:
-            RuntimeError: the files were not read yet.
+            RuntimeError: the files have not been read yet.
         """
         if self._workspace is None:
-            raise RuntimeError("the project was not read yet: use `Project.open`, or await `read` first")
+            raise RuntimeError("the project has not been read yet: use `Project.open`, or await `read` first")
         return self._workspace
 
     @property

@@ -231,7 +231,7 @@ def _read_folder(folder: Path) -> list[_Part]:
     if not found:
         why = f": its database was damaged and replaced at {since}" if since else ""
         hint = f"`{_RUN.format('K/N')}` stores one"
-        raise UsageFaultError(f"no run of a shard is stored in {state}{why}", hint)
+        raise UsageFaultError(f"{state} has no stored shard run{why}", hint)
     for part in parts:
         if started_at(part.path.name) <= since:
             raise UsageFaultError(
@@ -254,7 +254,7 @@ def _state_in(folder: Path) -> Path:
     if os.path.lexists(inner / FILE_NAME):
         return inner
     raise UsageFaultError(
-        f"{folder} is no state folder: neither it nor its {STATE_FOLDER} has a {FILE_NAME}",
+        f"{folder} is not a state folder: there is no {FILE_NAME} in it or in its {STATE_FOLDER}",
         f"Name the state folder of each shard, or its JSON report: `agent-workbench merge {folder}/*.json`",
     )
 
@@ -388,7 +388,10 @@ def _check_numbers(parts: Sequence[_Part]) -> None:
     usual = counts.most_common(1)[0][0]
     for part in parts:
         if part.shard.count != usual:
-            raise UsageFaultError(f"{part.name} is one of {part.shard.count} shards, but the others are of {usual}")
+            raise UsageFaultError(
+                f"{part.name} is from a run with {part.shard.count} shards, the others from a run with {usual}",
+                "Merge the shards of one run only",
+            )
     found: dict[int, _Part] = {}
     for part in parts:
         other = found.setdefault(part.shard.index, part)

@@ -277,7 +277,7 @@ class JobQueue:
         self.under_way = {}
 
     def hold(self, keys: Iterable[CaseName] | None = None) -> None:
-        """Make these cases (None: the running ones) wait for another save, because they would fail again."""
+        """Do not start these cases again before another save. None means the running cases."""
         self.held.update(self.under_way if keys is None else keys)
 
     def drop(self, keys: Iterable[CaseName]) -> None:

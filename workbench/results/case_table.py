@@ -84,7 +84,7 @@ def criterion_cell(record: Execution | None, name: str, *, configured: bool) -> 
 
 
 def result_cell(result: MetricResult) -> Cell:
-    """Return the cell of one result. Its score is cut, so that it never seems to reach its threshold."""
+    """Return the cell of one result. A score below its threshold is never rounded up to it."""
     match result.status:
         case "error":
             return ERROR

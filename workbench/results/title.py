@@ -68,7 +68,7 @@ def title(subject: Subject, width: int, others: Iterable[str] = ()) -> str:
 
 
 def _cut_case(subject: Subject, name: str, width: int, others: Iterable[str]) -> str:
-    """Cut the name of a case, but not the repeat or fault behind its ID."""
+    """Cut the name of a case. A repeat or fault behind its ID is cut only if it takes more than half of the width."""
     entry, record = subject.entry, subject.record
     after = name.removeprefix(one_line(record.ref.eval_id)) if record is not None and record.ref.eval_id else ""
     if cell_len(after) * 2 > width:

@@ -43,7 +43,7 @@ class CollectedCase:
 
 @dataclass(frozen=True)
 class CollectedFile:
-    """An evalset without faults. `cases` are in the file's order."""
+    """An evalset without errors. `cases` are in file order."""
 
     path: Path
     cases: tuple[CollectedCase, ...]

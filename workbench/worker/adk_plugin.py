@@ -411,7 +411,7 @@ def part_text(request: Any, name: str, index: int) -> str:
 
 
 def _part(config: Any, name: str) -> Any:
-    """Return the instruction, the tools or the options in the config of a request, as data."""
+    """Return one part of a request's config as data: `system`, `tools`, or all other options but `http_options`."""
     if name == "system":
         return _dumped(getattr(config, "system_instruction", None))
     if name == "tools":

@@ -41,7 +41,7 @@ class Loaded:
 
 
 class UnusableError(Exception):
-    """The interpreter lacks a package that agents of this kind need."""
+    """This agent cannot be used as requested: a package is missing, or its model cannot be set."""
 
     def __init__(self, fault: Fault) -> None:
         super().__init__(fault["message"])

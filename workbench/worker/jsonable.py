@@ -319,7 +319,7 @@ def _enum(value: Any, name: Any) -> Any:
 
 def _typed(value: Any, kind: type) -> Any:
     if not isinstance(value, kind):
-        raise TypeError(f"{kind.__name__} expected, not {type(value).__name__}")
+        raise TypeError(f"expected {kind.__name__}, got {type(value).__name__}")
     return value
 
 

@@ -32,7 +32,7 @@ def dropped(text: str, sentences: list[str]) -> list[str]:
         ([], ["It is late.", "You get 12.50 EUR back, by the way.", "Call us!"]),
     ],
 )
-def test_passages_outside_all_sentences_get_a_label(sentences: list[str], expected: list[str]) -> None:
+def test_passages_left_out_by_the_judge_are_found(sentences: list[str], expected: list[str]) -> None:
     assert dropped(TEXT, sentences) == expected
 
 

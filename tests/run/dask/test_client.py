@@ -74,7 +74,7 @@ async def test_malformed_questions_are_ignored() -> None:
     assert sent == [{"op": "question", "key": "k", "text": good, "more": False}]
 
 
-def test_report_that_is_too_large_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_report_over_the_size_limit_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     made, sent = cluster()
     monkeypatch.setattr(module, "LARGEST_REPORT", 10)
     with pytest.raises(ValueError, match="sent 11 bytes; the limit is 10"):

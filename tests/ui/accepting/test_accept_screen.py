@@ -90,7 +90,7 @@ async def test_chosen_difference_is_previewed_and_saved(open_screen: OpenScreen)
         await pilot.press("enter")
         await screen.until(pilot, lambda: not isinstance(screen.app.screen, AcceptScreen))
         assert file_of(screen).read_bytes() == before.replace(b"On its way.", b"It is late.", 1)
-        await screen.until(pilot, lambda: "saved and scored again" in screen.text)
+        await screen.until(pilot, lambda: "saved, scoring again" in screen.text)
         await pilot.press("u")
         await screen.until(pilot, lambda: "undone: on_time: accept 1 difference" in screen.text)
         assert file_of(screen).read_bytes() == before
@@ -122,7 +122,7 @@ async def test_value_is_accepted_by_a_rule_in_a_new_config(
         criterion = json.loads(config_file.read_text())["criteria"]["tool_trajectory_avg_score"]
         assert criterion == {"threshold": 1.0, "args_match": {"refund": {"amount": {"abs": 1}}}}
         assert file_of(screen).read_bytes() == before
-        await screen.until(pilot, lambda: "saved and scored again" in screen.text)
+        await screen.until(pilot, lambda: "saved, scoring again" in screen.text)
         await pilot.press("u")
         await screen.until(pilot, lambda: "undone: on_time: accept 1 difference, 1 by a rule" in screen.text)
         assert not config_file.exists()

@@ -50,9 +50,7 @@ def json_values(text: str) -> list[Any]:
         UnreadableError: The text is too long.
     """
     if len(text) > MAX_LENGTH:
-        raise UnreadableError(
-            f"the reply has {counted(len(text), 'character')}, more than the {MAX_LENGTH:,} that are read"
-        )
+        raise UnreadableError(f"the reply has {counted(len(text), 'character')}; the limit is {MAX_LENGTH:,}")
     return [value for _, _, value in _decoded(without_thoughts(text))]
 
 

@@ -125,7 +125,11 @@ def judge_problems(config: CriteriaConfig, environment: JudgeEnvironment) -> Fou
         if own.get("kind") == "service" and config.broken and not own["metric"]:
             continue  # Its definition may be what is broken.
         if own.get("kind") == "service":
-            reason = _service_obstacle(environment) if own["metric"] else NotAvailableError("only Google's service can")
+            reason = (
+                _service_obstacle(environment)
+                if own["metric"]
+                else NotAvailableError("only Google's evaluation service can evaluate it")
+            )
         else:
             reason = _obstacle(own["judge_model_options"], environment) if own.get("kind") == "template" else None
         if reason is not None:

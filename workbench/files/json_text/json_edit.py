@@ -55,7 +55,10 @@ class Layout:
 
 
 def layout_of(text: str, root: Node) -> Layout:
-    """Return the layout of a text, taken from the first places that show it."""
+    """Detect the JSON layout of a text: line break, indent, colon, comma and ASCII escapes.
+
+    The first occurrence of each decides.
+    """
     newline = _BREAK.search(text)
     colon, comma, unit = None, None, None
     waiting = [root]
@@ -418,7 +421,10 @@ class _Revision:
             yield Splice(following.key_start, following.key_start, entries + separator)
 
     def _separator(self, node: Node) -> str:
-        """Return the text between two children (the comma and white space), taken from the last two."""
+        """Return the comma and white space between two children.
+
+        They are copied from between the last two children. With fewer children, they follow the file's layout.
+        """
         children = node.children
         if len(children) > 1:
             return self._text[children[-2].node.end : children[-1].key_start]

@@ -373,8 +373,8 @@ class _Room:
         if self._bytes > _LARGEST:
             size, largest = self._largest
             raise UsageFaultError(
-                f"the files in {self._source} have more than {size_words(_LARGEST)}, too much for copies. "
-                f"The largest is {largest} ({size_words(size)})",
+                f"{self._source} is larger than {size_words(_LARGEST)}, too large to copy. "
+                f"Largest file so far: {largest} ({size_words(size)})",
                 f"{_SMALLER}. Files that git ignores are not copied",
             )
 

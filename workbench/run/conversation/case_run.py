@@ -205,7 +205,7 @@ class CaseRun:
         try:
             move = await coming
         except Exception as fault:  # Nobody awaits this task, so an exception must end the case.
-            move = UserFailure(CaseError("internal", f"the user's next message failed: {fault!r}"))
+            move = UserFailure(CaseError("internal", f"could not get the user's next message: {fault!r}"))
         self._waiting = None
         self._clock.start()
         self._apply(move)

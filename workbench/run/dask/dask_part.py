@@ -125,11 +125,13 @@ def read_report(data: bytes, ref: CaseRef | None, root: Path) -> Report:
         events = [from_json(line) for line in rest]
         begun = 0
         for event in events:
-            if not isinstance(event, _ALLOWED) or event.case != ref:
-                raise ValueError(f"it has a {type(event).__name__} of another case")
+            if not isinstance(event, _ALLOWED):
+                raise ValueError(f"{type(event).__name__} is not an event that a worker may report")
+            if event.case != ref:
+                raise ValueError(f"the report has a {type(event).__name__} of another case")
             begun += isinstance(event, TurnStarted)
             if isinstance(event, _OF_TURN) and event.turn not in range(begun):
-                raise ValueError(f"it has a {type(event).__name__} of a turn that has not begun")
+                raise ValueError(f"the report has a {type(event).__name__} of a turn that has not begun")
         finished = [event for event in events if isinstance(event, TurnFinished)]
         if [event.turn for event in finished] != list(range(len(finished))):
             raise ValueError("its turns are not in order")
@@ -423,7 +425,7 @@ class DaskPart:
             move = user.next(self._heard)
             move = move if isinstance(move, NextMessage | ConversationEnd | UserFailure) else await move
         except Exception as fault:  # It would end nothing: a task that asks would wait for ever.
-            move = UserFailure(CaseError("internal", f"the user's next message failed: {fault!r}"))
+            move = UserFailure(CaseError("internal", f"could not get the user's next message: {fault!r}"))
         if self._clock is not None:
             self._clock.start()
         self._cluster.answer(key, self._talk, json.dumps(move_as_json(move, user.usage)))

@@ -293,7 +293,7 @@ def lost_agent(owner: Owner) -> CaseError | None:
 
 
 def lost_in(workspace: Workspace) -> Callable[[str], CaseError | None]:
-    """Return a function from the path of an evalset, relative to the root, to its `lost_agent` error."""
+    """Return a lookup: evalset path relative to the root → its `lost_agent` error, or None."""
     lost = {entry.relative: lost_agent(entry.owner) for entry in workspace.evalsets}
     return lost.get
 

@@ -102,7 +102,7 @@ class AgentProcess:
         self.link = await place.start(agent, self._take, cases=cases)
         self.link.ended.add_done_callback(
             lambda how: self._set(
-                CaseError("crashed", f"the agent's process {how.result()} while the agent was imported")
+                CaseError("crashed", f"the agent's process {how.result()} while the agent was being imported")
             )
         )
 

@@ -174,10 +174,10 @@ def add_run(connection: Connection, run_id: str) -> RunRow:
     """Add a run that this process writes.
 
     Raises:
-        FileExistsError: there is a run with this ID.
+        FileExistsError: a run with this ID already exists.
     """
     if find_run(connection, run_id) is not None:
-        raise FileExistsError(17, "a run with this ID exists", run_id)
+        raise FileExistsError(17, "a run with this ID already exists", run_id)
     (newest,) = connection.execute("SELECT max(id) FROM run").fetchone()
     number = max(newest or 0, _newest_run(connection)) + 1
     row = RunRow(number, run_id, writer=this_process()).sealed()

@@ -208,7 +208,7 @@ def case_events(file: Path, refs: Collection[CaseRef]) -> Iterator[Event]:
     elif is_agents_cli_result(file):
         yield from agents_cli_events(file, refs)
     else:
-        raise ValueError(f"{file} is not a result file")
+        raise ValueError(f"{file} is not a stored run or a result file of ADK or agents-cli")
 
 
 def _stored_cases(path: Path, refs: Collection[CaseRef]) -> Iterator[Event]:

@@ -384,7 +384,7 @@ def _list(item: dict[str, Any], key: str) -> list[Any]:
     if value is None:
         return []
     if not isinstance(value, list):
-        raise _WrongShapeError(f"its {key} is not a list")
+        raise _WrongShapeError(f"`{key}` is not a list")
     return value
 
 

@@ -127,9 +127,9 @@ class Accept(Controller):
         if screen.list.offers:
             await self._files.folder.read_again()
         if about.comparison.notes or self.session.store.activity.busy:
-            self.view.say("saved: r runs the case again, u undoes")
+            self.view.say("saved; press r to run the case again, u to undo")
             return True
-        self.view.say("saved and scored again: u undoes")
+        self.view.say("saved, scoring again; press u to undo")
         self._run.score_by_new_references([(row.evalset, row.case)])
         return True
 

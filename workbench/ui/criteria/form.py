@@ -355,7 +355,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         """Pick or type the place of the next run."""
         options = self.mode.place
         if options is None:
-            self.say("the place belongs to the options of the next run: press esc, then o")
+            self.say("the place is set in the options of the next run: press esc, then o")
             return
 
         def choose(place: PlaceChoice | None) -> None:

@@ -85,9 +85,9 @@ _LEAST_HEIGHT = 9
 class Layout:
     """The sizes of a list and its aside, in cells.
 
-    The list has `width` × `height`, without its scroll bar. The aside has `aside_width` × `aside_height`, which is 0
-    without an aside. It is on the right of the list if `beside`, else below it. `narrow` is whether the screen has
-    fewer than the usual number of columns.
+    The list has `width` × `height`, without its scroll bar. The aside has `aside_width` × `aside_height`. Without an
+    aside, both are 0. `beside`: the aside is on the right of the list, not below it. `narrow`: the screen has fewer
+    than the usual number of columns.
     """
 
     width: int

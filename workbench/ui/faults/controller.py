@@ -53,7 +53,7 @@ class Faults(Controller):
             return
         outlook = await asyncio.to_thread(matrix.outlook)
         if not outlook.total and not outlook.unknown:
-            self.view.say("no case here calls a tool, so none can fail", warning=True)
+            self.view.say("these cases call no tools, so there are no tool faults to try", warning=True)
             return
         title = f"try faults in tools › {counted(len(set(pairs)), 'case')}"
         offer = _offered(outlook, *self._usual(outlook))
@@ -103,7 +103,10 @@ class Faults(Controller):
     # After the run that tells which tools are called
 
     def after_news(self, ended: bool) -> None:
-        """After the run that shows which tools are called, try the faults of its cases."""
+        """Try faults in the tools of the waiting cases, once the run that finds these tools has ended.
+
+        If that run was cancelled, or another screen is open, only tell the user.
+        """
         if not ended or self._waiting is None or self.session.store.activity.busy:
             return  # The end may be that of the run before.
         (names, frozen), self._waiting = self._waiting, None

@@ -299,7 +299,10 @@ class RunScreen(SplitScreen):
             super().action_close()
 
     def action_enter(self) -> None:
-        """Expand or collapse a row. On a case, go to its panes. In the panes, unfold or fold."""
+        """On a row, expand or collapse it. On a case, go to its panes.
+
+        In the panes, expand or collapse the item, or go to its source.
+        """
         if self.in_right:
             if self.right.shows_case:
                 self.right.detail.toggle_full()

@@ -363,7 +363,7 @@ class ReviewedCases:
         return None if pair is None else self._rows.row_of(*pair)
 
     def record(self, name: "CaseName") -> "Execution | None":
-        """Return the last execution of a case, or None."""
+        """Return the execution that decides the case's verdict, or None if it never ran."""
         row = self.row(name)
         return None if row is None else self._session.record(row)
 

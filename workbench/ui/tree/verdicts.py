@@ -317,7 +317,10 @@ class Verdicts:
                 yield case, verdict
 
     def record(self, evalset: int, case: int, repeat: int = -1) -> Execution | None:
-        """Return the record of a repeat, or for -1 of the deciding execution. Return None if the case never ran."""
+        """Return the record of a repeat (from 1), or of the deciding execution if `repeat` is -1.
+
+        Return None if the case never ran.
+        """
         verdict = self.by_case.get((evalset, case))
         if verdict is None:
             return None
