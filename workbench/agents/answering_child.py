@@ -37,7 +37,7 @@ _RENEWALS = 3
 
 
 class ChildLostError(Exception):
-    """A child that ended, or did not start (`began` is False).
+    """A child that has ended or could not be started. `began` is False if it was never ready for calls.
 
     The message completes a sentence whose subject is the child: "was killed by SIGKILL".
     """
@@ -63,8 +63,8 @@ class CallRefusedError(Exception):
 class _Running:
     """One started child.
 
-    `calls` are futures for answers by call number. `stopping` holds the numbers of cancelled calls. `lifeline` is the
-    end of a pipe; the child dies when it is closed. It is -1 once closed.
+    `calls` are futures for answers by call number. `stopping` holds the numbers of cancelled calls. `lifeline` is our
+    end of a pipe, or -1 once closed. The child dies when this end is closed.
     """
 
     process: ChildProcess
@@ -87,7 +87,7 @@ class _Running:
             self.lifeline = -1
 
     async def end(self) -> None:
-        """End the child. One that is still starting does not listen yet, so it gets no time to quit."""
+        """End the child. A child that is still starting does not listen yet, so it is killed at once."""
         self.close_lifeline()
         await (self.process.close() if self.ready.is_set() else self.process.close(grace=0.0))
 
@@ -108,7 +108,7 @@ class AnsweringChild:
         self._retired: set[_Running] = set()
 
     async def start(self) -> None:
-        """Wait until a child is ready.
+        """Start a child unless one is running, and wait until it is ready.
 
         Raises:
             ChildLostError: it does not start.
@@ -149,7 +149,12 @@ class AnsweringChild:
         return self._current.process.pid if self._current is not None else None
 
     async def _ask(self, payload: Any, within: float | None) -> Frame:
-        """Return the frame that ends the call: the child's answer, or a frame from `_lost` or `_stop`."""
+        """Return the frame that ends the call: the child's answer, or a frame from `_lost` or `_stop`.
+
+        Raises:
+            CallTimeoutError: there was no answer `within` seconds.
+            ChildLostError: the child cannot be started.
+        """
         running = self._current or self._start()
         number = next(self._numbers)
         answer = running.calls[number] = asyncio.get_running_loop().create_future()
@@ -305,15 +310,17 @@ class Functions:
     async def call(self, kind: str, path: str, payload: Mapping[str, Any]) -> Any:
         """Call the function at `path`, and return its result as JSON data.
 
-        `path` is "package.module.function", or has a colon before the function. With `kind` "judge", the function is
-        called with `payload`. With `kind` "evaluate", `path` is only shown: `payload` has the function of a metric of
-        agents-cli, `{"source", "file", "instance"}`, and the result is `{"score", "explanation", "printed"}`. With
-        `kind` "metric", it is called like a custom metric of ADK. `payload` is then
-        `{"name", "threshold", "criterion", "actual", "expected", "scenario"}`, and the result is `{"score", "status",
-        "rubrics", "turns", "printed"}` (`worker/adk_metric.py`).
+        `path` is "package.module.function", or has a colon before the function. `kind` is one of:
+        - "judge": the function is called with `payload`.
+        - "evaluate": a metric of agents-cli is called, and `path` is only shown in errors. `payload` is
+          `{"source", "file", "instance"}`, and the result is `{"score", "explanation", "printed"}`.
+        - "metric": the function is called like a custom metric of ADK (`worker/adk_metric.py`). `payload` is
+          `{"name", "threshold", "criterion", "actual", "expected", "scenario"}`, and the result is
+          `{"score", "status", "rubrics", "turns", "printed"}`.
 
         Raises:
-            FunctionFailedError: it could not be imported, raised, hung, or crashed the child.
+            FunctionFailedError: the function could not be imported, raised, hung, crashed the child, or returned
+                something unusable.
         """
         request = {"kind": kind, "path": path, "data": dict(payload)}
         async with self._at_once:
@@ -335,7 +342,7 @@ class Functions:
         """Answer a request, and find the culprit if the child crashes.
 
         Any of the calls in progress may have crashed it. Each is repeated once, alone, in another child. A call that
-        crashes this child too is the culprit; the others get their answers.
+        crashes that child too is the culprit. The others get their answers.
         """
         try:
             return await self._answer_by(self._child, request)

@@ -95,7 +95,7 @@ class Channel:
         self._drop_unsent()
 
     def _read_once(self) -> bool:
-        """Read once. Return False if there was nothing to read."""
+        """Read once, and deliver the frames. Return False if nothing has arrived or the channel has ended."""
         if not self._open or self._end_reason is not None:
             return False
         try:

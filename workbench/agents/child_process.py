@@ -2,7 +2,7 @@
 
 Processes can outlive the child that started them, even in their own sessions. Each child has a mark in its environment,
 which all its descendants inherit. Processes normally clean up their descendants themselves. This module cleans up after
-processes that were killed before they could do so. Without `/proc`, nothing is found.
+processes that were killed before they could do so. Without `/proc`, it cannot find their descendants.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ _READ = 64 * 1024
 _PIPE_READS = 17
 """Number of reads that empty the largest possible pipe (1 MiB), even while data is still written."""
 _WAIT = 0.1
-"""Seconds that output may wait for more, so that not every print becomes an event."""
+"""Maximum seconds that output is held back, to join several prints in one event."""
 _LONGEST = 64 * 1024
 _CUT_AFTER = ' \t",;'
 """Characters after which an overlong line may be cut.
@@ -59,7 +59,7 @@ def kill_marked(mark: str) -> int:
 
 
 def kill_stale() -> int:
-    """Kill the remaining processes of this user's killed workbenches."""
+    """Kill processes whose workbench has ended without cleaning up. Return their number."""
     space = _owner().partition(":")[0]
     return _kill(lambda found: found.startswith(f"{space}:") and not _is_alive(found))
 
@@ -121,13 +121,13 @@ def _is_alive(mark: str) -> bool:
 
 
 def _began(pid: int) -> str:
-    """Return the clock tick at which a process started, or "" if it is gone."""
+    """Return the clock tick at which a process started, or "" if it has ended or there is no `/proc`."""
     fields = stat_fields(pid)
     return fields[19] if len(fields) > 19 and fields[0] not in "ZX" else ""
 
 
 def stat_fields(pid: int) -> list[str]:
-    """Return the fields of `/proc/PID/stat`, starting with the state, or an empty list if the process has ended."""
+    """Return the fields of `/proc/PID/stat`, starting with the state, or [] if the file cannot be read."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -153,7 +153,7 @@ class Lines:
             self._timer = asyncio.get_running_loop().call_later(_WAIT, self._flush)
 
     def flush_all(self) -> None:
-        """Pass on all text."""
+        """Pass on all text, also an unfinished line."""
         self._stop_timer()
         self._hand_on(len(self._text))
 
@@ -243,8 +243,8 @@ class OutputPipe:
 class Command:
     """A command to run.
 
-    `arguments` does not include those for the control socket and the lifeline. `environment` is complete. `folder` is
-    the working directory.
+    `ChildProcess` adds `--control` and `--lifeline` to `arguments`, and a mark to `environment`, which is otherwise
+    complete. `folder` is the working directory.
     """
 
     arguments: Sequence[str]
@@ -255,8 +255,8 @@ class Command:
 def own_python(module: str, environment: Mapping[str, str]) -> Command:
     """Return the command that runs one of our modules in our own interpreter.
 
-    PYTHONPATH names the folder above the package only if Python would not find the package otherwise. The working
-    directory is not on the path, because the user's folder may hold modules of any name.
+    The folder above the package is added to PYTHONPATH, unless the package is installed. Python does not import from
+    the working directory.
     """
     home = Path(__file__).parents[2]
     values = dict(environment)
@@ -268,8 +268,8 @@ def own_python(module: str, environment: Mapping[str, str]) -> Command:
 class ChildProcess:
     """A started child. `on_frame` gets its messages.
 
-    `ended` is done when the child is gone and reaped. Its result completes a sentence about the child: "was killed by
-    SIGKILL".
+    `ended` is done when the child has ended and been reaped. Its result completes a sentence about the child: "was
+    killed by SIGKILL".
 
     Raises:
         OSError: the program cannot be started.
@@ -317,14 +317,17 @@ class ChildProcess:
         return lines[-1] if lines else ""
 
     def signal_group(self, number: int) -> None:
-        """Send a signal to the child and its process group, unless it is reaped and its number may be reused."""
+        """Send a signal to the child's process group. Do nothing once the child is reaped: its ID may be reused."""
         if self._child.returncode is None:
             # The group is empty, or (on macOS) holds only processes that wait to be reaped.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, number)
 
     def kill_if_stopped(self, waits: Callable[[], bool]) -> None:
-        """Kill the child if a signal stops it, as long as `waits` returns true. Without `/proc`, nothing is noticed."""
+        """Check every second whether a signal has stopped the child, and kill it then, until `waits()` is false.
+
+        Without `/proc`, a stopped child is not noticed.
+        """
         self._waits = waits
         if self._check is None:
             self._check_again(False)
@@ -363,9 +366,9 @@ class ChildProcess:
             self._reaper = asyncio.get_running_loop().create_task(self._reap())
 
     def _wait(self) -> None:
-        """Wait until the child has ended, without reaping it.
+        """Wait until the child has ended, without reaping it if `os.waitid` exists (on macOS since Python 3.13).
 
-        It keeps its process ID, so its group can still be killed. macOS cannot do this before Python 3.13.
+        A child that is not reaped keeps its process ID, so its group can still be killed.
         """
         if hasattr(os, "waitid"):
             os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)

@@ -139,10 +139,10 @@ def _kinds_of(value: Any) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredTool:
-    """A tool's arguments by name.
+    """A tool and the names of its arguments.
 
-    `required` are the arguments without a default. `types` are what their annotations allow, where that is certain.
-    `open` means that the tool accepts any argument.
+    `required` are the arguments without a default. `types` has an entry for each argument whose annotation is clear.
+    `open` means that the tool may accept further arguments.
     """
 
     name: str
@@ -156,8 +156,8 @@ class DeclaredTool:
 class DeclaredTools:
     """The tools of an agent and its sub-agents by name.
 
-    `complete` means that there are no others. `models` are the names of models that the agents give as strings, also
-    inside of `Gemini(…)` and `LiteLlm(…)`.
+    `complete` means that there are no other tools. `models` are the model names that the agents give as strings,
+    directly or in `Gemini(…)` and `LiteLlm(…)`.
     """
 
     tools: dict[str, DeclaredTool]
@@ -166,7 +166,10 @@ class DeclaredTools:
 
 
 def declared_tools(agent: AgentFolder) -> DeclaredTools:
-    """Return the tools that an agent's sources declare, or no tools if the sources cannot be read."""
+    """Return the tools and models that an agent's sources declare. Of an agent in YAML, only the models are read.
+
+    If the sources cannot be read, there are none.
+    """
     if agent.kind != "python":
         return DeclaredTools({}, complete=False, models=frozenset(_models_in_yaml(agent.folder)))
     reading = _Reading(agent.folder)
@@ -182,10 +185,10 @@ def declared_tools(agent: AgentFolder) -> DeclaredTools:
 
 
 def tool_place(agent: AgentFolder, tool: str) -> tuple[Path, int] | None:
-    """Return the file and line of a tool's function, or None if it is not in the modules that are read.
+    """Return the file and line of a tool's function in an agent's modules.
 
-    Without such a function, as in many agents in plain Python, it is the place of the first string that equals the
-    tool's name.
+    Without such a function, as in many agents in plain Python, return those of the first string that equals the tool's
+    name. Without such a string, return None.
     """
     modules = _modules_of(agent)
     functions = ((module.file, module.functions[tool].lineno) for module in modules if tool in module.functions)
@@ -224,7 +227,10 @@ def _is_named(call: ast.Call, name: str) -> bool:
 
 
 def _modules_of(agent: AgentFolder) -> "list[_Module]":
-    """Return the modules that make an agent, its definition first, and those that they import from the project."""
+    """Return an agent's definition and the modules it imports from the project, directly or not.
+
+    At most `_MODULES_READ` are returned, and none for an agent in YAML.
+    """
     if agent.kind != "python":
         return []
     pending = [agent.definition]
@@ -239,7 +245,7 @@ def _modules_of(agent: AgentFolder) -> "list[_Module]":
 
 
 def _module_now(file: Path, folder: Path) -> "_Module | None":
-    """Return the current content of a module, or None if it cannot be read. It is cached until the file changes."""
+    """Return the current content of a module, or None if it cannot be read. The content is cached per file status."""
     with suppress(OSError):
         status = file.stat()
         return _module_as_of(file, folder, (status.st_mtime_ns, status.st_size, status.st_ino))
@@ -281,14 +287,14 @@ class _Reading:
         self.agents = 0
 
     def module(self, file: Path) -> _Module | None:
-        """Return a file of the project, read once, or None if it cannot be read."""
+        """Return a module of the project, or None if it cannot be read or too many were read. Each is read once."""
         if file not in self._modules:
             too_many = len(self._modules) >= _MODULES_READ
             self._modules[file] = None if too_many else _read_module(file, self._folder)
         return self._modules[file]
 
     def agents_of(self, module: _Module) -> None:
-        """Collect every agent that the module makes, and those it imports from the project."""
+        """Collect the tools and models of the agents that the module makes. If it makes none, follow its imports."""
         if module.file in self._read:
             return
         self._read.add(module.file)
@@ -320,7 +326,10 @@ class _Reading:
         self._sub_agents(module, _keyword(call, "sub_agents"))
 
     def _value(self, module: _Module, given: ast.expr | None) -> ast.expr | None:
-        """Return the value of a name that the module assigns, or imports from a module of the project."""
+        """Return the expression that a name stands for in the module or in the module it is imported from, if known.
+
+        Other expressions are returned unchanged.
+        """
         if not isinstance(given, ast.Name):
             return given
         origin = module.imported.get(given.id)
@@ -418,7 +427,7 @@ def _texts(tree: ast.Module) -> dict[str, int]:
 
 
 def _imports(statement: ast.ImportFrom, file: Path, folder: Path) -> Iterator[tuple[str, tuple[Path, str]]]:
-    """Yield the names that an import binds from modules of the project.
+    """Yield the names that an import binds from modules of the project, in the form of `_Module.imported`.
 
     Such an import is relative, or starts with the name of the agent's folder.
     """
@@ -477,7 +486,7 @@ def _type(argument: ast.arg, default: ast.expr | None) -> ArgumentType | None:
 
 
 def _is_context(argument: ast.arg) -> bool:
-    """Return whether ADK passes the argument itself, so that the model never sees it."""
+    """Return whether ADK supplies the argument. The model never sees such an argument."""
     annotation = ast.unparse(argument.annotation) if argument.annotation else ""
     return argument.arg in ("tool_context", "input_stream") or annotation.strip("'\"").endswith(
         ("ToolContext", "Context")

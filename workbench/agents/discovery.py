@@ -107,9 +107,9 @@ def discover(base: Path) -> Discovery:
 
 
 def agent_at(folder: Path) -> tuple[AgentFolder | None, tuple[Ignored, ...]]:
-    """Return the agent that `folder` itself defines, if any, and its files that could not be read.
+    """Return the agent that `folder` itself defines, if any, and its files that are unreadable or not valid Python.
 
-    `agent.py` comes before `__init__.py`, which usually only imports it, and Python before YAML.
+    `agent.py` comes before `__init__.py`, which usually only imports the agent, and Python before YAML.
     """
     unreadable: list[Ignored] = []
     for file in (folder / name for name in PYTHON_FILES):
@@ -127,7 +127,7 @@ def name_agents(agents: Iterable[AgentFolder], root: Path) -> tuple[AgentFolder,
     """Return the agents with distinct names.
 
     A name is the folder's name. If two agents share it, it is the path relative to `root`. If that clashes too (a root
-    that is an agent itself), it is the path relative to the folder above.
+    that is an agent itself), it is the path relative to the folder above `root`.
     """
     found = list(agents)
     groups: dict[str, list[AgentFolder]] = defaultdict(list)
@@ -150,7 +150,10 @@ def _relative(folder: Path, root: Path) -> str:
 
 
 def _agent_in(folder: Folder) -> tuple[AgentFolder | None, list[Ignored]]:
-    """Return the agent of one folder of a walk. Files that git ignores define nothing."""
+    """Return the agent of one folder of a walk, if any, and its unusable files.
+
+    If git ignores one of the files that may define an agent, the folder defines none.
+    """
     ignored_files = {
         name: reason for name in DEFINITION_FILES.intersection(folder.files) if (reason := folder.ignored(name))
     }
@@ -196,7 +199,10 @@ def _look_alikes(base: Path, files: Sequence[Path]) -> list[Ignored]:
 
 
 def is_evalset_file(path: Path) -> bool:
-    """Return whether a file is opened without being named: by its own name, or as a dataset of google-agents-cli."""
+    """Return whether a file has the name of an evalset, or is a dataset of google-agents-cli.
+
+    Other evalsets are only opened if the user names them.
+    """
     if path.name.endswith(EVALSET_SUFFIXES):
         return True
     if path.suffix != ".json" or _agents_cli_folder(path) != _DATASETS:
@@ -256,12 +262,12 @@ def find_agent(path: Path, agents: Iterable[AgentFolder] = ()) -> AgentFolder | 
 
 
 def discover_for(targets: Sequence[Path], root: Path) -> tuple[Discovery, tuple[Path, ...]]:
-    """Return the contents of the projects of `targets`, and the folders that were walked through.
+    """Return the agents and evalsets in the projects of `targets`, and the top folders of these projects.
 
     Targets are absolute, existing paths. A target inside a folder that is normally skipped (ignored by git, hidden, an
-    environment) was requested explicitly, so it is walked through too. If nothing marks a root, an agent may be above
-    it. Then the folder of `pyproject.toml` is searched instead, unless the root is the current folder. An agent whose
-    folder contains everything is found as well.
+    environment) was requested explicitly, so its folder is searched too. If nothing marks a root, an agent may be above
+    it. Then the nearest folder with a `pyproject.toml` is searched instead, unless the root is the current folder.
+    Agents in the folders above are found, too.
     """
     bases = [root] if is_project(root) else _outermost([_base(find_root(target)) for target in targets])
     found = [discover(base) for base in bases]
@@ -282,7 +288,10 @@ def discover_for(targets: Sequence[Path], root: Path) -> tuple[Discovery, tuple[
 
 
 def _base(root: Path) -> Path:
-    """Return the folder to search for agents if nothing marks `root` as a root."""
+    """Return the folder to search for agents: `root` if it is marked as a root or is the current folder.
+
+    Otherwise return the nearest folder with a `pyproject.toml`, at or above `root`. Without one, return `root`.
+    """
     if is_project(root) or root == Path.cwd():
         return root
     steps = (root, *root.parents)

@@ -46,7 +46,7 @@ class Interpreter:
     """An interpreter and why it was chosen.
 
     `path` is unresolved, because resolving a link would leave a virtual environment. `reason` is a text about the
-    choice. `warning` says why a closer one is unusable, or is "".
+    choice. `warning` names the environments that come first but have no usable Python, or is "".
     """
 
     path: Path
@@ -114,7 +114,7 @@ def package_folders(interpreter: Path) -> list[Path]:
 
 
 def lacks_adk(interpreter: Path) -> bool:
-    """Return whether google-adk is surely missing, as far as files tell. Return False if that is uncertain."""
+    """Return whether files prove that google-adk is missing. Return False if that is uncertain."""
     if interpreter == Path(sys.executable):
         return not any(importlib.metadata.distributions(name="google-adk"))
     settings = interpreter.parent.parent / "pyvenv.cfg"
@@ -189,7 +189,7 @@ class AgentEnvironment:
 
     `values` is the complete environment: the given one, completed from `file` (None if there is no `.env`, or it is
     switched off). `names` are the names that the file sets, in its order, even if the given environment wins.
-    `fingerprint` changes when the value of one of these names changes. `warnings` name unusable lines of the file.
+    `fingerprint` changes with these names and their values. `warnings` are about an unreadable file or unusable lines.
     """
 
     values: Mapping[str, str]
@@ -201,11 +201,11 @@ class AgentEnvironment:
 
 @dataclass(frozen=True, slots=True)
 class JudgeEnvironment:
-    """The environment of an agent for its judges and functions, which never use that of this process.
+    """The environment of an agent for its judges and functions, which never use the environment of this process.
 
-    `key` is the fingerprint that identifies it. `values` are all environment variables of the agent, its `.env`
-    included. The others say where its own Python functions run: `interpreter` is the agent's Python, `root` the folder
-    that its modules are imported from, `folder` the agent's folder, `cwd` the working directory.
+    `key` identifies it. `values` are all environment variables of the agent, its `.env` included. The other fields say
+    where its own Python functions run: `interpreter` is the agent's Python, `root` the folder from which its modules
+    are imported, `folder` the agent's folder, `cwd` the working directory.
     """
 
     key: str
@@ -219,7 +219,7 @@ class JudgeEnvironment:
 def agent_environment(agent_folder: Path, base: Mapping[str, str]) -> AgentEnvironment:
     """Return the environment of the agent in `agent_folder`, on top of the process environment `base`.
 
-    A `.env` that cannot be read, and lines that cannot be parsed, become warnings.
+    A `.env` that cannot be read, and lines that cannot be used, become warnings.
     """
     is_off = (
         base.get("ADK_DISABLE_LOAD_DOTENV", "").strip().lower() in _ADK_TRUE
@@ -262,7 +262,7 @@ def _load(file: Path, base: Mapping[str, str], warnings: list[str]) -> dict[str,
 def _resolved(value: str, known: Mapping[str, str | None]) -> str:
     """Return the value with its `${…}` replaced.
 
-    A value that grows too long is cut, because each line may double the previous one.
+    A value that is too long for a variable is returned incomplete: each line may double the previous one.
     """
     resolved = ""
     for atom in parse_variables(value):
@@ -287,9 +287,9 @@ def _bindings(text: str, file: Path, warnings: list[str]) -> Iterator[tuple[str,
 def working_directory(agent_folder: Path, root: Path, here: Path) -> Path:
     """Return the working directory of the agent in `agent_folder`.
 
-    That is `here`, where the workbench was started, if it is inside the agent's project, as with `adk eval`. Otherwise
-    it is the project's folder: the nearest folder above the agent with a `pyproject.toml`, `setup.py`, `setup.cfg` or
-    `requirements.txt`, and at most `root`.
+    This is `here`, where the workbench was started, if `here` is inside the agent's project, as with `adk eval`.
+    Otherwise it is the project's folder: the nearest folder above the agent, up to `root`, with a `pyproject.toml`,
+    `setup.py`, `setup.cfg` or `requirements.txt`, or else `root`.
     """
     project = root
     for folder in agent_folder.parents:

@@ -7,15 +7,15 @@ location"); none.
 An `app_name` that is not an agent here decides nothing: public projects use names that differ from their folders. The
 reason mentions it.
 
-An owner never changes silently. If the last owner is gone or no longer an agent, the evalset belongs to none until the
-user chooses another one. The last owner is known from past runs (`workbench.store.owners`), from the previous reading,
-or from signs that a folder was an agent's: the folder that contains the evalset or the one that `app_name` names. If
-the last owner still exists but the rules find another agent, the evalset runs with that agent, and `Owned.before` names
-the last owner.
+An owner never changes silently. If the last owner is no longer an agent, the evalset belongs to none until the user
+chooses an agent or the file names another one. The last owner is known from past runs (`workbench.store.owners`), from
+the previous reading, or from signs that a folder was an agent's: the folder that contains the evalset or the one that
+`app_name` names. If the last owner still exists but the rules find another agent, the evalset runs with that agent, and
+`Owned.before` names the last owner.
 
-An agent inside another agent's folder is usually a sub-agent with its own `root_agent`. It owns what is in its folder
-and what names it. It is ignored in the search for the only agent under a folder: a project with one agent and its
-three sub-agents has one agent.
+An agent inside another agent's folder is usually a sub-agent with its own `root_agent`. It owns the evalsets in its
+folder and those that name it. The search for the only agent under a folder ignores it: a project with one agent and
+its three sub-agents has one agent.
 """
 
 import ast
@@ -105,17 +105,17 @@ class Ownership:
         self._missing_agent_module = cache(missing_agent_module)
 
     def is_agent(self, folder: Path) -> bool:
-        """Return whether `folder` belongs to an agent."""
+        """Return whether `folder` is the folder of an agent."""
         return folder in self._by_folder
 
     def holder(self, file: Path) -> AgentFolder | None:
-        """Return the innermost agent whose folder contains `file`."""
+        """Return the innermost agent whose folder contains `file`, or None."""
         return next((self._by_folder[parent] for parent in file.parents if parent in self._by_folder), None)
 
     def owner(self, file: Path, app_name: AppName) -> Owner:
         """Return the owner of `file` (an absolute path).
 
-        `app_name` reads the name from the file. It is called only if the folders do not decide.
+        `app_name` reads the name from the file. It is called only if the owner depends on the name.
         """
         relative = relative_to(file, self._root)
         last, answer = self._stored.last.get(relative), self._stored.answers.get(relative)
@@ -136,9 +136,9 @@ class Ownership:
         return path in self._by_folder or (path.is_dir() and agent_at(path)[0] is not None)
 
     def _after_loss(self, file: Path, app_name: AppName, last: LastOwner) -> Owner:
-        """Return the owner if the last owner is gone.
+        """Return the owner of a file whose last owner is no longer an agent.
 
-        There is none, unless the file now names another agent than before.
+        The file has no owner then, unless it now names another agent than before.
         """
         name = app_name() or ""
         if name and last.app_name is not None and name != last.app_name:
@@ -189,14 +189,14 @@ class Ownership:
         return Owner(only, reason, Owned("location", name))
 
     def _nearest(self, file: Path) -> Path | None:
-        """Return the nearest common folder of `file` and an agent."""
+        """Return the nearest folder that contains both `file` and an agent, or None."""
         return next((folder for folder in self._folders_above(file) if folder in self._under), None)
 
     def _folders_above(self, file: Path) -> list[Path]:
         return [folder for folder in file.parents if any(folder.is_relative_to(base) for base in self._bases)]
 
     def _former_owner(self, file: Path, holder: AgentFolder | None) -> tuple[str, str] | None:
-        """Return the folder around `file` that surely belongs to a missing agent, and the reason as text."""
+        """Return the innermost folder around `file` whose agent is certainly missing, and why, or None."""
         nearest = self._nearest(file)
         for folder in self._folders_above(file):
             if holder is not None and folder == holder.folder:
@@ -212,9 +212,9 @@ class Ownership:
         return None
 
     def _doubtful_folder(self, file: Path, nearest: Path, name: str) -> tuple[str, str] | None:
-        """Return a folder that may have been the agent's, and the reason as text.
+        """Return a folder that may have been the agent's, and the reason as text, or None.
 
-        It is between `file` and the common folder, or `app_name` names it.
+        The folder is between `file` and the common folder `nearest`, or `name` names it.
         """
         above = self._folders_above(file)
         for folder in above[: above.index(nearest)]:
@@ -236,7 +236,7 @@ class Ownership:
         return None
 
     def _named(self, file: Path, name: str) -> AgentFolder | None:
-        """Return the agent called `name`; of several, the one nearest to `file`."""
+        """Return the agent called `name`. Of several, return the nearest to `file`, or None if two are equally near."""
         found = self._called(name)
         found = [agent for agent in found if agent in self._outermost] or found
         depths = {agent.folder: len(Path(os.path.commonpath((agent.folder, file))).parts) for agent in found}
@@ -268,7 +268,7 @@ class Ownership:
 
     @cached_property
     def _project_names(self) -> Mapping[str, list[AgentFolder]]:
-        """Folders that contain a single agent, such as `shop-bot` with the package `app`."""
+        """The agents by the name of a folder that contains just one, such as `shop-bot` with the package `app`."""
         names: dict[str, list[AgentFolder]] = defaultdict(list)
         for folder, agents in self._under.items():
             if len(agents) == 1 and folder.is_relative_to(self._root):
@@ -297,7 +297,7 @@ class Ownership:
         return f"{self._relative(item.path)}: {item.reason}"
 
     def _shown_agent(self, folder: str) -> str:
-        """Return `shop_bot (bots/shop_bot/)`, without the folder if it adds nothing to the name."""
+        """Return `shop_bot (bots/shop_bot/)`, or `shop_bot` if this is also the folder's path."""
         name = Path(folder).name or self._root.name
         return name if name == folder else f"{name} ({folder}/)"
 

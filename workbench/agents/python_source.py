@@ -3,9 +3,9 @@
 An agent is `root_agent`, `app` or `get_agent_async` as a top-level name of `agent.py` or `__init__.py`: assigned,
 imported or defined, also inside `if`, `try` and `with`.
 
-The places of a user's functions are the same as in `worker/functions.py`. Functions outside the project, such as those
-of installed packages, are not searched for, and no problems are reported for them. The driver of an agent kind runs in
-the agent's interpreter, which may lack its package. Only the driver's file is used there.
+A user's functions are searched for in the same files as in `worker/functions.py`. Functions outside the project, such
+as those of installed packages, are not searched for, and no problems are reported for them. The driver of an agent kind
+runs in the agent's interpreter, which may lack the driver's package. Only the driver's file is used there.
 """
 
 import ast
@@ -74,7 +74,7 @@ def read_source(file: Path) -> ast.Module:
 def agent_attribute(file: Path) -> tuple[str, str]:
     """Return the top-level name by which a module defines an agent, and why the file could not be read.
 
-    Either is "" if there is none.
+    Either is "" if there is none. If the file is not valid Python, the name is a guess from one of its lines.
     """
     try:
         source = read_regular(file)
@@ -94,7 +94,7 @@ def agent_attribute(file: Path) -> tuple[str, str]:
 
 
 def _module_names(module: ast.Module, file: Path) -> set[str]:
-    """Return the attributes that the module has at its top level after import."""
+    """Return the names that the module binds at its top level on import, without an `app` that cannot be ADK's."""
     statements = list(_top_level(module.body))
     imports = {bound: origin for statement in statements for bound, origin in _imported_names(statement)}
     names = {bound for bound, origin in imports.items() if bound != "app" or _imports_app(origin, file)}
@@ -112,7 +112,7 @@ def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
     for statement in body:
         yield statement
         if isinstance(statement, ast.If):
-            if not _never_when_imported_names(statement.test):
+            if not _is_false_on_import(statement.test):
                 yield from _top_level(statement.body)
             yield from _top_level(statement.orelse)
         elif isinstance(statement, ast.Try | ast.TryStar):
@@ -123,8 +123,8 @@ def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
             yield from _top_level(statement.body)
 
 
-def _never_when_imported_names(test: ast.expr) -> bool:
-    """Return whether the test is `TYPE_CHECKING` or `__name__ == "__main__"`."""
+def _is_false_on_import(test: ast.expr) -> bool:
+    """Return whether an `if` test looks like `TYPE_CHECKING` or `__name__ == "__main__"`."""
     words = {node.id for node in ast.walk(test) if isinstance(node, ast.Name)}
     words |= {node.attr for node in ast.walk(test) if isinstance(node, ast.Attribute)}
     return isinstance(test, ast.Name | ast.Attribute | ast.Compare) and bool(words & {"TYPE_CHECKING", "__name__"})
@@ -155,8 +155,9 @@ def _imported_names(statement: ast.stmt) -> Iterator[tuple[str, str]]:
 def _may_be_app(value: ast.expr, imports: dict[str, str], file: Path) -> bool:
     """Return whether `app = <value>` can be ADK's App.
 
-    It can if it is made by something from `google.adk.apps` or from the project. If this file defines that something,
-    the file must also use ADK. Objects of other packages, such as `FastAPI()` or `typer.Typer()`, are not ADK's.
+    It can if its class or function comes from `google.adk.apps` or from the project. If this file itself defines the
+    class or function, the file must also import ADK. Objects of other packages, such as `FastAPI()` or `typer.Typer()`,
+    are not ADK's.
     """
     path = ""
     while isinstance(value, ast.Call | ast.Attribute | ast.Await):
@@ -173,7 +174,7 @@ def _may_be_app(value: ast.expr, imports: dict[str, str], file: Path) -> bool:
 def _imports_app(origin: str, file: Path) -> bool:
     """Return whether the `app` imported from `origin` counts.
 
-    The named module is read if it is beside `file`. An `app` from anywhere else is not ADK's.
+    The module must be beside `file`, and is read. An `app` from anywhere else does not count.
     """
     module, _, name = origin.rpartition(".")
     module = module.removeprefix(f"{file.parent.name}.").removeprefix(".")
@@ -188,7 +189,7 @@ def _imports_app(origin: str, file: Path) -> bool:
 
 
 def function_file(path: str, root: Path, folder: Path) -> Path | None:
-    """Return the file of the function at `path` for the agent in `folder`, or None if the project has none.
+    """Return the file of the module in `path` for the agent in `folder`, or None if the project has no such module.
 
     `path` is "package.module.function", or has a colon before the function.
     """
@@ -222,7 +223,7 @@ def missing_function(path: str, root: Path, folder: Path) -> str:
 
 
 def fails_in_adk(path: str, root: Path, folder: Path) -> str:
-    """Return how a metric that works here fails under `adk eval`, as a clause, or "" if it shows no failure."""
+    """Return a clause that says how a metric that works here fails under `adk eval`, or "" if nothing shows that."""
     module, name = split(path)
     file = function_file(path, root, folder) if module else None
     try:
@@ -240,11 +241,11 @@ def fails_in_adk(path: str, root: Path, folder: Path) -> str:
         return f"it calls the metric without `{END_STATE}`, which has no default value"
     calls = [each for each in ast.walk(node) if isinstance(each, ast.Call)]
     results = [each for each in calls if ast.unparse(each.func).rpartition(".")[2] == "EvaluationResult"]
-    return "it stops, because the metric returns no results per turn" if any(map(_is_whole, results)) else ""
+    return "it stops, because the metric returns no results per turn" if any(map(_lacks_turns, results)) else ""
 
 
-def _is_whole(result: ast.Call) -> bool:
-    """Return whether an EvaluationResult is made with a score, and surely without results per turn."""
+def _lacks_turns(result: ast.Call) -> bool:
+    """Return whether a call of `EvaluationResult` sets `overall_score` but clearly no results per turn."""
     given = {each.arg: each.value for each in result.keywords}
     if result.args or None in given or "overall_score" not in given:
         return False
@@ -270,7 +271,7 @@ def missing_evaluate(metric: Mapping[str, Any], root: Path) -> str:
 
 
 def split(path: str) -> tuple[str, str]:
-    """Return module and name of a dotted path."""
+    """Return the module and the function of a path, separated by its colon or else its last dot."""
     module, colon, name = path.partition(":")
     if not colon:
         module, _, name = path.rpartition(".")
@@ -287,7 +288,10 @@ def _names(file: Path) -> set[str] | None:
 
 
 def _bound(node: ast.AST) -> Iterator[str]:
-    """Yield the names that a module's statements bind, and those of functions that bind names dynamically."""
+    """Yield the names that a module's statements bind or mention, outside of functions and classes.
+
+    Names like `exec` and `globals` are among them: a module that mentions them may bind any name.
+    """
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield child.name
@@ -300,7 +304,7 @@ def _bound(node: ast.AST) -> Iterator[str]:
 
 
 def driver_files() -> dict[str, str]:
-    """Return the driver files by name, in the form of an AgentSpec. Broken ones are left out."""
+    """Return the path of each usable driver file by the driver's name. Broken ones are left out."""
     return {extension.name: str(file) for extension, file in _found() if isinstance(file, Path)}
 
 

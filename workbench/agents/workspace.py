@@ -44,14 +44,14 @@ class CriteriaChoice:
 class CriteriaChooser:
     """The choice of criteria for the evalsets of one workspace. Each config is read once.
 
-    `config` is a file that the user named for all evalsets; then no other file is used. Otherwise it is the first of
-    `CONFIG_NAMES` in the evalset's folder, then in each folder above it up to `root`. For an evalset outside `root`,
-    only its own folder counts. Without any file, the defaults apply. A missing or broken config is still chosen, with
-    faults. Another file instead would give verdicts by unwanted criteria.
+    `config` is a file that the user named for all evalsets, or None. If it is in JSON, no other file is used. Without
+    it, the config is the first of `CONFIG_NAMES` in the evalset's folder, then in each folder above it up to `root`.
+    For an evalset outside `root`, only its own folder counts. Without any file, the defaults apply. A missing or broken
+    config is still chosen, with faults. Another file instead would give verdicts by unwanted criteria.
 
     A dataset of google-agents-cli has the metrics of the nearest `eval_config.yaml`, and thresholds and further
-    criteria from the `test_config.json` beside it. It has no default criteria. A `config` in YAML is such an
-    `eval_config.yaml` for all files.
+    criteria from the `test_config.json` beside the dataset. It has no default criteria. A `config` in YAML replaces
+    `eval_config.yaml` and applies to all files.
     """
 
     def __init__(self, root: Path, config: Path | None) -> None:
@@ -162,7 +162,7 @@ class EvalsetEntry:
 
     @property
     def agent_folder(self) -> Path | None:
-        """The folder of its agent."""
+        """The folder of its agent, or None without an agent."""
         return None if self.agent is None else self.agent.folder
 
     @property
@@ -173,7 +173,7 @@ class EvalsetEntry:
 
 @dataclass(frozen=True)
 class Workspace:
-    """Everything that was found. `target` is the requested path (the nearest common folder of several).
+    """The agents and evalsets found in a project. `target` is the requested path (the common folder of several).
 
     `agents` are all agents of the project, also those outside `target`, so that an agent has the same name in every
     part of the project. `evalsets` and `ignored` belong to the target. `searched` are all folders that were searched.
@@ -320,7 +320,7 @@ def owners_of(workspace: Workspace) -> dict[str, LastOwner]:
 
 
 def duplicate_set_ids(workspace: Workspace) -> dict[tuple[str, str], tuple[EvalsetEntry, ...]]:
-    """Return the evalsets of an agent that share an `eval_set_id`, so that the ID alone is ambiguous.
+    """Return the groups of evalsets with the same agent and the same `eval_set_id`, which is ambiguous then.
 
     The keys are (agent name or "", ID). The evalsets are in the order of the workspace.
     """
@@ -345,7 +345,7 @@ def _entry(
 
 
 def app_name(document: EvalsetDocument) -> str | None:
-    """Return the app name of the first case. It is used for all cases, so that a large file is not read for it."""
+    """Return the app name of the first case, or None if there is none. Other cases are not read: there may be many."""
     if not document.cases:
         return None
     try:

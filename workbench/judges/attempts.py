@@ -1,11 +1,11 @@
 """Attempts to get one question answered: limits, timeouts, pauses, retries, and the queue of calls to one model.
 
 All questions to a model share its quota, so the first refusal stops all of them. After the pause one question goes
-first, and each answer admits one more, so that a small quota is not spent on refusals. No question gives up while
-answers still arrive between pauses. After several pauses in a row without any answer, all of them do.
+first, and each answer admits one more. A small quota is then not spent on refusals. No question fails while answers
+still arrive between pauses. After several pauses in a row without any answer, all waiting questions fail.
 
 If all further questions would be refused too (an invalid key), the queue closes for the rest of the run. Until the
-first attempt of a run has ended, only a few questions are sent, so that such a refusal stops all others.
+first attempt of a run has ended, only a few questions are sent, because such a refusal stops all others.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ class RetryPolicy:
 
     An attempt may take `timeout`. After the n-th failed one the wait is `first` × 2ⁿ⁻¹, at most `longest`, minus up to
     half of it by chance. After a quota error, a queue waits as long as the service asks, or `quota_first` × 2ⁿ⁻¹ at its
-    n-th pause in a row. If the service asks for more than `longest_pause`, nothing waits: the quota is exhausted.
+    n-th pause in a row. If the service asks for more than `longest_pause`, the question fails at once.
     `sleep`, `now` and `chance` (0 to 1) can be replaced in tests.
     """
 
@@ -136,7 +136,7 @@ class ModelQueue:
         self._shut: JudgeCallError | None = None
 
     async def opened(self) -> None:
-        """Wait until a question may go.
+        """Wait until a question may be sent.
 
         Raises:
             JudgeCallError: The quota is exhausted for too long, or the queue is closed.
@@ -155,7 +155,7 @@ class ModelQueue:
             await self._changed.wait()
 
     def enter(self) -> bool:
-        """Enter the queue if it is still open. `leave` must follow."""
+        """Enter the queue if a question may be sent now. Return whether it was entered; if so, `leave` must follow."""
         if not self._open() or self._refusal is not None or self._shut is not None:
             return False
         self._inside += 1
@@ -167,13 +167,13 @@ class ModelQueue:
         self._wake()
 
     def tried(self) -> None:
-        """Record that an attempt has ended. If it did not close the queue, others may go."""
+        """Record that an attempt has ended without closing the queue. More questions may now be sent at once."""
         if not self._tried:
             self._tried = True
             self._wake()
 
     def answered(self) -> None:
-        """Record an answer: the service has quota."""
+        """Record an answer. The row of pauses ends, and a recovering queue admits one more call."""
         self._pauses = 0
         if self._width is not None:
             self._width = None if self._width >= _WIDE else self._width + 1
@@ -249,7 +249,7 @@ class ModelQueue:
         self._wake()
 
     def _give_up(self, now: float, seconds: float, error: JudgeCallError) -> bool:
-        """Release all waiting tasks, and refuse questions for that many seconds."""
+        """Release all waiting tasks, and refuse questions for `seconds`. Return False: there is no retry."""
         self._refusal = (now + seconds, _same_refusal(error))
         if self._timer is not None:
             self.close()
@@ -298,7 +298,7 @@ class CallLimits:
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:
-        """Hold all three limits for one attempt, however it ends.
+        """Wait for all three limits, and release them after the attempt, even if it raises.
 
         Raises:
             JudgeCallError: The model's quota is exhausted for too long, or the model refuses every question.
@@ -334,8 +334,8 @@ async def ask_until_answered(
 ) -> Outcome[T]:
     """Make attempts until one succeeds or no further one makes sense. Only cancellation raises.
 
-    `is_empty` says whether a value is an empty reply. `begin` is called right before the first attempt and may forbid
-    it.
+    `is_empty` says whether a value is an empty reply. `begin` is called right before the first attempt. If it returns
+    a fault, there is no attempt.
     """
     count = failed = empty = 0
     while True:

@@ -119,7 +119,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class JudgeIdentity:
-    """Identity of a judge, as every surface shows it.
+    """Identity of a judge, as users see it.
 
     `kind` is the name of a kind of judge, `note` a remark about it ("rules, not a language model"), `base_url` an
     address other than the service's own.
@@ -204,9 +204,9 @@ _THOUGHTS_END = re.compile(r"^[ \t]*</think(?:ing)?>|</think(?:ing)?>[ \t]*$", r
 
 
 def without_thoughts(text: str) -> str:
-    """Return `text` without thoughts, which contain neither a verdict nor a message.
+    """Return the part of `text` after the model's thoughts, or "" if the thoughts were cut off.
 
-    If the thoughts were cut off, nothing is left. Some servers send only the closing tag.
+    Some servers send only the closing tag. Without such a tag, the text is returned unchanged.
     """
     thoughts = _THOUGHTS.match(text) or _THOUGHTS_END.search(text)
     return text[thoughts.end() :] if thoughts else text
@@ -339,7 +339,7 @@ def read_judge_options(options: Mapping[str, Any]) -> JudgeOptions:
     """Read the value of `judge_model_options`; {} gives the defaults.
 
     Raises:
-        ValueError: ADK refuses it. The message names the key.
+        ValueError: ADK would refuse the value. The message names the key.
     """
     breaches = breaches_of(JudgeModelOptions, options)
     if breaches:

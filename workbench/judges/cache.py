@@ -58,7 +58,10 @@ class Cache:
         return None if found is None else _parsed(found.answer)
 
     def get_since(self, key: str, since: float) -> dict[str, Any] | None:
-        """Return the answer under `key` if it was not stored before `since`, in seconds since the epoch."""
+        """Return the answer stored under `key` at or after `since` (seconds since the epoch), or None.
+
+        An answer that is not in the database yet does not count.
+        """
         found = None if key in self._held else self._read(key)
         return None if found is None or found.stored < since else _parsed(found.answer)
 
@@ -186,7 +189,7 @@ class RunLimits:
     - `in_flight`: calls at once, over all judges, the evaluation service and simulated users
     - `max_calls`: calls in the whole run (None: no limit)
     - `use_cache`: if false, cached answers are ignored, except those stored at or after `since` (seconds since the
-      epoch), which a resumed run asked for itself. New answers replace them.
+      epoch), which a resumed run asked for itself. New answers replace the cached ones.
     - `may_cache`: an answer is cached only if `may_cache(its text)`
     - `cache_dir`: None caches answers in memory only
     """
@@ -284,14 +287,17 @@ class RunState:
         return self.replies.busy or self.ratings.busy
 
     def take_call(self) -> bool:
-        """Count one call against the budget. Return False if the budget is used up."""
+        """Count one call against the budget. Return False if the budget is used up or no calls may be made any more."""
         if not self.open or (self.limits.max_calls is not None and self._calls >= self.limits.max_calls):
             return False
         self._calls += 1
         return True
 
     def cached(self, key: str) -> dict[str, Any] | None:
-        """Return the cached answer under `key`, if this run uses the cache."""
+        """Return the cached answer under `key`, or None.
+
+        A run without a cache gets only the answers that it stored itself before it was resumed.
+        """
         if self.limits.use_cache:
             return self._cache.get(key)
         return None if self.limits.since is None else self._cache.get_since(key, self.limits.since)

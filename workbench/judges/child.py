@@ -49,7 +49,7 @@ class ClientChild:
         """Return the child's answer.
 
         Raises:
-            JudgeCallError: The child reported a failure, or it is gone.
+            JudgeCallError: The child reported a failure, has ended, or could not be started.
         """
         try:
             answer: dict[str, Any] = await self._child.call(payload)
@@ -109,7 +109,6 @@ def require(package: str, who: str, extra: str) -> None:
 def installed(package: str) -> bool:
     """Return whether a child process could import `package`.
 
-    This process may have blocked the import (the scorer blocks pandas), and `importlib.util.find_spec` would then say
-    no.
+    `importlib.util.find_spec` does not tell: this process may have blocked the import (the scorer blocks pandas).
     """
     return any(finder.find_spec(package, None) is not None for finder in sys.meta_path)

@@ -38,7 +38,7 @@ _VARIABLES = {
 
 
 class LiteLlm(ClientChild):
-    """All models of one environment: an implementation of `workbench.judges.base.Answerer`.
+    """Client of LiteLLM for one environment: an implementation of `workbench.judges.base.Answerer`.
 
     The child process starts on first use.
 
@@ -110,12 +110,12 @@ def vertex_access(values: Mapping[str, str]) -> GoogleAccess:
 
 
 class Vertex(ClientChild):
-    """The service for the agent of `environment`. One object rates everything, many instances at once.
+    """Client of the evaluation service for the agent of `environment`. It rates many instances at once.
 
     The child process starts on first use.
 
     Raises:
-        NotAvailableError: The service cannot be used from there.
+        NotAvailableError: The service cannot be used with this environment.
     """
 
     def __init__(self, environment: JudgeEnvironment, scrub: Scrub) -> None:
@@ -130,7 +130,7 @@ class Vertex(ClientChild):
     async def rate(self, metric: str, instance: Mapping[str, Any]) -> Rating:
         """Make one attempt to rate `instance`: `{"prompt", "response", "reference"}`, or `{"agents", "turns"}`.
 
-        `metric` is a name of ADK's.
+        `metric` is ADK's name of the metric.
 
         Raises:
             JudgeCallError: There is no rating.
@@ -155,10 +155,10 @@ class PythonFunction:
         await self._functions.ready()
 
     async def answer(self, question: Question, options: JudgeOptions, sample: int) -> Answer:
-        """Call the function once. If it raises now, it would raise again.
+        """Call the function once. Its errors are not retried.
 
         Raises:
-            JudgeCallError: It raised, hung, crashed or returned nothing.
+            JudgeCallError: It cannot be imported, raised, hung, crashed or returned something unusable.
         """
         path = options.model.removeprefix(FUNCTION)
         payload = {

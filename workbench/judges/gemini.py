@@ -81,7 +81,7 @@ class GeminiClient:
 
 
 class Gemini:
-    """All models of one environment, through one client that is created on first use."""
+    """Google's models for one environment, through one client that is created on first use."""
 
     def __init__(self, access: GoogleAccess, scrub: Scrub) -> None:
         self._access = access
@@ -93,14 +93,15 @@ class Gemini:
         self._configs: dict[str, Any] = {}
 
     async def ready(self) -> None:
-        """Wait until the client is created, or has failed to be."""
+        """Create the client, or wait for its creation. Failures are reported by `answer`."""
         with contextlib.suppress(JudgeCallError):
             await self._ready()
 
     async def answer(self, question: Question, options: JudgeOptions, sample: int) -> Answer:
         """Make one attempt.
 
-        If a model refuses the schema, the question is repeated without it. This model then gets no schemas any more.
+        If a model refuses the schema, the question is repeated without it. If that works, the model gets no schemas
+        any more.
 
         Raises:
             JudgeCallError: There is no answer.
@@ -146,7 +147,10 @@ class Gemini:
     def _config(self, client: GeminiClient, given: Mapping[str, Any], schema: Mapping[str, Any] | None) -> Any:
         """Return the GenerateContentConfig for `given` and the schema of the answer, or None if both are empty.
 
-        `given` may contain its own schema. It cannot set the address or the retries.
+        A schema in `given` replaces `schema`. HTTP options in `given` are ignored.
+
+        Raises:
+            JudgeCallError: google-genai refuses the config.
         """
         known = json.dumps([given, schema], sort_keys=True)
         if known not in self._configs:
@@ -213,7 +217,7 @@ _BAD_KEY = ("API_KEY_INVALID", "API key not valid", "API key expired", "API_KEY_
 
 
 def translated(error: Exception, model: str, access: GoogleAccess, scrub: Scrub) -> JudgeCallError:
-    """Return the error of a call that raised `error`."""
+    """Return the JudgeCallError for an exception that a call to `model` raised."""
     if isinstance(getattr(error, "code", None), int) and hasattr(error, "details"):
         return _refusal(error, model, access, scrub)
     package = type(error).__module__.partition(".")[0]
@@ -235,7 +239,7 @@ def translated(error: Exception, model: str, access: GoogleAccess, scrub: Scrub)
 
 
 def is_schema_refused(error: JudgeCallError) -> bool:
-    """Return whether the service refused this form of the request, which may be because of a schema."""
+    """Return whether a call failed with status 400 for another reason than its key. The reason may be the schema."""
     return error.kind == "http" and error.code.startswith("400") and not any(sign in error.message for sign in _BAD_KEY)
 
 
@@ -269,7 +273,7 @@ def _hint(code: int, model: str, access: GoogleAccess) -> str:
 
 
 def _wait(error: Any) -> float | None:
-    """Return the seconds that the service asks to wait, from its header or the error's details."""
+    """Return the seconds to wait that a header or the error's details name, or None if there is no readable number."""
     headers = getattr(error.response, "headers", None)
     if headers is not None and (value := headers.get("Retry-After") or headers.get("retry-after")):
         return retry_after(str(value))
@@ -317,7 +321,10 @@ def _import() -> None:
 
 
 def _session() -> Any:
-    """Return a session for the client. The client's own session would read .netrc in a thread before each call."""
+    """Return a session for the client, or None without aiohttp.
+
+    The client's own session would read .netrc in a thread before each call.
+    """
     try:
         import aiohttp
     except ImportError:

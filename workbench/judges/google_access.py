@@ -51,7 +51,7 @@ def checked_address(name: str, address: str) -> str:
 
 
 def shown_address(address: str) -> str:
-    """Return `address` without user, password and query, or "" if it is empty or one of Google's own."""
+    """Return `address` without user, password and query, "" if it is empty or Google's own, or else "no address"."""
     if not address:
         return ""
     try:
@@ -162,7 +162,7 @@ def find_credentials(who: str, address: str, values: Mapping[str, str]) -> Crede
 
 
 def _on_google(values: Mapping[str, str]) -> bool:
-    """Return whether a metadata server of Google's is available, without calling it."""
+    """Return whether this machine seems to have Google's metadata server. The server is not called."""
     if values.get("NO_GCE_CHECK", "").strip().lower() == "true":
         return False
     if any(values.get(name) for name in ("GCE_METADATA_HOST", "GCE_METADATA_ROOT", "GCE_METADATA_IP", "K_SERVICE")):

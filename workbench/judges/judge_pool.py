@@ -90,7 +90,7 @@ class EnvironmentClients:
         return self._rater
 
     def start_over(self) -> None:
-        """End all pauses because another run begins."""
+        """Reset all queues for another run."""
         for queue in self._queues.values():
             queue.start_over()
 
@@ -142,7 +142,7 @@ class JudgePool:
             clients.start_over()
 
     def bench(self, environment: JudgeEnvironment, repeat: int, all_votes: bool) -> "CaseBench":
-        """Return the bench for the criteria of one case, in its `repeat`-th run."""
+        """Return the bench for the criteria of one case, in its `repeat`-th execution."""
         clients = self._clients.get(environment.key)
         if clients is None:
             clients = self._clients[environment.key] = EnvironmentClients(
@@ -214,9 +214,9 @@ class CaseBench:
     ) -> T:
         """Return the answer cached under `key`, or call `ask` and cache its answer.
 
-        `to_cache` returns the text of an answer and its form in the cache, or None if it must not be cached. `read`
-        reads that form, and returns None for any other content of a file. If the same question is already in progress,
-        the caller gets that answer as a cached one.
+        `to_cache` returns the text of an answer and its form in the cache, or None if the answer must not be cached.
+        `read` reads this form, and returns None for anything else. If another call for `key` is in progress, its answer
+        is returned and counted as cached.
         """
         cached = read(self.run.cached(key))
         if cached is None:

@@ -69,7 +69,7 @@ def suggested_name(model: str) -> str | None:
 
 
 def _corrected(word: str, known: frozenset[str]) -> str:
-    """Return the known word closest to `word`, or `word` itself."""
+    """Return the known word closest to `word`, or `word` itself if none is close."""
     lower = word.lower()
     if len(word) < _SHORTEST or lower in known:
         return word
@@ -322,7 +322,10 @@ def _is_function(model: str) -> bool:
 
 
 def _function_source(question: Question, model: str, environment: JudgeEnvironment) -> Mapping[str, Any] | None:
-    """Return the question's data and a digest of the function's file. Modules that the file imports are ignored."""
+    """Return the question's data and a digest of the function's file, or None if the file cannot be read.
+
+    Modules that the file imports are ignored.
+    """
     path = model.removeprefix(FUNCTION)
     file = function_file(path, Path(environment.root), Path(environment.folder))
     try:

@@ -34,7 +34,7 @@ _BROKEN_OFF = ("incomplete chunked read", "incomplete message body", "payload is
 
 
 def fault_of(error: Exception, model: str) -> JudgeCallError:
-    """Return the error of a call to `model` that raised `error`."""
+    """Return the JudgeCallError for an exception that a call to `model` raised."""
     if isinstance(error, JudgeCallError):
         return error
     families = {kind.__name__ for kind in type(error).__mro__}
@@ -62,7 +62,7 @@ def fault_of(error: Exception, model: str) -> JudgeCallError:
 
 
 def is_schema_refused(error: Exception) -> bool:
-    """Return whether the service refused this form of the request, which may be because of a schema."""
+    """Return whether a call failed with status 400 or 422. The reason may be the schema."""
     return _status(error) in (400, 422)
 
 
@@ -85,7 +85,7 @@ def _status(error: Exception) -> int | None:
 
 
 def _wait(error: Any) -> float | None:
-    """Return the seconds that the service asks to wait."""
+    """Return the seconds to wait that a header names, or None if there is no readable number."""
     own, response = getattr(error, "litellm_response_headers", None), getattr(error, "response", None)
     for headers in (own, getattr(response, "headers", None)):
         if headers is not None and (value := headers.get("retry-after")):
@@ -128,8 +128,7 @@ _CONFIG = {
     "frequency_penalty": "frequency_penalty",
     "frequencyPenalty": "frequency_penalty",
 }
-"""Fields of a GenerateContentConfig that other models know, with their names. LiteLLM drops what a model does not know.
-"""
+"""Fields of a GenerateContentConfig → LiteLLM's names. LiteLLM drops the options that a model does not have."""
 _NO_KEY = "no key"
 _CUT = "MAX_TOKENS"
 """Google's word for the finish reason that LiteLLM calls `length`."""
@@ -153,7 +152,11 @@ class Completion:
     async def answer(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Make one attempt.
 
-        If a model refuses the schema, the question is repeated without it. This model then gets no schemas any more.
+        If a model refuses the schema, the question is repeated without it. If that works, the model gets no schemas
+        any more.
+
+        Raises:
+            JudgeCallError: There is no answer.
         """
         model = payload["model"]
         schema = payload["schema"] if model not in self._free_text and self._takes_schema(model) else None
@@ -193,7 +196,11 @@ class Completion:
 
 
 def _read(response: Any) -> dict[str, Any]:
-    """Return the answer in a ModelResponse."""
+    """Return the answer in a ModelResponse.
+
+    Raises:
+        JudgeCallError: The response has no choices, or no text because it was filtered or cut off.
+    """
     choices = getattr(response, "choices", None)
     if not choices:
         raise JudgeCallError("unreadable", "the reply has no choices", retryable=True)

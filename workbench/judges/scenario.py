@@ -82,7 +82,7 @@ def read_scenario(data: Mapping[str, Any]) -> Scenario:
 
 
 def full_scenario(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the same JSON with a prebuilt persona written out.
+    """Return a scenario's JSON with a prebuilt persona written out.
 
     A stored run must not depend on the persona's texts in a later version. An unknown name stays unchanged.
     """
@@ -116,7 +116,7 @@ class SimulatorConfig(TextSimulator):
 
     @property
     def judge_options(self) -> JudgeOptions:
-        """Model and settings that write the messages, with one reply per message."""
+        """Options of the judge that writes the messages, with one reply per message."""
         return JudgeOptions(self.model, dict(self.model_configuration), samples=1)
 
 

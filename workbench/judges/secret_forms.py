@@ -66,7 +66,7 @@ def is_secret_name(name: str) -> bool:
 
 @functools.cache
 def _settings() -> Settings:
-    """Read the user's settings, only once, so that a run treats all texts in the same way."""
+    """Return the user's settings, read once: a run must treat all texts in the same way."""
     return read_settings()
 
 
@@ -277,7 +277,7 @@ _BEARER = re.compile(r"(\bbearer\s+)[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE)
 _IN_MEMORY = re.compile(r" ?\bssl:default\b| ?(?:\bssl:)?<[\w.]+ object at 0x[0-9a-fA-F]+>")
 _LONGEST = 2_000
 _PIECE = 4
-"""Minimum characters of a secret at the end of a cut text to be treated as a piece of it."""
+"""Minimum number of a secret's first characters that are recognised at the end of a cut text."""
 
 
 class Scrubber:
@@ -305,7 +305,7 @@ class Scrubber:
 
 
 def without_piece(text: str, secrets: Sequence[tuple[str, str]]) -> str:
-    """Return `text` without a piece of a secret at its end, if the text was cut before ("…").
+    """Return `text` with the beginning of a secret at its end replaced, if the text was cut there ("…").
 
     `secrets` are (value, name).
     """

@@ -158,7 +158,7 @@ def _persona(persona: Persona, names: dict[str, str]) -> Iterator[str]:
 
 
 def _sendable(value: Any) -> Any:
-    """Return a text or JSON data without lone surrogates, which no request can carry."""
+    """Return a text or JSON data with lone surrogates replaced. No request can contain them."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, dict):
@@ -174,7 +174,7 @@ _MOST_ROUNDS = 10_000
 
 
 def render(template: str, names: Mapping[str, Any]) -> str:
-    """Return the output of a template for `names`. Undefined names are empty, as in ADK.
+    """Return the output of a Jinja template for `names`. Undefined names become empty text, as in ADK.
 
     Raises:
         TemplateFaultError: It is not a template, does something that the sandbox forbids, or its output is too long.

@@ -66,7 +66,11 @@ class Evaluation:
         self._evals: Any = self._client.aio.evals
 
     async def answer(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """Make one attempt to rate an instance."""
+        """Make one attempt to rate an instance.
+
+        Raises:
+            JudgeCallError: There is no rating.
+        """
         metric = await self._metric(payload["metric"])
         try:
             config = {"metrics": [metric], "instance": self._instance(payload["instance"])}
@@ -155,7 +159,11 @@ def _arguments(access: GoogleAccess) -> dict[str, Any]:
 
 
 def _rating(reply: Any) -> dict[str, Any]:
-    """Return the only result of the reply. An error inside it counts as an error of the call."""
+    """Return the reply's result for its only metric. An error in the result counts as an error of the call.
+
+    Raises:
+        JudgeCallError: The reply has no result, or the result is an error.
+    """
     results = getattr(reply, "metric_results", None)
     if not results:
         raise JudgeCallError("unreadable", f"{SERVICE_NAME} sent a reply without a result", retryable=True)

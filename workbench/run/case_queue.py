@@ -13,7 +13,8 @@ from workbench.store.rates import counts, fewest_to_decide, pass_rate, sure
 class UntilSure:
     """The pass rates so far.
 
-    `threshold` is the pass rate to establish. `max_judge_calls` is the budget of the whole run, or None.
+    A case is decided when its pass rate is certainly above or below `threshold`. `max_judge_calls` is the budget of the
+    whole run, or None.
     """
 
     def __init__(self, threshold: float, max_judge_calls: int | None) -> None:
@@ -48,12 +49,12 @@ class UntilSure:
         return tuple(ref for ref in waiting if ref.name in over)
 
     def falls_short(self, case: CaseName, *, is_last: bool) -> bool:
-        """Return whether a case surely does not pass often enough, or is undecided after its last repeat."""
+        """Return whether a case certainly does not pass often enough, or is undecided after its last repeat."""
         found = sure(pass_rate(self._passed[case], self._counted[case]), self._threshold)
         return found == "below" or (is_last and found is None)
 
     def has_room(self, ref: CaseRef, under_way: int) -> bool:
-        """Return whether another execution may start while `under_way` executions of its case run."""
+        """Return whether the execution `ref` may start while `under_way` others of its case run."""
         case = ref.name
         return under_way < fewest_to_decide(self._passed[case], self._counted[case], self._threshold)
 
@@ -91,7 +92,7 @@ class CaseQueue:
         return True
 
     async def next(self) -> PlanEntry | None:
-        """Return the next execution as soon as one may start, or None if none is left."""
+        """Return the next execution as soon as one may start, or None if none is left or the queue is closed."""
         while not self._closed:
             found = self._first()
             if found is not None or not self._order:
@@ -101,7 +102,7 @@ class CaseQueue:
         return None
 
     def begin(self, ref: CaseRef) -> None:
-        """Count an execution as running."""
+        """Count an execution as running instead of waiting."""
         self._refs.discard(ref)
         self._under_way[ref.name] += 1
 
@@ -121,7 +122,10 @@ class CaseQueue:
         return needless
 
     def did_not_pass(self, event: CaseFinished) -> bool:
-        """Return whether a finished execution shows that its case does not pass. Call `take` with the event first."""
+        """Return whether a finished execution shows that its case does not pass. Call `take` with the event first.
+
+        With `until`, a case also does not pass if it is undecided after its last repeat.
+        """
         name = event.case.name
         if event.status == "cancelled":
             return False

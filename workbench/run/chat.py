@@ -45,7 +45,7 @@ LONGEST = 200_000
 """Maximum length of a streamed text, in characters. The rest arrives with the finished step."""
 
 _CUT = "…"
-"""Mark at the end of an unfinished text. The start of a secret before it is recognised and removed."""
+"""Mark at the end of an unfinished text. A secret's first characters right before the mark are recognised."""
 
 Passage = tuple[str, bool]
 """A text, and whether it is a thought."""
@@ -73,13 +73,13 @@ class StreamBuffer:
         self._publish = publish
         self._clean = clean
         self._passages: dict[str, list[tuple[list[str], bool]]] = {}
-        """Author → the pieces of each passage."""
+        """Author → the parts of each passage."""
         self._sizes: dict[str, int] = {}
         self._changed: dict[str, None] = {}
         self._due: asyncio.TimerHandle | None = None
 
     def add(self, author: str, text: str, thought: bool) -> None:
-        """Add the next piece."""
+        """Add the next part of a text. Parts after `LONGEST` characters are dropped."""
         size = self._sizes.get(author, 0)
         if size >= LONGEST:
             return
@@ -123,7 +123,7 @@ class StreamBuffer:
 
 
 def has_text(acted: dict[str, Any]) -> bool:
-    """Return whether a step has a text, so that it replaces the streamed text."""
+    """Return whether a step has a text. Such a step replaces the streamed text."""
     parts = parts_of(acted.get("content"))
     return any(part.get("text") for part in parts)
 
@@ -154,7 +154,7 @@ class TurnFailed:
 
 @dataclass(frozen=True, slots=True)
 class ChatEnded:
-    """The end of the conversation. `error` says why it cannot continue, or is None if `end` was called."""
+    """The end of the conversation. `error` says why it cannot continue, or is None if the user ended it."""
 
     error: CaseError | None
 
@@ -255,7 +255,7 @@ class Chat:
             self._run.stop_turn()
 
     def end(self, error: CaseError | None = None, *, kill: bool = False) -> None:
-        """End the conversation. `error` is the reason, or None if the user ends it."""
+        """End the conversation. `error` is the reason, or None if the user ends it. With `kill`, kill it at once."""
         self._ended, self._over = True, error
         if self._run is not None:
             self._run.cancel(error or _ENDED_BY_USER, kill=kill)
@@ -349,7 +349,7 @@ class _ChatRun(CaseRun):
 
 
 def _keys_missing(setting: AgentSetting) -> list[Noticed]:
-    """Return notices about models of the agent without a key."""
+    """Return notices about the agent's models that lack a key, or one notice that this check failed."""
     try:
         environment = JudgeEnvironment(**setting.judge_environment())
         return list(without_keys({setting.agent.name: setting}, {setting.agent.name: environment}))

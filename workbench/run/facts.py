@@ -99,7 +99,7 @@ def _digits(number: float) -> str:
 
 
 class Sources:
-    """Facts to look up."""
+    """A collection of facts in which others can be looked up."""
 
     def __init__(self, facts: Iterable[Fact] = ()) -> None:
         self._known: dict[FactKind, set[Any]] = {kind: set() for kind in get_args(FactKind)}
@@ -121,13 +121,16 @@ class Sources:
         return not fact.values.isdisjoint(known)
 
     def may_have(self, fact: Fact) -> bool:
-        """Return whether a fact may occur here by chance: as the length of a list, in an id, or in a date."""
+        """Return whether a fact may occur here by chance.
+
+        A number may be the length of a list or a part of an ID. A date may consist of numbers.
+        """
         if fact.kind == "number":
             return not fact.values.isdisjoint(self._known["count"] | self._parts)
         return fact.kind == "date" and any(self._known["number"] >= {value[0], value[1]} for value in fact.values)
 
     def may_compute(self, fact: Fact) -> bool:
-        """Return whether a fact might be computed from these: a sum, a day later, an id with another prefix."""
+        """Return whether a fact might be computed from those here: a sum, a day later, an ID with another prefix."""
         if fact.kind == "id":
             return any(number in self._known["number"] for number in _numbers_of(fact.text))
         return any(self._known[kind] for kind in ("number", "date", "time"))

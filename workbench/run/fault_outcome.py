@@ -190,10 +190,10 @@ class Observed:
     """Observations about the fault of a conversation, from its recorded calls and its answers.
 
     `turn` is the turn of the call that got the fault, from 0, or None if no call got it. `called_again` says whether
-    another tool call succeeded later in that turn. `recovered` says why this is a recovery, or is "". `unsourced` are
-    the facts without a source in the answers since the fault. `invented` says that the turn's answer has such facts,
-    and that none of these can be computed from known facts. `uncertain` says that another fact of that answer may occur
-    in the results only by chance.
+    another tool call succeeded later in that turn. `recovered` says why the turn's answer is a recovery, or is "".
+    `unsourced` are the facts without a source in the answers since the fault. `invented` says that the turn's answer
+    has such facts, and that none of them can be computed from known facts. `uncertain` says that another fact of this
+    answer may occur in the results only by chance.
     """
 
     turn: int | None = None
@@ -217,7 +217,7 @@ def observe(
     """Return the observations about a fault. Unreadable calls are ignored.
 
     Args:
-        events: The recorded calls, and the spans that may hold their pieces.
+        events: The recorded calls, and the spans that may hold their results.
         turns: The turns of the agent.
         expected: The reference turns; none in a simulated conversation.
         fault: The fault.
@@ -343,7 +343,8 @@ def _reports(text: str) -> Iterator[re.Match[str]]:
 def _claims(seen: Observed) -> bool:
     """Return whether an answer may claim something besides its report.
 
-    It may if a part of it neither reports nor is polite, or if it has a word that neither a report nor the user has.
+    It may if one of its clauses neither reports a fault nor is polite, or if one of its words is used neither in
+    reports nor by the user.
     """
     text = _folded(seen.answer)
     words = set(map(_stem, filter(_LATIN.fullmatch, _WORD.findall(text))))
@@ -373,7 +374,7 @@ def _folded(answer: str) -> str:
 
 
 def _calls(events: Iterable[CallsRecorded]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the calls of tools in the order of the model's calls, with their turns."""
+    """Yield (turn, call) for each call of a tool, in the order in which the model made them."""
     for event in events:
         calls = parsed_objects(event.calls)
         for call in sorted(calls, key=lambda call: order if isinstance(order := call.get("order"), int) else 0):

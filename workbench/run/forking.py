@@ -46,8 +46,8 @@ class OriginalTurn:
 class OriginalCall:
     """A call of a tool or model.
 
-    `turn` counts from 0. `before` is the number of the turn's events before that of the call. If this is not known, it
-    is a lower bound, and `placed` is False.
+    `turn` counts from 0. `before` is the number of the turn's events before the event of the call. If the number is not
+    known, `before` is a lower bound, and `placed` is False.
     """
 
     call: AnyCall
@@ -92,7 +92,7 @@ def read_original(
     """Return the conversation with these events. `state` is the state folder with the runs. Reads files.
 
     Raises:
-        CannotForkError: its calls were not recorded.
+        CannotForkError: the case has not started, or its calls were not recorded or cannot be read.
     """
     known = tuple(steps)
     if started is None:
@@ -118,7 +118,7 @@ def read_original(
 
 
 def _has_no_calls(steps: Sequence[Event], turns: Sequence[OriginalTurn]) -> bool:
-    """Return whether no call of the conversation could be recorded: its agent is plain Python and used no tools."""
+    """Return whether the conversation had no calls to record: its agent is plain Python and used no tools."""
     spans = {step.turn: step for step in steps if isinstance(step, SpansRecorded)}
     nodes = (node for number, turn in enumerate(turns) for node in _nodes(number, spans.get(number), turn))
     return len(spans) == len(turns) and not any("request" in node.facts for node in nodes)
@@ -161,23 +161,23 @@ def events_with_answer(actual: Json | None, acted: Sequence[Json], agent: str) -
 
 
 class _Places:
-    """The places of calls in the events of their turns."""
+    """The positions of calls among the events of their turns."""
 
     def __init__(self, steps: Sequence[Event], turns: Sequence[OriginalTurn]) -> None:
         spans = {step.turn: step for step in steps if isinstance(step, SpansRecorded)}
         self._turns = turns
         self._models: dict[tuple[int, int], int] = {}
         self._floor: dict[int, int] = {}
-        """Turn → the number of events before the newest call whose place is known."""
+        """Turn → the largest number of events before a call so far."""
         for number, turn in enumerate(turns):
             for node in _nodes(number, spans.get(number), turn):
                 if node.kind == "model" and node.events:
                     self._models[number, node.number] = min(node.events)
 
     def before(self, call: AnyCall) -> tuple[int, bool]:
-        """Return the number of events before that of the call, and whether its place is known.
+        """Return the number of events before the event of a call, and whether it is known or only a lower bound.
 
-        The calls must be given in order.
+        Call it for all calls, in order.
         """
         turn = call.turn - 1
         found = self._models.get((turn, call.span)) if isinstance(call, ModelCall) else self._response(turn, call.call)
@@ -269,7 +269,7 @@ class Fork:
     # For the worker (docs/worker-protocol.md)
 
     def settings(self) -> Json:
-        """Return `fork` of the case's `calls`."""
+        """Return the setting `fork` of the case's `calls`."""
         change, tools = self.change, self.original.recording.tools
         settings: Json = {
             "turn": self.turn,
@@ -369,7 +369,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Something that can be changed at a point. `text` is its present text; that of an answer is JSON."""
+    """Something that can be changed at a point. `text` is its present text (JSON for an answer)."""
 
     kind: ForkChange
     agent: str = ""
@@ -415,7 +415,10 @@ def _is_named(call: OriginalCall, kind: str, name: str) -> bool:
 
 
 def choices_at(original: Original, point: Point) -> tuple[Choice, ...]:
-    """Return the possible changes at a point, the most likely first."""
+    """Return the possible changes at a point: of its message or answer, then of instructions, models, and nothing.
+
+    Agents that act after the point come first.
+    """
     return tuple(_choices(original, point))
 
 

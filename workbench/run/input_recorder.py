@@ -1,7 +1,7 @@
 """Recording of a run's inputs: the inputs of each execution, the contents of the agents' files, and versions.
 
-Files are identified by the hash of their content without secrets. The database stores each content once, so that two
-runs can be compared line by line.
+Files are identified by the hash of their content without secrets. The database stores each content once. Two runs can
+then be compared line by line.
 """
 
 import asyncio
@@ -83,7 +83,8 @@ def read_sources(
 ) -> SourceFiles:
     """Read the files in each agent's folder, and other files that it read. Call it in a thread.
 
-    Files in `known` are left out, and so are unreadable files, large files and those beyond the limits.
+    Files in `known` are left out, and so are unreadable files, large files and those beyond the limits. With `known`,
+    no models are returned. `clean` removes secrets from a content.
     """
     sources: dict[str, dict[str, Any]] = {}
     contents: dict[str, bytes] = {}
@@ -131,7 +132,7 @@ def versions(settings: Iterable[AgentSetting], place: PlaceChoice | None = None)
 
 @functools.cache
 def _own_version() -> Mapping[str, str]:
-    """Return the version of this workbench. It is cached, because the lookup reads all installed packages."""
+    """Return {"agent-workbench": version}, or {} if it is not installed. Cached: the lookup searches `sys.path`."""
     with contextlib.suppress(importlib.metadata.PackageNotFoundError):
         return {"agent-workbench": importlib.metadata.version("agent-workbench")}
     return {}
@@ -196,7 +197,7 @@ class InputRecorder:
         """A notice that inputs are missing from the record, because reading them failed, or None."""
 
     def begin(self) -> None:
-        """Take the digests of the agents' files before any agent is imported. Call it in a thread."""
+        """Record the digests of the agents' files before any agent is imported. Call it in a thread."""
         self._began = time.time()
         if self._writer is None:
             return
@@ -225,7 +226,7 @@ class InputRecorder:
 
     @contextlib.contextmanager
     def _collecting_faults(self) -> Iterator[None]:
-        """Store the first exception as `fault`, so that the run continues without these inputs."""
+        """Store the first exception as `fault` instead of raising it. The run continues without these inputs."""
         try:
             yield
         except Exception:
@@ -243,9 +244,9 @@ class InputRecorder:
         return replace(entry.planned, text=self._texts.get(entry.ref, ""))
 
     def note(self, files: Iterable[Path]) -> None:
-        """Take the digests of files before a case reads them, so that later changes are noticed. Call it in a thread.
+        """Record the digests of files before a case reads them. Call it in a thread.
 
-        The digests of a run's files never change, so the files of the first repeat count.
+        Later changes are then noticed. A file keeps its first digest during the run, also for later repeats.
         """
         if self._now is not None:
             for file in files:
@@ -297,7 +298,10 @@ class InputRecorder:
         return self._found.get(key, ())
 
     async def new_reads(self) -> FilesRead | None:
-        """Return the files that agents read or wrote since the last call. Resuming the run needs them."""
+        """Store the files that agents read since the last call. Return these and the written ones, or None if none.
+
+        Resuming the run needs them.
+        """
         now = self._touched_count()
         if self._writer is None or not self._asks_agents or now == self._count:
             return None
@@ -398,7 +402,10 @@ class InputRecorder:
         return Bundle({**found.inputs, "agent_file": {**files, **uncertain}}) if late else found
 
     async def _find_changes(self) -> None:
-        """Find files that changed since the run began. A case that ends now may have read the change."""
+        """Find files that changed since the run began. A case that ends now may have read the new content.
+
+        Do nothing if the last check was less than `_CHECK_EVERY` seconds ago.
+        """
         moment = time.monotonic()
         if self._now is not None and moment >= self._next_check:
             self._next_check = moment + _CHECK_EVERY
@@ -421,7 +428,7 @@ class InputRecorder:
         return self._children.touched.get(agent.folder) or Touched()
 
     def _keep(self, known: Sources | None) -> SourceFiles:
-        """Store the contents of the agents' files that are not `known` yet."""
+        """Store and return the agents' files that are not `known` yet. If that fails, return none."""
         if self._writer is None:
             return SourceFiles({}, {}, {})
         try:

@@ -33,7 +33,7 @@ class AgentLink(Protocol):
     """
 
     ended: asyncio.Future[str]
-    """Done when the process is gone, with a phrase such as "ended with exit code 1"."""
+    """Done when the process has ended, with a phrase such as "ended with exit code 1"."""
     serves_one_case: bool
     """Whether the process is for a single case."""
 

@@ -121,7 +121,7 @@ class Recorder:
         """Set when the pause is over, or when the first verdict or the end of the run is pending."""
 
     def put(self, event: "Event | _AlreadyWritten") -> None:
-        """Add an event, which is written and published soon. Notices that come after the end are dropped."""
+        """Add an event, which is written and published soon. Events added after `close` are dropped."""
         if self._closing.is_set():
             return
         self._pending.append(event)
@@ -138,7 +138,7 @@ class Recorder:
             self.put(_AlreadyWritten(event))
 
     async def room(self) -> None:
-        """Wait while so many events wait that no more cases should start."""
+        """Wait until few enough events are pending to start more cases."""
         while len(self._pending) > _AHEAD and not self._idle.is_set():
             self._room.clear()
             await self._room.wait()
@@ -229,7 +229,7 @@ class Recorder:
             self._publish(notice)
 
     def _write(self, batch: Sequence["Event | _AlreadyWritten"]) -> list[Event]:
-        """Write the batch, and return its events as they are written."""
+        """Write the batch, and return its events in their written form, without secrets."""
         writer = self._writer
         encoded = list(map(self._encode, batch))
         lines = [item for item in encoded if isinstance(item, Line)]
@@ -239,7 +239,7 @@ class Recorder:
         return [item.event for item in encoded]
 
     def _store(self, lines: Sequence[Line], sync: bool) -> None:
-        """Write lines, unless writing has failed."""
+        """Write lines, unless writing has failed before. If it fails now, remember the error."""
         writer = self._writer
         if writer is not None and (lines or sync):
             try:

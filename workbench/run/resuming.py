@@ -69,7 +69,7 @@ def resume(state: Path, plan: Plan, options: RunOptions) -> Resumable | Plan:
     if writer is None:
         return plan  # The run is still in progress.
     found = read_results(path)
-    if found is None or not _has_rest(found, path, plan):
+    if found is None or not _has_rest(found, path):
         writer.release()
         return plan
     changes = _changes(found, plan, state)
@@ -99,13 +99,16 @@ def resumable_results(state: Path, plan_of: Callable[[RunStarted], Plan]) -> str
         return ""
     plan = plan_of(found.announced)
     cases = {planned.case for planned in found.announced.cases}
-    if cases != {entry.ref for entry in plan.entries} or not _has_rest(found, path, plan):
+    if cases != {entry.ref for entry in plan.entries} or not _has_rest(found, path):
         return ""
     return "" if _changes(found, plan, state) else _reused(found)
 
 
-def _has_rest(found: InterruptedRun, path: Path, plan: Plan) -> bool:
-    """Add the stored answers of the run at `path`. Return whether it has results to reuse and cases left to run."""
+def _has_rest(found: InterruptedRun, path: Path) -> bool:
+    """Add the stored answers of the run at `path` to `found`.
+
+    Return whether the run has results or answers to reuse, and cases left to run.
+    """
     if found.cut_short or (found.ended and (found.complete or found.results == len(found.cases))):
         return False
     answers = stored_answers(path)
@@ -140,7 +143,7 @@ def _row(path: Path) -> RunRow | None:
 
 
 def stored_answers(path: Path) -> dict[CaseRef, list[Answer]]:
-    """Return the stored answers of models in a run by case."""
+    """Return the stored answers of models in a run by case, or {} if they cannot be read."""
     row = _row(path)
     if row is None:
         return {}
@@ -204,7 +207,7 @@ def _events(path: Path, *, brief: bool) -> Iterator[Event | None]:
 
 
 def _newest_of(state: Path, plan: Plan) -> Path | None:
-    """Return the path of the newest run with exactly these cases, as the same shard if it is one."""
+    """Return the path of the newest run with exactly the plan's cases (of the same shard, if it is one), or None."""
     wanted, number = {entry.ref for entry in plan.entries}, plan.shard and plan.shard.number
     for run_id in run_ids(state)[:_MAX_RUNS]:
         path = run_path(state, run_id)
@@ -222,7 +225,7 @@ def _runs_cases(announced: RunStarted) -> bool:
 
 
 def _is_complete(path: Path) -> bool:
-    """Return whether the run ended with everything done."""
+    """Return whether the run ended with everything done. Return False if it cannot be read."""
     try:
         return load_summary(state_of(path), path.name)[0].is_done
     except OSError:
@@ -230,7 +233,7 @@ def _is_complete(path: Path) -> bool:
 
 
 def _changes(found: InterruptedRun, plan: Plan, state: Path) -> list[str]:
-    """Describe the inputs that changed since the run."""
+    """Return why the run cannot be resumed: a text for each input that changed since."""
     if not found.announced.inputs:
         return ["the inputs of its verdicts are not known"]
     clean = Secrets([setting.environment.values for setting in plan.agents.values()]).clean_data

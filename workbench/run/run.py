@@ -169,7 +169,7 @@ class Run:
         )
 
     async def _prepare(self) -> list[Noticed]:
-        """Read the inputs and run preflight, while the agent of the first case is imported. Return the notices."""
+        """Read the inputs and run preflight while the first case's agent is imported. Return preflight's notices."""
         await asyncio.to_thread(self._input_recorder.begin)
         if self._cluster is not None:  # After the digests, so that no verdict seems to be of a later change.
             await self._cluster.send(lambda: files_of_agents(self._plan.root, self._plan.agents, {}))
@@ -182,7 +182,7 @@ class Run:
         return ahead
 
     def _lose_place(self, why: str) -> None:
-        """End the run, because the cluster is gone."""
+        """End the run, because the connection to the cluster was lost."""
         self._notify(Noticed("error", f"the place was lost: {why}", "The same command continues the run"))
         self.stop()
 
@@ -240,7 +240,7 @@ class Run:
             if self._writer is not None:
                 self._writer.keep_owners(self._plan.owners, self._plan.root)
         except ValueError as error:
-            self._notify(Noticed("warning", f"the agents of the evalsets could not be stored: {error}"))
+            self._notify(Noticed("warning", f"could not store which agent each evalset uses: {error}"))
         self._secrets = Secrets([setting.environment.values for setting in self._plan.agents.values()])
         self._input_recorder.read(self._secrets.clean_text)
 

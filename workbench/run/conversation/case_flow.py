@@ -304,7 +304,7 @@ class CaseFlow:
             await self._part.finish()
 
     async def _handling(self, case: EvalCase, transcript: Transcript, verdicts: Verdicts) -> FaultHandling | None:
-        """Return how the agent handled its injected fault, or None if it had none or the case was cancelled."""
+        """Return how the agent handled its injected fault, or None without a fault or if the case was cancelled."""
         fault, judging = self._entry.planned.fault, self._entry.judging
         if fault is None or judging is None or self._cancelled is not None:
             return None

@@ -119,8 +119,8 @@ class CaseRun:
         """Run the case (the protocol's CaseSpec) in `process` and return its transcript.
 
         With `share`, the case runs together with others in `process`. With `here`, `process` becomes the case's own.
-        Otherwise the case gets a fork. `before` are
-        messages that precede the first turn: stored answers of models and recorded calls.
+        Otherwise the case gets a fork. `before` are messages that precede the first turn: stored answers of models and
+        recorded calls.
         """
         self._process = CaseProcess(
             process,
@@ -170,9 +170,9 @@ class CaseRun:
             self._process.terminate()
 
     def _break_off(self, error: CaseError) -> None:
-        """Kill the case, and ignore what it still sends.
+        """Kill the case, and ignore its further messages.
 
-        Otherwise the verdict would depend on the time that killing takes.
+        If they counted, the verdict would depend on the time that killing takes.
         """
         self.cancel(error, kill=True)
         self._settle(self._stop_reason)
@@ -405,9 +405,9 @@ def _dict(value: Any) -> dict[str, Any]:
 
 
 def beginning(text: str, most: int) -> str:
-    """Return the whole words of a text in its first `most` characters, with `…` if it was cut.
+    """Return the first `most` characters of a text or fewer, with `…` if it was cut.
 
-    No word is cut, because half a key would not be recognised as a secret.
+    It is cut between words, because half a key would not be recognised as a secret.
     """
     if len(text) <= most:
         return text

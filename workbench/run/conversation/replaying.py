@@ -1,4 +1,4 @@
-"""The recording from which a case is replayed, with which it is compared, or at which it is forked."""
+"""Replays of a case from its recording, comparisons of a live case with its recording, and forked cases."""
 
 import asyncio
 import contextlib
@@ -63,7 +63,11 @@ class Replay:
             yield from self.recording.frames(self.mode)
 
     def note(self, transcript: Transcript) -> Transcript:
-        """Add the counts of the replay to a transcript, and return it. Without a recording, it gets no counts."""
+        """Add the replay's counts and the changed tools to a transcript, and return the transcript.
+
+        If a request differed from the recorded one, the transcript's error then says how. A case that runs live,
+        because it has no recording, gets no counts.
+        """
         transcript.recording = self.files
         if self.recording is not None or self.error is not None:
             recorded = "" if self.recording is None else self.recording.origin.at

@@ -23,8 +23,8 @@ _ATTEMPTS = 2
 class NextMessage:
     """The user's next message, an ADK content.
 
-    `last` means that no further message follows. `question` is the simulator's question (`UserSimulated.question`), or
-    None if the user is not simulated.
+    `last` means that certainly no further message follows. `question` is the simulator's question
+    (`UserSimulated.question`), {} if no model was asked, or None if the user is not simulated.
     """
 
     content: dict[str, Any]
@@ -42,9 +42,10 @@ class ConversationEnd:
 
 @dataclass(frozen=True, slots=True)
 class UserFailure:
-    """A failure to make the next message.
+    """The end of a conversation because the user's next message could not be made.
 
-    `question` is the question without a usable reply, or {}. `status` is the case's status.
+    `question` is the question to the user's model and its unusable reply, or {} if no model was asked. `status` is the
+    status that the case gets.
     """
 
     error: CaseError
@@ -64,9 +65,9 @@ class MessageSource(Protocol):
         ...
 
     def next(self, turns: Sequence[dict[str, Any]]) -> Move | Awaitable[Move]:
-        """Return the user's move after `turns` (ADK invocations), or a cancellable awaitable of the move.
+        """Return the user's move after `turns` (ADK invocations), or an awaitable of the move that can be cancelled.
 
-        Never raise.
+        Implementations must not raise.
         """
         ...
 
@@ -93,7 +94,7 @@ class FixedMessages:
 
 
 class _ChannelLostError(Exception):
-    """The death of the scorer. The text says how it ended."""
+    """The scorer's process has ended. The text says how."""
 
 
 class ScenarioUser:
@@ -118,10 +119,10 @@ class ScenarioUser:
         self._config = read_simulator(simulator)
         self._channel: ScorerChannel | None = None
         self._sent = 0
-        """Number of turns that were sent on this channel."""
+        """Number of turns that were sent on the current channel."""
         self._answer: asyncio.Future[Frame] | None = None
         self._before: Mapping[str, int] = {}
-        """The tally of channels that were lost."""
+        """The summed tallies of lost channels."""
         self._tally: Mapping[str, int] = {}
 
     @property

@@ -96,7 +96,7 @@ class Transcript:
     inner_calls: list[InnerCalls] = field(default_factory=list)
     """The calls inside agents that are used as tools, for each turn."""
     recording: tuple[Path, ...] = ()
-    """The frozen file of a case that is replayed if it exists, and the files that it names."""
+    """The frozen file of a replayed case, even if it does not exist, and the files that it names."""
 
 
 def stored_events(source: StoredSource, config: CriteriaConfig, at: float) -> Iterator[Event]:
@@ -127,7 +127,7 @@ def settled_verdicts(source: StoredSource, config: CriteriaConfig) -> tuple[Scor
 
 
 def unsuited_error(source: StoredSource, scored: Sequence[Scored]) -> CaseError | None:
-    """Return the error of a simulated conversation that no criterion judges, or None if one does."""
+    """Return the error of a simulated conversation that no criterion can judge, or None for other conversations."""
     started = source.case.started
     judges_nothing = ("not_applicable", "informational")
     if started is None or started.scenario is None or any(one.result.status not in judges_nothing for one in scored):
@@ -164,7 +164,7 @@ class RunContext:
     records: bool = False
     answers: AnswerStorage | None = None
     noticed: set[str] = field(default_factory=set)
-    """Notices of this run."""
+    """Texts that `notice_once` has emitted in this run."""
 
     def notice_once(self, text: str) -> None:
         """Emit a notice, unless the run has emitted it before."""
@@ -263,7 +263,7 @@ class CaseScoring:
     async def _score(self, conversation: Conversation) -> list[Scored]:
         """Return the verdicts, and emit each as soon as it exists.
 
-        Computed explanations may quote pieces of secrets that cannot be recognised later. If the conversation holds
+        Computed explanations may quote parts of secrets that cannot be recognised later. If the conversation contains
         secrets, explanations are therefore computed from the cleaned text.
         """
         scorer = self._context.children.scorer

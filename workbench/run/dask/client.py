@@ -8,10 +8,10 @@
 → `{"op": "end", "run"}`: end what the run has on the workers
 → `{"op": "quit"}`, or the end of the socket
 ← `{"op": "resolved", "address"}`, `{"op": "connected"}`, `{"op": "sent"}`, `{"op": "ended"}`
-← `{"op": "failed", "why"}`: the scheduler cannot be reached; `{"op": "lost", "why"}`: it is gone
+← `{"op": "failed", "why"}`: the scheduler cannot be reached; `{"op": "lost", "why"}`: the connection ended
 ← `{"op": "workers", "workers": [{"address", "name", "threads", "seen", "unfit", "about"}, …]}`
 ← `{"op": "progress", "messages": [{"key", "op", "worker", "address", …}, …]}` (`workbench.run.dask.worker_run`)
-← `{"op": "question", "key", "text", "more"}`, `{"op": "report", "key", "text", "more"}` in pieces
+← `{"op": "question", "key", "text", "more"}`, `{"op": "report", "key", "text", "more"}` in parts
 ← `{"op": "died", "key", "why"}`: the task's workers died; `{"op": "broke", "key", "why"}`: Dask could not run it
 """
 
@@ -97,7 +97,7 @@ class Cluster:
                 self.quit.set()
 
     async def close(self) -> None:
-        """Leave the cluster."""
+        """Cancel all work and disconnect from the cluster."""
         for task in self._tasks:
             task.cancel()
         if self._client is not None:
@@ -183,7 +183,7 @@ class Cluster:
     async def _probe(self, addresses: list[str]) -> None:
         """Find out which workers are suitable.
 
-        The scheduler knows their versions of Python, so that needs no code there.
+        The scheduler knows their Python versions. A wrong one is found without running code on the worker.
         """
         try:
             versions = (await asyncio.wait_for(self._client.get_versions(check=False), _PROBE_SECONDS))["workers"]
@@ -223,7 +223,7 @@ class Cluster:
         self._channel.send({"op": "sent"})
 
     async def _scatter(self, workers: list[str] | None) -> None:
-        """Send the files to `workers`. If it is None, send them to all workers, or to the first one that joins.
+        """Send the files to `workers`. None means all workers, or the first one that joins.
 
         Dask may drop copies. A worker then gets the files from another worker.
         """
@@ -235,7 +235,7 @@ class Cluster:
         self._sent_at = asyncio.get_running_loop().time()
 
     async def _send_again(self, workers: list[str] | None) -> None:
-        """Send the files again, unless that was just done."""
+        """Send the files again, unless they were sent a few seconds ago. Ignore a failure."""
         if asyncio.get_running_loop().time() - self._sent_at < _SENT_RECENTLY:
             return
         if self._scattering is None or self._scattering.done():

@@ -178,7 +178,7 @@ def _transcript(first: dict[str, Any], root: Path) -> Transcript:
 
 
 def _inside(names: Sequence[str], root: Path) -> frozenset[Path]:
-    """Return the paths inside the project. Other paths are files of the worker's machine."""
+    """Return the paths inside the project. Other paths are files of the worker's machine and are left out."""
     base = f"{root}/"
     return frozenset(Path(name) for name in names if name.startswith(base) and _is_path(name))
 
@@ -254,7 +254,7 @@ class DaskPart:
         self.restricted_to: frozenset[str] = frozenset()
         """The workers that may run the task. If it is empty, all may."""
         self._pending: LostAttempt | None = None
-        """The attempt that was lost before the next one."""
+        """The last lost attempt, until the next one begins."""
         self._clock: AgentClock | None = None
         self._user: MessageSource | None = None
         self._talk = ""
@@ -321,12 +321,12 @@ class DaskPart:
         self._settle(Transcript(error=CaseError("attempt_lost", f"each worker that ran the case died: {why}")))
 
     def broke(self, why: str) -> None:
-        """Handle a task that Dask could not run, for example because the files were lost with their workers."""
+        """Submit a task again that Dask could not run, for example because the files were lost with their workers."""
         # Its workers may have died together. New ones need some seconds.
         self._again(f"Dask could not run it: {why}", without=self.address, pause=_PAUSE * self._tasks)
 
     def lost_place(self, why: str, hint: str) -> None:
-        """End the execution because the cluster is gone."""
+        """End the execution because the connection to the cluster was lost."""
         self._key = ""
         self._settle(Transcript(error=CaseError("cancelled", f"the place was lost: {why}", hint)))
 
@@ -336,7 +336,10 @@ class DaskPart:
             self._settle(Transcript(error=CaseError("cancelled", "cancelled before it started")))
 
     def look(self, live: set[str], *, silent: bool) -> None:
-        """Submit the task again if no live worker can run it. `silent` says whether some worker does not answer."""
+        """Submit the task again if its worker may not answer, unless a worker has already been assigned to it.
+
+        This is so if no worker that may run it is in `live`, or if any worker may and some do not answer (`silent`).
+        """
         if self.address or not self._key:
             return
         if (self.restricted_to and not self.restricted_to & live) or (silent and not self.restricted_to):

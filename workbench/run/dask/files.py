@@ -163,7 +163,7 @@ def _why_left(path: Path, name: str, root: Path, mode: int) -> str:
 def pack(files: Files, folder: Path) -> tuple[Path, str]:
     """Write the files into a new zip file in `folder`, and return it with its digest. Call it in a thread.
 
-    A file that changes during packing travels as it was read. Files that are gone are left out.
+    A file that changes during packing is packed as it was read. Files that no longer exist are left out.
 
     Raises:
         FilesError: a file cannot be read, or the zip file cannot be written.
@@ -195,7 +195,7 @@ def pack(files: Files, folder: Path) -> tuple[Path, str]:
 
 
 def _content(path: Path) -> tuple[int, bytes] | None:
-    """Return the current mode and content of a file, or None if it is gone. Data appended meanwhile is left out."""
+    """Return the current mode and content of a file, or None if it does not exist. Later data is left out."""
     try:
         status = path.lstat()
         if stat.S_ISLNK(status.st_mode):

@@ -101,7 +101,7 @@ class DaskPlace:
     # Before a run:
 
     async def resolve(self) -> str:
-        """Return the address of the scheduler, which Dask's configuration may name.
+        """Start the client if necessary, and return the scheduler's address, which Dask's configuration may name.
 
         Raises:
             UsageFaultError: no address is configured, or Dask is not installed.
@@ -174,7 +174,7 @@ class DaskPlace:
         await self.send(lambda: find_files(root, agents, {}))
 
     async def settle(self) -> None:
-        """Wait until each worker was probed."""
+        """Wait until each worker has been probed or the place is lost."""
         while any(worker.unfit is None and not worker.gone for worker in self._workers.values()) and not self.why_lost:
             self._looked.clear()
             with contextlib.suppress(TimeoutError):
@@ -309,7 +309,7 @@ class DaskPlace:
             part.stop_waiting()
 
     def usable(self) -> list[tuple[str, str]]:
-        """Return the addresses and names of the workers that fit."""
+        """Return the addresses and names of the suitable workers."""
         return [(one.address, one.name) for one in self._workers.values() if not one.gone and one.unfit == ""]
 
     def machines(self) -> Sequence[MachineState]:
@@ -330,7 +330,7 @@ class DaskPlace:
                 await self._ask("ended", {"op": "end", "run": self.run}, _ENDS_WITHIN)
 
     async def close(self) -> None:
-        """Leave the cluster."""
+        """End the run on the workers, and disconnect from the cluster."""
         if self._looking is not None:
             self._looking.cancel()
             self._looking = None
@@ -482,7 +482,10 @@ class DaskPlace:
                 await asyncio.wait_for(self._looked.wait(), _LOOK_EVERY)
 
     async def _look(self) -> None:
-        """Check regularly for executions that wait for gone or silent workers, and submit these again."""
+        """Check regularly for executions that wait for missing or silent workers, and submit these again.
+
+        If no worker is usable for `_NO_WORKER` seconds, the place is lost.
+        """
         loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(_LOOK_EVERY)

@@ -37,7 +37,7 @@ class Sealed:
 
 
 def run_execution(job: Sealed, files: Sealed) -> bytes:
-    """Run one execution of a case, and return the report of it (`workbench.run.dask.dask_part`). Never raise."""
+    """Run one execution of a case, and return its report (`workbench.run.dask.dask_part`). Exceptions are reported."""
     from distributed import get_client, get_worker
 
     worker = get_worker()
@@ -71,7 +71,7 @@ async def probe(needs: Mapping[str, str], python: str) -> str:
 
 
 def _unfit_once(needs: Mapping[str, str], python: str) -> str:
-    """Return the result of `unfit`, which is cached: an execution must not wait for another interpreter."""
+    """Return the result of `unfit`. If nothing is missing, this is cached: starting an interpreter takes time."""
     asked = (python, *(f"{name}={version}" for name, version in sorted(needs.items())))
     if asked in _FIT:
         return ""

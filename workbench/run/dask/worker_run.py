@@ -1,6 +1,6 @@
 """One run on a worker: the project's files, and the agents' processes in an event loop of its own.
 
-The agent is a child of the task, so that nothing it does ends the worker.
+The agent runs in a child process. Nothing that it does can end the worker.
 """
 
 import asyncio
@@ -70,6 +70,7 @@ class WorkerRun:
 
         Raises:
             OSError: they cannot be written.
+            RuntimeError: the run is closed.
         """
         root = self._folder / digest
         with self._lock:

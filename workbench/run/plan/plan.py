@@ -56,7 +56,7 @@ class AgentSetting:
     `here` is the folder in which the workbench was started, or None for the current folder.
 
     In a variant of the project, `root` is a copy of the project. `original` is then the agent in the project itself,
-    whose judges and functions are used, and `model` replaces the model of all its agents unless it is "".
+    whose judges and functions are used. Unless `model` is "", it replaces the models of all agents in the variant.
     """
 
     agent: AgentFolder
@@ -113,7 +113,7 @@ class AgentSetting:
 
     @property
     def process_folder(self) -> Path:
-        """The folder in which the agent's processes start. A zygote outlives the copy of a variant."""
+        """The folder in which the agent's processes start. A variant's copy would be deleted before its zygote ends."""
         return self.root if self.original is None else self.original.root
 
 
@@ -167,7 +167,7 @@ class Plan:
     scored_from: str = ""
     resumed: InterruptedRun | None = None
     shard: Shard | None = None
-    """The shard of a larger plan that this plan is, or None if it is a whole plan."""
+    """Which shard of a larger plan this plan is, or None if it is the whole plan."""
     checked: "Plan | None" = None
     """The plan that preflight checks instead of this one, or None.
 
@@ -183,7 +183,7 @@ class Plan:
 
 
 def planned_case(ref: CaseRef, criteria: CriteriaChoice, matched_by: str, root: Path) -> PlannedCase:
-    """Return a case with its criteria. `matched_by` is the rule that matched its evalset to its agent."""
+    """Return a case's announcement in the plan. `matched_by` is the rule that matched its evalset to its agent."""
     path = criteria.config.path
     file = None if path is None else relative_to(path, root)
     return PlannedCase(ref, file, criteria.reason, criteria.changed, matched_by)
@@ -192,7 +192,7 @@ def planned_case(ref: CaseRef, criteria: CriteriaChoice, matched_by: str, root: 
 def new_run_id() -> str:
     """Return a run id such as `2026-11-21T10-30-00-3f2a`, in UTC.
 
-    The last four hex digits are the fraction of the second in 1/65,536, so that ids sort by time.
+    The last four hex digits are the fraction of the second in 1/65,536. IDs therefore sort by time.
     """
     now = datetime.now(UTC)
     return f"{now:%Y-%m-%dT%H-%M-%S}-{now.microsecond * 0x10000 // 1_000_000:04x}"
@@ -288,7 +288,7 @@ def why_broken(entry: EvalsetEntry, root: Path) -> CaseError | None:
 
 
 def lost_agent(owner: Owner) -> CaseError | None:
-    """Return the error of an evalset whose agent is gone, or None."""
+    """Return the error of an evalset whose last agent is no longer an agent, or None."""
     return CaseError("no_agent", owner.reason, _NAME_AGENT) if owner.agent is None and owner.owned.lost else None
 
 
@@ -330,7 +330,7 @@ def _refusal(faults: Sequence[Fault], root: Path, kind: UsageKind) -> UsageFault
 
 
 def unused_expectations(case: EvalCase, config: CriteriaConfig) -> Iterator[Breach]:
-    """Yield the expected end state and the expected texts before answers of a case if nothing compares them.
+    """Yield a warning for each expected end state, and each turn's texts before its answer, that nothing compares.
 
     Locations are inside the case. Nothing is reported for a broken config, and no texts if a function of the user may
     compare them.
@@ -348,7 +348,10 @@ def unused_expectations(case: EvalCase, config: CriteriaConfig) -> Iterator[Brea
 
 
 def unused_notices(chosen: Iterable[tuple[EvalsetEntry, Iterable[int]]], root: Path) -> Iterator[Noticed]:
-    """Yield one line for each kind of expectation and evalset. The numbers are positions of the cases that will run."""
+    """Yield a notice for each evalset and kind of unused expectation.
+
+    `chosen` has the evalsets with the positions of the cases that will run.
+    """
     for entry, indexes in chosen:
         if not entry.document.mentions(_END_STATE, "finalSessionState", _TEXTS, "intermediateResponses"):
             continue

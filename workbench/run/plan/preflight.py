@@ -158,7 +158,7 @@ def _idle(criterion: Criterion, items: Sequence[PreflightCase]) -> str:
 
 
 def missing_thresholds(cases: Iterable[PreflightCase]) -> Iterator[Noticed]:
-    """Yield the line to add for metrics of google-agents-cli, whose format has no thresholds."""
+    """Yield notices with the line to add for metrics of google-agents-cli, whose format has no thresholds."""
     for folder, config in {item.file.rpartition("/")[0]: item.config for item in cases}.items():
         lacking = {
             item.name: own_entry(config.custom_metrics[item.name])["suggested"]
@@ -254,7 +254,7 @@ def _is_plain(entry: PlanEntry, source: AgentSource) -> bool:
 def without_keys(
     settings: Mapping[str, AgentSetting], environments: Mapping[str, JudgeEnvironment]
 ) -> Iterator[Noticed]:
-    """Yield a notice for each of the agents' own Gemini models without a key, and the line that adds one."""
+    """Yield a notice for each of the agents' own Gemini models that lacks a key. Its hint says which one to set."""
     for name, setting in settings.items():
         agent, values = setting.agent, environments[name].values
         try:
@@ -292,7 +292,10 @@ def agents_without_adk(plan: Plan) -> Iterator[Noticed]:
 
 
 def _names(folder: Path, word: re.Pattern[bytes]) -> bool:
-    """Return whether the sources contain `word`. Parsing them would take ten times as long."""
+    """Return whether the agent's sources contain `word`, or False if one of them cannot be read.
+
+    Parsing them would take ten times as long.
+    """
     try:
         return any(word.search(read_regular(file)) for pattern in _SOURCES for file in folder.glob(pattern))
     except OSError:

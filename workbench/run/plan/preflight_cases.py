@@ -50,7 +50,7 @@ EnvironmentOf = Callable[[str], JudgeEnvironment]
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """The reason why a scenario is not played, so that no model is asked and no agent runs.
+    """The reason why a scenario is not played. No model is called and no agent runs then.
 
     `status` and `kind` become the case's status and error kind. `hint` says how to remove the `cause`.
     """
@@ -174,9 +174,9 @@ def turns_of_scenario(simulator: SimulatorConfig) -> CallRange:
 def criterion_calls(
     criterion: Criterion, samples: int, turns: CallRange, rubrics: Sequence[dict[str, Any]], *, all_votes: bool
 ) -> CallRange:
-    """Return how often judges are asked for one criterion of a case with this number of `turns`.
+    """Return the number of calls to judges, or to the service, for one criterion of a case with so many `turns`.
 
-    Each question is asked up to `samples` times. `rubrics` are the rubrics of the case and its turns.
+    A question with votes is asked up to `samples` times. `rubrics` are the rubrics of the case and its turns.
     """
     asks = descriptions()[criterion.name].asks
     if asks is None or lacks_rubrics(criterion, rubrics):
@@ -194,9 +194,9 @@ def criterion_calls(
 
 
 def models_by_user(config: CriteriaConfig, *, scenarios: bool) -> Iterator[tuple[Location, str, str]]:
-    """Yield each judge of a config, and the simulated user if there are scenarios: its place, its name, its model.
+    """Yield each judge of a config, and the simulated user if there are scenarios.
 
-    Defaults, which are ADK's, are included, whether or not a key makes them available.
+    Each is (location in the config, who it is, model). ADK's default models are included, even without a key for them.
     """
     found: list[tuple[Location, str, Any]] = []
     for criterion, info in described_criteria(config):
@@ -219,7 +219,7 @@ def options_of(criterion: Criterion) -> JudgeOptions:
 
 @dataclass(frozen=True)
 class PreflightCase:
-    """A case of the plan, whatever its repeats. `config_file` names its config in messages, or is "" for defaults."""
+    """A case of the plan, without its repeats. `config_file` names its config in messages, or is "" for defaults."""
 
     agent: str
     file: str
@@ -291,7 +291,7 @@ class PreflightCases:
                 self.not_played.append((item, found))
 
     def simulated(self, item: PreflightCase) -> bool:
-        """Return whether a model will play the user of a case."""
+        """Return whether the user of a case will be simulated in this run."""
         return item.case.scenario is not None and self._played
 
     def player(self, item: PreflightCase) -> JudgeIdentity | None:

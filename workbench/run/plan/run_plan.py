@@ -1,6 +1,6 @@
 """Plans, with an entry for each repeat of the selected cases, of a fork, of a fault, or of a stored transcript.
 
-The notices of plans that run agents name the owners of evalsets.
+Plans that run agents also have notices about the owners of evalsets, and the owners to store.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -51,9 +51,9 @@ _NAMED = 5
 
 
 CriteriaOf = Callable[[str], CriteriaChoice | None]
-"""A function from an evalset's path, relative to the root, to its current criteria; None if the file is gone."""
+"""A function from an evalset's path, relative to the root, to its current criteria; None if it no longer exists."""
 LostOf = Callable[[str], CaseError | None]
-"""A function from an evalset's path, relative to the root, to the error that its agent is gone, or None."""
+"""A function from an evalset's path, relative to the root, to the error that its agent is lost, or None."""
 
 
 def make_plan(workspace: Workspace, selection: Selection, options: RunOptions) -> Plan:
@@ -122,7 +122,7 @@ def _warnings(running: Iterable[EvalsetEntry], configs: ConfigFaults) -> list[Fa
 
 
 def _indexes(made: Iterable[tuple[EvalsetEntry, Sequence[PlanEntry]]]) -> Iterator[tuple[EvalsetEntry, Iterable[int]]]:
-    """Yield the positions of the cases that will run."""
+    """Yield each evalset with the positions of its cases that will run."""
     for entry, own in made:
         sources = (each.source for each in own if each.blocked is None)
         yield (
@@ -152,7 +152,7 @@ def _entries(item: Chosen[EvalsetEntry], runs: int, configs: ConfigFaults) -> It
 
 
 def _root_notices(root: Path) -> Iterator[Noticed]:
-    """Yield a notice if an older `.workbench` inside the project is used."""
+    """Yield a notice if `root` has its own `.workbench`, although it is a part of a larger project."""
     is_used = (root / STATE_FOLDER).is_dir() and not why_untrusted(root)
     around = project_around(root) if is_used else None
     if around is not None:
@@ -219,8 +219,8 @@ def fork_plan(workspace: Workspace, fork: Fork, options: RunOptions) -> Plan:
     call it in an event loop's thread: it reads files.
 
     Raises:
-        UsageFaultError: the agent or the evalset of the conversation is gone, their criteria are wrong, or a setting of
-            the project is.
+        UsageFaultError: the agent or the evalset of the conversation no longer exists, or its criteria or a setting of
+            the project are wrong.
     """
     evalset = _evalset(workspace, fork)
     if evalset.agent is None:
@@ -266,9 +266,9 @@ def _evalset(workspace: Workspace, fork: Fork) -> EvalsetEntry:
 
 
 def owners_to_keep(running: Iterable[EvalsetEntry], named: Iterable[EvalsetEntry], root: Path) -> OwnersToKeep:
-    """Collect the owners of the `running` evalsets. `named` are the evalsets on the command line.
+    """Return the owners of the `running` evalsets to store. `named` are the evalsets on the command line.
 
-    An agent that is given for one run is not an owner, unless the evalset's own agent is gone.
+    An agent that was named for one run becomes the owner only of a named evalset whose own agent no longer exists.
     """
     files = {entry.file for entry in named}
     last: dict[str, LastOwner] = {}
@@ -332,7 +332,7 @@ def foreign_agent_notices(entries: Iterable[EvalsetEntry], root: Path) -> Iterat
 
 
 def too_few(threshold: float, runs: int) -> Noticed | None:
-    """Return a warning if so few repeats can never show that the rate is reached."""
+    """Return a warning if `runs` repeats can never show that the pass rate reaches `threshold`, else None."""
     needed = fewest_for_sure(threshold)
     if needed is None or runs >= needed:
         return None
@@ -425,7 +425,7 @@ def _as_stored(case: StoredCase, run: StoredRun) -> CriteriaChoice:
 def _settings(
     stored: Iterable[StoredCase], agents: Mapping[str, AgentFolder], root: Path, options: RunOptions
 ) -> tuple[dict[str, AgentSetting], list[str]]:
-    """Return the settings of each agent, for its judges, and the names of agents that no longer exist.
+    """Return the settings of the agents of complete cases, for judges, and the names of agents that no longer exist.
 
     The cases of missing agents are judged with the environment of an agent in the root folder.
     """

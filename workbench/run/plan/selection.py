@@ -60,7 +60,7 @@ class Selection:
     """All `targets` to run, restricted to `case_ids` if there are any.
 
     `agent` (a folder) runs them instead of each evalset's own agent. Only cases whose id contains `name_contains` run,
-    whatever its case. If `only` is not None, only these cases run.
+    in upper or lower case. If `only` is not None, only these cases run.
     """
 
     targets: tuple[Target, ...]
@@ -110,10 +110,10 @@ def parse_targets(
 
 
 def parse_target(word: str, folder: Path, *, beside: Path | None = None) -> Target:
-    """Parse one TARGET. If the file does not exist, a hint looks for it in `beside`, the agent's folder.
+    """Parse one TARGET. If the file does not exist, but is in `beside`, the agent's folder, the error's hint says so.
 
     Raises:
-        UsageFaultError: the word can only be a path, and the path does not exist.
+        UsageFaultError: the word can only be a path that does not exist, or has no case after its colon.
     """
     if _exists(folder / word):
         return Target(word, folder / word)
@@ -138,7 +138,10 @@ def escape(case_id: str) -> str:
 
 
 def searched(selection: Selection, folder: Path) -> list[Path]:
-    """Return the paths to search for the selection. Ids are searched in the agent's folder, or else in `folder`."""
+    """Return the paths of the targets, and the folder in which targets that are IDs are looked up.
+
+    This folder is the agent's, or `folder` without an agent. It is left out if no target is an ID.
+    """
     paths = [target.path for target in selection.targets if target.path is not None]
     if len(paths) < len(selection.targets):
         paths.append(_agent_folder(selection.agent) if selection.agent is not None else folder)
@@ -146,7 +149,7 @@ def searched(selection: Selection, folder: Path) -> list[Path]:
 
 
 def _exists(path: Path) -> bool:
-    """Return whether a path exists. A word with many case IDs is too long for a path. That is not an error."""
+    """Return whether a path exists. A text that is too long for a path, such as many case IDs, does not."""
     return os.path.exists(path)  # noqa: PTH110 - raises nothing
 
 
@@ -181,7 +184,7 @@ def _nearest_path(path: Path) -> str:
 
 
 def nearest_name(name: str, names: Iterable[str], title: str) -> str:
-    """Return a hint for an unknown name: the most similar name, or a list of names under a title."""
+    """Return a hint for an unknown name: the most similar name, a list of names under a title, or "" without names."""
     known = sorted(set(names))
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.6) or [
         other for other in known if other.casefold() == name.casefold()
@@ -408,7 +411,10 @@ def _why_ignored(ignored: Sequence[Ignored]) -> str:
 
 
 def _quick_entries(places: Sequence[Path], root: Path) -> list[_QuickEntry] | None:
-    """Read the names in all evalsets at the places, or return None if this would not be quick or not certain."""
+    """Return the IDs in all evalsets at `places`.
+
+    Return None if a file cannot be read or needs the full parser, or if the files together exceed `MOST_BYTES`.
+    """
     files = list(dict.fromkeys(places))
     if not all(place.is_file() for place in places):
         found, _ = discover_for(places, root)
@@ -423,7 +429,7 @@ def _quick_entries(places: Sequence[Path], root: Path) -> list[_QuickEntry] | No
 
 
 def _quick_entry(file: Path, root: Path) -> _QuickEntry | None:
-    """Read the names in a file, or return None if the full parser must read it."""
+    """Return the IDs in an evalset file, or None if the file cannot be read or needs the full parser."""
     try:
         content = json.loads(read_regular(file))
     except (OSError, ValueError, RecursionError):

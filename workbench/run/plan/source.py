@@ -56,8 +56,8 @@ class Answer:
 class AnswerStorage:
     """The storage for answers of a run. `keep` stores them, as JSON text, in any thread.
 
-    `environments` maps agent names to their environments. Answers that contain a secret are not stored, because they
-    would differ without it.
+    `environments` maps agent names to their environments. Answers that contain a secret are not stored: without the
+    secret, they would be other answers.
     """
 
     def __init__(self, keep: Callable[[Sequence[str]], None], environments: Mapping[str, Mapping[str, str]]) -> None:
@@ -67,7 +67,7 @@ class AnswerStorage:
         self._secrets = {name: Secrets([values]) for name, values in environments.items()}
 
     def append(self, answer: Answer) -> None:
-        """Store an answer that a worker sent, soon and in order."""
+        """Queue an answer that a worker sent, to be stored soon and in order. Drop it if it may contain a secret."""
         case = answer.case
         name = [case.agent, case.evalset_file, case.eval_set_id, case.eval_id, case.repeat]
         given = {"agent": answer.agent, "asked": answer.request, "responses": answer.responses}
@@ -309,7 +309,7 @@ class InterruptedRun:
         """Add the next event of the run, or None for an unreadable line."""
         match event:
             case None:
-                # The line may have been the beginning of a case: one that begins later is whole.
+                # The line may belong to any case that has not finished. A case that starts later is not affected.
                 for case in self.cases.values():
                     case.damaged = case.damaged or case.stored.finished is None
             case RunResumed():

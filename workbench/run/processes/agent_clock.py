@@ -76,7 +76,10 @@ class Pulse:
 
 
 class AgentClock:
-    """A clock that can be started and stopped repeatedly. `on_time_over` is called after `seconds` in total."""
+    """A clock that can be started and stopped repeatedly. `on_time_over` is called after `seconds` in total.
+
+    Time during which the workbench itself was stopped does not count.
+    """
 
     def __init__(self, seconds: float, on_time_over: Callable[[], None]) -> None:
         self._left = seconds
@@ -118,7 +121,7 @@ class AgentClock:
 
 
 async def done_within(future: "asyncio.Future[Any]", seconds: float) -> bool:
-    """Return whether a future is done within `seconds`. It is never cancelled."""
+    """Wait for a future, and return whether it is done within `seconds`. The future is not cancelled."""
     overdue = asyncio.Event()
     clock = AgentClock(seconds, overdue.set)
     clock.start()
@@ -159,7 +162,7 @@ class PingCheck:
         self._asked_at = self._seen = None
 
     def check(self, pid: int) -> str:
-        """Return why the process must be replaced, or "" if it answers or is busy."""
+        """Send a ping unless one is unanswered. Return why the process must be replaced, or "" if it need not be."""
         now = self._clock()
         if self._asked_at is None:
             self._asked_at = now

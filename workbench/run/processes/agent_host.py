@@ -134,7 +134,7 @@ class AgentHost:
         await asyncio.gather(*(process.link.close() for process in self._processes))
 
     async def _start(self, alone: bool) -> ProcessSlot:
-        """Start a process and import the agent. Try once more if the process was killed."""
+        """Start a process and import the agent. Try once more if the process crashed."""
         try:
             try:
                 return await self._start_once(alone)
@@ -175,7 +175,11 @@ class AgentHost:
         return ProcessSlot(process, share, (alone or single) and share, here=self._only and not share)
 
     async def _imported(self, process: AgentProcess) -> Imported:
-        """Wait for the import, and end the process if it cannot be used."""
+        """Wait for the import and return its report.
+
+        Raises:
+            NoAgentProcessError: the import failed or took too long. The process has been ended.
+        """
         if await done_within(process.imported, self._options.timeout):
             outcome = process.imported.result()
         else:

@@ -58,10 +58,10 @@ class Reads:
         """Return the reads that a process reported.
 
         Raises:
-            ValueError: there are too many.
+            ValueError: the report names too many paths.
         """
-        told = frame.get("unseen")
-        unseen = frozenset(name for name in UNSEEN if isinstance(told, list) and name in told)
+        reported = frame.get("unseen")
+        unseen = frozenset(name for name in UNSEEN if isinstance(reported, list) and name in reported)
         return cls(frozenset(_paths(frame.get("files"))), frozenset(_paths(frame.get("folders"))), unseen)
 
     def __or__(self, other: "Reads") -> "Reads":
@@ -108,7 +108,7 @@ class AgentProcess:
 
     @property
     def how_it_ended(self) -> str:
-        """A phrase such as "ended with exit code 1", once an attempt has ended with the process."""
+        """A phrase such as "ended with exit code 1". Read it after an attempt has ended with the process."""
         return self.link.ended.result() if self.link.ended.done() else "ended for no known reason"
 
     def enter(self, case: "CaseProcess") -> int:
@@ -118,7 +118,7 @@ class AgentProcess:
         return number
 
     def forget(self, number: int) -> None:
-        """Drop all further messages of an attempt that cannot be ended."""
+        """Drop all further messages of an attempt that has not exited."""
         if self._cases.pop(number, None) is not None:
             self.link.send({"op": "forget", "id": number})
 
@@ -135,7 +135,7 @@ class AgentProcess:
         """Record paths that the process or one of its cases wrote. They are results, even if they are read later.
 
         Raises:
-            ValueError: there are too many.
+            ValueError: `files` has too many paths.
         """
         if len(self._touched.written) < _MOST_TOUCHED:
             self._touched.add_written(_paths(files))
@@ -285,7 +285,10 @@ def _can_be_path(name: str) -> bool:
 
 
 def read_error(data: dict[str, Any], *, ours: bool = False) -> CaseError:
-    """Return an error of the worker protocol as a `CaseError`. With `ours`, it may be one of the engine's own."""
+    """Return an error of the worker protocol as a `CaseError`. An unknown kind becomes `internal`.
+
+    A kind that only the engine may decide on, such as `cancelled`, counts as unknown unless `ours` is set.
+    """
     kind: Any = data.get("kind")
     texts = (str(data.get(key) or "") for key in ("message", "hint", "traceback"))
     is_known = kind in get_args(ErrorKind) and (ours or kind not in _OURS)

@@ -55,8 +55,8 @@ class Ready:
 class Zygote:
     """A running zygote.
 
-    `ready` is done when it can be used, or with None if it ended before that; then `failure` says how. With `spare`, an
-    idle zygote forks an agent process in advance for the next run.
+    `ready` gets the zygote's report, or None if the zygote ended before it was ready. `failure` then says why. With
+    `spare`, an idle zygote forks an agent process in advance for the next run.
 
     Raises:
         OSError: the interpreter cannot be started.
@@ -79,7 +79,7 @@ class Zygote:
 
     @property
     def failure(self) -> str:
-        """The reason why it ended, with its last output."""
+        """The reason why it ended, or "does not answer", with its last line of output."""
         how = self.process.ended.result() if self.process.ended.done() else "does not answer"
         return f"{how}: {self.process.last_line}" if self.process.last_line else how
 
@@ -100,7 +100,7 @@ class Zygote:
         return forked
 
     def replace_if_stalled(self) -> str:
-        """Kill the zygote with all its forks if it hangs, and return why, or "" if it does not hang."""
+        """Kill the zygote with all its forks if it hangs. Return why it counts as hung, or "" if it does not."""
         if self.process.ended.done() or self.process.stalled or not self.ready.done():
             return ""
         why = self._ping_check.check(self.process.pid)
@@ -161,7 +161,7 @@ class Children:
         await self.close()
 
     async def close(self) -> None:
-        """End all children and wait until they are gone."""
+        """End all children and wait until they have ended."""
         await asyncio.gather(self.scorer.close(), self.local.close())
         if self.lifeline >= 0:
             os.close(self.lifeline)
@@ -198,7 +198,14 @@ class LocalPlace:
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
     async def start(self, setting: AgentSetting, on_frame: OnFrame, *, cases: int) -> LocalAgent:
-        """Fork the zygote of the agent's interpreter. A single case gets a fresh process if there is no zygote yet."""
+        """Start a process that imports the agent, by a fork of the zygote of its interpreter.
+
+        It is a fresh process if the interpreter cannot fork, or if only one case needs it, there is no zygote yet, and
+        nothing is kept for a next run.
+
+        Raises:
+            NotStartedError: the interpreter cannot be used.
+        """
         python = setting.interpreter.path
         zygote = None
         single = cases == 1 and not self._keep_warm and all(key[0] != python for key in self._zygotes)
@@ -217,7 +224,9 @@ class LocalPlace:
         return found
 
     async def warm(self, setting: AgentSetting) -> Zygote | None:
-        """Start the zygote for an agent, with the framework imported if the agent needs it.
+        """Return the ready zygote for an agent, or None if its interpreter cannot fork. Start it if necessary.
+
+        The zygote has imported google-adk if the agent seems to need it.
 
         Raises:
             NotStartedError: the interpreter cannot be used.

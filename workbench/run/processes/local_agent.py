@@ -104,7 +104,7 @@ class LocalAgent:
         self._on_frame = on_frame
         self.serves_one_case = serves_one_case
         self.framework: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        """Done when the agent is imported."""
+        """The agent's framework, once the agent is imported."""
         self._cases: dict[int, SharedCase | ForkedCase] = {}
         """Attempts that have not exited, by number."""
         self._forks = False
@@ -312,7 +312,10 @@ class SharedCase(_LocalCase):
         self._process.channel.send(*frames)
 
     def take(self, frame: Frame) -> None:
-        """Forward a message of the case, and its output in whole lines. "Ended" is the exit: it has no process."""
+        """Forward a message of the case, and its output in whole lines if possible.
+
+        After "Ended", also report the exit of the case, which has no process of its own.
+        """
         if frame["event"] == "Printed":
             self._output = self._output or self._captured(share=True)
             try:
@@ -348,7 +351,7 @@ class ForkedCase(_LocalCase):
         """The case's ends of its socket and pipes, which the case takes over."""
 
     def send(self, *frames: Frame) -> None:
-        """Send messages to the case, or to its parent for signals."""
+        """Send messages to the case. A signal goes to its parent process, or (`here`) to its process group."""
         if frames[0]["op"] != "kill":
             self._channel.send(*frames)
         elif self._here:

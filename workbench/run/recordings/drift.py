@@ -281,8 +281,8 @@ def _each(
 def matched_calls(old: Recording, new: Recording) -> list[tuple[ToolCall | None, ToolCall | None]]:
     """Return the tool calls of both recordings in pairs, in the order of the old ones.
 
-    The calls of a pair have the same agent, tool and arguments, and the same number among such calls. A new call
-    without an old one follows the new call before it.
+    The calls of a pair have the same agent, branch (if known), tool and arguments (without ignored ones), and the same
+    number among such calls. A new call without an old one follows the new call before it.
     """
     ignore = _union(old.ignore, new.ignore)
     places = _places(old.calls, new.calls, lambda call: _tool_key(call, ignore))

@@ -66,7 +66,7 @@ class Taken:
 def take_recording(ref: CaseRef, events: Iterable[Event], state: Path | None, origin: Origin) -> Taken:
     """Return the recording of a case. `state` is the state folder with the runs, or None. Reads files.
 
-    The framework in `origin` is removed if the events come from another framework.
+    If the events come from an agent in plain Python, the framework in `origin` is replaced by "python".
 
     Raises:
         NotRecordedError: a fault was injected into a call, so its answer is not the tool's.
@@ -115,7 +115,7 @@ def _from_calls(empty: Recording, events: Iterable[CallsRecorded], pieces: Piece
 
 
 def ends_of(pairs: Iterable[tuple[int, Mapping[str, Any]]]) -> Iterator[Ended]:
-    """Yield the ends of the calls in turns with parallel calls, in their order."""
+    """Yield the ends of the calls in turns with parallel calls, in their order. Incomplete turns are left out."""
     turns: dict[int, list[Mapping[str, Any]]] = defaultdict(list)
     for turn, item in pairs:
         turns[turn].append(item)
@@ -353,7 +353,11 @@ def _span_call(turn: int, node: Node, pieces: Pieces) -> ToolCall:
 
 
 def _span_piece(node: Node, name: str, without_spans: str, pieces: Pieces) -> Any:
-    """Return the arguments or the answer of a call, from the tree itself or from the span's piece."""
+    """Return the arguments or the answer of a call, from the tree itself or from the span's piece.
+
+    Raises:
+        PieceLostError: the value was not recorded, or was cut.
+    """
     if without_spans in node.facts:
         return node.facts[without_spans]
     if not isinstance(node.facts.get(name), str):

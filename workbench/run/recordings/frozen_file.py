@@ -175,7 +175,10 @@ class _Beside:
     """Size of all values in bytes. A value counts as often as it is named."""
 
     def get(self, item: Mapping[str, Any], key: str, location: Location, default: Any = None) -> Any:
-        """Return the value of `key`, from the file that `key_in` names if it is there."""
+        """Return `item[key]`, or the value in the file that `item[key_in]` names, or `default` without either key.
+
+        If the file cannot be used, record a breach at `location` and return `default`.
+        """
         if key in item:
             return _numbers(item[key]) if key in _AS_GIVEN else item[key]
         if key + IN not in item:

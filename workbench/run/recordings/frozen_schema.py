@@ -27,13 +27,13 @@ CHOICES: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "artifact": (("content", "content_in"),),
     "part": (("value", "value_in"),),
 }
-"""Kind of object → groups of keys. It has exactly one key of each group."""
+"""Kind of object → groups of keys. Such an object has exactly one key of each group."""
 NOT_BOTH = (("state", "state_in"), ("in_place", "in_place_in"), ("actions", "actions_in"))
-"""Groups of keys of effects, of which there is at most one."""
+"""Groups of keys of effects. An object has at most one key of each group."""
 Turn: TypeAlias = Annotated[int, Field(ge=1, le=1_000_000, description="The turn, counted from 1.")]
 Seconds: TypeAlias = Annotated[float, Field(ge=0, le=1e9, description="How long the call took.")]
 Branch: TypeAlias = Annotated[
-    str | None, Field(description="ADK's branch of the agent. Without it, the agent has none. null: it is not known.")
+    str | None, Field(description="ADK's branch of the agent. If missing: none. null: the branch is not known.")
 ]
 Lost: TypeAlias = Annotated[str, Field(min_length=1, description="Why the outcome is not known. The call is a miss.")]
 Secret: TypeAlias = Annotated[bool, Field(description="Whether a secret in the outcome was replaced.")]

@@ -83,8 +83,8 @@ class ToolCall:
     """A call of a tool.
 
     It has an `error`, or was `lost` (why its outcome is not known), or has an `answer`. `turn` counts from 1. `secret`
-    says that the outcome held a secret, which was replaced. `branch` is ADK's branch, or None if it was not recorded.
-    Then any branch matches.
+    says that the outcome held a secret, which was replaced. `branch` is ADK's branch, or None if it was not recorded:
+    a replay then accepts any branch.
     """
 
     turn: int

@@ -48,7 +48,7 @@ class Answered:
 
 
 def request_difference(recording: Recording, differs: str) -> str:
-    """Return the first difference of a request to the recorded one: `was "Be kind", now "Be rude"`, or "".
+    """Return the first difference of a request from the recorded one: `was "Be kind", now "Be rude"`, or "".
 
     `differs` is the JSON text in the error of the worker's message `Failed` (`docs/worker-protocol.md`).
     """
@@ -242,7 +242,8 @@ class MissedCall:
     """A call without a recording.
 
     `nearest` are the arguments of the recorded call that is most like it, or None if the agent has no recorded call of
-    the tool. `nearest_turn` is its turn, and `used` says that it answered another call. Turns count from 1.
+    the tool. `nearest_turn` is that call's turn, and `used` says that it already answered another call. Turns count
+    from 1.
     """
 
     turn: int

@@ -139,7 +139,7 @@ class AsyncScorer:
                 self._channel.send({"op": "alive"})
 
     async def settle(self) -> None:
-        """Wait briefly for pending answers without new requests, so that a resumed run can use them."""
+        """Make no new requests, and wait briefly for pending answers. A resumed run can then use them."""
         self._closing = True
         self._pool.stop_calls()
         tasks = [task for tasks in self._tasks.values() for task in tasks]

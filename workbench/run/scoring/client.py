@@ -29,7 +29,7 @@ OnScored: TypeAlias = Callable[[Scored], None]
 
 MODULE = "workbench.run.scoring.scorer"
 _ANSWER_WITHIN = 300.0
-"""Maximum seconds without a message of the scorer. After that, its calculation is given up.
+"""Maximum seconds without a message of the scorer while it computes. After that, its process is killed.
 
 Waiting for a judge does not count as silence.
 """
@@ -114,7 +114,7 @@ class Request:
         return True
 
     def left(self, *, asking: bool) -> list[int]:
-        """Return the criteria without a result, either those that ask judges or those that are computed."""
+        """Return the indexes of the criteria without a result: of those that ask judges, or of the computed ones."""
         conversation = self.conversation
         return [
             index
@@ -128,7 +128,10 @@ class Request:
         self.take(index, Scored(MetricResult(lost.name, "error", None, lost.threshold, reason, details or {})))
 
     def count_loss(self, index: int, how: str, silence: float) -> None:
-        """Count a death of the scorer during a criterion, or its kill after `silence` seconds."""
+        """Count a death of the scorer during a criterion, or its kill after `silence` seconds.
+
+        The criterion gets an error at its last attempt, or at once if it is computed and took too long.
+        """
         self.lost[index] = self.lost.get(index, 0) + 1
         if self.overdue and not self.conversation.asks(index):
             self.fail(index, f"took longer than {silence:g} s")
@@ -136,7 +139,7 @@ class Request:
             self.fail(index, f"the metric crashed: the scorer {how}", {"traceback": f"the scorer {how}, twice"})
 
     def abandon(self, reason: str) -> None:
-        """End a request. If its case was cancelled, drop its missing results, else replace these by errors."""
+        """End a request. Its missing results become errors, or are left out if its judges are skipped."""
         if not self.judges_skipped:
             self.give_up(reason)
         elif not self.done.done():
@@ -379,7 +382,7 @@ class Scorer:
             request.give_up(f"the conversation cannot be sent to the scorer: {error}")
 
     def _introduction(self, environment: Mapping[str, Any]) -> Iterator[Frame]:
-        """Yield the limits and the environment, unless the process has them already."""
+        """Yield the limits and the environment unless the process has them, and record that it has them now."""
         if "" not in self._known_to_child and self._limits is not None:
             self._known_to_child.add("")
             most = self._limits["max_calls"]

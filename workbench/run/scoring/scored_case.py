@@ -128,7 +128,7 @@ def score_one(case: Case, criterion: dict[str, Any]) -> Scored:
 
 
 def crashed(criterion: Criterion, error: BaseException) -> Scored:
-    """Return the verdict of a criterion that raised: `error`, with the traceback in `details`."""
+    """Return the verdict `error` of a criterion that raised. `details` has the traceback of an unexpected exception."""
     if isinstance(error, NotScorableError):
         return Scored(MetricResult(criterion.name, "error", None, criterion.threshold, str(error)))
     reason = f"the metric crashed: {type(error).__name__}: {error}"

@@ -60,9 +60,9 @@ def block_unneeded_imports() -> None:
 
 
 def _end_with(lifeline: int) -> None:
-    """End this process after the workbench has ended, even during a long calculation.
+    """End this process `_EXIT_SECONDS` after the workbench has ended, even during a long calculation.
 
-    Answers of judges are written first, so that a resumed run does not ask again.
+    Until then, pending answers of judges can be stored. A resumed run need not ask again.
     """
     os.read(lifeline, 1)
     time.sleep(_EXIT_SECONDS)
