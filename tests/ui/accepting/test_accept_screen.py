@@ -237,7 +237,7 @@ async def test_text_is_replaced_in_marked_cases_after_a_look_at_the_changes(open
         screen.app.main.do("replace")
         await screen.until(pilot, lambda: "find in 2 cases" in screen.text)
         await pilot.press(*"xyz", "enter")
-        await screen.until(pilot, lambda: "xyz is in none of the 2 cases" in screen.text)
+        await screen.until(pilot, lambda: "xyz was not found in 2 cases" in screen.text)
         screen.app.main.do("replace")
         await screen.until(pilot, lambda: "find in 2 cases" in screen.text)
         await pilot.press(*"parcel", "enter")

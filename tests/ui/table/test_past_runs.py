@@ -89,7 +89,7 @@ def test_cell_is_explained_with_the_reason_of_that_run(cells: RunCells) -> None:
     assert cells.explain((0, 1), new).endswith("fail, 0.79 < 0.80, resp: ␛[31mwords")
     assert cells.explain((0, 2), new).endswith("error, boom")
     assert "fail, 1 of 2 passed, 0.50 < 0.80" in cells.explain((0, 3), new)
-    assert cells.explain((0, 3), few).endswith("no verdict; ~ not comparable: it decided 1 of these cases")
+    assert cells.explain((0, 3), few).endswith("no verdict; ~ not comparable: the run decided 1 of these cases")
 
 
 def test_run_that_was_read_or_is_active_is_not_read_again(cells: RunCells) -> None:

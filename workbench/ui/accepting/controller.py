@@ -42,7 +42,8 @@ class Accept(Controller):
         """Let the user choose differences between the actual and the expected behavior, and save them as expected.
 
         This is done for the marked cases, else for the case under the cursor. On the overview, or on a row above cases,
-        it is done for the failed cases. After a thaw, drifted tool answers are saved to the recordings instead.
+        it is done for the failed cases. After a thaw, drifted tool answers are saved to the recordings instead. If one
+        of the cases failed, the user chooses between the two.
         """
         if not self._offer_drift(self.view.targets("freeze")):  # Those whose recordings could be written.
             self._accept_expected()
@@ -63,7 +64,10 @@ class Accept(Controller):
         self.view.work(self.accept_row(row, record), "edit")
 
     async def accept_cases(self, pairs: Sequence[Pair]) -> bool:
-        """Let the user choose differences in several cases, and save them as one edit. Return whether any was saved."""
+        """Let the user choose differences in several cases, and save them as one edit. Return whether any was saved.
+
+        The changed cases are then scored again, unless a run is active.
+        """
         from workbench.editing.whole_cases import written
         from workbench.ui.editing.proposals import SeveralScreen
 
@@ -84,7 +88,7 @@ class Accept(Controller):
         if not await self._files.change_cases(entries, lambda opened: (label, written(opened, choice))):
             return False
         if not self.session.store.activity.busy:
-            self._run.score_by_new_references(self.view.rows.found_again(names, chosen))
+            self._run.score_by_new_references(self.view.rows.current_pairs(names, chosen))
         return True
 
     def _proposals(self, pairs: Sequence[Pair]) -> "tuple[dict[Pair, Proposal], Counter[str]]":
@@ -113,7 +117,10 @@ class Accept(Controller):
         return found, left_out
 
     async def accept_row(self, row: Row, record: "Execution | None") -> bool:
-        """Let the user choose differences of one case, and save them. Return whether something was saved."""
+        """Let the user choose differences of one case, and save them. Return whether something was saved.
+
+        The case is then scored again, unless a run is active or some of its turns cannot be compared.
+        """
         details = None if record is None else await asyncio.to_thread(read_details, record)
         about = await self._acceptance(row, details)
         if about is None:
@@ -134,7 +141,7 @@ class Accept(Controller):
         return True
 
     async def _acceptance(self, row: Row, record: "CaseRecord | None") -> "Acceptance | None":
-        """Return the differences that can be accepted. If there are none, show why and return None."""
+        """Return the differences that can be accepted. If nothing can be accepted, show why and return None."""
         from workbench.criteria.session_state import rules_of
         from workbench.editing.accept import Comparison, NotComparableError
         from workbench.ui.accepting.screen import Acceptance

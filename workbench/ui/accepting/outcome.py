@@ -60,7 +60,7 @@ def of_record(record: CaseRecord) -> Transcript | None:
 
 
 def of_last_run(state: Path, file: str, eval_id: str) -> Transcript | None:
-    """Return the transcript of a case in the last stored run, or None if it has none.
+    """Return the transcript of a case in the last stored run, or None if there is no run or no transcript.
 
     `state` is the state folder, and `file` is relative to the root. Reads the run, so call it in a thread.
     """
@@ -82,7 +82,7 @@ def _transcript(run_id: str, case: StoredCase) -> Transcript | None:
 
 
 WORDS = "response_match_score"
-"""The criterion that compares words. Its score is previewed only if ROUGE is not needed for it."""
+"""The criterion that compares words. Its new score is previewed only if it can be known without ROUGE."""
 _LONGEST = 200_000
 """Maximum length, in characters, of a transcript that the dialog scores."""
 
@@ -92,7 +92,7 @@ Results = Sequence[Mapping[str, MetricResult]]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A criterion's score before and after. A score is None if there is nothing to judge."""
+    """A criterion's score before and after accepting. A score is None if there is nothing to judge."""
 
     name: str
     before: float | None
@@ -155,7 +155,7 @@ def outcomes(
 def _of_words(
     old: Sequence[Any], new: Sequence[Any], actual: Sequence[Any], verdicts: Results
 ) -> list[float | None] | None:
-    """Return the mean word scores before and after, without computing ROUGE, or None if it would be needed.
+    """Return the mean word scores before and after, or None if they are not known without computing ROUGE.
 
     ROUGE needs half a second and libraries that the screen does not load. A turn whose expected answer is unchanged
     keeps its score. A turn whose answer equals the new expected answer scores 1.

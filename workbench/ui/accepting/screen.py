@@ -58,7 +58,7 @@ class Row:
 
 
 class HunkList(ChangeList[Row]):
-    """The tree of case, turns and hunks. `failed` returns the failed criteria that a hunk concerns.
+    """The tree of case, turns and hunks. `failed` returns the names of the failed criteria that a hunk can affect.
 
     `chosen` are the hunks whose values become expected. `offers` are the rules chosen by the user, by hunk. `rules` are
     all rules for arguments, including the chosen ones.
@@ -125,7 +125,10 @@ _UNSAVABLE = (RejectedError, ConfigRejectedError, EditError, OSError)
 
 @dataclass(frozen=True)
 class Acceptance:
-    """The case, its transcript and their differences. `failed` returns the failed criteria that a hunk concerns."""
+    """The case, its transcript and their differences.
+
+    `failed` returns the names of the failed criteria that a hunk can affect.
+    """
 
     draft: CaseDraft
     transcript: Transcript
@@ -274,7 +277,7 @@ class AcceptScreen(ChangesScreen[HunkList, bool]):
     def _preview_of(
         self, chosen: frozenset[Hunk], rules: Sequence[Offer]
     ) -> tuple[Sequence[Criterion], list[DiffLine] | str, list[Outcome]]:
-        """Return the new criteria, the file's diff (or why there is none), and the new scores. Runs in a thread."""
+        """Return the new criteria, the diff of the files (or an error message), and the scores. Runs in a thread."""
         about, config = self._about, self._about.config
         value = about.comparison.accepted(chosen)
         criteria, lines, trouble = about.criteria, list[DiffLine](), ""

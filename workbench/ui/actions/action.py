@@ -18,7 +18,7 @@ _SHOWN = {"escape": "esc", "pagedown": "pgdn", "pageup": "pgup", "down": "↓", 
 
 
 def key_name(key: str) -> str:
-    """Return Textual's name of a key. `?` is `question_mark`; letters keep their name."""
+    """Return Textual's name of a key: `question_mark` for `?`. Letters, digits and names stay the same."""
     if len(key) != 1 or key.isalnum():
         return key
     name = unicodedata.name(key, key).lower().replace(" ", "_").replace("-", "_")
@@ -111,7 +111,7 @@ class Action:
 
     @property
     def leads_on(self) -> bool:
-        """Whether it is the palette or the help, which every footer shows."""
+        """Whether it is the palette or the help. Footers show these last."""
         return self.method in ("palette", "keys")
 
     @property

@@ -38,9 +38,9 @@ class Situation:
         selected: Number of cases of the item under the cursor of the overview, or 0.
         opens: Returns the name of the file and line that `E` opens, such as `agent.py:38`, or "".
         drifted: Whether any case of the last run differs from its recording.
-        kills: Returns whether `x` would kill its cases, because they were already cancelled.
+        kills: Returns whether `x` would kill cases, because they were already cancelled.
         machines: Whether the last run was on other machines.
-        as_expected: Returns whether the case under the cursor is shown, and did exactly what is expected.
+        as_expected: Returns whether the case under the cursor is shown and its agent did exactly what is expected.
         missed: Whether the recording of the case under the cursor lacks a call or is unreadable.
     """
 
@@ -99,7 +99,7 @@ def why_not(action: str, situation: Situation) -> str:
 
 
 def _unless(exempt: Callable[[Situation], object], conditions: Conditions) -> Conditions:
-    """Return the same conditions, which also hold in all exempt situations."""
+    """Return conditions that hold if the given ones do, and in all exempt situations."""
 
     def relaxed(one: Condition) -> Condition:
         return Condition(lambda at: exempt(at) or one.holds(at), one.reason)

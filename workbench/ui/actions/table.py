@@ -20,7 +20,7 @@ _KEY = re.compile(r"((ctrl|shift|alt|super)\+)*([a-z][a-z0-9_]*|[A-Z0-9])")
 FOOTER_ACTIONS = 3
 """Number of actions in a footer, without the palette and the help."""
 _MORE: Mapping[Where, int] = {"table": 5, "variants": 4}
-"""Number of actions in the footers of other places."""
+"""Number of actions in the footers of places that show more of them."""
 
 
 def footer(where: Where, first: Iterable[str] = (), without: Collection[str] = ()) -> list[Action]:
@@ -36,7 +36,10 @@ def footer(where: Where, first: Iterable[str] = (), without: Collection[str] = (
 
 
 def actions_in(where: Where) -> list[Action]:
-    """Return the actions of a place with their labels and help there, most useful first."""
+    """Return the actions of a place with their labels and help there.
+
+    Those of the main screen are in the order of the help. In all other places, the most useful come first.
+    """
     if where == "main":
         return list(MAIN_SCREEN)
     return [_worded(BY_ID[name], words) for name, words in IN_PLACE[where].items()]
@@ -163,7 +166,7 @@ PLACES: tuple[Place, ...] = (
         in_footer=5,
     ),
     Place(
-        "on a row of the overview that stands for cases",
+        "on a row of the overview with cases",
         lambda at: at.side == "page" and at.selected > 0,
         ("enter", "review", "table", "rerun", "cancel", "back", "next_problem"),
         in_footer=4,
@@ -227,7 +230,7 @@ PLACES: tuple[Place, ...] = (
     ),
     Place("before the first run", lambda at: True, ("run", "filter", "criteria", "watch", "talk", "found", "options")),
 )
-"""All places. The first one whose `is_here` is true applies. That of the last one is always true."""
+"""All places. The first one whose `is_here` is true applies. The last place matches every situation."""
 
 
 def place_of(situation: Situation) -> Place:
@@ -236,16 +239,16 @@ def place_of(situation: Situation) -> Place:
 
 
 def offered(situation: Situation) -> Iterator[Action]:
-    """Yield the actions of this place that can work, most useful first, with labels for the situation.
+    """Yield the actions that the situation's place offers and that can work, most useful first.
 
-    Labels are made one by one, because a label may have to count many marked cases.
+    Their labels fit the situation. They are made one by one, because a label may have to count many marked cases.
     """
     ids = (name for name in place_of(situation).offers if name in BY_ID)
     return (labelled(BY_ID[name], situation) for name in ids if not why_not(name, situation))
 
 
 def footer_of(situation: Situation, keys: Mapping[str, tuple[str, ...]], spare: int = 0) -> list[Action]:
-    """Return the footer of the main screen: the first actions of this place that have keys, then palette and help.
+    """Return the footer of the main screen: the first offered actions that have keys, then the palette and the help.
 
     `spare` is the number of further actions to show if there is room.
     """

@@ -93,7 +93,10 @@ class Keep(Controller):
             self.view.work(self._keep_session(), "talk")
 
     async def choose_agent(self) -> "AgentFolder | None":
-        """Return the agent under the cursor. If there are several, let the user choose one."""
+        """Return the agent of the row under the cursor, else the only agent, else the one that the user chooses.
+
+        Return None if the user cancels.
+        """
         workspace, row = self.session.workspace, self.view.rows.cursor
         assert workspace is not None
         if row is not None and row.evalset >= 0 and (owner := self.session.entry(row.evalset).agent) is not None:
@@ -166,7 +169,10 @@ class Keep(Controller):
     async def review_case(
         self, captured: "Captured", agent: "AgentFolder | None", wanted: str, first: Path | None = None
     ) -> bool:
-        """Let the user review a new case. Return whether it was written."""
+        """Let the user review a new case. Return whether it was written.
+
+        `wanted` is the proposed ID. `first` is the file to offer first.
+        """
         from workbench.ui.chat.review import Destination, ReviewScreen
 
         destinations = await asyncio.to_thread(self._destinations, agent, first)
@@ -226,7 +232,7 @@ class Keep(Controller):
 class Talk(Controller):
     """The action that talks to an agent. A conversation becomes a case only if the user keeps it.
 
-    `fork_chat` forks a conversation, given its session input and the names of the selected place.
+    `fork_chat` forks a conversation, given its session input and the names of the selected item.
     """
 
     def __init__(self, view: "View", keep: Keep, engine: Engine, thread: RunThread, fork_chat: ForkChat) -> None:

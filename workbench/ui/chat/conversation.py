@@ -174,7 +174,7 @@ class ChatLink(SideWork["ChatEvent"]):
         """Kill the agent's process during a turn. This ends the conversation."""
         from workbench.events.events import CaseError
 
-        error = CaseError("cancelled", "the agent did not stop and was killed", "r starts a new conversation")
+        error = CaseError("cancelled", "the agent did not stop and was killed", "T starts a new conversation")
         self._with(lambda chat: chat.end(error, kill=True))
 
     def end(self) -> None:
@@ -207,7 +207,7 @@ class ChatLink(SideWork["ChatEvent"]):
 
 
 def captured_from_conversation(conversation: Conversation, app_name: str, user_id: str) -> Captured:
-    """Return the answered turns of a conversation. The notes list the turns that have no answer."""
+    """Return the answered turns of a conversation. The notes list the turns that failed."""
     notes = [
         f"“{one_line(content_text(item.turn.user), limit=40)}” has no answer and is left out: "
         f"{one_line(item.error.message, limit=200)}. Its changes to the session are not in the case."

@@ -131,7 +131,7 @@ def _ending(conversation: Conversation, view: View) -> list[Line]:
     if conversation.doing == "starting":
         return queued or list(remark("You can already type a message.", view))
     if conversation.over:
-        words = "The conversation is over. r starts a new one." if conversation.turns else "r tries again."
+        words = "The conversation is over. T starts a new one." if conversation.turns else "T tries again."
         already_shown = bool(conversation.turns) and conversation.turns[-1].error is conversation.error
         error = None if already_shown else conversation.error
         lines = [] if error is None else list(error_lines(error, view, traceback=view.full or not error.hint))

@@ -77,7 +77,7 @@ class ReviewList(RowsOf[ReviewRow]):
         self._place = ""
 
     def show_choice(self, choice: Choice, place: str) -> None:
-        """Replace the choice."""
+        """Show a choice, and its file as the text `place`."""
         self._choice, self._place = choice, place
         self.rows_changed()
         self.when_moved()

@@ -266,7 +266,7 @@ class ChatScreen(ModalScreen[Conversation | ForkAsked | None]):
     def on_message_box_sent(self) -> None:
         """Send the message to the agent."""
         if self.talk.over:
-            self._say("the conversation is over: press esc, then r for a new one", warning=True)
+            self._say("the conversation is over: press esc, then T for a new one", warning=True)
             return
         text = self._box.take()
         if not text:
@@ -298,7 +298,10 @@ class ChatScreen(ModalScreen[Conversation | ForkAsked | None]):
             self._say("cancelling the turn: cancel again to kill the agent", warning=True)
 
     def action_back(self) -> None:
-        """Cancel the turn, leave the message field, or close the screen."""
+        """Cancel the turn, leave the message field, or close the screen.
+
+        If answered turns would be lost, ask for a second key press.
+        """
         if self.talk.doing == "answering":
             self.action_cancel()
         elif self._box.has_focus:
@@ -331,7 +334,7 @@ class ChatScreen(ModalScreen[Conversation | ForkAsked | None]):
             self.dismiss(ForkAsked(self._view.place_names))
 
     def action_talk(self) -> None:
-        """Start a new conversation."""
+        """Start a new conversation. If answered turns would be lost, ask for a second key press."""
         if self.talk.finished and self._confirming != "new":
             self._confirming = "new"
             self._say("not kept: + keeps it as a case, T again discards it", warning=True)

@@ -125,7 +125,10 @@ class Criteria(Controller):
         return ending
 
     async def _whose_criteria(self) -> "EvalsetEntry | None":
-        """Return the evalset under the cursor. If several configs govern the row, let the user choose one."""
+        """Return the evalset under the cursor. If several configs govern the row, let the user choose one.
+
+        Return None if there is no evalset or the user cancels.
+        """
         row = self.view.rows.cursor
         if row is not None and row.evalset >= 0:
             return self.session.entry(row.evalset)

@@ -186,12 +186,12 @@ class CriteriaScreen(FieldScreen[Ending | None]):
     action_edit = action_enter
 
     def on_key(self, event: Key) -> None:
-        """Take digits that are typed on a number's row."""
+        """Handle digits that are typed on the row of a number."""
         if not self.field.display and self._typing.key(event):
             event.stop()
 
     def on_paste(self, event: Paste) -> None:
-        """Take a number that is pasted on a number's row."""
+        """Handle a number that is pasted on the row of a number."""
         if not self.field.display and self._typing.takes_numbers:
             event.stop()
             text = event.text.strip()
@@ -343,7 +343,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         self.say(options.help)
 
     def action_on_miss(self) -> None:
-        """Choose what a call without a recording does: end in an error, or run live."""
+        """Switch what a call without a recording does: end in an error, or run live."""
         options = self.mode.recordings
         if options is None or not options.on_miss_words:
             self.say("recordings are off: K turns them on")
@@ -431,7 +431,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
             self._previews.update(row.file, with_value(self.edits[row.file].changes.result, row.location, value))
 
     def left_field(self) -> None:
-        """Preview the old value again. If the field was for a criterion just added, remove the criterion."""
+        """Preview the old value again. If a new criterion still needs the value, remove the criterion."""
         if self._needs_value:
             self._needs_value = False
             self.change(self.changes.undo)

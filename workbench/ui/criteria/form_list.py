@@ -47,11 +47,11 @@ class FormList(RowsOf[FormRow]):
         self._unfolded: set[_Group] = set()
 
     def fold_all(self, rows: Sequence[FormRow]) -> None:
-        """Fold all criteria."""
+        """Fold all criteria and other groups."""
         self._collapsed = {_group(row) for row in rows}
 
     def show_rows(self, rows: Sequence[FormRow], *, at: Location | None = None) -> None:
-        """Replace the rows, and move the cursor to the first row at or inside the location `at`.
+        """Replace the rows, and move the cursor to the first row of its config at or inside the location `at`.
 
         Without `at`, the cursor stays on its row.
         """
@@ -83,7 +83,7 @@ class FormList(RowsOf[FormRow]):
         return next((one for one in inside if one.kind == "choice"), None)
 
     def unfold(self) -> None:
-        """Expand the row under the cursor, or move into it if it is expanded."""
+        """Expand the row under the cursor, or move down if it has nothing to expand."""
         row = self.row_or_none
         if row is None:
             return
@@ -172,7 +172,7 @@ class FormList(RowsOf[FormRow]):
         return left, [("" if row.given else "default", "muted")]
 
     def _in_short(self, head: FormRow) -> str:
-        """Return the choices and the judge of a folded criterion, as a short text."""
+        """Return the set choices and words of a folded criterion, else " ▸" if it has rows, else ""."""
         inside = [row for row in self.all_rows if _group(row) == _group(head) and row.depth]
         values = [
             in_short(row.value) for row in inside if row.depth == 1 and row.given and row.kind in ("choice", "word")
@@ -181,7 +181,10 @@ class FormList(RowsOf[FormRow]):
 
 
 def threshold_words(value: Any) -> str:
-    """Return a threshold as text, such as `≥ 0.80`. A value that is not a number is shown as it is."""
+    """Return a threshold as text, such as `≥ 0.80`, or "no threshold" for None.
+
+    For a value that is not a number, the text is cut to 30 characters.
+    """
     if isinstance(value, int | float) and not isinstance(value, bool):
         return f"≥ {threshold(value)}"
     return "no threshold" if value is None else f"≥ {in_short(value)}"[:30]
@@ -225,7 +228,7 @@ class NumberTyping:
         return row is not None and (row.kind == "threshold" or row.field.numeric)
 
     def key(self, event: Key) -> bool:
-        """Handle a key that is part of a number. Return False for other keys."""
+        """Handle a character of a number, or backspace. Return whether the key was used."""
         if event.key == "backspace" and self.text:
             self._show(self.text[:-1])
             return True

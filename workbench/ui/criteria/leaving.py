@@ -35,7 +35,7 @@ Ending: TypeAlias = Literal["applied", "run", "try"]
 class EditorMode:
     """A use of the editor: for the next run, or for a file.
 
-    `why` returns safe text: a config's file and which evalsets it governs. `saved` is called after each save. `apply`
+    `why` returns safe text about a config, which is shown above the rows. `saved` is called after each save. `apply`
     takes over the changes for the next run. It is None if the editor changes the file. `recordings` and `place` are the
     edited options of the next run, or None.
     """
@@ -89,7 +89,10 @@ class Leaving:
         self._screen.dismiss(None)
 
     def leave(self, ending: Ending) -> None:
-        """Apply the changes and close the editor. If they would make a run fail, show why and stay open."""
+        """Apply the changes and close the editor. If they would make a run fail, show why and stay open.
+
+        If the editor changes files, save the changes instead.
+        """
         if self._mode.apply is None:
             self.save(then=lambda: self._screen.dismiss(ending))
             return
@@ -106,7 +109,7 @@ class Leaving:
         self._screen.dismiss(ending)
 
     def save(self, then: Callable[[], object] | None = None) -> None:
-        """Write the changed configs to their files."""
+        """Write the changed configs to their files. Then call `then`, also if nothing has changed."""
         if self._busy:
             return
         in_file = not self._mode.is_for_next_run
@@ -157,7 +160,10 @@ class Leaving:
 
 
 async def _choose(ask: Ask, draft: ConfigDraft, content: Content, mine: bytes, theirs: bytes | None) -> Any:
-    """Let the user choose a version of a config: the one on disk, their own, or both merged."""
+    """Let the user choose a version of a config: the one on disk, their own, or both merged.
+
+    Return its content, or None to go back.
+    """
     try:
         there = draft_of(draft.file, theirs or b"", draft.metrics)
     except EditError:

@@ -91,7 +91,7 @@ def _about_criterion(row: FormRow, rows: Sequence[FormRow]) -> str:
 
 
 def outlook_of_criterion(outlook: Outlook | None, name: str) -> list[str]:
-    """Return the results that the last run would have with a criterion's edited settings.
+    """Return lines about the results that the last run would have with a criterion's edited settings.
 
     Effects on whole cases are not included: see `outlook_of_all`.
     """
@@ -158,7 +158,10 @@ def cases(number: int) -> str:
 
 @dataclass(frozen=True)
 class Preview:
-    """The preview of a config. `trouble` is safe text: why there is no preview, or ""."""
+    """The preview of a config: the results that the last run would have, and the faults of the config.
+
+    `trouble` is safe text: why there is no preview, or "".
+    """
 
     outlook: Outlook | None = None
     faults: Sequence[Fault] = ()

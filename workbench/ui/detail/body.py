@@ -99,7 +99,7 @@ class Position:
     def _must_scroll_first(self, item: Item, wanted: int) -> bool:
         """Return whether to scroll before the cursor moves.
 
-        It must if a part of the item in that direction is not visible, or if a long text is between the items.
+        This is needed if a part of the item in that direction is not visible, or if a long text is between the items.
         """
         other = self.document.items[wanted]
         if other.start > item.start:
@@ -217,7 +217,7 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
 
     @property
     def current_line(self) -> int:
-        """The line that a jump led to, else the first visible line. For documents without items."""
+        """The first line that a jump led to, else the first visible line. Meant for documents without items."""
         return self._pointed.start if self._pointed else self.top
 
     @property
@@ -259,7 +259,7 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
         self.post_message(self.Moved())
 
     def _used(self) -> int:
-        """Return the number of lines from the top that may not be blank."""
+        """Return how many screen lines, counted from the top, can have text. The lines below them are blank."""
         size, used = self.size, len(self.document.lines)
         return used if used < size.height and self._when_aside == "never" and self._shown_at == size else size.height
 
@@ -367,7 +367,7 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
         return strip
 
     def _marked(self, strip: Strip, width: int, *, highlighted: bool) -> Strip:
-        """Return a line of the item under the cursor with its edge."""
+        """Return a line with the edge of the cursor, and with its background if `highlighted`."""
         look = "body--cursor" if self.has_focus else "body--cursor-blurred"
         background = Style(bgcolor=self.get_component_rich_style(look).bgcolor) if highlighted else Style()
         sign, style = (EDGE, "body--edge") if self.has_focus else (WEAK_EDGE, "body--edge-blurred")

@@ -115,7 +115,7 @@ def layout(size: Size, aside: AsideWhen, listed: int = sys.maxsize) -> Layout:
 
 
 class Aside:
-    """The details of one item beside the list, with a scroll position."""
+    """The details of one item, beside or below the list, with a scroll position."""
 
     def __init__(self) -> None:
         self._lines: list[Line] = []

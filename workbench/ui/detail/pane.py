@@ -82,7 +82,10 @@ class CaseDetail(Reader[Subject]):
             self.refresh_subject()
 
     def copy_text(self) -> tuple[str, str] | None:
-        """Return a name and the text of the item under the cursor, else of the visible turn or the pane."""
+        """Return a name and the text of the item under the cursor, else of the visible turn or the pane.
+
+        Return None if nothing is shown.
+        """
         subject = self.reading.subject
         if subject == Subject():
             return None
@@ -111,7 +114,7 @@ class CaseDetail(Reader[Subject]):
     # The frame
 
     def on_descendant_focus(self) -> None:
-        """Redraw the title after a change of the focus, because it has the colour of the frame."""
+        """Redraw the title, because its line has the colour of the border, which depends on the focus."""
         self.call_after_refresh(self._write_title)
 
     on_descendant_blur = on_descendant_focus

@@ -278,7 +278,7 @@ class Reader(Widget, Generic[Read]):
 
     @property
     def place_names(self) -> tuple[str, ...]:
-        """Names of the current item in this and other panes, the most specific first, and of the turn at the end."""
+        """Names of the current item in this and other panes, the most specific first, then the name of the turn."""
         body, turn, item = self._body, self._visible_turn(), self._body.item
         if item is None and self._turn is None:
             item = body.document.known_from(body.current_line, TRACE)
@@ -342,7 +342,10 @@ class Reader(Widget, Generic[Read]):
         self._lay_out(document, top, key)
 
     def _keep_place(self) -> None:
-        """Lay out the pane again, with the current item on its screen line, or without items, at the same place."""
+        """Lay out the pane again. The current item stays on its screen line.
+
+        In a pane without items, the distance to the start of the turn stays.
+        """
         body = self._body
         if (item := body.item) is not None:
             document = self._build()

@@ -163,7 +163,7 @@ class Reading(Generic[Read]):
         item = document.items[document.item_at(document.places[place].start)]
         if not item.start <= document.places[place].start < item.end:
             return Arrival(document, document.places[place], "")
-        self._opened |= {item.key, f"{item.key}/event"}  # Of a row of the trace, its event is meant.
+        self._opened |= {item.key, f"{item.key}/event"}  # In the trace, the target is the event of the row.
         document = self.document(planned)
         return Arrival(document, document.places[place], item.key)
 

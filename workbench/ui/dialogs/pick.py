@@ -40,7 +40,7 @@ class PickList(RowsOf[Item]):
 
     @property
     def item(self) -> Item | None:
-        """The item under the cursor, or None in an empty list."""
+        """The item under the cursor, or None on a heading and in an empty list."""
         return self.row if self.rows and not self.row.heading else None
 
     def can_stop(self, position: int) -> bool:

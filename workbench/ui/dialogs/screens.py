@@ -105,7 +105,7 @@ class RowsScreen(ModalScreen[ScreenResultType]):
         show_keys(self, self.where, self.keys_of)
 
     def action_enter(self) -> None:
-        """Run the default action of the row under the cursor."""
+        """Run the default action of the row under the cursor. Subclasses override this method."""
 
     def action_back(self) -> None:
         """Close the dialog without a result."""

@@ -51,7 +51,7 @@ class Cases(Controller):
         self._with_cases(self._duplicate)
 
     def delete(self) -> None:
-        """Delete the marked or current cases."""
+        """Delete the marked or current cases. Ask first if there are several."""
         self._with_cases(self._delete)
 
     def move_cases(self) -> None:
@@ -164,7 +164,7 @@ class Cases(Controller):
             self._files.go_to_case(target.file, chosen.names[0])
 
     async def _pick_target(self, source: "EvalsetEntry", count: int) -> "EvalsetEntry | None":
-        """Let the user choose another evalset. Those of the same agent are listed first."""
+        """Let the user choose another evalset, the same agent's first. Return None if the user cancels."""
         assert self.session.workspace is not None
         others = [entry for entry in self.session.workspace.evalsets if entry.file != source.file]
         others.sort(key=lambda entry: entry.agent != source.agent)

@@ -207,7 +207,7 @@ class ConflictScreen(RowsScreen[Mapping[str, Side] | None]):
 
 
 def _versions(theirs: Any, mine: Any) -> Content:
-    """Return the difference of both versions: theirs with `-`, mine with `+`."""
+    """Return the difference of both versions (theirs with `-`, mine with `+`), or the only version."""
     if theirs is None or mine is None:
         who, value = ("mine", mine) if theirs is None else ("theirs", theirs)
         return Content(f"only in {who}:\n\n{plain(json_text(value), limit=20_000)}")
@@ -236,7 +236,7 @@ _REMEDIES = {
 
 
 def save_error_message(error: Exception) -> str:
-    """Return a safe message of one line: why a file was not saved, what to do, and the file's name."""
+    """Return a safe message of one line: why a file was not saved and, if it is known, what to do."""
     if isinstance(error, ChangedOnDiskError):
         what = "deleted" if error.theirs is None else "changed"
         return one_line(f"not saved: {error.file.name} was {what} on disk meanwhile")

@@ -123,7 +123,7 @@ _MOST = 2_000
 
 
 def in_short(value: object) -> str:
-    """Return a value as safe text on one line."""
+    """Return a value as safe text on one line, or "(empty)" for a blank text."""
     if isinstance(value, str):
         return one_line(value) if value[:_MOST].strip() else "(empty)"
     return one_line(json_head(value, _MOST))
@@ -169,7 +169,7 @@ class CaseDraft:
         return with_recordings(contents, [CarriedCase(self.file, self.name, self.file, name)])
 
     def reopened(self, evalset: EvalsetFile) -> "CaseDraft | None":
-        """Return this draft for the file's current content, or None if the case is gone."""
+        """Return this draft for the file's current content, or None if the case is no longer in it."""
         if self.name not in evalset.ids:
             return None
         same = self.number < len(evalset.ids) and evalset.ids[self.number] == self.name

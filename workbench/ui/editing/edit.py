@@ -42,7 +42,7 @@ class Edit(Controller):
             self.view.work(self.edit_row(row), "edit")
 
     def edit_outside(self) -> None:
-        """Open the file behind the item under the cursor in the user's editor, at the item's line."""
+        """Open the source file of the item under the cursor in the user's editor, at the item's line."""
         place = self.view.responsible()
         if place is None:
             self.view.say("no file here: put the cursor on a case or an agent")
@@ -121,7 +121,10 @@ class Edit(Controller):
                 return draft
 
     async def _save_outside(self, draft: "Draft", text: str) -> "Draft | str | None":
-        """Save the edited text of a draft. Return the saved draft, or the reason why it was not saved."""
+        """Save the edited text of a draft. Return the saved draft, or the reason why it was not saved.
+
+        Return None if the case is no longer in the file.
+        """
         from workbench.editing.evalset_file import RejectedError
         from workbench.files.json_text.json_edit import same
         from workbench.ui.editing.drafts import NotSavedError, UnreadableError, read_json_text
@@ -165,7 +168,7 @@ def editor_command(environment: Mapping[str, str]) -> list[str]:
     """Return the command of the user's editor, without a file.
 
     Raises:
-        NoEditorError: Neither variable is set, and none of the usual editors is installed.
+        NoEditorError: Neither `VISUAL` nor `EDITOR` is set, and none of the usual editors is installed.
     """
     for name in ("VISUAL", "EDITOR"):
         words = shlex.split(environment.get(name, "").strip())

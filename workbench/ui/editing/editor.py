@@ -140,14 +140,14 @@ class Files(Protocol):
         """
 
     async def take_back(self, *, again: bool) -> str:
-        """Undo or redo the last edit. Return a safe message."""
+        """Undo the last edit, or redo the one undone last with `again`. Return a safe message."""
 
     async def reopened(self, draft: Draft) -> Draft | None:
-        """Return this draft for the file on disk, or None if the case is gone."""
+        """Return this draft for the file on disk, or None if the case can no longer be read."""
 
 
 def _footer(draft: Draft, row: CaseRow | None) -> list[Action]:
-    """Return the actions in the footer that are possible on a row."""
+    """Return the actions of the footer for a row, without those that are not possible there."""
     if not isinstance(draft, CaseDraft):
         # An evalset's own fields have no parts that could be added or deleted.
         return footer("editor", ("edit", "undo", "redo"))
@@ -242,7 +242,7 @@ class EditorScreen(FieldScreen[None]):
     # One value
 
     def action_enter(self) -> None:
-        """Edit the value under the cursor in the field."""
+        """Edit the value under the cursor in the field. On a heading, go to the next row."""
         row = self.list.row_or_none
         if row is None or row.form == "heading":
             self.list.move("down")
@@ -258,7 +258,7 @@ class EditorScreen(FieldScreen[None]):
     action_edit = action_open = action_enter
 
     def left_field(self) -> None:
-        """Show the value again. If its part was just added, undo that."""
+        """Show the value again. If its part was just added, remove the part again."""
         self._show_value()
         if self._fresh:
             # Esc in the first field of a new part cancels adding it.
@@ -404,11 +404,11 @@ class EditorScreen(FieldScreen[None]):
 
     @property
     def place(self) -> Location | None:
-        """The location of the row under the cursor."""
+        """The location of the row under the cursor, or None without rows."""
         return self.list.row.location if self.list.rows else None
 
     def _continue_with(self, draft: Draft | None, at: Location | None, words: str) -> None:
-        """Show the updated draft. If it is None, because the case is gone, close the editor."""
+        """Show the updated draft. If it is None, because the case is no longer in the file, close the editor."""
         if draft is None:
             if self.is_current:
                 self.dismiss(None)

@@ -80,7 +80,7 @@ class ValueField(PlainTextArea):
         """Return the typed value.
 
         Raises:
-            UnreadableError: The text is not valid JSON.
+            UnreadableError: The value is edited as JSON, and the text is not valid JSON.
         """
         assert self.row is not None
         return read_value(self.text, self.row)
@@ -176,7 +176,7 @@ class FieldScreen(RowsScreen[ScreenResultType]):
         self.rows.focus()
 
     def left_field(self) -> None:
-        """Handle that the user leaves the field without a change. Subclasses override it."""
+        """React when the user has left the field without saving. Subclasses override this method."""
 
     def _show_field(self, shown: bool) -> None:
         self._dropping = False

@@ -61,7 +61,7 @@ class Files(Controller):
         return (await self.taken_back(again=again))[1]
 
     async def taken_back(self, *, again: bool) -> "tuple[Edit | None, str]":
-        """Undo the newest edit, or redo the one undone last with `again`. Return it and a safe message.
+        """Undo the newest edit, or redo the one undone last with `again`. Return the edit and a safe message.
 
         The edit is None if nothing was undone or redone.
         """
@@ -129,7 +129,7 @@ class Files(Controller):
     async def reopen(self, *files: Path) -> None:
         """Read files again and show them. The cursor stays.
 
-        If a file is new, gone or not an evalset, the whole folder is read.
+        If a file is new, deleted or not an evalset, the whole folder is read, unless one of `other_readers` reads it.
         """
         from workbench.files.evalset import open_evalset
         from workbench.files.frozen_path import is_in_frozen_folder
@@ -245,7 +245,7 @@ class Files(Controller):
         return True
 
     async def reopened(self, draft: "Draft") -> "Draft | None":
-        """Return this draft for the file on disk, or None if the case is gone."""
+        """Return this draft for the file on disk, or None if the case can no longer be read."""
         from workbench.editing.evalset_file import EvalsetFile
         from workbench.files.json_text.json_edit import EditError
 
@@ -287,7 +287,7 @@ class Files(Controller):
     # Moving the cursor
 
     def go_to_case(self, file: Path, eval_id: str) -> None:
-        """Put the cursor on a case of a file. If a filter hides the case, clear the filter."""
+        """Put the cursor on a case of a file, or on the file if it has no such case. Clear a filter that hides it."""
         for number, entry in enumerate(self.view.rows.entries):
             if entry.file == file:
                 case = next((case.index for case in entry.document.cases if case.eval_id == eval_id), -1)

@@ -61,7 +61,7 @@ class DiffLine:
 def file_diff(before: bytes, after: bytes) -> list[DiffLine]:
     """Return the diff of two contents of a file, with context, or [] if they are equal.
 
-    The common start and end are skipped, so the time does not grow with the size of the file.
+    Only the lines between the common start and the common end are compared.
     """
     if before == after:
         return []
@@ -137,7 +137,10 @@ BOXES: Mapping[str, str] = {"none": "[ ] ", "some": "[-] ", "all": "[x] ", "rule
 
 
 def show_hunks(body: Body, hunks: Iterable[Any]) -> None:
-    """Show differences as the pane Evidence does. The body becomes as high as its content."""
+    """Show differences as the pane Evidence does, or hide the body if there are none.
+
+    The body becomes as high as its content.
+    """
     shares = body.planned("never")
     view = View(max(shares.width, 24), narrow=shares.narrow)
     found = [hunk for hunk in hunks if isinstance(hunk, Hunk)][:_HUNKS]

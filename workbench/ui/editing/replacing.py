@@ -67,7 +67,7 @@ class Replace(Controller):
         found, note = await asyncio.to_thread(self._find, pairs, old)
         items = [_item(part, old, found) for part in PARTS if any(part in one.places for one in found)]
         if not items:
-            self.view.say("; ".join(filter(None, (f"{shown} is in none of the {cases}", note))), warning=True)
+            self.view.say("; ".join(filter(None, (f"{shown} was not found in {cases}", note))), warning=True)
             return
         where: Where | None = await self.view.pick(f"{shown}: replace it where?", items, placeholder="")
         if where is None:

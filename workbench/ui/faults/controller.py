@@ -73,7 +73,7 @@ class Faults(Controller):
     def _are_frozen(self, pairs: Targets) -> bool:
         """Return whether the dialog starts with frozen tools.
 
-        This is so if the next run uses recordings, or if all verdicts of these cases do.
+        This is so if the next run uses recordings, or if the newest executions of these cases did.
         """
         if self.session.recordings.effective in ("tools", "all"):
             return True
@@ -100,7 +100,7 @@ class Faults(Controller):
                 tokens += (record.usage.input_tokens + record.usage.output_tokens) * executions
         return calls, tokens
 
-    # After the run that tells which tools are called
+    # After the run that shows which tools are called
 
     def after_news(self, ended: bool) -> None:
         """Try faults in the tools of the waiting cases, once the run that finds these tools has ended.

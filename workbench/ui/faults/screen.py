@@ -110,7 +110,7 @@ _APART = "executions with faults do not count as verdicts"
 
 
 class FaultScreen(SplitScreen):
-    """The table of tool faults. It fills the screen, or an execution is shown in its place.
+    """The table of tool faults, which fills the screen. A single execution is shown in its place.
 
     `title` is safe text. `start` starts the run, and is None for a stored matrix. `go` opens the current case, and
     returns False if it no longer exists.
@@ -303,7 +303,7 @@ class FaultScreen(SplitScreen):
     def action_back(self) -> None:
         """Go back one step: to the table, to the rows by tool, or to the previous screen.
 
-        A run in progress is canceled, after a warning.
+        A run in progress is cancelled, after a warning.
         """
         if self.in_right:
             if not (self.case_shown and self.right.detail.go_back()):

@@ -231,7 +231,7 @@ def _offers(choices: "Sequence[Choice]", agent: "AgentFolder") -> "tuple[list[Of
         try:
             prompt = find_prompt(agent.folder, choice.agent, choice.text)
         except (NoPromptError, OSError) as error:
-            note = f"{error}; this is the whole instruction of its requests, and the new text replaces all of it"
+            note = f"{error}; this is the whole instruction that the model got, and the new text replaces all of it"
             offers.append(Offer(choice, choice.text, note, whole=True))
         else:
             prompts[choice.agent] = prompt

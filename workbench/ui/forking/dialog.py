@@ -168,7 +168,7 @@ class ForkDialog(RowsScreen[Wanted | None]):
         self.action_edit()
 
     def action_edit(self) -> None:
-        """Focus the text field. Without a change, there is no text to edit."""
+        """Focus the text field. The choice “no change” has no text to edit."""
         if self._list.row.choice.kind == "nothing":
             self.say("no text to edit: r tries the same again")
             return
@@ -178,7 +178,7 @@ class ForkDialog(RowsScreen[Wanted | None]):
         self._show_typing(True)
 
     def on_change_field_left(self, event: ChangeField.Left) -> None:
-        """Keep or discard the text, and go back to the choices."""
+        """Keep or discard the text, and go back to the choices. If a kept text is not valid, show why and stay."""
         if event.kept:
             fault = self._fault(self._field.text)
             if fault:
@@ -192,7 +192,7 @@ class ForkDialog(RowsScreen[Wanted | None]):
         self._show()
 
     def action_change(self, step: int) -> None:
-        """Add `step` to the number of tries."""
+        """Add `step` to the number of tries, which stays between 1 and `MOST_TRIES`."""
         self._tries = max(1, min(self._tries + step, MOST_TRIES))
         self._show_tries()
 
@@ -205,7 +205,7 @@ class ForkDialog(RowsScreen[Wanted | None]):
         """Close the dialog and return the change to try."""
         offer, text = self._list.row, self._list.texts[self._list.cursor]
         if offer.choice.kind != "nothing" and text == offer.text:
-            self.say("nothing is changed yet: e edits the text, or choose “nothing” to try the same again")
+            self.say("nothing is changed yet: e edits the text, or choose “no change” to try the same again")
             return
         fault = self._fault(text)
         if fault:

@@ -33,7 +33,7 @@ Verdict: TypeAlias = tuple[Status, Sequence[MetricResult]]
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the user does next: keep a try as a case, save the instruction, or try another change."""
+    """The user's next action: keep a try as a case, save the instruction, or try another change."""
 
     what: Literal["keep", "save", "again"]
     record: CaseRecord | None = None
@@ -181,7 +181,7 @@ class ForkScreen(RowsScreen[Asked | None]):
         (self._list if self._body.has_focus else self._body).focus()
 
     def action_new_case(self) -> None:
-        """Keep the try under the cursor as a case."""
+        """Close the screen to keep the try under the cursor as a case."""
         record = self._record()
         if record is None or not record.finished:
             self.say("this try has not ended yet")

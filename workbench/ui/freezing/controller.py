@@ -40,7 +40,10 @@ class Freezing(Controller):
         news.when_taken.append(self.after_news)
 
     def freeze(self) -> None:
-        """Show what freezing the cases would write, and write what the user chooses."""
+        """Show what freezing the cases would write, and write what the user chooses.
+
+        If the recording of a single case lacks a call, offer ways to fix that instead.
+        """
         pairs, row = self.view.targets("freeze"), self.view.rows.cursor
         record = self.session.record(row) if row is not None and pairs == [(row.evalset, row.case)] else None
         if record is not None and lacks_recording(record):

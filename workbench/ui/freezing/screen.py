@@ -146,7 +146,7 @@ class FreezeScreen(RowsScreen[FreezeChoice | None]):
         self._show_facts()
 
     def action_freeze(self) -> None:
-        """Switch between recording only tool answers, and model answers, too."""
+        """Switch between recording only tool answers and recording model answers, too."""
         self._models = not self._models
         self._prepare_again()
 

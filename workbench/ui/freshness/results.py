@@ -55,7 +55,7 @@ class PastResults(Controller):
     # Earlier sessions
 
     def expect_verdicts(self) -> None:
-        """Show that verdicts are loading, so that no case looks as if it had never run."""
+        """Mark verdicts as loading. Otherwise, the screen would say that no case has run."""
         self.session.loading = "results"
 
     def load_verdicts(self) -> None:
@@ -109,7 +109,7 @@ class PastResults(Controller):
         self.show_verdicts()
 
     async def _read_previous(self, workspace: "Workspace", parts: "Sequence[Recalled]") -> None:
-        """Find out which verdicts changed in the newest stored run. Do nothing if this session has run since.
+        """Find out which verdicts changed in the newest stored run, and mark them unless another run has started.
 
         `parts` are the runs with the newest verdicts, newest first.
         """

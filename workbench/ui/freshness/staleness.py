@@ -288,7 +288,7 @@ class Follow(Controller):
         self.view.work(self._follow(), "disk", exclusive=False)
 
     def compared(self) -> None:
-        """After a comparison, name the files that made verdicts stale, and follow the files of new verdicts."""
+        """After a comparison, show which files made verdicts stale, and follow the files of new verdicts."""
         self._say_inputs()
         if self._staleness.files != self._known_inputs:
             self._known_inputs = self._staleness.files

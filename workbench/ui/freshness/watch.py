@@ -94,7 +94,7 @@ class Watch(Controller):
     # On and off
 
     def arm(self) -> None:
-        """Turn the watch on, for the marked cases or for all cases."""
+        """Turn the watch on, for the marked cases or for all cases. If the folder is not read yet, do so later."""
         if self.session.workspace is None:
             self.arm_when_read = True
             self.view.say("the watch starts once the folder is read")
@@ -103,7 +103,8 @@ class Watch(Controller):
         marked = set(self.view.rows.marks)
         self.view.work(self._drive(marked), "watch")
         self._run.thread.also(self._engine.warm())
-        self.view.say(f"watching {cases(len(marked)) if marked else 'all cases'}: a save runs what it can affect")
+        watched = cases(len(marked)) if marked else "all cases"
+        self.view.say(f"watching {watched}: a save reruns the cases that it affects")
 
     def disarm(self) -> None:
         """Turn the watch off."""
@@ -220,7 +221,7 @@ class Watch(Controller):
         return Change(before, session.changed.rates(record), session.changed.flaky(record))
 
     def changed(self, step: int) -> None:
-        """Go to the next (1) or previous (-1) case whose verdict changed."""
+        """Go to the next (1) or previous (-1) case whose verdict changed, and open its pane History."""
         verdicts = self.session.verdicts
         found = (verdicts.place(ref.evalset_file, ref.eval_id) for ref in self.session.changed.refs())
         pairs = list(dict.fromkeys(pair for pair in found if pair is not None))

@@ -339,7 +339,7 @@ class RunScreen(SplitScreen):
         if record is None or not record.turns:
             self.say("put the cursor on a case with a conversation first")
         elif self._run.adk:
-            self.say("cannot fork a run of ADK: it did not record its calls")
+            self.say("cannot fork a run of ADK: ADK does not record what a replay needs")
         else:
             self._fork(record, self.right.detail.place_names)
 

@@ -132,9 +132,9 @@ _STATUSES = {"pass": "passed", "fail": "failed", **{name: name for name in ("err
 class RunFilter:
     """A filter of runs by words and flags.
 
-    A word matches a run's ID, time, agents, evalsets, commit or flags. `:fail`, `:error` and `:cancelled` match runs
-    with at least one such case. `:pass` matches runs in which all cases passed. Any other `:word` matches a flag, such
-    as `:baseline`, `:adk` or `:interrupted`.
+    A word matches a run's ID, time, agents, evalsets, commit or flags. `:fail`, `:error`, `:not_evaluated` and
+    `:cancelled` match runs with at least one such case. `:pass` matches runs in which all cases passed. Any other
+    `:word` matches a flag, such as `:baseline`, `:adk` or `:interrupted`.
     """
 
     def __init__(self, text: str) -> None:
@@ -296,7 +296,7 @@ class HistoryScreen(ListScreen):
     action_open = action_enter
 
     def action_mark(self) -> None:
-        """Mark or unmark the current run."""
+        """Mark or unmark the current run, and move down."""
         self.runs.toggle_mark()
         self._show_state()
 

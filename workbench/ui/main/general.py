@@ -141,7 +141,7 @@ class General(Controller):
             self._copy(*found)
 
     def copy(self) -> None:
-        """Copy the JSON of the case, or the content of the pane, under the cursor."""
+        """Copy the content of the pane or, for the row under the cursor, the case's JSON or the path."""
         row = self.view.rows.cursor
         if self.view.right.in_case or row is None:
             found = self.view.right.copied()
@@ -153,7 +153,7 @@ class General(Controller):
             self._copy(*found)
 
     def copy_command(self) -> None:
-        """Ask which shell command to copy: one that repeats the last run, shows the status, or exports the run."""
+        """Ask which shell command to copy: the last run or comparison again, the status, or an export."""
         if self.workspace() is not None:
             self.view.work(self._copy_command(), "ask", exclusive=False)
 

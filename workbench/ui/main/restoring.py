@@ -25,7 +25,8 @@ class ViewState:
     """The cursor and the split at the end of a session.
 
     `cursor` names the row under the cursor by agent, evalset and case ID, or fewer for rows above a case. `number` is
-    the index of the case in its file, in case it is deleted. `share` is the tree's share of the width, between 0 and 1.
+    the index of the case in its file, which is used if the case was deleted meanwhile. `share` is the tree's share of
+    the width, between 0 and 1.
     """
 
     cursor: tuple[str, ...] = ()
@@ -50,7 +51,7 @@ def save_view_state(folder: Path, state: ViewState) -> None:
     """Store the state if the folder exists and the state has changed.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: The state cannot be written.
     """
     if folder.is_dir() and state != read_view_state(folder):
         text = json.dumps(asdict(state))

@@ -117,7 +117,7 @@ class MainScreen(View):
         self.controllers.overview.enter()
 
     def change_of(self, record: "Execution | None") -> "Change | None":
-        """Return how a rerun by the watch changed the case's verdict, or None if it did not."""
+        """Return how the case's verdict differs from the one before, or None if it does not."""
         return self.controllers.watch.change_of(record)
 
     # Move
@@ -160,7 +160,7 @@ class MainScreen(View):
             self.go_right()
 
     def action_back(self) -> None:
-        """Go back one step: leave the filter field or the pane, drop the marks, or clear the filter."""
+        """Go back one step: leave the filter field or a pane, drop marks, undo maximising, or clear the filter."""
         if self.cases.input.has_focus:
             self.cases.input.action_clear()
         elif self.in_right:
@@ -238,14 +238,14 @@ class MainScreen(View):
         self.show_state()
 
     def action_mark_all(self) -> None:
-        """Mark all cases that the filter shows."""
+        """Mark all cases that the filter shows, or unmark them if all are marked."""
         self.tree_view.mark_all()
         self.show_state()
 
     # Find
 
     def action_problem(self, step: int) -> None:
-        """Go to the next (1) or previous (-1) problem."""
+        """Go to the next (1) or previous (-1) case that failed or ended in an error."""
         before = self.tree_view.row
         wrapped = self.tree_view.next_problem(step)
         if wrapped is None:

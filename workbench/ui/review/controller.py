@@ -146,7 +146,7 @@ class Review(Controller):
             await self.view.read(row)
 
     def subject(self, name: "CaseName") -> "Subject | None":
-        """Return what the panes show of a case, or None if the case is gone."""
+        """Return what the panes show of a case, or None if the case no longer exists."""
         row = self._cases.row(name)
         return None if row is None else self.view.subject(row)
 
@@ -181,7 +181,10 @@ class Review(Controller):
     # Verdicts
 
     def verdict(self, option: "Option") -> None:
-        """Give a verdict on the current case, or on all cases of its cause."""
+        """Give a verdict on the current case, or on all cases of its cause.
+
+        If the case has changed since it was painted, show it again instead.
+        """
         from workbench.ui.triage.question import first_options
 
         assert self._model is not None
@@ -231,7 +234,7 @@ class Review(Controller):
         return cut_name(one_line(name[1]), _NAME, others) if self._screen.is_wide else ""
 
     async def _write(self, step: "Step", option: "Option") -> "FileEdit | None":
-        """Write the verdicts of a step as one edit. Return it, or None if that failed."""
+        """Write the verdicts of a step as one edit. Return the edit, or None if it could not be written."""
         from dataclasses import replace
 
         from workbench.editing.triage.entry import BY_CAUSE
@@ -395,7 +398,10 @@ class Review(Controller):
         self._draw_again(why)
 
     def _draw_again(self, message: str) -> None:
-        """Show the current case again after it changed. Keys pressed before that are ignored."""
+        """Show the current case again, with a message unless it is "".
+
+        This cancels a pending verdict on the whole cause. Verdict keys pressed before the case is painted are ignored.
+        """
         if self._model is None or self._screen is None:
             return
         self._model.forget_earlier()

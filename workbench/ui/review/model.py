@@ -78,7 +78,7 @@ Judgeable = Literal["verdict", "passed", "error", "nothing"]
 """What the user can do with a case.
 
 `verdict`: give a verdict. `passed`: nothing, because the case has passed since the review began. `error`: skip it,
-because it has no verdict to judge. `nothing`: the case is running or gone.
+because it has no verdict to judge. `nothing`: nothing, because the case is running, has no result, or no longer exists.
 """
 
 
@@ -211,7 +211,7 @@ class Review:
         return self._version
 
     def painted(self, version: int, at: float) -> None:
-        """Record when a state was first painted. Older states are ignored."""
+        """Record when a state was first painted, and that the user has seen its case. Ignore older states."""
         if version == self._version:
             self._painted_at = min(self._painted_at, at)
             if not self.done:
@@ -240,7 +240,7 @@ class Review:
         return was_asking
 
     def interrupt(self) -> None:
-        """Cancel a pending verdict on the whole cause, because the case has changed."""
+        """Cancel a pending verdict on the whole cause. If there was one, the next letter saves nothing."""
         was_asking = self.whole or self.interrupted
         self.drop_question()
         self.interrupted = was_asking
@@ -358,7 +358,7 @@ class ReviewedCases:
         return entry.relative, entry.document.cases[pair[1]].eval_id
 
     def row(self, name: "CaseName") -> "Row | None":
-        """Return the row of a case, or None if the case is gone."""
+        """Return the row of a case, or None if the case no longer exists."""
         pair = self._session.verdicts.place(*name)
         return None if pair is None else self._rows.row_of(*pair)
 

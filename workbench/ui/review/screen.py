@@ -36,7 +36,7 @@ class ReviewController(Protocol):
     """The actions that the screen needs, on the cases of its review."""
 
     def subject(self, name: CaseName) -> Subject | None:
-        """Return what the panes show of a case, or None if the case is gone."""
+        """Return what the panes show of a case, or None if the case no longer exists."""
 
     def cause(self, name: CaseName) -> str:
         """Return why a case fails, as safe text, or "" if it does not fail."""
@@ -81,13 +81,13 @@ class ReviewController(Protocol):
         """Read all data needed to show a case."""
 
     def shown(self) -> None:
-        """Handle that the current case is on the screen."""
+        """Record that the current case is on the screen."""
 
     def read_ahead(self, names: Sequence[CaseName]) -> None:
         """Read cases in the background that may be shown next."""
 
     def left(self) -> None:
-        """Handle that the user leaves the review."""
+        """End the review, because the user leaves its screen."""
 
 
 class CaseReviewScreen(Screen[None]):
@@ -453,7 +453,7 @@ class CaseReviewScreen(Screen[None]):
         if self.review.done:
             self._do_next("expectation wrong")
         elif not self._controller.offered(self.review.name).can_accept:
-            self.say("this case ended early: there is nothing to accept", warning=True)
+            self.say(f"nothing to accept: {self._controller.offered(self.review.name).instead}", warning=True)
         elif self._is_as_expected():
             self.say("the agent did what is expected: there is nothing to accept", warning=True)
         else:

@@ -127,7 +127,7 @@ class News(Controller):
                     touched.add(ref)
 
     def _admit(self, event: Event) -> Event | None:
-        """Return the event for the store, or None to drop it, because the watch has started a newer run."""
+        """Record an event, and return it for the store. Return None if a newer run of the watch makes it obsolete."""
         watching = self.session.watching
         of_watch = watching is not None and bool(watching.jobs.under_way)
         admitted = event if watching is None else watching.admit(event)

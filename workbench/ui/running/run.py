@@ -138,7 +138,7 @@ class Run(Controller):
         self.start(targets, partial(self._engine.rescore, references_of_now=True), SCORING, confirmed=True)
 
     def machines(self) -> None:
-        """Show the machines of the run."""
+        """Show the machines of the newest run."""
         from workbench.ui.running.dialogs import MachinesScreen
 
         self.view.push(MachinesScreen(self.thread.machines, self.view.keys))
@@ -181,7 +181,7 @@ class Run(Controller):
             items = [Item(what, True, help=cost), Item("go back", False)]
             if not await self.view.pick(f"{what}?", items, placeholder=""):
                 return
-            targets = self.view.rows.found_again(names, targets)
+            targets = self.view.rows.current_pairs(names, targets)
             if not self.can_start(targets):
                 return
         self._request(targets, build, starting)
@@ -228,8 +228,8 @@ class Run(Controller):
         names = rows.names()
         ready = not self.session.outdated() or await self._folder.read_again()
         if ready:
-            await self._folder.give_agents(rows.found_again(names, targets))
-            targets = rows.found_again(names, targets)
+            await self._folder.give_agents(rows.current_pairs(names, targets))
+            targets = rows.current_pairs(names, targets)
         if ready and targets:
             self._draft_in_use = self.session.draft.copy()
             self.session.store.hand_over(self.thread.start(build(targets)))
@@ -238,7 +238,7 @@ class Run(Controller):
             self.view.show_facts()
 
     def can_start(self, targets: Targets | None = None) -> bool:
-        """Return whether a run can start. If not, show why. Without `targets`, a run is resumed."""
+        """Return whether a run can start. If not, show why. Without `targets`, only check that no run is active."""
         if self.session.store.activity.busy:
             self.view.say("a run is active: x cancels it", warning=True)
             return False

@@ -1,6 +1,6 @@
 """A thread with an event loop for runs, so that the engine never delays a key.
 
-The thread ends with the program, because the engine's children die with the thread that started them.
+The thread lives until the program ends, because the engine's child processes die with the thread that started them.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ Build: TypeAlias = Callable[[Publish], Awaitable[Runnable]]
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A run that did not start, or that ended with an unexpected error. Both texts are raw.
+    """A run that did not start, or that ended with an unexpected error. `message` and `hint` are raw text.
 
     `asks` is what would leave this machine, if the user has to confirm that first. Otherwise None.
     """
@@ -90,7 +90,7 @@ class RunThread:
     def start(self, build: Build) -> int:
         """Build and execute a run in the thread, after the previous run has ended. Return the run's number.
 
-        Between its last event and its end, a run still waits for the disk. An exception from `build` becomes `Refused`.
+        The previous run may still write to the disk after its last event. An exception from `build` becomes `Refused`.
         Finally, `Ended` is sent with the run's number.
         """
         self.started += 1
@@ -103,10 +103,7 @@ class RunThread:
         return number
 
     def also(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Do other work in the thread, also during a run.
-
-        Errors are ignored, because the next run reports them.
-        """
+        """Do other work in the thread, also during a run. Exceptions of the work are ignored."""
 
         async def quietly() -> None:
             with contextlib.suppress(Exception):
@@ -167,7 +164,7 @@ class RunThread:
         return news
 
     def close(self, timeout: float = 5.0) -> None:
-        """Kill the run and end the thread. Does nothing if it has already ended.
+        """Kill the run and end the thread. Do nothing if the thread has already ended.
 
         The run and the engine's children get `timeout` seconds each to end.
         """

@@ -78,7 +78,7 @@ class Folder(Controller):
             self.view.show_facts()
 
     async def offer_trust(self) -> None:
-        """Ask whether to trust a `.workbench` that was not created here by this user. It is not read before."""
+        """Ask whether to trust a `.workbench` that this user did not create here. Until then, it is not read."""
         workspace = self.session.workspace
         if workspace is None or self.session.given_state_dir is not None:
             return

@@ -67,7 +67,7 @@ class KeyOrder:
         """Dialogs opened by background work, each with the time when it was first painted (infinity before)."""
 
     async def take(self, event: Pressed) -> None:
-        """Deliver a key now, or later when its turn comes."""
+        """Deliver a key now, or later when its turn comes. `ctrl+c` goes first, and drops the waiting keys."""
         if self._came_too_early(event):
             return
         if isinstance(event, Key) and event.key == "ctrl+c":
@@ -118,9 +118,9 @@ class KeyOrder:
         self._unexpected[screen] = time.monotonic()
 
     def _came_too_early(self, event: Pressed) -> bool:
-        """Return whether a key must be dropped.
+        """Return whether to drop a key.
 
-        It must if it was pressed before other keys were dropped, or before an unexpected dialog was visible.
+        A key is dropped if it was pressed before other keys were dropped, or before an unexpected dialog was visible.
         """
         if event.time < self._dropped_at:
             return True

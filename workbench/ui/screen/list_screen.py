@@ -71,7 +71,7 @@ class ListScreen(Screen[None]):
         show_keys(self, self.where, self._keys)
 
     def action_enter(self) -> None:
-        """Run the default action of the row under the cursor."""
+        """Run the default action of the row under the cursor. Subclasses override this method."""
 
     def on_row_view_picked(self) -> None:
         """Treat a click on the current row like enter."""

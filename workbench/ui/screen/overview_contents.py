@@ -128,7 +128,7 @@ class Spending:
         return self._prices.currency if self._prices else ""
 
     def cost_of(self, record: Execution) -> tuple[bool, float | None]:
-        """Return whether an execution's cost was read, and the cost. It is None if a part of it is unknown."""
+        """Return whether an execution's cost was read, and the cost, which is None unless all of it is known."""
         run_id, cost = self._known.get(record.ref, (None, None))
         return run_id == record.run_id, cost
 
@@ -220,7 +220,10 @@ class Contents:
         return self.figures.finished(scope) if self._session.prices else ()
 
     def _time(self, scope: Scope, found: Tally) -> str:
-        """Return the duration of the run if the scope is all of its cases, else the sum of the cases' durations."""
+        """Return the duration of the run if the scope is all of its cases, else the sum of the cases' durations.
+
+        Return "" before cases have finished and during a run.
+        """
         store = self._session.store
         if found.unfinished or not found.executions or store.activity.running:
             return ""
@@ -230,7 +233,10 @@ class Contents:
         return f"{seconds(found.seconds)} in total"
 
     def _changes(self, scope: Scope) -> Changes | None:
-        """Return the changed verdicts, which the tree marks, too. Return None if no runs were compared yet."""
+        """Return the changed verdicts of a scope, which the tree marks, too.
+
+        Return None if no runs were compared yet, or if the active run has changed none yet.
+        """
         session = self._session
         runs = session.changed.runs
         found = self._changed(scope)

@@ -218,7 +218,7 @@ class Right(Vertical):
         return self.detail
 
     def show_case(self, subject: "Subject") -> None:
-        """Show the panes of a case, or the file of an evalset."""
+        """Show the panes of a case or evalset."""
         self._show_only(self.detail)
         self.detail.show(subject)
 

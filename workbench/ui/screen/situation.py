@@ -1,4 +1,4 @@
-"""The situation of the main screen, which decides which actions can work, and the place that `E` opens."""
+"""The situation of the main screen, which decides which actions can work, and the source that `E` opens."""
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -42,7 +42,7 @@ def situation_of(
     opens: "Callable[[], str]" = str,
     as_expected: "Callable[[], bool]" = bool,
 ) -> Situation:
-    """Return the current situation. It is called after each move of the cursor, so it does not iterate over cases."""
+    """Return the current situation. Runs after each move of the cursor, so it does not iterate over cases."""
     row, verdicts, activity = rows.cursor, session.verdicts, session.store.activity
     on_case = row is not None and row.case >= 0
     return Situation(
@@ -93,7 +93,7 @@ def _folder(session: "Session") -> Literal["reading", "unreadable", "nothing", "
 
 
 def responsible(session: "Session", rows: "Tree", right: "Right", *, exact: bool = True) -> "Place | None":
-    """Return the source of the item under the cursor of the right side, else of the row, or None without one.
+    """Return the source of the item under the cursor of the right side, else of the row, or None if there is none.
 
     The item may be an agent, a call or a criterion. For a case whose verdict changed after a change of the agent's
     files, the source is the changed line. Without `exact`, the line of a case in its file is not looked up. Nothing is

@@ -130,7 +130,7 @@ class View(Screen[None]):
         )
 
     def responsible(self) -> "Place | None":
-        """Return the source that `E` opens, or None."""
+        """Return the source that `E` opens, or None if there is none."""
         return responsible(self.session, self.rows, self.right)
 
     def _opens(self) -> str:
@@ -200,7 +200,7 @@ class View(Screen[None]):
         nothing: str = "nothing matches",
         placeholder: str = "type to find",
     ) -> Any:
-        """Let the user pick one of several items. Return its value, or None after esc."""
+        """Let the user pick one of several items. Return the item's value, or None after esc."""
         from workbench.ui.dialogs.pick import PickScreen
 
         return await self.ask(PickScreen(title, searching(items), nothing=nothing, placeholder=placeholder))
@@ -253,7 +253,7 @@ class View(Screen[None]):
         """Suspend the screen while a function uses the terminal, such as the user's editor. Return its result.
 
         Raises:
-            NoEditorError: there is no editor, or the terminal cannot be lent.
+            NoEditorError: There is no editor, or the terminal cannot be lent.
         """
         from textual.app import SuspendNotSupported
 
@@ -457,7 +457,7 @@ class View(Screen[None]):
         return [*([record] if record is not None else ()), *([change.before] if change is not None else ())]
 
     def subject(self, row: Row) -> "Subject":
-        """Return the data for the panes of a case or evalset. Takes a few milliseconds unless it `is_read`."""
+        """Return the data for the panes of a case or evalset. Reads files first, unless the row `is_read`."""
         from workbench.results.document import Subject
 
         session, verdicts, record = self.session, self.session.verdicts, self.session.record(row)
@@ -478,7 +478,7 @@ class View(Screen[None]):
         )
 
     def repeats_of(self, row: Row) -> "CaseRepeats | None":
-        """Return the combined repeats of a case, or None for a single repeat."""
+        """Return the combined repeats of a case, or None if it was not repeated or its repeats are not read yet."""
         return self.session.verdicts.account(row.evalset, row.case) if row.kind == "case" else None
 
     def change_of(self, record: "Execution | None") -> "Change | None":
@@ -543,7 +543,7 @@ class View(Screen[None]):
         self.right.focus()
 
     def show_evidence(self) -> bool:
-        """Go to the right side if it is not visible. Return whether it was not."""
+        """Go to the right side if it is not visible. Return whether it was hidden."""
         if self.right.display and self.right.region.width:
             return False
         self.go_right()

@@ -220,7 +220,7 @@ class RecordingOptions:
         return f"live: this conversation really calls {_WORDS[self.effective]}, only runs are frozen{where}"
 
     def run_options(self) -> dict[str, Any]:
-        """Return the fields of `RunOptions`."""
+        """Return the keyword arguments of `RunOptions` for recordings."""
         if self.mode is None:
             return {"on_miss": "live"} if self.live_on_miss else {}
         if self.mode == "thaw":
@@ -265,7 +265,7 @@ class PlaceOptions:
         return "" if effective.is_local else f"on {one_line(_name(effective), limit=_LONGEST_IN_BAR)}"
 
     def run_options(self) -> dict[str, Any]:
-        """Return the fields of `RunOptions`."""
+        """Return the keyword arguments of `RunOptions` for the place."""
         return {} if self.chosen is None else {"place": self.chosen}
 
     def search(self) -> Search:
@@ -295,7 +295,7 @@ def read_place(text: str) -> PlaceChoice:
     """Parse a place as typed after `--on`, with `--remote-python` and `--env`.
 
     Raises:
-        ValueError: the text is not one place with known options.
+        ValueError: The text is not one place with known options.
     """
     words, python, env = list[str](), "", list[str]()
     parts = iter(shlex.split(text))

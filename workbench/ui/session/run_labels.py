@@ -82,9 +82,9 @@ def ran_words(started: str, now: datetime) -> tuple[str, str]:
 
 
 def seconds_until_change(started: str, now: datetime) -> float | None:
-    """Return the seconds after which `short_time` changes, or None if it never does.
+    """Return the seconds until `short_time` may change, or None if the time is unknown.
 
-    After the first hour, the text changes at midnight or never.
+    After the first hour, the text can only change at midnight.
     """
     time = local_time(started)
     if time is None:

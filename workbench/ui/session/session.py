@@ -233,7 +233,7 @@ class Session:
         The session keeps its workspace until `set_workspace`. `arrived` is called after each evalset.
 
         Raises:
-            OSError, ValueError: the path does not exist.
+            OSError, ValueError: The path does not exist or cannot be read.
         """
         from workbench.agents.workspace import open_workspace
         from workbench.files.folders import state_dir
@@ -340,7 +340,7 @@ class Session:
         """Save the choice of an evalset's agent. It takes effect when the folder is read again.
 
         Raises:
-            OSError, ValueError: it cannot be saved.
+            OSError, ValueError: The choice cannot be saved.
         """
         from workbench.store.owners import save_owner
 

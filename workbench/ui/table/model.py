@@ -159,7 +159,7 @@ class Table:
         return True
 
     def layout(self, room: int, terminal: int) -> Layout:
-        """Return the visible columns, which include the current one."""
+        """Return the visible columns, which include the current one. If it does not fit, go to the first column."""
         wanted = self.columns, self.column, self.names, room, terminal
         if self._layout is None or self._layout[0] != wanted:
             if self.column not in reachable(self.columns, room, terminal):
@@ -207,7 +207,10 @@ class Table:
     # Problems
 
     def problem(self, step: int) -> int | None:
-        """Return the next (1) or previous (-1) row whose case failed or ended in an error, wrapping around."""
+        """Return the index of the next (1) or previous (-1) row whose case failed or ended in an error, or None.
+
+        The search wraps around.
+        """
         count = len(self.rows)
         ahead = ((self.row + step * distance) % count for distance in range(1, count + 1))
         states = ((place, self._verdicts.state(*self.rows[place])) for place in ahead)

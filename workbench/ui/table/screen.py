@@ -289,7 +289,7 @@ class TableScreen(ListScreen, inherit_bindings=False):
         self._turn()
 
     def action_problem(self, step: int) -> None:
-        """Go to the next (1) or previous (-1) problem."""
+        """Go to the next (1) or previous (-1) case that failed or ended in an error."""
         place = self.table.problem(step)
         if place is None:
             self.say(self._session.why_nothing_found("nothing failed"))

@@ -75,7 +75,7 @@ class Cases:
         return max((len(name) if name.isascii() else cell_len(name[:_ID_MEASURED]) for name in ids), default=0)
 
     def key(self, pair: Pair) -> Name:
-        """Return the name of a case."""
+        """Return a case as (evalset file, case ID)."""
         entry = self.entries[pair[0]]
         return entry.relative, entry.document.cases[pair[1]].eval_id
 
@@ -91,7 +91,7 @@ class Cases:
         return [pair for pair in pairs if pair not in self._inputs]
 
     def read(self, pairs: Iterable[Pair]) -> None:
-        """Read the inputs of many cases, in a thread."""
+        """Read the inputs of many cases. Call it in a thread."""
         for pair in pairs:
             self.input(pair)
 
@@ -135,7 +135,7 @@ class Cases:
         return f"{' › '.join([*map(label, filter(None, above)), self.name(pair)])}: {self.outcome(pair)}"
 
     def outcome(self, pair: Pair) -> str:
-        """Return the verdict of a case and its cause, safe to show."""
+        """Return the verdict of a case with the reason, if it is known, as safe text."""
         record = self.verdicts.record(*pair)
         if record is None:
             return "not run"
@@ -185,7 +185,7 @@ class CriteriaCells:
         self.columns = (CASE, INPUT, *criteria, *spent, TIME)
 
     def cell(self, pair: Pair, column: Column) -> Cell:
-        """Return a cell."""
+        """Return the cell of a case in a column."""
         if column.kind in ("case", "input"):
             return self.cases.cell(pair, column)
         record = self.cases.verdicts.record(*pair)
@@ -200,7 +200,7 @@ class CriteriaCells:
         return cost_cell(record, cost, known=known)
 
     def explain(self, pair: Pair, column: Column) -> str:
-        """Return a sentence about a cell."""
+        """Return safe text about a cell: its score and reason, or the time, calls and costs of the case."""
         if column.kind in ("case", "input"):
             return self.cases.explain(pair, column)
         record = self.cases.verdicts.record(*pair)
@@ -223,7 +223,7 @@ class CriteriaCells:
         return head + ", ".join(filter(None, (passed or FACES[result.status].word, why)))
 
     def _used(self, record: Execution | None) -> str:
-        """Return the time, calls, tokens and cost of a case."""
+        """Return an execution's time, calls, tokens and cost as text, or "no verdict yet"."""
         if record is None or not record.has_verdict:
             return "no verdict yet"
         usage = record.usage
@@ -375,7 +375,7 @@ class RunCells:
         self.columns = (CASE, INPUT, *columns)
 
     def cell(self, pair: Pair, column: Column) -> Cell:
-        """Return a cell."""
+        """Return the cell of a case in a column."""
         if column.kind != "run":
             return self.cases.cell(pair, column)
         found = self._found(pair, column)
@@ -385,16 +385,15 @@ class RunCells:
         return cell if not found.frozen else cell._replace(shown=f"{FROZEN.glyph}{cell.text}")
 
     def explain(self, pair: Pair, column: Column) -> str:
-        """Return a sentence about a cell."""
+        """Return safe text about a cell: the case, the run, and the verdict with its reason."""
         if column.kind != "run":
             return self.cases.explain(pair, column)
         run = self._by_id[column.name]
         when = run_labels.exact_time(run.started, relative_times.now())
         head = f"{self.cases.name(pair)} in the run of {when}: "
         found = self._found(pair, column)
-        few = (
-            "" if run.is_comparable else f"; {STALE.glyph} not comparable: it decided {len(run.cases):,} of these cases"
-        )
+        decided = f"the run decided {len(run.cases):,} of these cases"
+        few = "" if run.is_comparable else f"; {STALE.glyph} not comparable: {decided}"
         if found is None:
             return f"{head}no verdict{few}"
         words = FACES[found.status].word

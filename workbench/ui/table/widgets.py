@@ -62,7 +62,7 @@ class TableRows(RowView):
         self.when_moved()
 
     def step(self, step: int) -> bool:
-        """Go to the next (1) or previous (-1) column. Return whether there is one."""
+        """Go to the next (1) or previous (-1) column. Return False if there is none."""
         before = self.layout_now()
         if not self.table.step(step, self.room, self.app.size.width):
             return False
@@ -108,7 +108,7 @@ class TableRows(RowView):
         return self._marked(self.table.rows[position])
 
     def moved(self) -> None:
-        """Move the cursor of the table."""
+        """Move the cursor of the table to the same row."""
         self.table.row = self._cursor
         super().moved()
 

@@ -49,7 +49,7 @@ class Display:
 
 
 def find_display(environment: Mapping[str, str], encoding: str | None) -> Display:
-    """Return the abilities of the terminal. `encoding` is that of standard output."""
+    """Return the abilities of the terminal. `encoding` is the encoding of standard output."""
     unicode = shows_unicode(environment, encoding)
     return Display(_colors(environment), unicode and environment.get("TERM") != _LINUX_CONSOLE, unicode)
 
@@ -355,7 +355,7 @@ class Watchdog:
 
 
 def is_gone(terminal: int) -> bool:
-    """Return whether the terminal of a file descriptor is gone."""
+    """Return whether the terminal of a file descriptor no longer exists."""
     try:
         termios.tcgetattr(terminal)
     except termios.error:

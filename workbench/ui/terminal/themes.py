@@ -59,7 +59,7 @@ def read_theme(file: Path) -> Theme:
     """Read the theme in `file`.
 
     Raises:
-        ThemeError: it cannot be read, lacks `colors.primary`, or has an invalid colour.
+        ThemeError: The file cannot be read, or is not a valid theme.
     """
     try:
         data = tomllib.loads(read_regular_text(file, LARGEST_SETTINGS))
@@ -96,7 +96,7 @@ class Themes:
         """Read the theme with this name.
 
         Raises:
-            ThemeError: there is no such theme, or its file is invalid.
+            ThemeError: There is no such theme, or its file is invalid.
         """
         if name not in self._files:
             raise ThemeError(one_line(f"no theme {name}; known themes: {', '.join(self.names)}"))
@@ -206,7 +206,7 @@ class WithoutColors(LineFilter):
 
 
 class InAscii(LineFilter):
-    """A filter that replaces our signs by ASCII characters, and with `foreign` all other characters by `?`."""
+    """A filter that replaces our signs by ASCII characters, and with `foreign` other non-ASCII characters by `?`."""
 
     def __init__(self, *, foreign: bool) -> None:
         super().__init__()

@@ -22,8 +22,8 @@ _FLASH_SECONDS = 0.8
 class CaseTree(RowView):
     """The widget that draws a `Tree`.
 
-    A run only repaints labels. Rows change only by the user's keys, by `load` and by `arrange_again`. `now` returns the
-    seconds since the run began.
+    A run only repaints labels. Rows change only by the user's keys, `load`, `arrange_again` and `repeats_changed`.
+    `now` returns the seconds since the run began.
     """
 
     def __init__(self, verdicts: Verdicts, now: Callable[[], float]) -> None:
@@ -118,7 +118,7 @@ class CaseTree(RowView):
         return found[1]
 
     def mark(self) -> None:
-        """Mark or unmark the row, or mark the range. Then go one row down."""
+        """Mark or unmark the row, and go one row down. If a range was started, mark the range instead."""
         in_range = self.model.anchor is not None
         self.model.mark()
         self.refresh()

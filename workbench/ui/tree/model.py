@@ -142,13 +142,14 @@ class Tree:
         return Row("case" if case >= 0 else "evalset", self.outline.group_of[evalset], evalset, case)
 
     def names(self) -> Names:
-        """Return the current names of the rows. After the folder is read again, pass them to `found_again`."""
+        """Return the current names of the rows. After the folder is read again, pass them to `current_pairs`."""
         return Names(self.entries, self.groups)
 
-    def found_again(self, names: Names, pairs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Return the current (evalset, case) pairs of cases that were `pairs` when `names` was taken.
+    def current_pairs(self, names: Names, pairs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Return the current (evalset, case) pairs of cases, in file order.
 
-        Cases that are gone are left out. The order is that of the files.
+        `names` and `pairs` are those of the rows before the folder was read again. Cases that no longer exist are left
+        out.
         """
         if names.entries is self.entries:
             return sorted(pairs)
@@ -294,7 +295,7 @@ class Tree:
         self.anchor = None
 
     def range(self) -> range:
-        """Return the positions of the rows in the range, which are none without an anchor."""
+        """Return the positions of the rows in the range, or an empty range without an anchor."""
         if self.anchor is None:
             return range(0)
         ends = self.outline.nearest(self.anchor), self.position

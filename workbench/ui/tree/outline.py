@@ -147,7 +147,7 @@ class Outline:
         """Return the row at a position from 0.
 
         Raises:
-            IndexError: there is no such position.
+            IndexError: There is no such position.
         """
         if not 0 <= position < self._length:
             raise IndexError(position)
@@ -302,7 +302,7 @@ def parts_of(pairs: Iterable[Pair]) -> tuple[Part, ...]:
 
 
 def _index(cases: Sequence[int], case: int) -> int | None:
-    """Return the index of a case in an ascending sequence, or None."""
+    """Return the index of a case in an ascending sequence, or None if it is not there."""
     place = bisect_left(cases, case)
     return place if place < len(cases) and cases[place] == case else None
 

@@ -72,7 +72,10 @@ class TriageIndex:
         return [entry for (file, _), entries in self.cases.items() if file in wanted for entry in entries]
 
     def mark(self, evalset: Path, eval_id: str, record: Execution | None) -> TriageMark | None:
-        """Return the mark of a case, from its newest entry about the current answer, else about an earlier one."""
+        """Return the mark of a case, from its newest entry about the current answer, else about an earlier one.
+
+        Entries about the whole case come before those about labels. Return None if there are no entries.
+        """
         entries = self.entries_of(evalset, eval_id)
         if not entries:
             return None
@@ -340,7 +343,7 @@ class Verdicts:
         return any(run[state] != sum(counts[state] for counts in self.counts) for state in COUNTED)
 
     def triage_state(self, evalset: int, case: int) -> TriageMark | None:
-        """Return the triage mark of a case, or None."""
+        """Return the triage mark of a case, or None if it has no triage."""
         entry = self._entries[evalset]
         return self.triage.mark(entry.file, entry.document.cases[case].eval_id, self.record(evalset, case))
 

@@ -296,7 +296,7 @@ class TriageScreen(ModalScreen[Answer | None]):
         self._help.update(Content(self._list.option.help))
 
     def _key_of(self, option: Option) -> str:
-        """Return the key of an option in the user's keymap, or ""."""
+        """Return the key of an option in the user's keymap, or "" if it has none."""
         names = (row.id for row in ACTIONS if row.call == f"verdict('{option.key}')")
         return next((key_label(self._keys[name][0]) for name in names if self._keys[name]), "")
 

@@ -73,8 +73,8 @@ class Variants(Controller):
         names = rows.names()
         if self.session.outdated() and not await folder.read_again():
             return
-        await folder.give_agents(rows.found_again(names, targets))
-        targets = rows.found_again(names, targets)
+        await folder.give_agents(rows.current_pairs(names, targets))
+        targets = rows.current_pairs(names, targets)
         if not targets:
             self.view.say("these cases no longer exist", warning=True)
             return

@@ -106,7 +106,9 @@ class CaseRows(RowsOf[CaseLine]):
 
 
 class TryScreen(SplitScreen):
-    """The variants above their cases. A case's conversations, or changed files, are shown in their place.
+    """The screen of a try: the variants, and below them their cases.
+
+    The conversations of a case, or changed files, are shown in place of both.
 
     `keep` writes a variant into the project and returns a message. `undo` undoes the last edit and returns a message.
     `go` opens the current case, and returns False if it no longer exists. The screen has no result.
@@ -368,11 +370,11 @@ class TryScreen(SplitScreen):
         self.run_worker(self._show_pair(), group="details", exclusive=True)
 
     def go_left(self) -> None:
-        """Go back to the cases, or to the variants if there are none."""
+        """Go back to the cases if conversations were shown, else to the variants."""
         (self.cases if self.cases.rows and self._opened is not None else self.variants).focus()
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:
-        """Show which side has the focus."""
+        """Record which side has the focus, and show its keys."""
         event.prevent_default()  # The keys differ from those of other screens with two sides.
         self.set_class(self.in_right, "-in-right")
         self._show_keys()
@@ -469,7 +471,7 @@ class TryScreen(SplitScreen):
             self.run_worker(self._show_files(self.variants.variant), group="details", exclusive=True)
 
     def action_accept(self) -> None:
-        """Write the variant's files into the project."""
+        """Write the variant's files into the project, after a confirmation."""
         if self.tried.trial is None:
             self.say("the copies are not made yet")
         elif self.tried.going:

@@ -94,7 +94,7 @@ class RowView(ScrollView, can_focus=True):
         return False
 
     def can_stop(self, position: int) -> bool:
-        """Return whether the cursor can be on the row. For headings, it cannot."""
+        """Return whether the cursor can stop on the row. Lists with headings override this method."""
         return True
 
     # The cursor
@@ -158,7 +158,7 @@ class RowView(ScrollView, can_focus=True):
         self.refresh()
 
     def refresh_rows(self, positions: Iterable[int]) -> int:
-        """Repaint those of these rows that are visible. Return their number."""
+        """Repaint the visible ones of these rows. Return their number."""
         top, height = self.scroll_offset.y, self.size.height
         visible = [position for position in positions if top <= position < top + height]
         for position in visible:
@@ -261,7 +261,7 @@ class RowsOf(RowView, Generic[RowType]):
         """The row under the cursor.
 
         Raises:
-            IndexError: the list is empty.
+            IndexError: The list is empty.
         """
         return self.rows[self.cursor]
 
