@@ -79,16 +79,20 @@ class OwnFile:
 
     def refuse(self, breaches: Iterable[Breach]) -> None:
         """Raise an OwnFileError with these mistakes at their places, if there are any."""
-        if found := tuple(breaches):
-            raise OwnFileError(self._placed(found))
+        if faults := tuple(self.faults(breaches)):
+            raise OwnFileError(faults)
 
-    def _placed(self, breaches: tuple[Breach, ...]) -> Iterator[Fault]:
-        root = scan(self._text).root if is_scannable(self._file.data) else None
+    def faults(self, breaches: Iterable[Breach]) -> Iterator[Fault]:
+        """Yield these mistakes with their places. In a large file they have no lines."""
+        found = tuple(breaches)
+        # Scanning a large text takes minutes.
+        root = scan(self._text).root if found and is_scannable(self._file.data) else None
         if root is not None:
-            yield from faults_of(self.path, breaches, root, Places(self._text))
+            yield from faults_of(self.path, found, root, Places(self._text))
             return
-        for breach in breaches:  # Scanning a large text takes minutes.
-            yield Fault(self.path, 0, 0, json_path(breach.location), breach.message, breach.hint)
+        for breach in found:
+            path = json_path(breach.location)
+            yield Fault(self.path, 0, 0, path, breach.message, breach.hint, breach.severity)
 
     def _too_deep(self) -> Fault:
         return Fault(self.path, 0, 0, "", f"the file is nested deeper than {DEEPEST - 1} levels")

@@ -12,6 +12,7 @@ from workbench.agents.declared_tools import DeclaredTools
 from workbench.agents.workspace import open_workspace
 from workbench.editing.check.agent_rules import Problem
 from workbench.editing.check.project import check_project, recording_problems
+from workbench.files.json_text.scanner import LARGEST_TREE
 from workbench.run.recordings.recording import digest
 
 AGENT = """
@@ -274,6 +275,14 @@ def test_recording_that_is_foreign_or_cannot_be_replayed_is_found_at_its_line(
     (found,) = (problem for problem in check_project(open_workspace(tmp_path)) if problem.rule == "recording")
     assert (found.fault.file, found.fault.line, found.fault.severity) == (file, line, severity)
     assert text in found.fault.message
+
+
+def test_severity_of_a_problem_does_not_depend_on_the_size_of_the_recording(tmp_path: Path) -> None:
+    project(tmp_path, case("one"))
+    file = frozen_file(tmp_path, ignore={"fnid": ["at"]})
+    file.write_bytes(file.read_bytes() + b" " * LARGEST_TREE)
+    (found,) = (problem for problem in check_project(open_workspace(tmp_path)) if problem.rule == "recording")
+    assert (found.fault.line, found.fault.json_path, found.fault.severity) == (0, "ignore.fnid", "warning")
 
 
 def test_good_recording_and_one_without_an_evalset_are_no_problems(tmp_path: Path) -> None:
