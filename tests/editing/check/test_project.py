@@ -185,6 +185,17 @@ def test_model_problem_has_the_place_of_the_model_name(tmp_path: Path) -> None:
     assert problems(tmp_path) == []
 
 
+def test_installed_packages_of_an_agent_register_no_models_for_it(tmp_path: Path) -> None:
+    project(tmp_path, case("a"), model="gemni-2.5-flash")
+    for environment, mark in ((".venv", "pyvenv.cfg"), ("env", "pyvenv.cfg"), ("vendor/site-packages", "x.py")):
+        folder = tmp_path / "desk" / environment
+        folder.mkdir(parents=True)
+        (folder / mark).touch()
+        (folder / "registry.py").write_text('class LLMRegistry: ...\n"gemni-2.5-flash"')
+    (problem,) = problems(tmp_path)
+    assert (problem.rule, problem.fault.file.name) == ("model", "agent.py")
+
+
 @pytest.mark.parametrize("model", ["openai/gpt-5", "anthropic:claude", "claude-opus-4", "gemma-3-27b", "projects/p/x"])
 def test_plausible_model_names_are_accepted(model: str, tmp_path: Path) -> None:
     project(tmp_path, case("a"), model=model)

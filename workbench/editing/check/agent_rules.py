@@ -6,7 +6,9 @@ Nothing is imported.
 import re
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -15,6 +17,7 @@ from workbench.agents.environment import AgentEnvironment, choose_interpreter, p
 from workbench.agents.workspace import Workspace
 from workbench.files.faults import Fault, nearest
 from workbench.files.file_access import read_regular
+from workbench.files.walk import Walk
 from workbench.judges.base import NotAvailableError
 from workbench.judges.google_access import gemini_access
 from workbench.judges.kinds import retires, successor_hint, suggested_name
@@ -85,52 +88,60 @@ def agent_problems(agent: AgentFolder, models: Iterable[str], environment: Agent
         place = environment.file or agent.definition
         hint = "Each line is NAME=value or a comment that starts with #"
         yield Problem("environment", Fault(place, 0, 0, "", warning, hint, "warning"))
+    sources = _Sources(agent)
     for model in sorted(filter(None, models)):
         if _KNOWN.match(model) and (better := suggested_name(model)) is not None:
             message = f"the model `{model}` of the agent {agent.name} looks misspelled"
-            yield Problem("model", Fault(*_named(agent, model), "", message, f"Did you mean `{better}`?", "warning"))
+            yield Problem("model", Fault(*sources.place(model), "", message, f"Did you mean `{better}`?", "warning"))
         if message := retires(f"the agent {agent.name}", model):
-            yield Problem("retires", Fault(*_named(agent, model), "", message, successor_hint(model), "warning"))
+            yield Problem("retires", Fault(*sources.place(model), "", message, successor_hint(model), "warning"))
         if model.startswith("gemini-"):
             try:
                 gemini_access(model, environment.values)
             except NotAvailableError as missing:
                 message = f"the agent {agent.name} cannot run: {missing}"
                 hint = "Set GOOGLE_API_KEY or the Vertex AI variables in the agent's .env or in the environment"
-                yield Problem("key", Fault(*_named(agent, model), "", message, hint, "warning"))
+                yield Problem("key", Fault(*sources.place(model), "", message, hint, "warning"))
         elif not _KNOWN.match(model) and not {"/", ":"} & set(model):
-            yield from _unknown(agent, model)
+            yield from _unknown(agent, model, sources)
 
 
-def _unknown(agent: AgentFolder, model: str) -> Iterator[Problem]:
+def _unknown(agent: AgentFolder, model: str, sources: "_Sources") -> Iterator[Problem]:
     """Yield a warning for a model that ADK's registry lacks, unless the agent registers models itself."""
-    if any("LLMRegistry" in text for _, text in _sources(agent)):
+    if any("LLMRegistry" in text for _, text in sources.texts):
         return
     family, dash, version = model.partition("-")
     meant = nearest(family, _FAMILIES) if dash else None
     hint = f"Did you mean `{meant}-{version}`?" if meant else "Models behind LiteLLM are objects: LiteLlm(model=…)"
     message = f"the agent {agent.name} cannot run: ADK does not know the model `{model}`"
-    yield Problem("model", Fault(*_named(agent, model), "", message, hint, "warning"))
+    yield Problem("model", Fault(*sources.place(model), "", message, hint, "warning"))
 
 
-def _named(agent: AgentFolder, model: str) -> tuple[Path, int, int]:
-    """Return the file, line and column that name a model, or the start of the agent's file."""
-    for file, text in _sources(agent):
-        found = re.search(rf"""(["']){re.escape(model)}\1""", text)
-        if found is not None:
-            before = text[: found.start()]
-            return file, before.count("\n") + 1, found.start() - (before.rfind("\n") + 1) + 1
-    return agent.definition, 0, 0
+class _Sources:
+    """The modules of an agent, read on first use."""
 
+    def __init__(self, agent: AgentFolder) -> None:
+        self._agent = agent
 
-def _sources(agent: AgentFolder) -> Iterator[tuple[Path, str]]:
-    """Yield the readable modules of an agent, the one that defines it first."""
-    every = [agent.definition, *sorted(agent.folder.rglob("*.py"))]
-    for file in dict.fromkeys(every):
-        try:
-            yield file, read_regular(file, _MAX_BYTES).decode("utf-8", "replace")
-        except OSError:
-            continue
+    @cached_property
+    def texts(self) -> list[tuple[Path, str]]:
+        """The readable modules without installed packages, the one that defines the agent first."""
+        inside = (folder.path / name for folder in Walk(self._agent.folder) for name in folder.files)
+        modules = sorted(path for path in inside if path.suffix == ".py")
+        found = []
+        for file in dict.fromkeys((self._agent.definition, *modules)):
+            with suppress(OSError):
+                found.append((file, read_regular(file, _MAX_BYTES).decode("utf-8", "replace")))
+        return found
+
+    def place(self, model: str) -> tuple[Path, int, int]:
+        """Return the file, line and column that name a model, or the start of the agent's file."""
+        for file, text in self.texts:
+            found = re.search(rf"""(["']){re.escape(model)}\1""", text)
+            if found is not None:
+                before = text[: found.start()]
+                return file, before.count("\n") + 1, found.start() - (before.rfind("\n") + 1) + 1
+        return self._agent.definition, 0, 0
 
 
 def source_problems(agent: AgentFolder, root: Path) -> Iterator[Problem]:
