@@ -99,7 +99,7 @@ def test_places_name_actions_that_exist_once() -> None:
     assert len(ACTIONS) < 110
 
 
-def test_setting_for_an_action_that_is_gone_is_named() -> None:
+def test_setting_for_a_removed_action_is_reported() -> None:
     keys = keymap({"table_run": ["B"], "criteria_match": ["m"]})
     assert [fault.partition(".")[0] for fault in keys.faults] == [
         "table_run is not an action",

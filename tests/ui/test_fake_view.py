@@ -15,7 +15,7 @@ METHODS = {name for name, member in vars(FakeView).items() if inspect.isfunction
 
 
 @pytest.mark.parametrize("name", sorted(METHODS - OF_TESTS - OF_TEXTUAL))
-def test_method_can_be_called_as_that_of_the_screen(name: str) -> None:
+def test_fake_view_has_the_parameters_of_the_screen(name: str) -> None:
     real = inspect.signature(getattr(View, name))
     fake = inspect.signature(getattr(FakeView, name))
     words = {parameter.name for parameter in real.parameters.values() if parameter.kind is parameter.KEYWORD_ONLY}

@@ -73,7 +73,7 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Tour], dict[
         for size in scene.sizes
     ],
 )
-def test_scene(tour: Tour, name: str, pictures: Any, snap_compare: Compare) -> None:
+def test_scene_matches_its_golden_picture(tour: Tour, name: str, pictures: Any, snap_compare: Compare) -> None:
     assert snap_compare(Drawn(pictures(tour)[name]))
 
 
@@ -122,7 +122,9 @@ def screen(open_screen: OpenScreen, make_workspace: MakeWorkspace, tmp_path: Pat
         pytest.param("q", (80, 24), id="quit-80x24"),
     ],
 )
-def test_during_a_run(screen: Screen, keys: str, size: tuple[int, int], snap_compare: Compare) -> None:
+def test_scene_during_a_run_matches_its_golden_picture(
+    screen: Screen, keys: str, size: tuple[int, int], snap_compare: Compare
+) -> None:
     async def act(pilot: Pilot[int]) -> None:
         await finished_run(screen, pilot)
         await go(pilot, Scene("during a run", keys, lasts=True))

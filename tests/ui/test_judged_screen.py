@@ -117,7 +117,7 @@ async def test_finished_run_leaves_no_timer_and_no_judge_wait(open_screen: OpenS
         assert "waits" not in screen.text.splitlines()[0]
 
 
-async def test_keys_lead_to_the_evidence_and_back(open_screen: OpenScreen) -> None:
+async def test_keys_go_to_the_evidence_and_back(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open((120, 40)) as pilot:
         await run_first(screen, pilot)

@@ -36,7 +36,7 @@ async def test_only_the_change_is_written(open_screen: OpenScreen, make_workspac
         assert screen.session.draft.empty
 
 
-async def test_the_defaults_become_a_file_beside_the_evalset(
+async def test_saved_defaults_create_a_config_beside_the_evalset(
     open_screen: OpenScreen, make_workspace: MakeWorkspace
 ) -> None:
     screen = open_screen(make_workspace())
@@ -49,7 +49,7 @@ async def test_the_defaults_become_a_file_beside_the_evalset(
     }
 
 
-async def test_defaults_of_several_folders_are_not_guessed(
+async def test_defaults_are_saved_for_one_folder_at_a_time(
     open_screen: OpenScreen, make_workspace: MakeWorkspace
 ) -> None:
     screen = open_screen(make_workspace())

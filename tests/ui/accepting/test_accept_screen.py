@@ -229,7 +229,7 @@ async def test_group_of_cases_is_accepted_as_one_edit(open_screen: OpenScreen) -
         await screen.until(pilot, lambda: file_of(screen).read_bytes() == before)
 
 
-async def test_text_is_replaced_in_marked_cases_after_a_look_at_the_changes(open_screen: OpenScreen) -> None:
+async def test_text_is_replaced_in_marked_cases_after_a_review_of_the_changes(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open((120, 40)) as pilot:
         before = file_of(screen).read_text("utf-8")

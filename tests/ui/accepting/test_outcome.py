@@ -51,7 +51,7 @@ def test_score_of_an_accepted_end_state_is_previewed() -> None:
     assert concerns("state", ["tool_trajectory_avg_score", "session_state_match"]) == ["session_state_match"]
 
 
-def test_calls_that_a_dataset_does_not_name_had_no_score_before() -> None:
+def test_case_of_a_dataset_without_expected_calls_has_no_earlier_score() -> None:
     user = {"role": "user", "parts": [{"text": "Where?"}]}
     case = in_evalset_form({"eval_case_id": "x", "prompt": user}, "x")
     actual = [recorded("Where?", [FIND], "Here it is.")]

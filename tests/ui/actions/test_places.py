@@ -74,7 +74,7 @@ def test_footer_shows_what_is_most_useful_here(at: Situation, footer: str) -> No
     assert line(at).startswith(footer)
 
 
-def test_footer_names_the_place_that_is_opened() -> None:
+def test_footer_names_the_source_that_is_opened() -> None:
     at = replace(ON_CASE, state="failed", opens=lambda: "agent.py:38")
     assert line(at).startswith("r run 1   A accept actual 1   V review 1   E open agent.py:38")
     assert why_not("edit_outside", Situation()) == "no file here: put the cursor on a case or an agent"

@@ -331,7 +331,7 @@ async def test_failed_write_keeps_the_review_open(project: Path) -> None:
         assert file.read_bytes() == broken
 
 
-async def test_case_of_a_stored_run_is_kept_as_case(project: Path) -> None:
+async def test_case_of_a_stored_run_is_kept_as_a_case(project: Path) -> None:
     async with opened(project) as (pilot, screen):
         await pilot.press("j", "j", "j")
         screen.main.controllers.keep.keep_run()

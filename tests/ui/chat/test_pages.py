@@ -122,7 +122,7 @@ def test_session_state_is_parsed_as_an_object(text: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "line", "column"), [("[]", 1, 1), ('{"a": }', 1, 7), ('{\n"a" 1}', 2, 5), ('{"a": NaN}', 1, 1)]
 )
-def test_invalid_state_is_refused_at_its_place(text: str, line: int, column: int) -> None:
+def test_invalid_state_is_refused_with_its_line_and_column(text: str, line: int, column: int) -> None:
     with pytest.raises(UnreadableError) as refused:
         read_object(text)
     assert (refused.value.line, refused.value.column) == (line, column)

@@ -101,7 +101,7 @@ async def test_the_cursor_goes_from_sentence_to_sentence(make_app: MakeApp) -> N
         assert not detail.move("bottom")
 
 
-async def test_a_sentence_leads_to_the_tool_result_and_back(make_app: MakeApp) -> None:
+async def test_right_on_a_sentence_goes_to_the_tool_result_and_back(make_app: MakeApp) -> None:
     app = make_app()
     async with app.run_test(size=(76, 30)) as pilot:
         detail = await show(pilot, only(judged_case(), CLAIMS), JUDGES)
@@ -118,7 +118,7 @@ async def test_a_sentence_leads_to_the_tool_result_and_back(make_app: MakeApp) -
         assert not detail.go_back()
 
 
-async def test_a_sentence_without_a_source_leads_to_the_question(make_app: MakeApp) -> None:
+async def test_right_on_a_sentence_without_a_source_goes_to_the_question(make_app: MakeApp) -> None:
     app = make_app()
     async with app.run_test(size=(76, 30)) as pilot:
         detail = await show(pilot, only(judged_case(), CLAIMS), JUDGES)
@@ -132,7 +132,7 @@ async def test_a_sentence_without_a_source_leads_to_the_question(make_app: MakeA
         assert key(app) == "claim/0/1/2"
 
 
-async def test_source_missing_from_the_log_leads_to_the_question(make_app: MakeApp) -> None:
+async def test_right_on_a_sentence_goes_to_the_question_if_the_log_lacks_its_source(make_app: MakeApp) -> None:
     app = make_app()
     source = {"kind": "result", "name": "gone", "event": 99, "call_id": "nobody"}
     record = record_of(events([claims(sentences=[{**SENTENCES[1], "source": source}])]))
@@ -142,7 +142,7 @@ async def test_source_missing_from_the_log_leads_to_the_question(make_app: MakeA
         assert key(app) == "question/hallucinations_v1/0/3"
 
 
-async def test_a_rubric_leads_to_its_question(make_app: MakeApp) -> None:
+async def test_right_on_a_rubric_goes_to_its_question(make_app: MakeApp) -> None:
     app = make_app()
     async with app.run_test(size=(76, 30)) as pilot:
         detail = await show(pilot, only(judged_case(), RUBRICS), JUDGES)
@@ -154,7 +154,7 @@ async def test_a_rubric_leads_to_its_question(make_app: MakeApp) -> None:
         assert key(app).startswith("question/rubric_based_final_response_quality_v1/0/")
 
 
-async def test_questions_unfold_and_fold_where_they_are(make_app: MakeApp) -> None:
+async def test_unfolding_a_question_keeps_its_line_on_the_screen(make_app: MakeApp) -> None:
     app = make_app()
     async with app.run_test(size=(76, 36)) as pilot:
         detail = await show(pilot, only(judged_case(), MATCH), JUDGES)
@@ -248,7 +248,7 @@ async def test_only_what_changed_is_painted(make_app: MakeApp) -> None:
         assert sum(heights) < 10
 
 
-async def test_blank_lines_below_a_document_are_not_painted_again(make_app: MakeApp) -> None:
+async def test_blank_lines_below_a_document_are_not_repainted(make_app: MakeApp) -> None:
     app = make_app()
     async with app.run_test(size=(76, 36)) as pilot:
         await show(pilot, only(judged_case(), CLAIMS), JUDGES)

@@ -10,13 +10,13 @@ from workbench.ui.dialogs.items import Item, best, marked, score, searching
 NAMES = ["run", "run failed", "repeat", "criteria", "late_parcel", "translate_parcels"]
 
 
-def test_pieces_come_before_scattered_letters_and_starts_before_middles() -> None:
+def test_adjacent_letters_rank_above_scattered_ones_and_word_starts_above_middles() -> None:
     assert [NAMES[number] for number in best("run", NAMES, 9)][:2] == ["run", "run failed"]
     assert [NAMES[number] for number in best("late", NAMES, 9)] == ["late_parcel", "translate_parcels"]
     assert [NAMES[number] for number in best("lpc", NAMES, 1)] == ["late_parcel"]
 
 
-def test_letters_must_be_there_in_order() -> None:
+def test_letters_of_the_query_must_occur_in_order() -> None:
     assert score("nur", "run") is None
     assert marked("rn", "run", scattered=True) == (0, 2)
     assert marked("RUN", "a run", scattered=True) == (2, 3, 4)
@@ -40,7 +40,7 @@ def test_long_text_takes_no_longer_than_a_name() -> None:
     assert best("xyz", ["x" * 1_000_000] * 200, 5) == []
 
 
-def test_words_are_found_in_labels_then_synonyms_then_help_and_scattered_letters_only_without_any() -> None:
+def test_words_are_found_in_labels_then_synonyms_then_help_and_scattered_letters_only_as_a_last_resort() -> None:
     items = [
         Item("head of costs", heading=True),
         Item("close the old set", 1),

@@ -89,7 +89,7 @@ async def opened(kept: PutBack, monkeypatch: pytest.MonkeyPatch) -> Opened:
     return await Opened(project).open()
 
 
-async def test_past_runs_in_a_database_that_is_not_read_any_more_say_why(opened: Opened) -> None:
+async def test_unreadable_past_runs_are_reported_with_the_reason(opened: Opened) -> None:
     stored = database(opened.session.state_dir)
     await asyncio.to_thread(stored.write, lambda connection: connection.execute("PRAGMA user_version=1000"))
     await asyncio.to_thread(stored.close)
@@ -173,7 +173,7 @@ async def test_run_in_another_terminal_appears(opened: Opened) -> None:
     assert opened.flags
 
 
-async def test_run_elsewhere_waits_for_the_end_of_an_own_run(opened: Opened) -> None:
+async def test_results_of_another_program_wait_for_the_end_of_the_active_run(opened: Opened) -> None:
     run = opened.session.store.run
     opened.session.store.run = dataclasses.replace(run, finished=False)
     other = opened.elsewhere()

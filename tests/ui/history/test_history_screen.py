@@ -298,7 +298,7 @@ async def test_capital_o_opens_the_current_state_of_a_changed_case(open_screen: 
         assert screen.row.startswith("late_parcel")
 
 
-def test_comparison_without_changes_says_so_in_its_list() -> None:
+def test_list_of_a_comparison_says_that_no_case_changed() -> None:
     rows = ChangeRows()
     told = {}
     for unchanged in (0, 3):

@@ -29,7 +29,7 @@ def stale(workspace: Workspace) -> set[str]:
     return {eval_id for _, eval_id in stale_cases([part.latest for part in recalled(workspace)], workspace)}
 
 
-def test_unfinished_case_is_cancelled_and_says_so(tmp_path: Path) -> None:
+def test_unfinished_case_of_a_stored_run_counts_as_cancelled(tmp_path: Path) -> None:
     events = [*case_events(PASSED, "passed", [ANSWER_PASSED]), *case_events(FAILED, "failed")[:2]]
     file = keep_run(tmp_path, "2026-11-20T10-00-00-aaaa", events, ended=False)
     records = read_records(file, {PASSED, FAILED})
@@ -62,7 +62,7 @@ def test_newest_verdicts_are_restored_with_their_changed_inputs(tmp_path: Path, 
     assert stale(workspace) == {"on_time", "late_parcel"}
 
 
-def test_unchanged_cases_are_compared_without_reading_what_is_stored_of_them(
+def test_stored_cases_are_read_for_a_comparison_only_if_they_changed(
     make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from tests.ui.history.test_history_screen import keep

@@ -187,7 +187,7 @@ async def test_triage_needs_a_verdict(controllers: Controllers, view: FakeView) 
     assert view.said[-1] == "triage needs verdicts: no marked case has one"
 
 
-async def test_command_that_repeats_the_screen_is_chosen_and_copied(
+async def test_shell_command_is_chosen_and_copied(
     controllers: Controllers, view: FakeView, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copied: list[str] = []

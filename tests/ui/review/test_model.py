@@ -75,17 +75,17 @@ def test_cases_for_which_the_verdict_makes_no_sense_are_left_out() -> None:
     assert step.names == (*REFUND[:3], REFUND[4])
 
 
-def test_causes_of_one_kind_each_have_no_common_verdict() -> None:
+def test_cases_with_different_causes_have_no_common_verdict() -> None:
     desk = Desk(Section("one of a kind", ODD, alike=False))
     assert not desk.review.begin_whole()
 
 
-def test_error_takes_no_common_verdict() -> None:
+def test_cause_with_only_errors_has_no_common_verdict() -> None:
     desk = Desk(Section("no key", ERRORS))
     assert not desk.review.begin_whole()
 
 
-def test_errors_that_follow_each_other_are_counted_over_all_causes() -> None:
+def test_consecutive_errors_are_counted_across_causes() -> None:
     names = (*ERRORS, ("b.json", "first"), ("b.json", "second"))
     sections = [Section("no key", names[:2]), Section("no table", names[2:]), Section("lacks the date", DATE)]
     review = Review(sections, lambda name: None, lambda name: "error" if name in names else "verdict", names[0])
@@ -96,7 +96,7 @@ def test_errors_that_follow_each_other_are_counted_over_all_causes() -> None:
     assert (review.name, review.errors()) == (DATE[0], 0)
 
 
-def test_undo_goes_back_to_the_case_and_restores_what_was_given_before() -> None:
+def test_undo_goes_back_to_the_case_and_restores_its_earlier_verdict() -> None:
     desk = Desk()
     desk.press("agent bug")
     edit = desk.review.steps[-1].edit
@@ -111,7 +111,7 @@ def test_undo_goes_back_to_the_case_and_restores_what_was_given_before() -> None
     assert desk.review.given(REFUND[0]) is None
 
 
-def test_undo_of_a_whole_cause_takes_all_its_verdicts_back() -> None:
+def test_undo_of_a_whole_cause_removes_all_its_verdicts() -> None:
     desk = Desk()
     desk.review.begin_whole()
     desk.press("agent bug")
@@ -122,7 +122,7 @@ def test_undo_of_a_whole_cause_takes_all_its_verdicts_back() -> None:
     assert not any(map(desk.review.given, REFUND))
 
 
-def test_key_before_the_next_case_is_painted_is_early() -> None:
+def test_review_detects_keys_pressed_before_the_next_case_is_painted() -> None:
     desk = Desk()
     now = desk.clock + 0.5
     assert not desk.review.is_early(now)
@@ -138,7 +138,7 @@ def test_key_before_the_next_case_is_painted_is_early() -> None:
     assert not desk.review.is_early(now + 0.3)
 
 
-def test_key_before_the_question_is_painted_is_early() -> None:
+def test_review_detects_keys_pressed_before_the_question_is_painted() -> None:
     desk = Desk()
     desk.review.begin_whole()
     desk.paint()
@@ -146,7 +146,7 @@ def test_key_before_the_question_is_painted_is_early() -> None:
     assert desk.review.is_early(desk.clock + 0.1)
 
 
-def test_case_that_was_never_painted_is_not_seen() -> None:
+def test_case_that_was_never_painted_does_not_count_as_seen() -> None:
     desk = Desk()
     desk.review.step(1)
     desk.review.step(1)
@@ -170,7 +170,7 @@ def test_finished_review_starts_again() -> None:
 
 
 @pytest.mark.parametrize(("step", "at"), [(-1, "refund_0"), (1, "refund_1")])
-def test_first_case_has_none_before_it(step: int, at: str) -> None:
+def test_first_case_has_no_previous_case(step: int, at: str) -> None:
     desk = Desk()
     assert desk.review.step(step) == (step == 1)
     assert desk.at == at
@@ -181,7 +181,7 @@ def test_single_case_is_shown_even_if_it_has_a_verdict() -> None:
     assert review.name == DATE[0]
 
 
-def test_whole_cause_is_asked_again_if_a_case_changes_or_disappears() -> None:
+def test_common_verdict_must_be_confirmed_again_if_a_case_changes_or_disappears() -> None:
     desk = Desk()
     stamps = dict.fromkeys(REFUND, 0)
 
@@ -202,7 +202,7 @@ def test_whole_cause_is_asked_again_if_a_case_changes_or_disappears() -> None:
     assert press() == ("refund_0", "refund_1", "refund_2", "refund_4")
 
 
-def test_cases_that_pass_meanwhile_are_not_asked_about() -> None:
+def test_cases_that_pass_meanwhile_need_no_verdict() -> None:
     passed: set[tuple[str, str]] = set()
     review = Review(SECTIONS, lambda name: None, lambda name: "passed" if name in passed else "verdict")
     passed.update(REFUND[1:])
@@ -213,7 +213,7 @@ def test_cases_that_pass_meanwhile_are_not_asked_about() -> None:
     assert review.outcome().counts() == {"agent bug": 1, "passed": 4, "skipped": 4}
 
 
-def test_change_of_the_case_interrupts_only_a_verdict_on_the_whole_cause() -> None:
+def test_change_of_the_case_cancels_only_a_verdict_on_the_whole_cause() -> None:
     review = Desk().review
     review.interrupt()
     assert not review.interrupted

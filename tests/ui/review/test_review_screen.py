@@ -62,7 +62,7 @@ async def shows(screen: Screen, pilot: Any, words: str) -> None:
     await screen.until(pilot, lambda: not review_of(screen).review.is_early(float("1e300")))
 
 
-async def test_each_key_is_one_verdict_and_early_keys_are_dropped(
+async def test_each_key_gives_one_verdict_and_keys_before_the_paint_are_dropped(
     open_screen: OpenScreen, make_workspace: MakeWorkspace
 ) -> None:
     screen = open_screen(make_workspace({"desk": {"talk": CASES}}))
@@ -192,7 +192,7 @@ async def test_panes_notes_and_changed_files_keep_the_position(
         await screen.until(pilot, lambda: screen.row == "late_3")
 
 
-async def test_cases_beside_the_one_on_the_screen_are_read_ahead_in_a_thread(
+async def test_next_and_previous_case_are_read_ahead_in_a_thread(
     open_screen: OpenScreen, make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     screen = open_screen(make_workspace({"desk": {"talk": CASES}}))

@@ -66,7 +66,7 @@ def test_warnings_are_counted_on_the_last_line_and_cover_nothing(bench: Bench) -
     assert bench.view.said == ["5 notices in the palette (:): number 0"]
 
 
-def test_errors_are_shown_in_full_and_one_short_warning_as_it_is(bench: Bench) -> None:
+def test_errors_and_a_single_short_warning_are_shown_in_full(bench: Bench) -> None:
     bench.tell(Noticed("error", "no place", "set one"), Noticed("error", "two"), Noticed("error", "three"))
     assert bench.view.notices == ["no place\nset one", "two"]
     assert bench.view.said == ["3 notices in the palette (:): three"]
@@ -81,7 +81,7 @@ async def test_listeners_learn_whether_a_run_ended(bench: Bench) -> None:
     assert told == [False, True]
 
 
-def test_end_of_a_run_is_not_taken_for_that_of_the_next_one(bench: Bench) -> None:
+def test_end_of_a_run_does_not_end_the_next_run(bench: Bench) -> None:
     told: list[bool] = []
     (ref,) = bench.started(("refunds", "on_time"))
     bench.news.when_taken.append(told.append)

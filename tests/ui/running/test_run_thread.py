@@ -216,7 +216,7 @@ def test_machines_are_those_of_the_newest_run_also_after_its_end() -> None:
     listener.thread.close()
 
 
-def test_run_beside_others_is_cancelled_then_killed() -> None:
+def test_side_run_is_cancelled_then_killed() -> None:
     runs: list[Run] = []
     woken = threading.Event()
     thread = RunThread()

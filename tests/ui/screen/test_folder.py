@@ -112,9 +112,7 @@ async def test_reading_stops_at_the_next_file_after_it_is_cancelled(bench: Bench
     assert threads[0].daemon, "the program does not wait for a file that takes long"
 
 
-async def test_showing_what_was_read_so_far_takes_little_of_the_time(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_partial_results_take_little_of_the_reading_time(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     now, shown = [100.0], []
 
     def show(workspace: Workspace) -> None:

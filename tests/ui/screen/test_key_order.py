@@ -198,7 +198,7 @@ async def test_pasted_threshold_opens_its_field(open_screen: OpenScreen, make_wo
         await screen.until(pilot, lambda: "not a number: rm -rf" in screen.text)
 
 
-async def test_line_break_in_a_burst_keeps_its_place(open_screen: OpenScreen) -> None:
+async def test_line_break_in_a_burst_keeps_its_position(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open() as pilot:
         send(screen, "jjjejj\rone\rtwo\x0f")

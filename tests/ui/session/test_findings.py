@@ -69,7 +69,9 @@ async def test_error_in_check_does_not_end_the_screen(open_screen: OpenScreen, m
         assert screen.row == "order_desk"
 
 
-async def test_problem_in_the_list_leads_to_its_case(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+async def test_picking_a_problem_in_the_list_goes_to_its_case(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace
+) -> None:
     screen = open_screen(make_workspace({"order_desk": {"refunds": content(case_json("on_time"), ODD)}}))
     async with screen.open((120, 40)) as pilot:
         assert "△" not in screen.text

@@ -66,7 +66,7 @@ def test_edits_of_the_draft_change_the_criteria_and_their_reason(choice: Criteri
     assert choice.changed == ()
 
 
-def test_value_equal_to_the_file_is_no_edit(choice: CriteriaChoice) -> None:
+def test_value_equal_to_the_file_removes_the_edit(choice: CriteriaChoice) -> None:
     draft = draft_with(choice, CONFIG, with_value(CONFIG, ("criteria", "response_match_score"), 0.85))
     assert not draft.empty
     draft.change(choice.config.path, CONFIG, copy.deepcopy(CONFIG))

@@ -11,7 +11,7 @@ from tests.ui.history.test_history_screen import keep
 from workbench.ui.session import recall as module
 
 
-async def test_verdicts_are_not_called_missing_while_loading(
+async def test_screen_does_not_say_that_nothing_has_run_while_verdicts_are_loading(
     open_screen: OpenScreen, make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workspace = make_workspace({"order_desk": {"refunds": ["on_time", "late_parcel"]}})
@@ -39,7 +39,7 @@ async def test_verdicts_are_not_called_missing_while_loading(
         await screen.until(pilot, lambda: "loading" not in screen.text)
 
 
-def test_cancelled_cases_are_compared_with_the_verdict_before_their_last_one(make_workspace: MakeWorkspace) -> None:
+def test_cancelled_cases_are_compared_with_their_previous_verdict(make_workspace: MakeWorkspace) -> None:
     workspace = make_workspace({"order_desk": {"refunds": ["on_time", "late_parcel"]}})
     state = workspace.root / ".workbench"
     keep(workspace, "2026-01-02T10-00-00-aaaa", {"on_time": "failed", "late_parcel": "passed"})

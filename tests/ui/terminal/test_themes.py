@@ -70,7 +70,7 @@ def test_fail_error_and_pass_differ(theme: Theme) -> None:
     assert len(set(colors)) == len(colors)
 
 
-def test_the_sixteen_colour_theme_uses_nothing_else() -> None:
+def test_sixteen_colour_theme_uses_no_other_colours() -> None:
     (file,) = (file for file in OWN.files if file.name == "terminal.toml")
     text = file.read_text(encoding="utf-8")
     assert "#" not in "".join(

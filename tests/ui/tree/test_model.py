@@ -393,7 +393,7 @@ def test_single_passed_case_keeps_its_row(tree: Tree, feed: Feed) -> None:
 
 
 @pytest.mark.parametrize("name", FOUR)
-def test_cursor_never_lands_in_a_fold_when_results_come_in(tree: Tree, feed: Feed, name: str) -> None:
+def test_results_never_move_the_cursor_into_a_fold(tree: Tree, feed: Feed, name: str) -> None:
     tree.show(Row("case", 0, 0, FOUR.index(name)))
     cursor = tree.cursor
     for statuses in (("passed",) * 4, ("failed", "failed", "passed", "passed"), ("passed",) * 4):
@@ -404,7 +404,7 @@ def test_cursor_never_lands_in_a_fold_when_results_come_in(tree: Tree, feed: Fee
     assert rows(tree)[-1] == "3 passed ▸"
 
 
-def test_fold_counts_cases_that_do_not_pass_any_more(tree: Tree, feed: Feed) -> None:
+def test_fold_counts_cases_that_no_longer_pass(tree: Tree, feed: Feed) -> None:
     run_refunds(feed, tree, "passed", "passed", "passed", "failed")
     refs = feed.start(("refunds", "on_time"), ("refunds", "late_parcel"), run_id="run-2")
     feed.begin(refs[0])
@@ -448,7 +448,7 @@ def test_filter_and_other_orders_show_all_cases(tree: Tree, feed: Feed) -> None:
     assert not any("passed ▸" in line for line in lines(tree))
 
 
-def test_marked_cases_stay_where_they_are(tree: Tree, feed: Feed) -> None:
+def test_marked_cases_keep_their_own_rows(tree: Tree, feed: Feed) -> None:
     tree.marks.toggle([(0, 0)])
     run_refunds(feed, tree, "passed", "passed", "passed", "failed")
     assert rows(tree) == ["✓ on_time", "✗ two_parcels", "2 passed ▸"]
@@ -523,7 +523,7 @@ def test_long_names_lose_their_common_beginning_and_never_their_middle(
     assert "…two_items" in lines(tree, 22)[3], "also if a filter leaves no sibling"
 
 
-def test_folding_is_done_again_only_where_verdicts_changed(
+def test_only_evalsets_with_changed_verdicts_are_folded_again(
     tree: Tree, feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_refunds(feed, tree, "passed", "failed", "passed", "passed")

@@ -63,7 +63,7 @@ def test_heading_selects_the_cases_below_it(tree: Tree) -> None:
     assert pairs(tree, "rerun") == [FAR]
 
 
-def test_rerun_and_review_take_all_cases_shown_if_the_cursor_is_on_a_case(tree: Tree) -> None:
+def test_rerun_and_review_act_on_all_shown_cases_if_the_cursor_is_on_a_case(tree: Tree) -> None:
     tree.show(Row("case", 0, *PASSED))
     for action in ("run", "repeat", "score", "freeze", "accept", "try_faults"):
         assert pairs(tree, action) == [PASSED]
@@ -136,7 +136,7 @@ def test_only_the_evalset_of_a_new_verdict_is_counted_again(
     assert set(walked) == {2}
 
 
-def test_table_of_the_screen_page_says_how_many_cases_each_key_takes(tree: Tree, repository: Path) -> None:
+def test_screen_page_lists_how_many_cases_each_key_acts_on(tree: Tree, repository: Path) -> None:
     assert scope_table(tree) in (repository / "docs" / "screen.md").read_text(encoding="utf-8"), scope_table(tree)
 
 

@@ -46,9 +46,7 @@ async def ended(screen: Screen, pilot: Pilot[int], words: str = "done, ") -> Non
     await screen.until(pilot, lambda: words in screen.text, seconds=60)
 
 
-async def test_a_better_prompt_is_called_better_and_everything_can_be_looked_at(
-    desk: TriedProject, copies: Path
-) -> None:
+async def test_better_prompt_is_called_better_and_its_results_can_be_opened(desk: TriedProject, copies: Path) -> None:
     desk.prompt("Always name the day.")
     async with opened(desk.root) as (app, session, screen, pilot):
         await pilot.press("W")
@@ -168,7 +166,7 @@ async def test_quitting_removes_the_copies(
         assert not made_copies(copies)
 
 
-async def test_many_executions_are_confirmed_first_and_no_difference_is_unclear(desk: TriedProject) -> None:
+async def test_many_executions_need_a_confirmation_and_equal_results_are_unclear(desk: TriedProject) -> None:
     desk.prompt("You are kind!")
     async with opened(desk.root) as (app, _, screen, pilot):
         await choose(app, screen, pilot)

@@ -126,7 +126,7 @@ def test_bar_gives_the_reason_for_stale_verdicts_if_there_is_room() -> None:
         assert sum(cell_len(part) for part, _ in (*left, *right)) <= width
 
 
-def test_finished_run_says_when_it_was_made() -> None:
+def test_bar_shows_when_the_last_run_was_made() -> None:
     counts: Counter[CaseState] = Counter({"passed": 258, "failed": 48, "error": 6})
     when = ("ran 14:02, 2 min ago", "2 min ago")
     facts = Facts("shop", "", counts, 312, when=when, seconds=41.0)
@@ -136,7 +136,7 @@ def test_finished_run_says_when_it_was_made() -> None:
     assert text(judged, 60) == " shop  ✓258 ✗48 !6 of 312  2 min ago  ƒ function|3 stale  "
 
 
-def test_counts_of_a_run_of_other_cases_than_the_tree_shows_are_named() -> None:
+def test_bar_names_the_last_run_if_its_counts_differ_from_the_tree() -> None:
     facts = Facts("shop", "", Counter({"passed": 1}), 1, when=("ran 14:02, 2 min ago", "ran 14:02"), of_last_run=True)
     assert text(facts, 85) == " shop   last run   ✓1 of 1   ran 14:02, 2 min ago|watch off "
     assert "last run  ✓1 of 1" in text(facts, 40)

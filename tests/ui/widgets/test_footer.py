@@ -18,7 +18,7 @@ class Footer(App[None]):
         yield KeyLine(footer_of(AT, KEYS), KEYS)
 
 
-async def test_rerun_names_the_errors_only_where_all_other_actions_fit() -> None:
+async def test_rerun_has_its_long_label_only_if_all_actions_fit() -> None:
     app = Footer()
     async with app.run_test(size=(80, 2)) as pilot:
         line = app.query_one(KeyLine)
@@ -28,7 +28,7 @@ async def test_rerun_names_the_errors_only_where_all_other_actions_fit() -> None
         assert "F run failed 55   : find   ? help" in str(line.render())
 
 
-async def test_further_actions_are_shown_only_where_there_is_room_for_all_labels_in_full() -> None:
+async def test_spare_actions_are_shown_only_if_all_long_labels_fit() -> None:
     app = Footer()
     async with app.run_test(size=(120, 2)) as pilot:
         line = app.query_one(KeyLine)

@@ -95,7 +95,7 @@ def frame(*lines: str) -> Frame:
     return [[0, 5, 12]] * 3, list(lines), None
 
 
-def test_piece_already_on_the_terminal_is_not_sent_again() -> None:
+def test_strip_already_on_the_terminal_is_not_sent_again() -> None:
     shown = ShownFrame()
     first = frame("aaaaabbbbbbb", "cccccddddddd", "eeeeefffffff")
     assert len(sent(shown, first)) > 36
@@ -103,7 +103,7 @@ def test_piece_already_on_the_terminal_is_not_sent_again() -> None:
     assert sent(shown, frame("aaaaabbbbbbb", "cccccDDDDDDD", "eeeeefffffff")) == "\x1b[2;6HDDDDDDD"
 
 
-def test_only_changed_segments_of_a_piece_are_sent() -> None:
+def test_only_changed_segments_of_a_strip_are_sent() -> None:
     shown = ShownFrame()
     sent(shown, frame("✓ …  aa bb c", "cccccddddddd", "eeeeefffffff"))
     assert sent(shown, frame("✗ …  aa bb c", "cccccddddddd", "eeeeefffffff")) == "\x1b[1;1H✗ "

@@ -162,12 +162,12 @@ class Leaving:
 async def _choose(ask: Ask, draft: ConfigDraft, content: Content, mine: bytes, theirs: bytes | None) -> Any:
     """Let the user choose a version of a config: the one on disk, their own, or both merged.
 
-    Return its content, or None to go back.
+    Return the chosen content, or None to go back to the editor.
     """
     try:
         there = draft_of(draft.file, theirs or b"", draft.metrics)
     except EditError:
-        # The file is gone, or it is no longer an editable config.
+        # The file was deleted, or it is no longer an editable config.
         return await choose_version(ask, draft.file, mine, theirs, leave="")
     both = Item("both: their version with your changes", "both", help=_who(draft.content, there.content, content))
     chosen = await choose_version(ask, draft.file, mine, theirs, both=both)
