@@ -32,7 +32,7 @@ def test_unknown_place_is_a_usage_error(project: Project, here: Here, word: str)
         assert word.partition(":")[0] in done.stderr
 
 
-def test_project_that_was_sent_connects_nowhere(project: Project, here: Here) -> None:
+def test_place_in_an_unconfirmed_project_is_not_contacted(project: Project, here: Here) -> None:
     project.evalset(GOOD)
     project.write("pyproject.toml", '[tool.agent-workbench]\nplace = "dask://127.0.0.1:1"\n')
     for words in (["run", "echo"], ["run", "echo", "--frozen"], ["run", "echo", "--remote-python", "/bin/p"]):

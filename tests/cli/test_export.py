@@ -452,7 +452,7 @@ def _dom(browser: str, page: Path) -> str:
     return done.stdout
 
 
-def test_export_says_nothing_about_the_next_run() -> None:
+def test_export_omits_hints_for_the_next_run() -> None:
     notices = [Noticed("info", "about 10 judge calls expected", forecast=True), Noticed("warning", "no key is set")]
     page = build_html(feed([started([PASSED])], notices, case_events(PASSED, "passed"), [RunFinished(1.0)])).decode()
     assert "no key is set" in page

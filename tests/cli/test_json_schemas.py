@@ -26,7 +26,7 @@ def valid(command: str, text: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("command", REPORTS)
-def test_committed_schema_is_that_of_the_code(command: str) -> None:
+def test_committed_schema_matches_the_code(command: str) -> None:
     committed = json.loads((DOCS / f"{command}.schema.json").read_text("utf-8"))
     fix = f"python -m workbench.project.command_reports {command} > docs/{command}.schema.json"
     assert committed == json_schema(command), fix

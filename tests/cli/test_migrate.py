@@ -70,7 +70,7 @@ def test_second_conversion_does_nothing(project: Project) -> None:
     project.run("migrate", "echo/talk.test.json")
     before = file.read_bytes()
     done = project.run("migrate", "echo/talk.test.json")
-    assert (done.returncode, file.read_bytes()) == (0, before) or "exists already" in done.stderr
+    assert (done.returncode, file.read_bytes()) == (0, before) or "already exists" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_second_conversion_does_nothing(project: Project) -> None:
     [
         (["echo/none.test.json"], "does not exist"),
         (["echo/broken.test.json"], "`query` is missing"),
-        (["echo/talk.test.json", "-o", "echo/agent.py"], "exists already"),
+        (["echo/talk.test.json", "-o", "echo/agent.py"], "already exists"),
         (["echo/talk.test.json", "-o", "nowhere/new.json"], "cannot be written"),
         (["echo/talk.test.json", "--initial-session-file", "none.json"], "does not exist"),
     ],
@@ -152,7 +152,7 @@ def test_file_with_an_existing_old_copy_is_left_unchanged(project: Project) -> N
     file = _write(project)
     kept = project.write("echo/talk.test.json.old", "mine")
     done = project.run("migrate", ".")
-    assert "talk.test.json.old exists already" in done.stderr
+    assert "talk.test.json.old already exists" in done.stderr
     assert (json.loads(file.read_text()), kept.read_text()) == (OLD, "mine")
 
 

@@ -17,7 +17,7 @@ def test_older_state_folder_is_used_and_named(project: Project) -> None:
     (project.root / "echo/.workbench").mkdir()
     done = project.run("run", "echo", "--plain")
     assert done.returncode == 0
-    assert "echo/.workbench exists already" in done.stderr
+    assert "echo/.workbench already exists" in done.stderr
     listed = project.run("history")
     assert "(in echo/.workbench)" in listed.stdout
     assert "also using the runs in echo/.workbench" in listed.stderr

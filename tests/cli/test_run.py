@@ -123,7 +123,7 @@ def test_wrong_command_line_exits_with_2_and_runs_nothing(
     assert not (project.root / ".workbench").exists()
 
 
-def test_evalset_that_is_broken_or_has_no_agent_is_its_own_error(project: Project) -> None:
+def test_broken_evalset_or_missing_agent_does_not_stop_other_cases(project: Project) -> None:
     project.evalset(GOOD)
     project.write("echo/torn.evalset.json", TORN)
     project.write("other/agent.py", "def root_agent(message, session):\n    return message\n")
@@ -251,7 +251,7 @@ def test_unwritable_report_is_not_a_success(project: Project) -> None:
     assert "--json /dev/full: No space left" in done.stderr
 
 
-def test_repeats_state_folder_and_warnings_in_one_run(
+def test_run_accepts_repeats_a_state_folder_and_files_with_warnings(
     project: Project, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     content = {"eval_set_id": "talk", "desciption": "of the set", "eval_cases": [GOOD]}

@@ -309,7 +309,7 @@ def test_exhausted_quota_pauses_the_queue_with_a_message(project: Project, judge
     assert waits == [(2,)], "it pauses, and goes on"
 
 
-def test_exhausted_quota_has_its_own_error(project: Project, judge: ScriptedGemini) -> None:
+def test_exhausted_quota_ends_each_case_with_a_quota_error(project: Project, judge: ScriptedGemini) -> None:
     judge.answer = lambda asked: quota("86400")
     project.evalset(case("one"), case("two", "two"))
     project.write("echo/test_config.json", judged(MATCH, samples=1))

@@ -134,7 +134,7 @@ def report_in(project: Project) -> dict[str, str]:
     return statuses(json.loads((project.root / "report.json").read_text("utf-8")))
 
 
-def test_case_that_runs_beside_it_finishes(project: Project) -> None:
+def test_case_running_beside_the_failing_case_finishes(project: Project) -> None:
     beside = Beside(project)
     process = beside.start()
     beside.go_on()

@@ -75,7 +75,7 @@ def test_results_are_coloured_and_the_cursor_returns(project: Project) -> None:
     assert text.splitlines()[-3].endswith("1 passed, 1 failed")
 
 
-def test_next_steps_fit_what_the_run_left_over() -> None:
+def test_next_steps_depend_on_the_outcome_of_the_run() -> None:
     def steps(store: Store, *, detailed: bool = False, opens: bool = True) -> list[str]:
         return [*next_steps(store, Path(store.run.root), detailed=detailed, opens=opens)]
 

@@ -292,7 +292,7 @@ def test_watch_refuses_to_write_reports(project: Project) -> None:
     assert "--watch cannot write a report" in done.stderr
 
 
-def test_many_saves_leave_nothing_behind(project: Project) -> None:
+def test_many_saves_leak_no_processes_descriptors_memory_or_runs(project: Project) -> None:
     """No process, no descriptor, hardly any memory, and on disk only as many runs as the settings allow."""
     project.evalset(GOOD)
     project.write("settings/agent-workbench/config.toml", "[history]\nruns = 20\n")

@@ -363,7 +363,7 @@ def test_price_table_turns_calls_into_money(judged: Judged, tmp_path_factory: py
     assert "Judged with 6 calls, cost unknown" in done.stdout
 
 
-def test_changed_case_is_reported_and_scored_as_it_was(ran: Project) -> None:
+def test_changed_case_is_reported_and_scored_in_its_old_version(ran: Project) -> None:
     ran.evalset(GOOD, case("bad"), RAISES)
     done = ran.run("score", "last")
     assert "changed in the evalset since that run, but scored with the old version: bad. " in done.stderr

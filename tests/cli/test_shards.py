@@ -93,7 +93,7 @@ def test_shard_without_executions_exits_with_0(project: Project) -> None:
     assert project.run("merge", "1.json", "2.json", "3.json").returncode == 1
 
 
-def test_selection_without_cases_is_no_success_in_any_shard(project: Project) -> None:
+def test_selection_without_cases_fails_every_shard(project: Project) -> None:
     assert run_shards(project, 1) == [3]
 
 
@@ -112,7 +112,7 @@ def test_edit_between_two_shards_is_named(project: Project) -> None:
     assert "other files: echo/agent.py differs" in message
 
 
-def test_reports_and_results_beside_the_agent_are_no_sources(project: Project) -> None:
+def test_reports_and_results_beside_the_agent_do_not_count_as_sources(project: Project) -> None:
     project.evalset(GOOD, BAD, path="echo/talk.evalset.json")
     for index in (1, 2):
         written = f"echo/{index}.json"

@@ -115,7 +115,7 @@ def test_names_of_cases_cannot_reach_the_terminal(here: Here, project: Project) 
     assert not {letter for letter in out if ord(letter) < 32 or 0x7F <= ord(letter) < 0xA0} - {"\n"}
 
 
-def test_nothing_is_written_or_run(here: Here, project: Project) -> None:
+def test_status_writes_no_file(here: Here, project: Project) -> None:
     def everything() -> set[tuple[Path, int]]:
         files = {path for path in project.root.rglob("*") if path.is_file() and path.suffix != ".db-shm"}
         # SQLite makes an empty log when it opens a database to read.

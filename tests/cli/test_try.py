@@ -214,7 +214,7 @@ def test_refusal_says_what_is_wrong_before_anything_runs(few: TriedProject, word
     assert scratch(few) == []
 
 
-def test_only_an_evalset_changed_is_no_difference(few: TriedProject) -> None:
+def test_changed_evalset_alone_does_not_count_as_a_difference(few: TriedProject) -> None:
     few.evalset(case("other", "other"), path="desk/orders.evalset.json")
     few.write("desk/test_config.json", {"criteria": {"response_match_score": 0.5}})
     code, _, err = few.said()

@@ -51,7 +51,7 @@ def test_only_the_slowest_execution_of_a_case_is_shown() -> None:
         (Trend((RunRate("a", "", 9.99, 10), RunRate("b", "", 9.99, 10)), 10), "now 99% (9.9 of 10)  best 99%"),
     ],
 )
-def test_trend_names_its_cases_or_says_that_no_runs_are_comparable(trend: Trend, said: str) -> None:
+def test_trend_in_words_names_its_cases(trend: Trend, said: str) -> None:
     assert said in trend_words(trend)
 
 

@@ -104,7 +104,7 @@ def test_comment_without_a_gate_starts_with_the_change() -> None:
     assert "### agent-workbench: pass rate −10.0 points [" in text
 
 
-def test_errors_and_what_is_left_out_are_named() -> None:
+def test_new_errors_and_cases_left_out_are_named() -> None:
     before = run({"one": ["passed"], "two": ["passed"], "three": ["passed"]})
     after = run({"one": ["error"], "two": ["cancelled"], "three": ["passed"]})
     text = comment(before, after)

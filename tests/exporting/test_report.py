@@ -212,7 +212,7 @@ def test_refusal_matches_the_schema(text: str) -> None:
     assert data["error"]["message"] == text
 
 
-def test_try_of_a_fork_is_marked_in_the_report_and_is_read_back_as_no_verdict(tmp_path: Path) -> None:
+def test_try_of_a_fork_is_marked_in_the_report_and_gives_no_verdict(tmp_path: Path) -> None:
     fork = ForkOf("2026-11-21T10-30-00-3f2a", 1, 2, 3, "instruction", "desk", "Be kind.")
     run = started([FAILED])
     store = feed([replace(run, cases=(replace(run.cases[0], fork=fork),))], case_events(FAILED, "passed", []))

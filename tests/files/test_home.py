@@ -64,7 +64,7 @@ def test_samples_are_copied_without_runs_and_caches(tmp_path: Path) -> None:
 
 def test_samples_overwrite_nothing_and_leave_no_part(tmp_path: Path) -> None:
     (tmp_path / "sample_agents").write_text("mine")
-    with pytest.raises(FileExistsError, match="exists already: nothing was copied"):
+    with pytest.raises(FileExistsError, match="already exists: nothing was copied"):
         copy_samples(tmp_path)
     assert (tmp_path / "sample_agents").read_text() == "mine"
     with pytest.raises(FileNotFoundError, match="not installed"):

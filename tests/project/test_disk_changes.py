@@ -70,7 +70,7 @@ def test_new_agent_with_evalsets_is_described_in_one_line(folder: Folder) -> Non
     assert disk_words(news.changes) == "agent other appeared on disk; 2 files changed on disk: 3 cases new"
 
 
-def test_deleted_evalset_is_gone(folder: Folder) -> None:
+def test_deleted_evalset_is_removed_from_the_workspace(folder: Folder) -> None:
     file = folder.shown.evalsets[0].file
     file.unlink()
     assert folder.words(file) == "talk.evalset.json is gone: 2 cases gone"

@@ -30,7 +30,7 @@ def outcomes(store: Store) -> dict[str, dict[str, FaultOutcome]]:
     return {row.agent: {way: cell[0].outcome for way, cell in row.cells.items()} for row in rows}
 
 
-async def test_matrix_of_agents_that_retry_apologise_and_invent(tmp_path: Path) -> None:
+async def test_matrix_distinguishes_agents_that_retry_apologise_and_invent(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     write_project(tmp_path)
     async with Project.open(tmp_path) as project:

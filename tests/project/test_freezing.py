@@ -36,7 +36,7 @@ async def test_shown_cases_are_frozen_with_the_facts_of_their_run(tmp_path: Path
     assert "not available" in lost.recording.calls[0].lost
 
 
-async def test_case_that_is_kept_from_a_run_has_its_recording(tmp_path: Path) -> None:
+async def test_case_created_from_a_run_gets_the_recording_of_the_run(tmp_path: Path) -> None:
     files = Project(tmp_path)
     files.write("echo/agent.py", AGENT)
     files.evalset(GOOD)

@@ -210,7 +210,7 @@ def test_shard_of_another_plan_is_refused(tmp_path: Path) -> None:
         merge_shards(files)
 
 
-def test_unknown_commit_is_no_difference(tmp_path: Path) -> None:
+def test_unknown_commit_does_not_count_as_a_difference(tmp_path: Path) -> None:
     assert merge_shards(reports(tmp_path, commit="")).run.finished
 
 

@@ -72,7 +72,7 @@ def test_regressions_come_first() -> None:
     assert before.state == "passed"
 
 
-def test_error_is_no_improvement_on_a_failure() -> None:
+def test_error_after_a_failure_does_not_count_as_an_improvement() -> None:
     runs = Runs()
     runs.run(a="failed", b="error")
     runs.run(a="error", b="failed")
@@ -92,7 +92,7 @@ def test_frozen_and_live_verdicts_are_not_compared() -> None:
     assert runs.changed.refs() == []
 
 
-def test_runs_are_those_whose_verdicts_are_comparable_with_the_current_ones() -> None:
+def test_runs_with_incomparable_verdicts_are_left_out() -> None:
     runs = Runs()
     runs.run(a="passed", b="passed")
     runs.run(a="error", frozen=Frozen("tools"))

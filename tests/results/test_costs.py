@@ -19,7 +19,7 @@ def paid(name: str, model: str, *, told: bool = True) -> CaseRecord:
     return made
 
 
-def test_cost_is_known_if_all_prices_are_else_the_missing_ones_are_named() -> None:
+def test_cost_without_a_price_is_unknown_and_names_the_model() -> None:
     assert costs([paid("a", "m")], None) is None
     assert costs([paid("a", "m")], Prices()) is None
     records = [paid("cheap", "m"), paid("dear", "l"), paid("unpriced", "x"), paid("silent", "m", told=False)]

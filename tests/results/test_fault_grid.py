@@ -12,7 +12,7 @@ from workbench.results.faults import (
     SHORT,
     TIGHT,
     GridRow,
-    about_lines,
+    about_cell,
     columns_for,
     grid_rows,
     is_problem,
@@ -70,11 +70,11 @@ def test_tools_are_summed_or_shown_case_by_case() -> None:
 
 def test_cell_is_explained_in_words() -> None:
     _, find, _ = grid_rows(ROWS, by_case=False)
-    assert about_lines(find, "error") == ("find · error: 1 made up, 1 recovered", "ƒ because made_up")
-    assert about_lines(find, "timeout") == ("find · timeout: 1 crashed, 1 to come", "because crashed")
-    assert about_lines(find, "no_answer") == ("find · no answer: not run", "")
+    assert about_cell(find, "error") == ("find · error: 1 made up, 1 recovered", "ƒ because made_up")
+    assert about_cell(find, "timeout") == ("find · timeout: 1 crashed, 1 to come", "because crashed")
+    assert about_cell(find, "no_answer") == ("find · no answer: not run", "")
     late = grid_rows(ROWS, by_case=True)[2]
-    assert about_lines(late, "error") == ("find · late · error: recovered", "because recovered")
+    assert about_cell(late, "error") == ("find · late · error: recovered", "because recovered")
     assert [is_problem((one,)) for one in ROWS] == [False, True, True, False, False]
     assert progress_text(ROWS) == "4 of 5 faults"
 
@@ -88,7 +88,7 @@ def test_columns_fit_into_usual_terminals(room: int, form: object, above: bool) 
     assert titles == f"error timeout error {'answer' if form is FULL else 'ans.'} no answer malformed"
 
 
-def test_long_names_get_the_room_that_the_ways_leave() -> None:
+def test_long_names_use_the_width_beside_the_columns() -> None:
     name = "refund_by_card_after_two_weeks_without_any_answer"
     rows = grid_rows([record(name, "find_order", "error", "crashed")], by_case=True)
     narrow, wide = columns_for(rows, 115), columns_for(rows, 190)
@@ -110,7 +110,7 @@ def test_texts_are_safe_and_columns_never_wider_than_the_room(
         columns = columns_for(rows, room)
         assert columns.name + sum(columns.ways) - columns.form.gap <= max(room, 11)
         for row in rows:
-            texts = [row.name, *(text for way in WAYS for text in about_lines(row, way))]
+            texts = [row.name, *(text for way in WAYS for text in about_cell(row, way))]
             assert not leaks("".join(texts))
             for way, width in zip(WAYS, columns.ways, strict=True):
                 assert row.cells is None or room < 70 or cell_len(text_of(row.cells[way], columns.form)) <= width

@@ -137,7 +137,7 @@ def test_summary_has_the_table_and_no_repeats(store: Store) -> None:
         (["recovered", None], 3),
     ],
 )
-def test_exit_code_is_that_of_the_statuses(outcomes: list[FaultOutcome | None], code: int) -> None:
+def test_exit_code_follows_from_the_statuses(outcomes: list[FaultOutcome | None], code: int) -> None:
     executions = (handled("late", number, "search", "error", each) for number, each in enumerate(outcomes, 1))
     assert exit_code(store_of(*executions)) == code
 

@@ -32,7 +32,7 @@ def test_no_line_of_a_try_is_wider_than_the_screen(width: int) -> None:
     assert all(line.cell_len <= width for line in document.lines)
 
 
-def test_message_that_the_fork_changed_is_no_difference_of_a_try() -> None:
+def test_message_that_the_fork_changed_does_not_count_as_a_difference() -> None:
     record = tried("answer 1", "answer 2")
     record.turns[1].user = {"role": "user", "parts": [{"text": "Thanks!"}]}
     assert first_difference(conversation(original()), record, Point(1)) is None

@@ -66,7 +66,7 @@ def test_place_of_a_row_is_found_by_its_key_and_names() -> None:
     assert rows.named == list(range(1000)), "and not again each time"
 
 
-def test_item_includes_the_lines_it_heads() -> None:
+def test_heading_item_includes_the_lines_below_it() -> None:
     made = document(Made())
     assert [line.plain for line in made.whole(11)] == ["part", "part", "below"]
     assert [line.plain for line in made.whole(10)] == ["line 10"], "this one stands for itself"

@@ -101,7 +101,7 @@ def test_lead_is_in_the_gutter_or_above() -> None:
     assert texts(hang(Text("long"), body, 3)) == ["long", "   a", "   b"]
 
 
-def test_layout_leaves_its_lines_as_they_are() -> None:
+def test_layout_functions_do_not_change_their_input() -> None:
     line = Text.styled("荷物はどこ", "muted")
     before = line.copy()
     for made in (cut_line(line, 4), pad(line, 20), joined([line, line]), *wrap(line, 4), *hang(line, [line], 12)):

@@ -20,7 +20,7 @@ def _runs(*statuses: MetricStatus) -> list[PastRun]:
     return [PastRun("run", "", (Execution(planned, "failed", scores={"quality": one}),)) for one in results]
 
 
-def test_past_scores_without_a_threshold_are_no_failures() -> None:
+def test_past_scores_without_a_threshold_do_not_count_as_failures() -> None:
     _, line = past_run_lines("quality", _runs("informational", "informational"), View(70))
     assert line.plain.endswith("never decided")
     _, line = past_run_lines("quality", _runs("passed", "failed", "informational"), View(70))
@@ -41,7 +41,7 @@ def test_history_without_earlier_verdicts_says_so(subject: dict[str, Any], words
     assert [line.plain.strip() for line in document.lines] == [words]
 
 
-def test_criterion_without_a_threshold_is_not_shown_with_one() -> None:
+def test_criterion_without_a_threshold_shows_no_threshold() -> None:
     assert _criterion(Criterion("quality", 0.0, None, {})).plain == "quality without a threshold"
     assert _criterion(Criterion("quality", 4.0, 4.0, {})).plain == "quality ≥ 4.00"
 

@@ -32,7 +32,7 @@ def lines_of(store: Store, *, detailed: bool = False) -> list[str]:
     "name",
     ["late_order_where_the_customer_{}_and_wants_to_know_the_day_of_arrival", "返金の" * 8 + "{}お願い" + "返金の" * 8],
 )
-def test_case_is_one_line_on_a_terminal_with_different_names(width: int, name: str) -> None:
+def test_case_has_a_short_distinct_name_on_a_terminal(width: int, name: str) -> None:
     refs = [ref(name.format(middle)) for middle in ("calls_again", "moved_house", "has_two_orders")]
     store = feed([started(refs)], *(case_events(one, "failed", [TRAJECTORY_FAILED]) for one in refs))
     before: dict[tuple[str, ...], str] = {}

@@ -57,7 +57,7 @@ def test_sign_flips_of_few_cases_equal_scipys_permutation_test(thirds: list[int]
     assert sign_flip_p(differences) == pytest.approx(min(found.pvalue, 1.0))
 
 
-def test_random_flips_come_close_to_counted_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_random_flips_approximate_counted_flips(monkeypatch: pytest.MonkeyPatch) -> None:
     draw = random.Random(13)
     differences = [draw.choice((-2, -1, 0, 1, 2, 1)) / 3 for _ in range(60)]
     counted = sign_flip_p(differences)
@@ -138,7 +138,7 @@ def test_holm_equals_its_definition() -> None:
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
-def test_holm_raises_no_less_than_it_must_and_keeps_the_order(ps: list[float]) -> None:
+def test_holm_never_lowers_p_values_and_keeps_their_order(ps: list[float]) -> None:
     raised = holm(ps)
     assert all(p <= more <= min(1, p * len(ps)) for p, more in zip(ps, raised, strict=True))
     assert [raised[index] for index in sorted(range(len(ps)), key=ps.__getitem__)] == sorted(raised)
@@ -169,19 +169,21 @@ def test_drop_between_two_single_executions_is_never_clear() -> None:
     assert clear_drops([repeats(1, 0, 1)] * 60) == []
 
 
-def test_one_case_that_broke_is_clear_beside_many_steady_ones() -> None:
+def test_drop_of_one_case_is_clear_among_many_steady_cases() -> None:
     steady, flaky = [repeats(5, 5, 5)] * 59, [repeats(3, 2, 5)] * 59
     assert clear_drops([*steady, repeats(5, 0, 5)]) == [59]
     assert clear_drops([*flaky, repeats(5, 0, 5)]) == []
 
 
 @given(SIDES, SIDES)
-def test_chance_of_the_drops_of_one_case_is_that_of_the_case(before: tuple[int, int], after: tuple[int, int]) -> None:
+def test_chance_of_all_drops_equals_the_chance_of_a_single_drop(
+    before: tuple[int, int], after: tuple[int, int]
+) -> None:
     pair = CasePair(before, after)
     assert chance_of_drops([pair]) == pytest.approx(chance_of_drop(pair) if pair.change < 0 else 1.0)
 
 
-def test_chance_of_drops_is_that_of_drawing_executions_at_random(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chance_of_drops_equals_random_draws_of_executions(monkeypatch: pytest.MonkeyPatch) -> None:
     pairs = [repeats(3, 1, 3), repeats(2, 2, 3), repeats(1, 3, 3), CasePair((2, 2), (1, 3)), repeats(3, 3, 3)]
 
     def dropped(cases: list[CasePair]) -> float:
@@ -214,7 +216,7 @@ def test_sign_flips_of_scores_equal_scipys_permutation_test(differences: list[fl
 
 
 @pytest.mark.parametrize("cases", [20, 200])
-def test_interval_of_scores_is_close_to_that_of_students_t(cases: int) -> None:
+def test_interval_of_scores_is_close_to_students_t(cases: int) -> None:
     draw = random.Random(cases)
     pairs = [([draw.gauss(0.5, 0.2)], [draw.gauss(0.6, 0.2), draw.gauss(0.6, 0.2)]) for _ in range(cases)]
     found = compare_scores(pairs)

@@ -41,7 +41,7 @@ def test_case_name_is_cut_last(width: int) -> None:
         assert "the_case_itself #2" in found
 
 
-def test_cut_name_keeps_what_tells_it_from_the_other_cases_of_its_evalset() -> None:
+def test_cut_name_differs_from_other_cases_of_the_evalset() -> None:
     names = [f"late_order_where_the_customer_{what}_and_wants_the_day" for what in ("calls_again", "moved_house")]
     cases = [SimpleNamespace(eval_id=name) for name in names]
     entry: Any = SimpleNamespace(document=SimpleNamespace(cases=cases))
@@ -57,7 +57,7 @@ def test_word_of_the_verdict_is_cut_before_the_name_of_the_case() -> None:
     assert ending(failed, 25).plain == "✗"
 
 
-def test_replayed_case_says_so_beside_its_verdict() -> None:
+def test_replayed_case_has_a_mark_beside_its_verdict() -> None:
     frozen = Frozen("tools", "a.frozen.json", tools=4, live=1, misses=0)
     failed = Subject(CaseRecord(PlannedCase(LONG, None, ""), "failed", frozen=frozen))
     assert ending(failed, 60).plain == "❅ FROZEN ✗ FAIL"

@@ -39,9 +39,9 @@ INTERRUPTED: Final = 130
 def exit_code(store: "Store") -> int:
     """Return the exit code of the newest run in `store`.
 
-    A run without cases is never a success, except for a shard, because the others have the cases. A case without a
-    verdict weighs more than a failed one. With `--until-sure`, the pass rate of each case decides, not its single
-    repeats.
+    An interrupted run has its own code. A run without cases is never a success, except for a shard, because the other
+    shards have the cases. A case without a verdict weighs more than a failed one. With `--until-sure`, the pass rate of
+    each case decides, not its single repeats.
     """
     if store.run.interrupted:
         return INTERRUPTED

@@ -154,9 +154,9 @@ async def _was_interrupted(project: Project, matrix: "FaultMatrix", store: Store
 
 
 def _nothing_ran(outputs: Outputs, fault: UsageFaultError) -> int:
-    """Write an empty report if the targets have no cases, and return the exit code.
+    """Print why nothing ran, write empty reports, and return the exit code.
 
-    The command is valid, but nothing was evaluated, so this is not a success.
+    The command is valid, but nothing was evaluated, so the exit code is not that of a success.
     """
     write_line(sys.stderr, plain(f"Nothing ran: {fault}"))
     if fault.hint:
@@ -264,7 +264,10 @@ def write_outputs(outputs: Outputs, store: Store, results: TextIO, prices: Price
 
 
 def next_steps(store: Store, folder: Path, *, detailed: bool, opens: bool) -> Iterator[str]:
-    """Yield lines with the next commands for a user in `folder`. `opens`: the screen finds the run."""
+    """Yield lines with commands that a user in `folder` may run next. Yield nothing if all cases passed.
+
+    `opens`: the screen finds the run.
+    """
     records = [record for record in store.current_records() if record.state != "passed"]
     if not records:
         return

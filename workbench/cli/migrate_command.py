@@ -54,7 +54,7 @@ def migrate_command(
         if named is not None and not named.exists():
             raise Refused(f"{named} does not exist", kind="broken_file")
     if new is not None and new.exists():
-        raise Refused(f"{new} exists already", hint="Name another file, or delete it first")
+        raise Refused(f"{new} already exists", hint="Name another file, or delete it first")
     from workbench.files.evalset import BrokenFileError, read_initial_session
 
     try:
@@ -102,7 +102,7 @@ def _migrate_one(
     """Convert one file and return the exit code. If it is `printed`, no file changes.
 
     Raises:
-        Refused: The file is broken, or a target exists already.
+        Refused: The file is broken, or a target already exists.
     """
     from workbench.editing.migration import AlreadyCurrentError, migrate
     from workbench.files.evalset import BrokenFileError
@@ -110,7 +110,7 @@ def _migrate_one(
 
     kept = _kept(old)
     if new is None and not printed and kept.exists():
-        raise Refused(f"{kept} exists already, so the old file cannot be saved there", hint="Name a file with -o NEW")
+        raise Refused(f"{kept} already exists, so the old file cannot be saved there", hint="Name a file with -o NEW")
     try:
         migration = migrate(old, name=name_of(new or old), initial_session=session)
     except AlreadyCurrentError as error:
@@ -138,7 +138,7 @@ def _convert_conversations(paths: list[Path], new: Path | None, rows: _Rows | No
     """Convert conversations into new evalsets and return the exit code.
 
     Raises:
-        Refused: None can be converted, or a target exists already.
+        Refused: None can be converted, or a target already exists.
     """
     from workbench.editing.migration import convert_conversations
 
@@ -146,7 +146,7 @@ def _convert_conversations(paths: list[Path], new: Path | None, rows: _Rows | No
         every = convert_conversations(paths, new)
         for converted in every:
             if converted.contents is not None and converted.file.exists():
-                raise Refused(f"{converted.file} exists already", hint="Name a new file with -o NEW")
+                raise Refused(f"{converted.file} already exists", hint="Name a new file with -o NEW")
         if not any(converted.contents for converted in every):
             path, why = every[0].failed[0]
             raise Refused(f"{path}: {why}", kind="broken_file")
@@ -185,7 +185,7 @@ def _keep(converted: "ConvertedConversations", rows: _Rows | None, dry_run: bool
 
 
 def _migrate_all(old: tuple[Path, ...], session: "dict[str, Any] | None", rows: _Rows | None, dry_run: bool) -> int:
-    """Convert every old file in files and folders. A broken file does not stop the others."""
+    """Convert every old file in files and folders, and return 0. A broken file does not stop the others."""
     from workbench.editing.migration import migrate_each
 
     converted = left = 0
@@ -206,7 +206,7 @@ def _convert(item: "MigratedFile", dry_run: bool) -> str:
     """Convert a file in place. Return why that is not possible, or "" if it was done."""
     kept = _kept(item.file)
     if kept.exists():
-        return f"{kept.name} exists already"
+        return f"{kept.name} already exists"
     assert item.migration is not None  # It is None only if there is a reason.
     try:
         if not dry_run:

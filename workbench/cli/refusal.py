@@ -38,9 +38,9 @@ class Refused(click.ClickException):
 
 @contextmanager
 def reported(json: str | None, schema: str = SCHEMA) -> Iterator[None]:
-    """Write a refusal to the file that `--json` names.
+    """On a usage fault, write a refusal to the file that `--json` names, and raise the fault again.
 
-    Otherwise, an older report there could be mistaken for this run's.
+    Otherwise, an older report in this file could be mistaken for this run's.
     """
     try:
         yield

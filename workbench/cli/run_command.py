@@ -65,7 +65,7 @@ With --until-sure
 
 
 def _shard(context: click.Context, parameter: click.Parameter, word: str | None) -> ShardNumber | None:
-    """Return the number that `--shard` names."""
+    """Parse the value of `--shard`, or return None without the option."""
     if word is None:
         return None
     found = re.fullmatch("([0-9]{1,6})/([0-9]{1,6})", word)
@@ -151,10 +151,10 @@ def _injection(word: str | None) -> Any:
 
 
 def _check(request: RunRequest) -> None:
-    """Refuse faults that would be noticed only after the run, or never.
+    """Refuse command lines whose faults would be noticed only after the run, or never.
 
     Raises:
-        Refused: No target, an empty target, or a report of a watch.
+        Refused: There is no target, a target is empty, or two options exclude each other.
     """
     if not request.targets.words:
         raise Refused(

@@ -69,7 +69,7 @@ class RunningCommand(click.Command):
 
 
 def _text(context: click.Context, parameter: click.Parameter, word: str | None) -> str:
-    """Return the text that `-k` names."""
+    """Return the value of `-k`, or "" without the option. Refuse an empty value."""
     if word == "":
         raise Refused("-k needs a text", hint="Check for unset variables on the command line")
     return word or ""

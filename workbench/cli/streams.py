@@ -93,7 +93,7 @@ def has_failed() -> bool:
 
 
 def is_unread() -> bool:
-    """Return whether the reader of standard output is gone, like `head` after its last line.
+    """Return whether the reader of standard output has closed it, like `head` after its last line.
 
     This is not known before the first failed write.
     """
@@ -113,7 +113,7 @@ def silence(stream: TextIO) -> None:
 
 
 def flush_streams() -> None:
-    """Write buffered output, and drop what a vanished terminal cannot take.
+    """Write buffered output, and drop output that cannot be written.
 
     Otherwise Python would replace the exit code by 120.
     """

@@ -31,7 +31,7 @@ class RunContext:
     trouble: tuple[str, ...] = ()
 
     def triage_of(self, record: Execution) -> list[Entry]:
-        """Return the triage entries that apply to a record's answer and verdicts, newest first."""
+        """Return the triage entries about a record's current answer and verdicts, newest first."""
         found = self.triage.get(record.ref.name, ())
         if not found:
             return []
@@ -80,8 +80,7 @@ class ExportedRun:
     """The run to export: the newest run in `store`.
 
     `versions` are the versions of packages that it ran with, as far as known. `state` is the folder with the project's
-    other
-    runs, or None to ignore them. `warn` is called with a message for all data that could not be read.
+    other runs, or None to ignore them. `warn` is called with a message for all data that could not be read.
     """
 
     store: Store

@@ -68,8 +68,7 @@ def report_pieces(store: Store, prices: Prices = _NO_PRICES) -> Iterator[bytes]:
     """Yield the report of the newest run as one line of ASCII JSON, case by case to save memory.
 
     With `prices`, the details of judged criteria have their cost in `tally.cost`. JSON has neither NaN nor infinity. As
-    a
-    score, they become null. In invocations and details, they become strings. Data nested too deeply is cut.
+    a score, they become null. In invocations and details, they become strings. Data nested too deeply is cut.
     """
     costs: list[float | None] = []
     warnings = {notice.message: None for notice in store.notices if notice.in_report}

@@ -76,7 +76,10 @@ def build_csv(store: Store) -> bytes:
 
 
 def code_span(text: str) -> str:
-    """Return foreign text as a Markdown code span, so that it makes no link, mention, HTML or table cell."""
+    """Return foreign text as a Markdown code span, or "" if it is empty.
+
+    In a code span, it makes no link, mention, HTML or table cell.
+    """
     safe = one_line(text, limit=_MAX_TEXT).replace("|", "\\|")
     if not safe:
         return ""

@@ -99,7 +99,7 @@ def copy_samples(folder: Path, samples: Path | None = None) -> Path:
     if not source.is_dir():
         raise FileNotFoundError(f"the sample agents are not installed: {source} is missing")
     if os.path.lexists(target):
-        raise FileExistsError(f"{target} exists already: nothing was copied")
+        raise FileExistsError(f"{target} already exists: nothing was copied")
     # Copied under another name first, so that no other program sees a part of them.
     beside = Path(tempfile.mkdtemp(prefix=f".{SAMPLES}-", dir=folder))
     try:

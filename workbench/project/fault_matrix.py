@@ -82,7 +82,7 @@ class FaultMatrix:
 
     @property
     def first(self) -> Plan | None:
-        """The plan that runs the cases whose tools are unknown, once and without faults, or None."""
+        """The plan that runs the cases whose tools are unknown, once, live and without faults, or None."""
         unknown = self._unknown()
         if not unknown:
             return None

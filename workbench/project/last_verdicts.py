@@ -49,7 +49,10 @@ class LastVerdict:
 
 
 def last_verdicts(workspace: Workspace, state: Path) -> Iterator[LastVerdict]:
-    """Yield every case of the workspace in the order of its files, with its verdict in the state folder `state`."""
+    """Yield every case of the workspace in the order of its files, with its verdict in the state folder `state`.
+
+    A file without readable cases has one entry with an empty `eval_id`.
+    """
     ids = workspace.case_ids
     latest = list(latest_runs(state, ids))
     executions: dict[CaseName, list[Execution]] = {}

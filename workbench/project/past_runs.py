@@ -264,7 +264,10 @@ def find_resumable(
 
 
 def describe_resumable(workspace: Workspace, state: Path) -> str:
-    """Return a text about the results of the newest run, or "" if it cannot be resumed. Reads files."""
+    """Return which results would be reused if the newest run is resumed, as text. Reads files.
+
+    Return "" if it cannot be resumed.
+    """
     try:
         return resumable_results(state, lambda announced: _plan_of(workspace, announced))
     except (UsageFaultError, OSError, ValueError):
@@ -298,7 +301,7 @@ def original_of_record(record: CaseRecord, state: Path | None) -> Original:
 
 
 def original_of_turns(agent: str, session: dict[str, Any], turns: Sequence[Turn]) -> Original:
-    """Return a live conversation with an agent. `session` is its session input, `turns` are those that finished.
+    """Return a live conversation with an agent, up to its first unfinished turn. `session` is its session input.
 
     Raises:
         CannotForkError: its calls were not recorded.

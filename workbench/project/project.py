@@ -276,9 +276,10 @@ class Project:
         await cluster.connect(needs, say)
 
     def resumed(self, plan: Plan) -> Plan:
-        """Return a plan that resumes an interrupted run of the same cases, or `plan` itself if there is none.
+        """Return a plan that resumes an interrupted run of the same cases.
 
-        The notices of the returned plan explain the choice. Do not call it in an event loop's thread: it reads files.
+        If there is none, return `plan`. Notices in the returned plan say what is resumed, or why the run cannot be
+        resumed. Do not call it in an event loop's thread: it reads files.
         """
         found = resume(state_of(plan.root, self._explicit_state), plan, plan.options)
         if isinstance(found, Plan):

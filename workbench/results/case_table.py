@@ -69,7 +69,7 @@ ERROR = Cell(FACES["error"].glyph, "error", Rank.ERROR)
 
 
 def criterion_cell(record: Execution | None, name: str, *, configured: bool) -> Cell:
-    """Return the cell of a criterion: `✗0.50`, ` 1.00`, `!`, `?` or `–`. It is empty if there is no verdict yet.
+    """Return the cell of a criterion: `✗0.50`, ` 1.00`, `!`, `?` or `–`. It is blank if there is no verdict yet.
 
     `configured` is whether the config of the case has this criterion.
     """
@@ -116,7 +116,7 @@ def outcome_cell(status: Status, score: float | None, threshold: float | None) -
 
 
 def seconds_cell(record: Execution | None) -> Cell:
-    """Return `3.2 s`, or `2:04 m` from a minute on."""
+    """Return the duration: `3.2 s`, or `2:04` from a minute on. The cell is blank if there is no verdict yet."""
     if record is None or not record.has_verdict:
         return EMPTY
     seconds = record.duration_seconds
@@ -128,7 +128,10 @@ def seconds_cell(record: Execution | None) -> Cell:
 
 
 def tokens_cell(record: Execution | None) -> Cell:
-    """Return the tokens of agent, simulated user and judges: `1,204`, `318k`, or `–` if none were reported."""
+    """Return the tokens of agent, simulated user and judges: `1,204`, `318k`, or `–` if none were reported.
+
+    The cell is blank if there is no verdict yet.
+    """
     if record is None or not record.has_verdict:
         return EMPTY
     found = record.usage.tokens
@@ -138,7 +141,10 @@ def tokens_cell(record: Execution | None) -> Cell:
 
 
 def cost_cell(record: Execution | None, cost: float | None, *, known: bool) -> Cell:
-    """Return `0.004`, `<.001`, or `?` if a price or a token count is missing. It is empty until costs are `known`."""
+    """Return the cost: `0.004`, `<.001`, or `?` if a price or a token count is missing.
+
+    The cell is blank if there is no verdict yet, and until costs are `known`.
+    """
     if record is None or not record.has_verdict or not known:
         return EMPTY
     if cost is None:

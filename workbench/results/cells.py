@@ -17,7 +17,7 @@ _TELLING = 3
 
 
 def cut(text: str, width: int, *, end: str = "…") -> str:
-    """Return `text` (already safe) in at most `width` cells. `end` replaces what is cut."""
+    """Return `text` (already safe) in at most `width` cells. If `text` is cut, it ends with `end`."""
     if width <= 0:
         return ""
     if len(text) * 2 <= width or cell_len(text) <= width:
@@ -63,8 +63,7 @@ def cut_sibling(name: str, width: int, siblings: Iterable[str]) -> str:
     """Return a name (already safe) in at most `width` cells: `…two_items`.
 
     First the beginning is cut that the name shares with some siblings, then its end. The middle is cut only if a
-    sibling
-    would otherwise look the same.
+    sibling would otherwise look the same.
     """
     if len(name) * 2 <= width or cell_len(name) <= width or width < _NARROWEST_NAME:
         return cut(name, width)
@@ -134,6 +133,6 @@ def _difference(name: str, other: str) -> int:
 
 
 def _word_start(name: str, place: int) -> int:
-    """Return the start of the word at `place`, or `place` in a long word."""
+    """Return the start of the word at `place`, or `place` itself in the first word or far inside a long one."""
     start = next((at + 1 for at in range(place - 1, -1, -1) if _SEPARATOR.match(name[at])), 0)
     return start if start > 0 and place - start <= _LONGEST_WORD else place

@@ -58,8 +58,7 @@ def differs(before: Outcome, now: Outcome) -> bool:
     """Return whether two comparable outcomes differ by more than chance.
 
     Uniform outcomes differ if their statuses do. Others differ if each pass rate is outside the interval of the other.
-    A
-    flaky case that passes 2 of 3 times, and then 1 of 3, does not differ.
+    A flaky case that passes 2 of 3 times, and then 1 of 3, does not differ.
     """
     if not are_alike(before.mode, now.mode):
         return False
@@ -92,8 +91,7 @@ class Earlier:
     """Earlier verdicts compared with the current ones. The keys are first executions of cases.
 
     `runs` made the earlier verdicts, and `before` has the earlier executions of cases that changed. `flaky` has the
-    outcomes
-    of flaky cases by case and replay mode.
+    outcomes of flaky cases by case and replay mode.
     """
 
     runs: set[str]
@@ -105,9 +103,8 @@ class ChangedVerdicts:
     """The verdicts of a store that a new run changes.
 
     Call `before_event` with each event before the store applies it. All repeats of a case are compared together, so
-    that a
-    flaky case does not count as changed each time. A run without verdicts changes nothing. A cancelled case keeps its
-    earlier comparison.
+    that a flaky case does not count as changed each time. A run without verdicts changes nothing. A cancelled case
+    keeps its earlier comparison.
     """
 
     def __init__(self, store: Store) -> None:
@@ -207,7 +204,8 @@ class ChangedVerdicts:
     def before(self, record: Execution) -> Execution | None:
         """Return the previous record of the same repeat of a case, or None without a comparable one.
 
-        If only the combined outcome of all repeats changed, return the previous record of a repeat with another status.
+        If the case changed, but this repeat has the same status as before or is new, return the previous record of a
+        repeat with another status.
         """
         earlier = self._before.get(_repeat(record.ref), [])
         same = next((one for one in earlier if one.ref == record.ref), None)

@@ -156,7 +156,7 @@ def _sentence(item: dict[str, Any], column: int, width: int, mine: Line) -> Iter
 
 
 def mark_of(item: dict[str, Any]) -> str:
-    """Return a note on the origin of a sentence, or "" if the judge took it over from the answer."""
+    """Return a note on the origin of a sentence, or "" if the judge copied the sentence from the answer."""
     if item.get("origin") == "dropped":
         return "left out by the judge" if item.get("counts") is not False else "left out by the judge, not counted"
     if item.get("origin") == "reworded":

@@ -83,12 +83,9 @@ class Comparison:
     """Two compared runs.
 
     `cases` are sorted by kind of change (see `ORDER`), then in the order of the second run's plan. `unchanged` is the
-    number
-    of other cases. `unlike` are executions of the second run that cannot be compared, because their replay modes
-    differ.
-    `files` are the agents' files that differ. `differences` describes all other differences. `repeats` are the cases
-    that
-    both runs have.
+    number of other cases. `unlike` are executions of the second run that cannot be compared, because their replay modes
+    differ. `files` are the agents' files that differ. `differences` describes all other differences. `repeats` are the
+    cases that both runs have.
     """
 
     before: Summary
@@ -122,8 +119,7 @@ class ComparedCase:
     """An execution in two runs.
 
     `case` is None if nothing changed. `files` are the agent's files that differ. `trouble` is the raw reason why the
-    runs
-    cannot be compared, or "".
+    runs cannot be compared, or "".
     """
 
     case: ChangedCase | None = None

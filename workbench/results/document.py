@@ -181,9 +181,8 @@ class Item:
     """Lines `start` to `end` (exclusive) that the cursor selects as one.
 
     `key` identifies the item in every layout of the document. `opens` is whether it can be unfolded, by adding its key
-    to
-    `View.opened`. `targets` are its places in other panes. `heads` is whether it is the heading of all items whose keys
-    begin with its own. The first cell of its lines is blank, for the cursor's mark.
+    to `View.opened`. `targets` are its places in other panes. `heads` is whether it is the heading of all items whose
+    keys begin with its own. The first cell of its lines is blank, for the cursor's mark.
     """
 
     key: str
@@ -200,8 +199,7 @@ class Rows:
     """One-line items that are created by number on first use.
 
     `line` returns the line of a row. `item` returns the row as an item at a given line. `names` returns further names
-    of its
-    place. If several rows have the same name, it refers to the first one.
+    by which other panes can refer to the row. If several rows have a name in common, the name refers to the first one.
     """
 
     keys: Sequence[str]
@@ -214,8 +212,7 @@ class Document:
     """Lines laid out for one width.
 
     `turns` has the first line of each turn. `opening` is the index of the turn to open at, or None for the top. If
-    there are
-    `items`, a cursor moves between them and starts at `opening_item`.
+    there are `items`, a cursor moves between them and starts at `opening_item`.
     """
 
     def __init__(self, lines: Iterable[Line] = ()) -> None:

@@ -73,8 +73,7 @@ def error_lines(error: CaseError, view: View, *, traceback: bool | None = None, 
     """Yield the message, the hint, the last places in the user's code, and a fold for the traceback.
 
     Without a message, the kind of error is described. The whole traceback is shown if `traceback` is True, or if it is
-    None
-    and the view is full. Paths are relative to `root`, if it is known.
+    None and the view is full. Paths are relative to `root`, if it is known.
     """
     width = max(view.width - 1, 10)
     glyph, style = ("⊘", "strong") if error.kind == "cancelled" else ("!", "status-error-strong")

@@ -177,7 +177,10 @@ def _unfolding(line: Line) -> Line:
 
 
 def _note(row: Mapping[str, Any], view: View) -> Line:
-    """Return a note on an unmatched call: `not called`, `not expected`, `expected as call 2`, or `only before`."""
+    """Return a note on a call without a counterpart or in another position, else an empty text.
+
+    The notes are `not called`, `not expected`, `expected as call 2` and `only before`.
+    """
     mark, first = row["mark"], view.sides[0]
     if mark in ("missing", "extra"):
         only = f"only {view.sides[mark == 'extra']}"
@@ -193,8 +196,7 @@ def _result_lines(result: Any, left: int, view: View, *, cut: bool) -> tuple[Lin
     """Return the part of a result beside its call, in the `left` cells, and the lines below the call.
 
     It is `→ {"status": "sent"}` or its beginning. A full view has the whole result, below the call if it is long. If
-    two
-    executions are compared, equal results stay shortened.
+    two executions are compared, equal results stay shortened.
     """
     if result is _NO_RESULT:
         return Text(), ()

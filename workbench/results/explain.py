@@ -71,8 +71,8 @@ def score_text(result: MetricResult) -> str:
     return f"{shown} {sign(score, threshold)} {limit}"
 
 
-def way_out(error: CaseError, root: str) -> Iterator[str]:
-    """Yield the place in the user's code that raised the error, relative to `root`, and the hint, as far as known."""
+def error_hints(error: CaseError, root: str) -> Iterator[str]:
+    """Yield the line of the user's code that raised the error, relative to `root`, and the hint, if they are known."""
     if frames := user_frames(error, root):
         yield f"at {frames[-1].text(root)}"
     if error.hint:

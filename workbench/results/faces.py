@@ -34,8 +34,7 @@ class Face:
     """A glyph of one cell, a word, and a colour.
 
     `variable` is the theme's colour variable without its `$`. The worst status has the lowest `rank`. The status of
-    several
-    repeats or verdicts is the worst one. A failure is worse than an error, so no error hides a failure.
+    several repeats or verdicts is the worst one. A failure is worse than an error, so no error hides a failure.
     """
 
     glyph: str
@@ -174,7 +173,10 @@ def cut_words(name: str, width: int) -> str:
 
 
 def chips(results: Sequence[MetricResult], width: int) -> Line:
-    """Return as many results as fit on one line, the worst first, and the number of others."""
+    """Return as many results as fit on one line, the worst first, and the number of others.
+
+    If not even the worst one fits, its name is cut. Without results, the line is empty.
+    """
     ordered = by_weight(results)
     for count in range(len(ordered), 0, -1):
         more: Line = Text.styled(f"  +{len(ordered) - count}", "muted") if count < len(ordered) else Text()

@@ -254,8 +254,7 @@ class Form(NamedTuple):
     """A text form for all cells.
 
     `words` are the names of single outcomes, or None to use `cell_text`. `between` separates glyph and name. `least` is
-    the
-    minimum width, so that columns do not change with each result. `gap` is the space after each cell.
+    the minimum width, so that columns do not change with each result. `gap` is the space after each cell.
     """
 
     words: Mapping[FaultOutcome, str] | None
@@ -305,7 +304,10 @@ def _titles(form: Form) -> list[str]:
 
 
 def text_of(cell: Cell, form: Form) -> str:
-    """Return the text of a cell: `✓ recovered`. Several executions give `✗ made up 2, ✓ recovered 1` or `2✗ 1✓`."""
+    """Return the text of a cell: `✓ recovered`. Several executions give `✗ made up 2, ✓ recovered 1` or `2✗ 1✓`.
+
+    Until an execution has finished, it is the glyph of the cell's status. An empty cell has the text "".
+    """
     ended = outcomes(cell)
     if not cell:
         return ""
@@ -325,7 +327,7 @@ def text_of(cell: Cell, form: Form) -> str:
     return f"{one.text[:1]}{form.between}{form.words[one.outcome]}{sign}"
 
 
-def about_lines(row: GridRow, way: FaultWay) -> tuple[str, str]:
+def about_cell(row: GridRow, way: FaultWay) -> tuple[str, str]:
     """Return a description of a cell and the reason of its worst outcome.
 
     The description is `find_order · timeout: 2 made up, 1 recovered`.

@@ -30,7 +30,7 @@ class Cost:
 
 
 def cost_after(original: Original, point: Point, prices: Prices | None) -> Cost:
-    """Return the cost of the original from a point on."""
+    """Return the cost of the original's model calls from a point on."""
     start = point.call if point.call is not None else original.calls_of(point.turn).start
     models = [call.call for call in original.calls[start:] if isinstance(call.call, ModelCall)]
     tallies = []
@@ -60,7 +60,7 @@ def conversation(original: Original) -> list[Turn]:
 
 
 def first_difference(original: Sequence[Turn], record: CaseRecord, point: Point) -> int | None:
-    """Return the index of the first turn in which a try differs from the original, or None.
+    """Return the index of the first turn in which a try differs from the original, or None if there is none yet.
 
     Unfinished turns are ignored, and so is the message that the fork changes.
     """

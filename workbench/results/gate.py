@@ -30,9 +30,8 @@ class Drop:
     """A case that passes less often than before.
 
     `before` and `after` are the numbers of passed and judged executions. `chance` is the probability that chance alone
-    causes such a drop. `is_clear` is whether that is too unlikely, corrected for the number of cases. `flaky` says
-    where
-    the case both passed and failed (`2/3 passed in A`), or is "".
+    causes such a drop. `is_clear` is whether this probability is too low, corrected for the number of cases. `flaky`
+    says where the case both passed and failed (`2/3 passed in A`), or is "".
     """
 
     ref: CaseRef
@@ -61,8 +60,8 @@ class Gate:
     """The losses between two runs, and whether chance explains them.
 
     `losses` compares the pass rates. `left_out` are the cases that were not judged in both runs. `drops` has clear
-    drops
-    first, then the least likely. `flaky` has the known flaky cases with the reason. `alpha` is the significance level.
+    drops first, then the least likely. `flaky` has the known flaky cases with the reason. `alpha` is the significance
+    level.
     """
 
     losses: Losses

@@ -128,7 +128,7 @@ def versions(questions: Iterable[dict[str, Any]]) -> list[str]:
 
 
 def verdict_of(reply: dict[str, Any]) -> str:
-    """Return a reply's verdict as one word: "unread" if it is unreadable, "" if it is not a single word."""
+    """Return the single verdict of a reply, "unread" if the reply is unreadable, or "" if it has no single verdict."""
     verdict = reply.get("verdict")
     if isinstance(verdict, str) and verdict:
         return verdict
@@ -169,7 +169,7 @@ def judge_lines(record: CaseRecord, result: MetricResult, view: View) -> Iterato
 
 
 def who(judge: dict[str, Any], answered_by: Iterable[str]) -> list[Line]:
-    """Return the judge in parts: its name, other models that answered, and a custom address."""
+    """Return the judge in parts: its name, up to four other models that answered, and a custom address."""
     parts: list[Line] = [Text.styled(one_line(string(judge.get("model")), limit=200) or "(no name)", "strong")]
     others = [one_line(version, limit=200) for version in answered_by if version != judge.get("model")]
     if others:
@@ -230,7 +230,10 @@ def reply_cost(found: list[dict[str, Any]]) -> list[str]:
 
 
 def tally_words(tally: dict[str, Any]) -> list[Line]:
-    """Return the cost of a criterion in parts: `5 calls`, `2 cached`, `1.2 s`, `2,310 → 120 tokens`."""
+    """Return the cost of a criterion in parts: `5 calls`, `2 cached`, `1.2 s`, `2,310 → 120 tokens`.
+
+    Without a tally, there are none.
+    """
     if not tally:
         return []
     texts = [counted(count(tally.get("calls")), "call")]

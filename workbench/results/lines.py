@@ -64,8 +64,7 @@ def wrap(text: Text, width: int) -> list[Line]:
     """Return the text on lines of at most `width` cells (at least 2), without blanks at their ends.
 
     Rich finds the breaks, except in East Asian text and in long paths. There, its lines would begin with punctuation,
-    stay
-    half empty, or end inside a name.
+    stay half empty, or end inside a name.
     """
     if text.cell_len <= width and "\n" not in text.plain:  # Most texts, in half of the time.
         line = text.copy()
@@ -228,11 +227,9 @@ class View:
     """Settings for the layout of a document.
 
     `width` is in cells. `full` shows long texts, arguments and tracebacks in full. `opened` are the keys of items shown
-    in
-    full. `within` is a key that limits `full` to this item, its parents and its children, or "". `sides` names the two
-    sides
-    of a difference. `signs` puts marked words into −{} and +{}, for text without colours. `narrow` leaves out the words
-    "expected" and "actual".
+    in full. `within` is a key that limits `full` to this item, its parents and its children, or "". `sides` names the
+    two sides of a difference. `signs` puts marked words into −{} and +{}, for text without colours. `narrow` leaves out
+    the words "expected" and "actual".
     """
 
     width: int

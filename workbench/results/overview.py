@@ -160,7 +160,7 @@ def _apart(overview: Overview) -> Iterator[Line]:
 
 
 def _problems(overview: Overview, width: int) -> list[Row]:
-    """Return the first problems in the evalset's file. If there are more, the end of the overview lists all."""
+    """Return the first problems in the evalset's file, if any. If there are more, the end of the overview lists all."""
     lines = _fault_lines(overview, width)
     if not lines:
         return []
@@ -195,8 +195,7 @@ def _criteria(found: Tally, width: int) -> list[Row]:
     """Return a row for each criterion, and another one for its frozen cases.
 
     If names would be cut so far that two look alike, the distribution of scores is left out. If that is not enough,
-    each
-    name has its own line.
+    each name has its own line.
     """
     scored = [(one, "") for one in found.scores if one.cases]
     scored += [(one, f" {FROZEN.glyph}") for one in found.frozen_scores if one.cases]

@@ -22,10 +22,8 @@ def case_line(record: CaseRecord) -> str:
 
     The form is `PASS|FAIL|ERROR|NOT_EVALUATED|CANCELLED agent/eval_set_id/eval_id[#repeat]
     metric=score<threshold[(mark,…)] …`. Scores are not rounded. Informational metrics are only in the reports. If a
-    fault
-    was injected, its name follows the case, and the agent's reaction replaces the metrics. A replayed execution has the
-    mark
-    `FROZEN (…)`.
+    fault was injected, its name follows the case, and the agent's reaction replaces the metrics. A replayed execution
+    has the mark `FROZEN (…)`.
     """
     frozen = [frozen_mark(record.frozen)] if record.frozen is not None else []
     if record.handling is not None:
@@ -47,7 +45,10 @@ def case_line(record: CaseRecord) -> str:
 
 
 def brief_marks(record: CaseRecord) -> list[str]:
-    """Return the short marks that must accompany the verdict of a case: `frozen`, `split`, `other criteria`."""
+    """Return the marks that must accompany the verdict of a case.
+
+    They are `frozen`, the `marks` of its judged criteria, `other criteria`, and `THAWED (…)`.
+    """
     found = ["frozen"] if record.frozen is not None else []
     found += dict.fromkeys(mark for result in _judged(record) for mark in marks(record, result))
     if record.planned.criteria_changed:
@@ -90,7 +91,7 @@ def _metric_word(record: CaseRecord, result: MetricResult) -> str:
 
 
 def marks(record: CaseRecord, result: MetricResult) -> list[str]:
-    """Return the tags that must accompany a judged verdict: `function`, `split` and `cached`."""
+    """Return the tags that must accompany a judged verdict: `function`, `split` and `cached`. Others have none."""
     # Imported late, so that a list of runs need not wait for the criteria.
     from workbench.criteria.registry import descriptions, needs_bench
 

@@ -9,7 +9,7 @@ from workbench.events.events import Thawed
 from workbench.files.prices import Prices, case_cost, money, total
 from workbench.results.causes import CauseGroup, cause_text, failing_groups, is_shared
 from workbench.results.cells import cell_len, cut, cut_name
-from workbench.results.explain import criteria_text, matched_by_location, reasons, way_out
+from workbench.results.explain import criteria_text, error_hints, matched_by_location, reasons
 from workbench.results.faces import COUNTED
 from workbench.results.frozen import change_texts, frozen_total, thawed_total
 from workbench.results.plain_lines import VERDICTS, brief_marks, case_label, label
@@ -66,8 +66,7 @@ def brief_lines(
     """Yield a finished case for a terminal of this width: one line, and the reasons below it if it did not pass.
 
     `before` maps reasons that were already shown to their first case. They are not repeated. `others` are the IDs of
-    other
-    cases. A cut name stays different from these.
+    other cases. A cut name stays different from these.
     """
     word = f"{VERDICTS[record.state]:5} "
     behind = "".join(f"  {mark}" for mark in brief_marks(record))
@@ -293,7 +292,7 @@ def _reasons(record: CaseRecord, root: str) -> Iterator[SummaryLine]:
     for reason in reasons(record) or [nothing]:
         yield SummaryLine(reason, 4)
     if record.error is not None:
-        for line in way_out(record.error, root):
+        for line in error_hints(record.error, root):
             yield SummaryLine(line, 6)
 
 
@@ -356,8 +355,7 @@ def repeat_lines(cases: Sequence[CaseRepeats]) -> Iterator[tuple[list[str], str,
     """Yield names of cases, a sentence that is true for all of them, and whether they are flaky.
 
     Flaky cases come first, then those that pass least often. If there are many cases, only the first are named. All
-    text is
-    safe.
+    text is safe.
     """
     groups: dict[str, list[CaseRepeats]] = {}
     for case in sorted(cases, key=by_need):

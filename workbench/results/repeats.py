@@ -120,9 +120,8 @@ class CriterionRepeats:
     """One criterion over the repeats.
 
     `passed` and `failed` count the verdicts of the criterion. If there are both, `cause` says what varies. `split`
-    counts
-    repeats in which the judge's votes disagreed. `rejudged` counts repeats whose evidence got another score in another
-    repeat. Both show a judge that disagrees with itself, even if all verdicts are passes.
+    counts repeats in which the judge's votes disagreed. `rejudged` counts repeats whose evidence got another score in
+    another repeat. Both show a judge that disagrees with itself, even if all verdicts are passes.
     """
 
     name: str
@@ -155,8 +154,7 @@ class CaseRepeats:
     """All repeats of one case in one run.
 
     `records` are in the order of their numbers. `rate` covers the repeats that count, of which `broke` ended in an
-    error of
-    the agent. `until` is the pass rate to prove, or None.
+    error of the agent. `until` is the pass rate to prove, or None.
     """
 
     records: tuple[Execution, ...] = field(repr=False)

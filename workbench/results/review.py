@@ -19,12 +19,9 @@ class Place:
     """The place of a case in a review.
 
     `number` is the number of its cause among `causes`, and `position` that of the case among `cases`. Both count from
-    1.
-    `causes` is 0 if passes are reviewed. `cause` is safe text. `given` is the label of the user's verdict, or "".
-    `others`
-    are the names of the cases of this cause, so that a cut name stays different. They are read at most once, and only
-    if
-    the name is too long.
+    1. `causes` is 0 if passes are reviewed. `cause` is safe text. `given` is the label of the user's verdict, or "".
+    `others` are the names of the cases of this cause, so that a cut name stays different. They are read at most once,
+    and only if the name is too long.
     """
 
     cause: str
@@ -86,7 +83,10 @@ def _ends(left: Line, right: Line, width: int) -> Line:
 
 
 def message_line(text: str, right: Line, width: int, *, warning: bool = False) -> Line:
-    """Return the line above the keys: the last event as safe text, and `right`, the key that undoes it."""
+    """Return the line above the keys: the last event as safe text, and `right`, the key that undoes the event.
+
+    The line is empty if both are.
+    """
     if not text and not right:
         return Text()
     shown = cut(text, width - right.cell_len - 3)

@@ -41,8 +41,7 @@ class CasePair:
 
     `before` and `after` are the numbers of passed and judged executions. `left_out` has the status of each execution of
     either side that was not judged (error, not_evaluated, cancelled). A case is compared only if both sides have a
-    judged
-    execution.
+    judged execution.
     """
 
     before: tuple[int, int]
@@ -115,8 +114,7 @@ class Spread:
     """The random variation of the cases.
 
     `variance` is the variance of a case's difference. `repeats` is the mean number of judged executions of a case on
-    one
-    side, or None for scores. `single` is whether McNemar's test decides.
+    one side, or None for scores. `single` is whether McNemar's test decides.
     """
 
     variance: float
@@ -179,8 +177,7 @@ def compare_scores(pairs: Iterable[tuple[Sequence[float], Sequence[float]]], *, 
     """Compare the scores of a criterion. Each pair has the scores of a case before and after, one per judged repeat.
 
     Leave out executions without a score. Cases without scores on one side are not compared. If no mean differs, the
-    noise
-    is unknown, so the interval is infinite, and `would_show` is None.
+    noise is unknown, so the interval is infinite, and `would_show` is None.
     """
     given = list(pairs)
     found = [(fmean(before), fmean(after)) for before, after in given if before and after]
@@ -260,8 +257,7 @@ def mcnemar_mid_p(rose: int, fell: int) -> float:
     """Return McNemar's mid-p. `rose` cases passed only after the change, `fell` cases only before.
 
     It is the exact two-sided probability, less half of the probability of exactly this result on each side. The exact
-    test
-    is too strict: with a limit of 5%, it is wrong in only 3.6%.
+    test is too strict: with a limit of 5%, it is wrong in only 3.6%.
     """
     changed, fewer = rose + fell, min(rose, fell)
     ways = own = 1
@@ -330,8 +326,7 @@ def clear_drops(pairs: Sequence[CasePair], *, alpha: float = ALPHA) -> list[int]
     """Return the positions of cases with a drop that chance does not explain, corrected for the number of cases.
 
     The limit is divided by the number of cases that can reach it at all (R. E. Tarone, 1990). Cases that always pass,
-    or
-    never pass, cannot.
+    or never pass, cannot.
     """
     smallest = sorted(chance_of_drop(_worst(pair)) for pair in pairs)
     candidates = next(count for count in range(1, len(pairs) + 2) if bisect_right(smallest, alpha / count) <= count)
@@ -342,8 +337,7 @@ def chance_of_drops(pairs: Iterable[CasePair]) -> float:
     """Return the probability that chance alone causes a total drop at least as large. Gains do not count.
 
     If a case did not change, its executions before and after are interchangeable, which gives the distribution of its
-    drop.
-    The distribution of the total is exact if few sums are possible, else its normal approximation.
+    drop. The distribution of the total is exact if few sums are possible, else its normal approximation.
     """
     cases = [pair for pair in pairs if pair.is_compared]
     seen = sum(max(round(-pair.change * _SCALE), 0) for pair in cases)

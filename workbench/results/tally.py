@@ -35,8 +35,7 @@ class Vote(NamedTuple):
     """The vote of one case on one criterion, shared by its repeats.
 
     `scores` has the score of each repeat that passed or failed. `passed` of them passed. `thresholds` are their
-    distinct
-    thresholds. `by_function` is whether a function judged any of them.
+    distinct thresholds. `by_function` is whether a function judged any of them.
     """
 
     scores: tuple[float, ...] = ()
@@ -50,8 +49,7 @@ class Scores:
     """The scores of a criterion: a count for each bin, their mean, and the numbers of cases.
 
     Each of the `cases` has one vote, shared by its repeats, so the counts can be fractions. `undecided` counts cases
-    without
-    a score. `threshold` is None if cases had different ones. Scores outside 0 to 1 count in the outermost bins.
+    without a score. `threshold` is None if cases had different ones. Scores outside 0 to 1 count in the outermost bins.
     """
 
     name: str
@@ -85,8 +83,7 @@ def votes_of(cases: Iterable[Sequence[Execution]]) -> dict[str, list[tuple[Vote,
     """Return the distinct votes of cases by criterion, each with its number of cases.
 
     Each case is given by its executions. Equal verdicts of different cases are often one object, so 10,000 cases take
-    only
-    a few milliseconds.
+    only a few milliseconds.
     """
     single: list[Execution] = []
     repeated: list[Sequence[Execution]] = []
@@ -169,14 +166,11 @@ class Tally:
 
     `states` counts the cases by status, without those that never ran. `scores` has the criteria in the order in which
     they appear. `model_calls` are calls of agents, and `judge_calls` are calls of judges, including functions. `tokens`
-    are
-    all reported tokens, and `without_tokens` is the number of executions that called a model but reported none.
-    `seconds` is
-    the total duration of all finished executions, and `executions` is their number.
+    are all reported tokens, and `without_tokens` is the number of executions that called a model but reported none.
+    `seconds` is the total duration of all finished executions, and `executions` is their number.
 
     Frozen cases are separate, because they say nothing about live ones. `frozen` has their states and `frozen_scores`
-    their
-    scores, which are not in `live` and `scores`. `replays` says how each of their executions was replayed.
+    their scores, which are not in `live` and `scores`. `replays` says how each of their executions was replayed.
 
     `failed_with_errors` counts the cases with an execution that failed and also had an error.
     """
@@ -302,8 +296,7 @@ class Changes:
     """The verdicts that changed since an earlier run. `since` is the time at which it began, such as `13:40`.
 
     `worse` and `better` are numbers of cases. `cases` has the first of them, the worse ones first, at least
-    `LISTED_CHANGES`
-    if there are that many.
+    `LISTED_CHANGES` if there are that many.
     """
 
     since: str
@@ -330,8 +323,7 @@ class Overview:
     """The data of an overview of cases.
 
     `cases` is the number of cases. `groups` has the failing ones by cause. `changes` and `trend` are None while they
-    are
-    read, or if there is nothing to compare with. `foot` has the problems of an agent.
+    are read, or if there is nothing to compare with. `foot` has the problems of an agent.
     """
 
     tally: Tally = field(default_factory=Tally)

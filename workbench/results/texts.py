@@ -157,8 +157,7 @@ def both_sides(
     """Return the lines of two different texts, `width` cells wide, and a note on the comparison, or "".
 
     `marks` are the marks of a metric, which say what counted. Without them, or if only ignored characters differ, the
-    texts
-    are compared here.
+    texts are compared here.
     """
     one, other = from_marks(marks[0], expected, "missing"), from_marks(marks[1], actual, "extra")
     marked = one is not None and other is not None
@@ -286,8 +285,7 @@ def pretty(
     """Return the value as indented JSON: safe text with line breaks, for `pretty_lines`.
 
     Parts whose JSON path is in `marked` have the style `mark`. Paths have the form of `criteria.json_difference`.
-    `most`
-    limits the number of lines to about that many.
+    `most` limits the number of lines to about that many.
     """
     tokens = _value(value, path, marked, mark, "", 0)
     return Text().append_tokens(tokens if most is None else _first_lines(tokens, most))

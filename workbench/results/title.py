@@ -49,11 +49,10 @@ def title_parts(subject: Subject) -> list[str]:
 
 
 def title(subject: Subject, width: int, others: Iterable[str] = ()) -> str:
-    """Return `agent › evalset › case` in at most `width` cells. The case is cut last, as by `cut_name`.
+    """Return `agent › evalset › case` in at most `width` cells, or "" if no name is known. The case is cut last.
 
     Names that would become too short are left out, the agent first. A cut case stays different from `others`, by
-    default
-    the cases of its evalset.
+    default the cases of its evalset.
     """
     parts = title_parts(subject)
     if not parts:

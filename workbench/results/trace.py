@@ -224,8 +224,7 @@ def add_trace(
     """Add the turns of a conversation.
 
     `state` is the state folder with the runs. `going` is whether the last turn may still be running, without times.
-    With
-    `steps`, each turn ends with the full text of its steps, folded.
+    With `steps`, each turn ends with the full text of its steps, folded.
     """
     read = read_again(turns, state, prices)
     timed = any(turn.trace.timed for turn in read.turns)

@@ -46,8 +46,7 @@ class Message:
     """A message of the turn.
 
     `event` is the index of its recorded event, or -1 for the user's message. `by` is its author, and `content` its text
-    or
-    its part of the event. The text is made on first use, because most messages are never visible.
+    or its part of the event. The text is made on first use, because most messages are never visible.
     """
 
     event: int
@@ -84,8 +83,7 @@ def own_events(node: Node) -> frozenset[int]:
     """Return the indexes of the events of a row.
 
     A step inside a tool has the events of that tool, and an agent has those of all its steps. The turn has -1, the
-    user's
-    message.
+    user's message.
     """
     if node.kind == "turn":
         return frozenset({-1})
@@ -139,8 +137,7 @@ class TurnRead:
     """A turn with all data that layouts share.
 
     `totals` has the usage of nodes by number. `nodes` are in order. `branches` are the characters that lead to each
-    node,
-    and `keys` the keys of their items.
+    node, and `keys` the keys of their items.
     """
 
     turn: Turn

@@ -26,7 +26,10 @@ _EMPTY = (
 
 
 def triage_chip(subject: Subject) -> Line:
-    """Return the last triage of the case: `⚑ judge wrong`, or an empty line without triage."""
+    """Return the newest triage of the current verdict: `⚑ judge wrong`. Without any, return the newest older one.
+
+    The line is empty if the case was never triaged.
+    """
     entries = [entry for entry in subject.triage if entry.triage]
     found = [entry for entry in entries if _standing(entry, subject) == "now"] or entries
     if not found:

@@ -67,7 +67,7 @@ class CollectedFile:
 
 
 def frozen_mode(path: Path, given: FrozenMode | None) -> FrozenMode:
-    """Return the mode of replay for an evalset: `given`, or the project's setting.
+    """Return the mode of replay for an evalset: `given`, or the project's setting if `given` is None.
 
     An unreadable setting counts as live here; each case reports it when it runs.
     """

@@ -43,7 +43,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """Collect an evalset file if evalsets are enabled."""
+    """Return the collector of an evalset file, or None if evalsets are not enabled or the file is not an evalset."""
     if not file_path.name.endswith(".json") or file_path.name.startswith("."):
         return None
     config = parent.config
@@ -66,7 +66,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Report how many tests were judged by functions or replayed, which a passed test does not show."""
+    """Print how many tests were judged by functions or replayed. The result of a single test does not show this."""
     tests: dict[str, dict[str, Any]] = {}
     for report in (report for found in terminalreporter.stats.values() for report in found):
         tests.setdefault(getattr(report, "nodeid", ""), {}).update(getattr(report, "user_properties", ()))
@@ -122,7 +122,7 @@ class BrokenFileItem(pytest.Item):
         """Do nothing: the test ends in its setup."""
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        """Return the place of the file."""
+        """Return the path of the file, its first line, and the name of the item."""
         return self.path, 0, self.name
 
 
@@ -180,5 +180,5 @@ class EvalCaseItem(pytest.Item):
         return shown
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        """Return the place of the case in its file."""
+        """Return the path of the file, the line of the case, and the name of the test."""
         return self.path, self.case.line, self.name

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.events.events import CaseError, CaseStatus, Frozen, MetricResult
-from workbench.results.explain import criteria_and_source, reasons, way_out
+from workbench.results.explain import criteria_and_source, error_hints, reasons
 from workbench.results.faces import FACES
 from workbench.results.panes import plain_case
 from workbench.results.plain_lines import case_line
@@ -219,7 +219,7 @@ def _explanation(record: CaseRecord, root: str) -> str:
         return ""
     lines = reasons(record) or ["no criterion applied"]
     if record.error is not None:
-        lines += way_out(record.error, root)
+        lines += error_hints(record.error, root)
     criteria = criteria_and_source(record)
     return "\n".join([*lines, *([f"criteria: {criteria}"] if criteria else []), "", _details(record)])
 

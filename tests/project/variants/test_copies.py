@@ -177,7 +177,7 @@ def test_object_that_a_partial_clone_lacks_is_named_and_not_fetched(root: Path, 
         head(partial, "HEAD~1")
 
 
-def test_project_in_a_subfolder_is_copied_alone(root: Path) -> None:
+def test_project_in_a_subfolder_is_copied_without_the_rest_of_the_repository(root: Path) -> None:
     write(root, "other/big.bin", "x")
     commit(root)
     write(root, "desk/prompt.md", "two")
@@ -189,7 +189,7 @@ def test_project_in_a_subfolder_is_copied_alone(root: Path) -> None:
     assert (contents(then), contents(now)["prompt.md"]) == ({"agent.py": "one", "prompt.md": "one"}, "two")
 
 
-def test_files_that_a_sparse_checkout_leaves_out_are_no_difference(root: Path) -> None:
+def test_files_outside_a_sparse_checkout_do_not_count_as_a_difference(root: Path) -> None:
     write(root, "other/notes.md", "x")
     commit(root)
     git(root, "sparse-checkout", "set", "desk")
@@ -198,7 +198,7 @@ def test_files_that_a_sparse_checkout_leaves_out_are_no_difference(root: Path) -
     assert head(root, now=now).differences(now) == []
 
 
-def test_permissions_alone_are_no_difference(root: Path) -> None:
+def test_changed_permissions_alone_do_not_count_as_a_difference(root: Path) -> None:
     (root / "desk/agent.py").chmod(0o755)
     now = tree(root)
     assert head(root, now=now).differences(now) == []
@@ -267,7 +267,7 @@ def test_files_of_submodules_are_those_of_the_working_tree(root: Path, tmp_path:
     assert then.differences(now) == []
 
 
-def test_line_endings_and_lfs_alone_are_no_difference(root: Path) -> None:
+def test_line_endings_and_lfs_alone_do_not_count_as_a_difference(root: Path) -> None:
     import hashlib
 
     real = b"weights" * 100

@@ -82,7 +82,7 @@ def test_costs_have_a_column_only_with_prices() -> None:
     assert "cost" not in text(table_rows(found(variant(BETTER)), Prices(), 100)[0])
 
 
-def test_cases_are_counted_and_those_that_have_not_ended_are_no_omissions() -> None:
+def test_unfinished_cases_do_not_count_as_left_out() -> None:
     cases = [
         change("one", CasePair((0, 3), (3, 3))),
         change("two", CasePair((3, 3), (1, 3))),
@@ -148,7 +148,7 @@ def test_files_are_shown_with_their_lines_whether_changed_new_or_deleted() -> No
     assert any("No file differs" in line.plain for line in none.lines)
 
 
-def test_both_sides_are_named_and_one_may_be_missing() -> None:
+def test_side_by_side_view_names_both_variants_and_accepts_a_missing_side() -> None:
     ref = CaseRef("desk", "desk/a.evalset.json", "a", "lost")
     error = CaseError("agent_raised", "no such order")
     broken = CaseRecord(PlannedCase(ref, None, "defaults"), state="error", error=error)

@@ -137,7 +137,7 @@ async def test_files_of_a_variant_can_be_compared_and_kept_and_undone(desk: Trie
         assert trial.kept(0) == {}
 
 
-async def test_keeping_the_revision_puts_its_files_back_but_not_its_cases(desk: TriedProject) -> None:
+async def test_keeping_a_revision_restores_its_files_but_not_its_cases(desk: TriedProject) -> None:
     desk.prompt("name the day")
     desk.write("desk/new.py", "x = 1\n")
     desk.evalset(case("other"), path="desk/orders.evalset.json")
@@ -183,7 +183,7 @@ async def test_budget_of_judge_calls_ends_the_run_with_what_was_decided(desk: Tr
     assert report(trial.layout, records).could_run == works
 
 
-async def test_budget_of_no_judge_calls_runs_what_needs_no_judge(desk: TriedProject) -> None:
+async def test_limit_of_0_judge_calls_allows_criteria_without_a_judge(desk: TriedProject) -> None:
     desk.prompt("name the day")
     async with opened(desk.root, RunOptions(runs=1, max_judge_calls=0)) as (project, trial):
         await trial.run(project).execute()

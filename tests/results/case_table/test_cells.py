@@ -74,7 +74,7 @@ def test_time_is_cut_to_tenths(seconds: float, text: str) -> None:
     assert seconds_cell(record(seconds=seconds)).text == text
 
 
-def test_tokens_are_those_of_agent_and_judges() -> None:
+def test_tokens_include_those_of_agent_and_judges() -> None:
     assert tokens_cell(record(input_tokens=1000, output_tokens=200, judge_input_tokens=4)).text == "1,204"
     assert tokens_cell(record(input_tokens=318_999)).text == "318k"
     assert tokens_cell(record()).text == "–", "none were reported"
@@ -83,7 +83,7 @@ def test_tokens_are_those_of_agent_and_judges() -> None:
 @pytest.mark.parametrize(
     ("cost", "known", "text"), [(0.0042, True, "0.004"), (0.0, True, "0"), (2e-5, True, "<.001"), (None, True, "?")]
 )
-def test_cost_is_never_shown_as_nothing_if_there_is_some(cost: float | None, known: bool, text: str) -> None:
+def test_small_cost_is_not_shown_as_zero(cost: float | None, known: bool, text: str) -> None:
     assert cost_cell(record(), cost, known=known).text == text
 
 

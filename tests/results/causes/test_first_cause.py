@@ -168,7 +168,7 @@ def test_error_of_a_criterion_is_the_cause_of_an_error_without_a_message() -> No
     assert (found.layer, found.text) == ("error", "m: no <number> quota")
 
 
-def test_error_of_a_criterion_names_it_whole_and_is_the_same_in_any_turn() -> None:
+def test_error_of_a_criterion_has_the_same_cause_in_any_turn() -> None:
     found = set()
     for turn, unlabelled, of in ((1, 1, 1), (2, 3, 7), (12, 10, 31)):
         reason = f"turn {turn}: {unlabelled} of {of} sentences have no label"

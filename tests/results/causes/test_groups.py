@@ -63,7 +63,7 @@ def test_filter_selects_the_equal_cause_or_else_all_that_contain_the_text() -> N
     assert not matching_slugs(["zzz"], known)
 
 
-def test_single_causes_are_those_of_one_case() -> None:
+def test_single_causes_have_exactly_one_case() -> None:
     assert single_slugs(map(make_cause, ("calls", "calls", "error"), ("a", "b", "b"))) == {"a"}
 
 

@@ -69,7 +69,7 @@ def shown(document: Document) -> list[str]:
         (13, "rubric…uality"),
     ],
 )
-def test_names_of_criteria_lose_whole_words_if_they_can(width: int, short: str) -> None:
+def test_criterion_names_are_cut_between_words_if_possible(width: int, short: str) -> None:
     assert cut_words("rubric_based_final_response_quality", width) == short
 
 
@@ -101,7 +101,7 @@ def test_distribution_has_a_column_for_each_tenth_and_one_for_1() -> None:
 
 @pytest.mark.parametrize("width", [10, 24, 38, 47, 80])
 @pytest.mark.parametrize("text", HOSTILE)
-def test_no_line_is_too_wide_or_hostile(width: int, text: str) -> None:
+def test_lines_fit_the_width_and_are_safe(width: int, text: str) -> None:
     states: Counter[Status] = Counter({"passed": 12_345, "failed": 6_789, "error": 1_234, "queued": 9})
     name = make_cause("other", text).text
     found = Overview(
@@ -132,7 +132,7 @@ def record(name: str, *scores: float, seconds: float = 1.0, calls: int = 2) -> l
     return found
 
 
-def test_tally_of_parts_is_the_tally_of_the_whole() -> None:
+def test_added_tallies_of_parts_equal_the_tally_of_all_cases() -> None:
     cases = [record(f"c{number}", number / 10, seconds=number) for number in range(10)] + [record("often", 1.0, 0.0)]
     states: Counter[Status] = Counter({"passed": 2, "failed": 9})
     whole = tally(states, cases)

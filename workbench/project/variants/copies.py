@@ -108,7 +108,7 @@ class Revision:
 
 
 def find_revision(root: Path, name: str | None) -> Revision | None:
-    """Return the revision `name`, or HEAD. Return None if `name` is empty and there is no commit.
+    """Return the revision `name`, or HEAD if `name` is None. Return None if HEAD is meant, but there is no commit.
 
     Raises:
         UsageFaultError: the named revision does not exist, or git cannot read the repository.
@@ -258,7 +258,7 @@ def replace_folder(copy: Copy, inside: str, other: Copy) -> Copy:
     """Replace the folder `inside` of a copy by another copy.
 
     Raises:
-        UsageFaultError: the disk has an error.
+        UsageFaultError: a file cannot be moved or removed.
     """
     goal = copy.root / inside
     with _reported(goal):
@@ -329,7 +329,7 @@ def _not_checked_out(root: Path) -> set[str]:
 
 
 def is_copied(name: str) -> bool:
-    """Return whether a path from git's index is copied: it stays in the project, and no part of it is left out."""
+    """Return whether a path from git's index is copied: inside the project, no `.env`, and no part in `_LEFT_OUT`."""
     parts = name.rstrip("/").split("/")
     if name.startswith("/") or not {"", ".", ".."}.isdisjoint(parts) or parts[-1] == _ENVIRONMENT_FILE:
         return False

@@ -213,7 +213,7 @@ def left_out_words(result: VariantResult) -> str:
 
 
 def conclusion(result: VariantResult, against: str) -> str:
-    """Return the conclusion about a variant, in one or two sentences."""
+    """Return the conclusion about a variant, in one or two sentences, or "" for the first variant."""
     found = result.comparison
     if found is None:
         return ""

@@ -73,7 +73,7 @@ def changed_variants(wanted: Wanted, root: Path) -> list[Variant]:
     """Return the variants besides the revision and the working tree, in the order of the command line.
 
     Raises:
-        UsageFaultError: one cannot be made, there are too many, or two have the same name.
+        UsageFaultError: a variant cannot be made, or there are too many.
     """
     changes = [*_swaps(wanted, root), *_values(wanted), *_models(wanted)]
     if wanted.grid:

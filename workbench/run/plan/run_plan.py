@@ -158,7 +158,7 @@ def _root_notices(root: Path) -> Iterator[Noticed]:
     if around is not None:
         folder = relative_to(root / STATE_FOLDER, around)
         hint = f"Delete or move it to keep runs in {around / STATE_FOLDER}"
-        yield Noticed("info", f"{folder} exists already and is used for {relative_to(root, around)}", hint)
+        yield Noticed("info", f"{folder} already exists and is used for {relative_to(root, around)}", hint)
 
 
 def _option_notices(options: RunOptions) -> Iterator[Noticed]:

@@ -17,7 +17,7 @@ from workbench.events.events import CaseRef
 from workbench.files.prices import Prices
 from workbench.results.cells import cut
 from workbench.results.document import Subject
-from workbench.results.faults import about_lines, counts_text, progress_text
+from workbench.results.faults import about_cell, counts_text, progress_text
 from workbench.store.details import known_details, read_details
 from workbench.store.execution import Execution
 from workbench.text.counting import counted
@@ -193,7 +193,7 @@ class FaultScreen(SplitScreen):
             why = f"{matrix.warning.message}. {matrix.warning.hint}".rstrip(". ")
             parts += [(one_line(why, limit=300), "$status-not-evaluated"), "\n"]
         if line is not None and line.has_cells:
-            words, reason = about_lines(line.row, self.grid.way)
+            words, reason = about_cell(line.row, self.grid.way)
             # The counts below stay visible on any screen.
             parts += [(words, "bold"), "\n", *([cut(reason, 2 * max(self.size.width - 6, 20)), "\n"] if reason else [])]
         parts.append((counts_text(matrix.records, signs=True), "$status-muted"))
