@@ -4,7 +4,7 @@ import asyncio
 import os
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +13,8 @@ import pytest
 from textual.pilot import Pilot
 
 from tests.cli.projects import BAD, GOOD, Project
-from tests.ui.conftest import Screen
+from tests.ui.conftest import AtOnce, Screen
+from tests.ui.quiet import quick_pilots
 from workbench.events.events import Usage
 from workbench.files import settings as config
 from workbench.store.details import read_details
@@ -21,6 +22,12 @@ from workbench.ui.main.workbench_app import WorkbenchApp
 from workbench.ui.session.session import Session
 from workbench.ui.terminal.themes import Themes
 from workbench.ui.tree.query import parse_query
+
+
+@pytest.fixture(autouse=True)
+def _quick() -> Iterator[None]:
+    with quick_pilots():
+        yield
 
 
 def agent(answer: str) -> str:
@@ -47,6 +54,7 @@ class Watched(Screen):
         self.session = Session(root)
         self.app = WorkbenchApp(self.session, said, themes, themes.read("night"), watch=watch)
         self.main = self.app.main
+        self.main.controllers.news.pace = AtOnce()
         self.pilot: Pilot[int]
 
     @asynccontextmanager
@@ -271,7 +279,11 @@ async def test_saved_theme_and_keys_change_only_the_screen(tmp_path: Path) -> No
         assert app.get_css_variables()["primary"].lower() == "#222222"
         settings.write_text("theme = [")
         mine.write_text('[colors]\nprimary = "no colour"\n')
-        await watched.until(said, lambda: len(app._notifications) == 2, 30)
+        # The first of them came with the new keys.
+        await watched.until(said, lambda: len(app._notifications) == 3, 30)
+        told = [notification.message for notification in app._notifications]
+        for part in ("R is now the key of run", "settings.toml: cannot be read", "mine.toml: primary: 'no colour'"):
+            assert sum(part in message for message in told) == 1, told
         assert (app.theme, app.current_theme.primary, watched.main.keys["run"]) == ("mine", "#222222", ("R",))
         assert watched.session.store.run.run_id == ""
 

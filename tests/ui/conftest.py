@@ -190,7 +190,7 @@ _MOST_WAITS = 100
 """How often a key looks whether it is done, every 10 ms. Some tests hold up a key on purpose."""
 
 
-class _AtOnce(Pace):
+class AtOnce(Pace):
     """Paint every frame. Tests of `Pace` check which frames are left out."""
 
     def wait(self, now: float, *, decided: bool = False) -> float:
@@ -237,7 +237,7 @@ class Screen:
         theme_read, shown = themes.read(theme), shown or Display()
         self.app = WorkbenchApp(self.session, settings, themes, theme_read, engine=self.engine, shown=shown)
         self.main = self.app.main
-        self.main.controllers.news.pace = _AtOnce()
+        self.main.controllers.news.pace = AtOnce()
 
     @classmethod
     def around(cls, app: WorkbenchApp) -> "Screen":

@@ -16,6 +16,7 @@ from workbench.agents import child_process
 from workbench.agents.child_process import own_python
 from workbench.run.scoring.client import MODULE
 from workbench.worker import WORKER_DIR
+from workbench.worker.processes import MARK
 
 SERVER = Path(__file__).with_name("server.py")
 WORKER_SERVER = Path(__file__).with_name("worker_server.py")
@@ -121,7 +122,7 @@ class Nursery:
 
     def _scorers(self, environment: Mapping[str, str]) -> Server:
         if "scorers" not in self._servers:
-            environment = own_python(MODULE, _without_path(environment)).environment
+            environment = own_python(MODULE, _for_all(environment)).environment
             self._servers["scorers"] = Server(["-P", "-X", "utf8", str(SERVER), "{fd}"], environment)
         return self._servers["scorers"]
 
@@ -129,7 +130,7 @@ class Nursery:
         name = "adk" if adk else "workers"
         if name not in self._servers:
             words = ["-X", "utf8", "-u", str(WORKER_SERVER), "{fd}", WORKER_DIR, *(["adk"] if adk else [])]
-            self._servers[name] = Server(words, _without_path(environment))
+            self._servers[name] = Server(words, _for_all(environment))
         return self._servers[name]
 
 
@@ -209,8 +210,9 @@ def use_in_program(sock: socket.socket) -> None:
     vars(child_process)["subprocess"] = use(Nursery(sock))
 
 
-def _without_path(environment: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in environment.items() if name != "PYTHONPATH"}
+def _for_all(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables of a server: without the mark of the first child, with which it would be killed."""
+    return {name: value for name, value in environment.items() if name not in ("PYTHONPATH", MARK)}
 
 
 def _of_python(environment: Mapping[str, str]) -> dict[str, str]:
