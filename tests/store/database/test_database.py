@@ -81,6 +81,14 @@ def test_database_in_memory_has_what_was_readable(tmp_path: Path) -> None:
     assert stored.version() > 0
 
 
+@pytest.mark.parametrize("statement", ["SELECT * FROM lost", "this is not SQL"])
+def test_failed_read_of_a_database_in_memory_is_an_os_error(tmp_path: Path, statement: str) -> None:
+    stored = database(tmp_path / "none")
+    assert stored.switch_to_memory(PermissionError(13, "Permission denied"))
+    with pytest.raises(OSError, match=r"runs\.db"):
+        stored.read(lambda connection: connection.execute(statement))
+
+
 def test_untrusted_folders_do_not_share_a_database(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name / ".workbench/runs").mkdir(parents=True)

@@ -30,11 +30,11 @@ from workbench.store.database.opening import (
     DamagedError,
     Identity,
     Opened,
-    as_os_error,
     identity_of,
     open_in_memory,
     open_to_read,
     open_to_write,
+    translated,
 )
 from workbench.store.database.salvage import set_aside
 
@@ -188,7 +188,10 @@ class Database:
             self.close()
 
     def version(self) -> int:
-        """Return a number that changes whenever another process writes, or 0 if there is no database."""
+        """Return a number that changes whenever another process writes.
+
+        0: there is no database, or it cannot be opened for writing.
+        """
         with self._writing:
             try:
                 if not self.exists:
@@ -217,9 +220,13 @@ class Database:
         self._writing, self._lending = threading.RLock(), threading.Lock()
 
     def _ask(self, ask: Callable[[Connection], T]) -> T:
-        if self._memory is not None:
+        with translated(self.path):
+            if self._memory is None:
+                return self._ask_file(ask)
             with self._writing:
                 return ask(self._memory.connection)
+
+    def _ask_file(self, ask: Callable[[Connection], T]) -> T:
         opened = self._borrow()
         try:
             connection = opened.connection
@@ -234,9 +241,6 @@ class Database:
                 found = ask(connection)
                 connection.text_factory = str
             connection.execute("ROLLBACK")
-        except SQLITE_ERRORS as error:
-            opened.close()
-            raise as_os_error(error, self.path) from None
         except BaseException:
             opened.close()
             raise
@@ -262,22 +266,20 @@ class Database:
         opened = self._connected()
         connection = opened.connection
         try:
-            if sync is not self._syncs:
-                connection.execute(f"PRAGMA synchronous={'FULL' if sync else 'NORMAL'}")
-                self._syncs = sync
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                found = change(connection)
-                if not self._is_there(opened.identity):
-                    raise OSError(errno.ESTALE, "the file was removed or replaced", self._name)
-                connection.execute("COMMIT")
-            except BaseException:
-                with suppress(*SQLITE_ERRORS):
-                    connection.execute("ROLLBACK")
-                raise
-        except SQLITE_ERRORS as error:
-            self._drop_writer()
-            raise as_os_error(error, self.path) from None
+            with translated(self.path):
+                if sync is not self._syncs:
+                    connection.execute(f"PRAGMA synchronous={'FULL' if sync else 'NORMAL'}")
+                    self._syncs = sync
+                connection.execute("BEGIN IMMEDIATE")
+                try:
+                    found = change(connection)
+                    if not self._is_there(opened.identity):
+                        raise OSError(errno.ESTALE, "the file was removed or replaced", self._name)
+                    connection.execute("COMMIT")
+                except BaseException:
+                    with suppress(*SQLITE_ERRORS):
+                        connection.execute("ROLLBACK")
+                    raise
         except OSError:
             self._drop_writer()
             raise

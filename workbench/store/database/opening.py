@@ -179,7 +179,7 @@ class NewerError(OSError):
     """A later version of the workbench made the database."""
 
 
-def as_os_error(error: sqlite3.Error | UnicodeDecodeError, path: Path) -> OSError:
+def _as_os_error(error: sqlite3.Error | UnicodeDecodeError, path: Path) -> OSError:
     """Return an error of SQLite as an `OSError` that names the file."""
     if isinstance(error, UnicodeDecodeError):
         return DamagedError(errno.EIO, "the database is damaged", str(path))
@@ -190,6 +190,15 @@ def as_os_error(error: sqlite3.Error | UnicodeDecodeError, path: Path) -> OSErro
         return DamagedError(errno.EIO, f"the database is damaged ({text})", str(path))
     number = _CODES.get(code, errno.EIO)
     return OSError(number, _WORDS.get(number, text), str(path))
+
+
+@contextmanager
+def translated(path: Path) -> Iterator[None]:
+    """Convert SQLite's errors inside the `with` block to `OSError` that names the file."""
+    try:
+        yield
+    except SQLITE_ERRORS as error:
+        raise _as_os_error(error, path) from None
 
 
 FILE_NAME = "runs.db"
@@ -248,7 +257,7 @@ def open_to_read(path: Path) -> Opened:
         DamagedError, NewerError, OSError: the database cannot be used.
     """
     identity = identity_of(path)
-    with _translated(path):
+    with translated(path):
         try:
             return Opened(_connect(path, "mode=rw"), identity)
         except sqlite3.OperationalError:
@@ -275,7 +284,7 @@ def open_to_write(path: Path) -> Opened:
         with suppress(FileExistsError):
             os.close(open_stored(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
     identity = identity_of(path)
-    with _translated(path):
+    with translated(path):
         with_log = has_log(path)
         if not with_log:
             _leave_log(path)
@@ -294,7 +303,7 @@ def open_to_write(path: Path) -> Opened:
 
 def open_in_memory(path: Path, source: Opened | None = None) -> Opened:
     """Return a database in memory that replaces the one at `path`, with a copy of `source`."""
-    with _translated(path):
+    with translated(path):
         connection = _connect(path, "mode=memory", check=False)
         if source is not None:
             source.connection.backup(connection)
@@ -389,11 +398,3 @@ def _is_log_left(path: Path) -> bool:
 def is_on_network(path: Path) -> bool:
     """Return whether the system reports that a file is on a network file system."""
     return file_system_of(str(path), mounted()) in _NETWORK
-
-
-@contextmanager
-def _translated(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except SQLITE_ERRORS as error:
-        raise as_os_error(error, path) from None
