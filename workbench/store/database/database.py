@@ -11,12 +11,9 @@ If the folder cannot be used, all threads share one connection to a database in 
 
 import atexit
 import errno
-import functools
 import os
-import platform
 import sqlite3
 import threading
-import time
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
@@ -37,62 +34,6 @@ from workbench.store.database.opening import (
     translated,
 )
 from workbench.store.database.salvage import set_aside
-
-_SILENT = 60.0
-"""Seconds without a heartbeat after which a process on another machine counts as ended."""
-
-
-@functools.cache
-def _this_machine() -> str:
-    """Return an ID of this machine since its last boot. Each container has its own."""
-    try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
-    except (OSError, ValueError):
-        boot = ""
-    return f"{platform.node()}/{boot}"
-
-
-def this_process() -> str:
-    """Return an ID of this process: its machine, its process ID and its start time."""
-    pid = os.getpid()
-    return f"{_this_machine()} {pid} {_began(pid)}"
-
-
-def is_alive(name: str, seen: float) -> bool:
-    """Return whether the process with this ID (see `this_process`) may still be running.
-
-    `seen` is the time of its last heartbeat, in seconds since the epoch. It matters only for processes of other
-    machines.
-    """
-    machine, pid, began = ([*name.rsplit(" ", 2), "", ""])[:3]
-    if machine != _this_machine() or not pid.isdigit():
-        return abs(time.time() - seen) < _SILENT
-    now = _began(int(pid))
-    return now != "gone" and (not now or now == began)
-
-
-def _began(pid: int) -> str:
-    """Return the start time of a process in the system's unit, "" if unknown, or "gone" if it has ended."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_bytes()
-    except FileNotFoundError:
-        if Path("/proc/self/stat").exists():
-            return "gone"
-    except OSError:
-        return ""
-    else:
-        # The name of the program is in parentheses and may hold anything.
-        fields = stat.rpartition(b")")[2].split()
-        is_zombie = fields[0] == b"Z"
-        return "gone" if is_zombie else fields[19].decode("ascii")
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return "gone"
-    except OSError:
-        return ""
-    return ""
-
 
 T = TypeVar("T")
 Connection: TypeAlias = sqlite3.Connection

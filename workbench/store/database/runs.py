@@ -9,8 +9,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from workbench.store.database.database import Connection, is_alive, this_process
+from workbench.store.database.database import Connection
 from workbench.store.database.opening import EVENT_BITS, RUN_BITS, DamagedError
+from workbench.store.database.process_identity import is_alive, this_process
 
 _AT_ONCE = 400
 
