@@ -47,8 +47,8 @@ from workbench.ui.widgets.footer import KeyLine
 def _style_sheets_are_parsed_once() -> Iterator[None]:
     """Share parsed style sheets between apps with the same variables.
 
-    Each app parses the same style sheets again, and their rules never change. They are looked up by identity, a
-    hundred thousand times for each screen, by a method that Python need not call.
+    Otherwise, each app would parse the same style sheets again. Rules are hashed very often. `object.__hash__` does it
+    by identity like `RuleSet.__hash__`, but faster.
     """
     parsed: dict[Any, list[RuleSet]] = {}
     parse = Stylesheet._parse_rules
@@ -187,11 +187,11 @@ class FakeRun:
 
 
 _MOST_WAITS = 100
-"""How often a key looks whether it is done, every 10 ms. Some tests hold up a key on purpose."""
+"""Maximum number of checks, 10 ms apart, whether a key is done. Some tests delay a key on purpose."""
 
 
 class AtOnce(Pace):
-    """Paint every frame. Tests of `Pace` check which frames are left out."""
+    """A pace that paints every frame. Tests of `Pace` check which frames are left out."""
 
     def wait(self, now: float, *, decided: bool = False) -> float:
         return 0.0
@@ -256,7 +256,7 @@ class Screen:
             await asyncio.to_thread(self.app.runs.close, 1.0)
 
     def _press_in_turn(self, pilot: Pilot[int]) -> None:
-        """Let `pilot.press` return once its keys are done. A key waits, for example, until a case was read."""
+        """Make `pilot.press` wait until its keys are done. A key may wait, for example, until a case is read."""
         order, press = self.app._key_order, pilot.press
 
         async def press_and_wait(*keys: str) -> None:
@@ -295,7 +295,7 @@ class Screen:
             self.sent.append(data)
 
     def _read(self, arrived: object = None) -> Workspace:
-        """Return the workspace with the evalsets that were edited since as they are on disk."""
+        """Return the workspace, with the evalsets that were edited since read again from disk."""
         self.reads += 1
         entries = tuple(
             entry

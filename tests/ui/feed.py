@@ -25,7 +25,7 @@ def user(text: str) -> dict[str, Any]:
 
 
 class Feed:
-    """Writes the events of runs into a store, as the engine would."""
+    """A writer of run events into a store, as the engine would send them."""
 
     def __init__(self, store: Store, workspace: Workspace) -> None:
         self.store, self.workspace = store, workspace

@@ -62,7 +62,7 @@ def next_timer() -> float:
 
 
 _lasting: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
-"""Number of threads per loop that were waited for in vain, such as that of a run. They are not waited for again."""
+"""Number of threads per loop that did not end in time, such as the thread of a run. They are not waited for again."""
 
 
 def _in_threads(loop: Any) -> int:
@@ -72,7 +72,7 @@ def _in_threads(loop: Any) -> int:
 
 
 def _used_by_other_threads() -> float:
-    """Return the processor time in seconds."""
+    """Return the processor time that the other threads have used, in seconds."""
     return time.process_time() - time.thread_time()
 
 

@@ -1,6 +1,6 @@
-"""Screens that are compared with snapshots: all scenes of `tests.screens`, and a run that is going on.
+"""Screens that are compared with snapshots: all scenes of `tests.screens`, and a run in progress.
 
-`CONTRIBUTING.md` says how a changed snapshot is looked at and accepted.
+`CONTRIBUTING.md` says how to review and accept a changed snapshot.
 """
 
 import asyncio

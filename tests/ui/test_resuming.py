@@ -1,4 +1,4 @@
-"""The offer to resume an interrupted run: made when the folder opens, and never taken by itself."""
+"""The offer to resume an interrupted run. It is shown when the folder opens, and the user decides."""
 
 import json
 from collections.abc import Sequence

@@ -411,7 +411,7 @@ async def test_work_that_is_cancelled_before_its_first_step_leaves_no_warning(op
     screen = open_screen()
 
     async def later() -> None:
-        """Never begin."""
+        """Do nothing, because this work is cancelled before it begins."""
 
     async with screen.open((80, 24)):
         screen.main.work(later(), "test", exclusive=False)

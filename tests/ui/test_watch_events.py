@@ -13,7 +13,7 @@ KEY = ("f.evalset.json", "c")
 
 
 class SavedNow(JobQueue):
-    """Make a save affect the only case."""
+    """A queue of jobs in which each save affects the only case."""
 
     def take(self, saved: Any) -> set[CaseName]:
         return {KEY} if self.under_way.pop(KEY, None) else set()

@@ -37,7 +37,7 @@ def content(text: str, role: str = "model") -> dict[str, Any]:
 def turn(
     user: str, calls: Sequence[Call] = (), answer: str | None = None, said: Sequence[tuple[str, str]] = ()
 ) -> dict[str, Any]:
-    """Build a turn in the shape that people write. `recorded` builds ADK's."""
+    """Build a turn in the form that people write. `recorded` builds the form that ADK records."""
     data: dict[str, Any] = {"tool_uses": [{"name": name, "args": args} for name, args in calls]}
     data["intermediate_responses"] = [(author, [{"text": text}]) for author, text in said]
     made: dict[str, Any] = {"user_content": content(user, "user"), "intermediate_data": data}

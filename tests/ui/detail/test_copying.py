@@ -26,7 +26,7 @@ def reading() -> Reading[Subject]:
 
 
 def copied(reading: Reading[Subject], *keys: str) -> list[str]:
-    """Return what is copied from the last of these items, each of which unfolds the next one."""
+    """Unfold these items one after the other, and return the lines that are copied from the last one."""
     item = Item("", 0, 0)
     for key in keys:
         document = reading.document(lambda _: Layout(76, 30))

@@ -1,4 +1,4 @@
-"""Changes by others on the screen: files and runs, with real files and without a terminal."""
+"""Files and runs of other programs on the screen, with real files and without a terminal."""
 
 import asyncio
 import dataclasses
@@ -36,7 +36,7 @@ def prepared(kept: PutBack) -> None:
 
 
 class Opened:
-    """An open project. `touch` stands for the system, which reports changes."""
+    """An open project. `touch` reports changed files, as the system would."""
 
     def __init__(self, project: Project) -> None:
         self.project = project

@@ -64,7 +64,7 @@ ROWS = [action for action in ACTIONS if action.by]
 
 
 def nothing(*given: Any) -> None:
-    """A host without an app."""
+    """Do nothing, in place of a function of the app."""
 
 
 @pytest.fixture

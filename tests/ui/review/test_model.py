@@ -11,7 +11,7 @@ ODD = (("a.json", "one"), ("a.json", "other"))
 
 
 class Desk:
-    """A review whose pictures are painted at once, at ever later times."""
+    """A review whose states are painted at once, each at a later time."""
 
     def __init__(self, *sections: Section, earlier: dict[tuple[str, str], Given] | None = None) -> None:
         self.clock = 0.0

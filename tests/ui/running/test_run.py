@@ -103,7 +103,7 @@ async def test_score_actions_differ_in_their_use_of_caches(bench: Bench) -> None
 
 @pytest.fixture
 def repeat_dialog(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Replace the dialog of repeats by its question. It needs an app."""
+    """Replace the repeat dialog, which needs an app, by its question."""
     monkeypatch.setattr(dialogs, "RepeatScreen", str)
 
 

@@ -1,4 +1,4 @@
-"""Runs in their own thread: news in order, one wake-up, and a definite end."""
+"""Runs in their own thread: events in order, one wake-up, and a definite end."""
 
 import asyncio
 import threading
@@ -51,7 +51,7 @@ def made(make: Callable[[Publish], Run], runs: list[Run] | None = None) -> Build
 
 
 class Listener:
-    """Counts wake-ups and collects news."""
+    """A listener that counts wake-ups and collects events."""
 
     def __init__(self) -> None:
         self.woken = 0

@@ -1,4 +1,4 @@
-"""Keys that arrive together: each reaches the place that the one before it opened."""
+"""Keys that arrive together: each reaches the widget that the key before it opened."""
 
 import ast
 import asyncio

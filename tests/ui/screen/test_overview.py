@@ -33,7 +33,7 @@ SHAPE = {
 
 
 async def run(screen: Screen, pilot: Any, key: str = "r") -> None:
-    """Run what is under the cursor. Cases fail by the beginning of their ID."""
+    """Run the cases under the cursor. Their IDs decide their results: only the case `good` passes."""
     before = len(screen.runs)
     await pilot.press(key)
     await screen.until(pilot, lambda: len(screen.runs) > before and screen.session.store.activity.running)

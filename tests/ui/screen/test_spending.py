@@ -17,7 +17,7 @@ def record(name: str, usage: Usage) -> CaseRecord:
 
 
 def spent(prices: Any, *usages: Usage, known: dict[int, float | None] | None = None) -> str:
-    """Return what the overview says. `known` are the costs that were read."""
+    """Return the cost as the overview shows it. `known` are the costs that were read."""
     records = [record(str(number), usage) for number, usage in enumerate(usages)]
     spending = Spending(prices)
     for number, amount in (known or {}).items():

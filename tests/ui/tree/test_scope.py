@@ -39,7 +39,7 @@ def tree(store: Store, shop: Workspace, feed: Feed) -> Tree:
 
 
 def pairs(tree: Tree, action: str, selected: tuple[Pair, ...] = ()) -> list[Pair]:
-    """Return the cases of an action. Their number is what the footer says."""
+    """Return the cases of an action. Check that the footer shows their number."""
     targets = targets_of(action, tree, scope_of(selected) or None)
     assert targets.count() == len(targets.pairs())
     return targets.pairs()
@@ -141,7 +141,7 @@ def test_screen_page_lists_how_many_cases_each_key_acts_on(tree: Tree, repositor
 
 
 def scope_table(tree: Tree) -> str:
-    """Return the number of cases that each action takes at each place of the cursor, as the page shows it."""
+    """Return the table of the page: the number of cases that each action acts on, by the cursor's row."""
     rows = ["| key | everything | an agent | a passed case | a cause of 2 | 2 marked |", "|---|---|---|---|---|---|"]
     for action in ("run", "repeat", "try_faults", "score", "freeze", "rerun", "review", "accept"):
         counts = []

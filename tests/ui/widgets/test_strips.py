@@ -16,7 +16,7 @@ STYLES = [
 
 
 def cells(segments: list[Segment]) -> list[tuple[str, object]]:
-    """Return the look of each cell: of a blank, only its background and lines."""
+    """Return each character with its style. Of a blank's style, only background, underline and reverse count."""
     seen: list[tuple[str, object]] = []
     for text, style, _ in segments:
         assert style is not None

@@ -41,7 +41,7 @@ Frame = tuple[list[list[int]], list[str], list[tuple[int, int, int]] | None]
 
 
 class Terminal:
-    """Understands what is sent: moves of the cursor, and text."""
+    """A terminal that understands two kinds of output: moves of the cursor, and text."""
 
     def __init__(self) -> None:
         self.cells = [["?"] * SIZE.width for _ in range(SIZE.height)]

@@ -36,7 +36,7 @@ class Transcript:
     inner_calls: tuple[InnerCalls, ...] = ()
 
     def compared(self, criteria: Iterable[Criterion]) -> "Transcript":
-        """Return a copy that includes the calls inside agent tools, if one of the criteria compares them.
+        """Return this transcript, with the calls inside agent tools added if one of the criteria compares them.
 
         Raises:
             NotComparableError: These calls were not recorded.
@@ -185,7 +185,7 @@ def _turns(case: Mapping[str, Any]) -> tuple[dict[str, Any], ...] | None:
 
 
 def concerns(kind: str, failed: Iterable[str]) -> list[str]:
-    """Return the failed criteria that a hunk of this kind can affect."""
+    """Return the failed criteria that a hunk of this kind can affect, or [] if it affects none."""
     if kind in ("text", "text added", "text removed", "result"):
         return []
     infos = [descriptions()[name] for name in failed if name in descriptions()]

@@ -242,7 +242,7 @@ class AcceptScreen(ChangesScreen[HunkList, bool]):
             self._busy = False
 
     def _contents(self, chosen: frozenset[Hunk], rules: Sequence[Offer]) -> dict[Path, tuple[bytes | None, bytes]]:
-        """Return the old and new content of each file that would change. Runs in a thread."""
+        """Return the old content (None for a new file) and the new content of each changed file. Runs in a thread."""
         draft, config = self._about.draft, self._about.config
         found: dict[Path, tuple[bytes | None, bytes]] = {}
         if chosen:

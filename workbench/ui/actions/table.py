@@ -68,7 +68,7 @@ def keymap(overrides: Mapping[str, Iterable[str]] | None = None) -> Keymap:
     """Return the keys of all actions, replaced by the user's `overrides` (action ID → keys).
 
     If two actions of a place have the same key, the action named in `overrides` gets it, else the first one. `faults`
-    has a sentence for each lost key, unknown action and unknown key.
+    has a sentence for each lost key, unknown action, unknown key and change of the pane keys.
     """
     faults: list[str] = []
     wanted = dict(_valid_overrides(overrides or {}, faults))

@@ -223,7 +223,7 @@ class Keep(Controller):
         return None if file is None else Destination(file, self.session.below_root(file), there=False)
 
     def file_under_cursor(self, agent: "AgentFolder") -> Path | None:
-        """Return the evalset under the cursor if it is the agent's."""
+        """Return the evalset under the cursor if it belongs to the agent, else None."""
         row = self.view.rows.cursor
         entry = self.session.entry(row.evalset) if row is not None and row.evalset >= 0 else None
         return entry.file if entry is not None and entry.agent == agent else None

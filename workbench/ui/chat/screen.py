@@ -127,10 +127,10 @@ class MessageBox(PlainTextArea):
     ]
 
     class Sent(Message):
-        """Posted when the user sends the message."""
+        """A request of the user to send the message."""
 
     class Cut(Message):
-        """Posted when pasted text was too long and its end was cut."""
+        """A report that pasted text was too long and its end was cut."""
 
     def __init__(self) -> None:
         super().__init__(

@@ -128,7 +128,7 @@ class FormChanges:
         return changed_names(self.draft.content, self.result)
 
     def undo(self) -> Location | None:
-        """Undo the last change. Return the location where it was made."""
+        """Undo the last change. Return the location where the user made it, or None if the cursor was on no row."""
         if not self._undo_stack:
             raise ValueRefusedError("no unsaved changes: in the tree, u undoes saved ones")
         self._state, at = self._undo_stack.pop()
@@ -162,7 +162,7 @@ class FormChanges:
     # Criteria and rubrics
 
     def add(self, chosen: Addition, row: FormRow | None) -> Location | None:
-        """Add a criterion or a rubric. Presets are added with `add_preset`."""
+        """Add a criterion or a rubric, and return its location. Presets are added with `add_preset`."""
         if not chosen.rubric:
             self._take(_State(with_criterion(self.content, chosen.criterion), self.off - {chosen.criterion}), row)
             return ("criteria", chosen.criterion)

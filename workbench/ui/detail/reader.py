@@ -373,7 +373,7 @@ class Reader(Widget, Generic[Read]):
         self._write_head()
 
     def _go_in(self) -> bool:
-        """Unfold the item under the cursor, or go to its source if there is nothing to unfold."""
+        """Unfold the item under the cursor, else go to its source. Return False if neither is possible."""
         item = self._body.item
         if item is None:
             return False
@@ -393,7 +393,7 @@ class Reader(Widget, Generic[Read]):
         return True
 
     def _go_out(self) -> bool:
-        """Fold the item under the cursor, or go back to before the last jump."""
+        """Fold the item under the cursor, else go back to before the last jump. Return False if neither is possible."""
         item = self._body.item
         if item is not None and not self.reading.away and self.reading.fold(item):
             self._touched = True

@@ -184,7 +184,7 @@ class Reading(Generic[Read]):
         number = document.item_named(key) if key else None
         if number is not None:
             found = document.items[number]
-            # The aside of a part is that of the whole item.
+            # A part has the aside of the whole item.
             is_part = document.item_named(key.rpartition("/")[0]) is not None
             lines = [*document.whole(number), *(found.aside(_COPY_WIDTH) if found.aside and not is_part else ())]
             name = f"one of {pane.title}"

@@ -87,7 +87,8 @@ async def choose_cases(
 ) -> Any:
     """Let the user choose which version of each case to keep.
 
-    If the cases cannot be compared, the choice is between whole files. Return `Chosen`, or None to go back.
+    If no case differs, choose the version on disk. If the cases cannot be compared, the choice is between whole files.
+    Return `Chosen`, or None to go back.
     """
     if theirs is None:
         return await choose_version(ask, file, mine, theirs, leave="theirs: leave it deleted")

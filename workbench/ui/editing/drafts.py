@@ -30,7 +30,7 @@ LONGEST = 30_000
 
 
 class UnreadableError(ValueError):
-    """Typed text that is not valid JSON. `line` and `column` count from 1."""
+    """An error in typed text that is not valid JSON. `line` and `column` count from 1."""
 
     def __init__(self, line: int, column: int, message: str) -> None:
         super().__init__(message)
@@ -43,7 +43,7 @@ def as_json(row: CaseRow) -> bool:
 
 
 def field_text(row: CaseRow) -> str:
-    """Return a row's value as text for the field."""
+    """Return a row's value as text for the field, or "" if it has none."""
     if row.missing or row.value is None:
         return ""
     return json_text(row.value) if as_json(row) else str(row.value)
@@ -215,7 +215,7 @@ class FrameDraft:
 
 
 class NotSavedError(Exception):
-    """A draft could not be written. The message is safe text and says why."""
+    """An error because a draft could not be written. Its message is safe text and says why."""
 
 
 _WHOLES = {"args": "call", "call": "call", "response": "result", "rubric": "rubric", "session": "session"}

@@ -193,7 +193,7 @@ def open_file(file: Path, line: int) -> None:
 
 
 def _at_line(editor: str, file: Path, line: int) -> list[str]:
-    """Return the arguments that make an editor open a file at a line."""
+    """Return the arguments that make an editor open a file, at the line if it is known how the editor takes one."""
     if editor in _PLUS_LINE:
         return [f"+{line}", str(file)]
     if editor in _GOTO:

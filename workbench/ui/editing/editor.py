@@ -91,7 +91,7 @@ class ValuePane(Vertical):
         self._preview.display = True
 
     def show(self, row: CaseRow | None) -> None:
-        """Preview the value of a row."""
+        """Preview the value of a row. Without a value, show the keys that work on the row."""
         text = ""
         if row is not None and row.form == "heading":
             text = "d duplicates this turn, D deletes it, < and > move it, + adds a part"

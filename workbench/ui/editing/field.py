@@ -53,10 +53,10 @@ class ValueField(PlainTextArea):
     ]
 
     class Saved(Message):
-        """Posted when the user saves the value."""
+        """A request of the user to save the value."""
 
     class Left(Message):
-        """Posted when the user leaves the field without saving."""
+        """A report that the user leaves the field without saving."""
 
     def __init__(self) -> None:
         super().__init__(show_line_numbers=False, tab_behavior="indent")

@@ -108,7 +108,7 @@ class Faults(Controller):
         If that run was cancelled, or another screen is open, only tell the user.
         """
         if not ended or self._waiting is None or self.session.store.activity.busy:
-            return  # The end may be that of the run before.
+            return  # The run before may have ended.
         (names, frozen), self._waiting = self._waiting, None
         if self.session.store.run.interrupted:
             self.view.say("the run was cancelled, so no faults were tried", warning=True)

@@ -110,7 +110,7 @@ _APART = "executions with faults do not count as verdicts"
 
 
 class FaultScreen(SplitScreen):
-    """The table of tool faults, which fills the screen. A single execution is shown in its place.
+    """The table of tool faults, which fills the screen until the panes of an execution replace it.
 
     `title` is safe text. `start` starts the run, and is None for a stored matrix. `go` opens the current case, and
     returns False if it no longer exists.
@@ -236,7 +236,7 @@ class FaultScreen(SplitScreen):
             self.grid.step(-1)
 
     def action_enter(self) -> None:
-        """Show the execution of the cell. If the cell has several, give each case its own row."""
+        """Show the execution of the cell. If the cell has several, give each case its own row. In the panes, unfold."""
         if self.in_right:
             if self.right.shows_case:
                 self.right.detail.toggle_full()
@@ -263,7 +263,7 @@ class FaultScreen(SplitScreen):
         self._show_records()
 
     def action_problem(self, step: int) -> None:
-        """Go to the next (1) or previous (-1) fault that the agent did not handle."""
+        """Go to the next (1) or previous (-1) fault that the agent did not handle. In the panes, show its execution."""
         if not self.grid.next_problem(step):
             self.say("every fault was handled" if not self._matrix.going else "every fault so far was handled")
         elif self.in_right:

@@ -86,7 +86,7 @@ class ChangeField(PlainTextArea):
     ]
 
     class Left(Message):
-        """Posted when the user leaves the field. `kept` is False if the new text is discarded."""
+        """A report that the user leaves the field. `kept` is False if the new text is discarded."""
 
         def __init__(self, kept: bool) -> None:
             super().__init__()
@@ -225,7 +225,7 @@ class ForkDialog(RowsScreen[Wanted | None]):
     # Display
 
     def _show_typing(self, typing: bool) -> None:
-        """Show the keys of the field, or those of the list."""
+        """Show the keys of the field, or of the list."""
         self._line.display, self._typing.display = not typing, typing
         self.query_one(".dialog").border_subtitle = None if typing else _KEYS
 

@@ -93,7 +93,7 @@ class TryList(RowsOf[int]):
         return position > 0
 
     def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
-        """Return name, verdict and scores of a conversation."""
+        """Return name, verdict and scores (or the error) of a conversation, and the first turn that differs."""
         record = self._tries.records()[position - 1] if position else None
         status, results = self._verdict(position, record)
         face = FACES[status]
@@ -212,7 +212,7 @@ class ForkScreen(RowsScreen[Asked | None]):
             self.say(cancel_words("the tries", kill=self._tries.link.cancel()))
 
     def action_back(self) -> None:
-        """Leave the screen. Warn first if tries are running or none was kept."""
+        """Go back from the comparison, or leave the screen. Warn first if tries are running or none was kept."""
         tries = self._tries
         if self._body.has_focus:
             self._list.focus()

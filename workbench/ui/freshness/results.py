@@ -295,7 +295,7 @@ class OtherRuns(Controller):
         self.view.show_facts()
 
     def _recall(self, news: "Sequence[OtherRun]", workspace: "Workspace") -> "list[tuple[OtherRun, Recalled | None]]":
-        """Return the runs with cases of this workspace, each with its new verdicts. Runs in a thread."""
+        """Return the runs with cases of this workspace, each with its new verdicts (None: none). Runs in a thread."""
         from workbench.ui.session.recall import recall_run
 
         files = {entry.relative for entry in workspace.evalsets}

@@ -65,7 +65,7 @@ class Staleness(Controller):
         self._ran = False
         """Whether a run has stored verdicts since the last comparison."""
         self._saved_in_run = False
-        """Whether a file has changed during the run, so that cases may end with a verdict that is already stale."""
+        """Whether a file has changed during the run. Cases may then end with a verdict that is already stale."""
         self._run_id = ""
         self._last: Comparison | None = None
         self._due = 0.0
@@ -107,7 +107,7 @@ class Staleness(Controller):
 
     @property
     def is_notified(self) -> bool:
-        """Whether `check_files` is called after each change of a file, so that polling is not needed."""
+        """Whether `check_files` is called after each change of a file. Polling is then not needed."""
         follower = self.session.follower
         return follower is not None and follower.complete and self.session.watching is None
 
@@ -188,7 +188,7 @@ class Staleness(Controller):
             self._idle.set()
 
     def _mark(self) -> None:
-        """Mark stale verdicts, except those of running or waiting cases and those newer than the comparison."""
+        """Mark stale verdicts. Skip running and waiting cases, and verdicts newer than the comparison."""
         verdicts = self.session.verdicts
         before, runs = verdicts.stale, {} if self._last is None else self._last.runs
         marked = {}
@@ -336,7 +336,7 @@ class Follow(Controller):
             self.view.work(self._read(), "follow", exclusive=False)
 
     async def _read(self) -> None:
-        """Read what changed and show it, unless the user has started something else meanwhile."""
+        """Read what changed and show it. If the user has started something else meanwhile, try again later."""
         from workbench.freshness.follow import read_news
 
         paths, self._pending = self._pending, frozenset()

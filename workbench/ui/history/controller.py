@@ -136,7 +136,7 @@ class History(Controller):
     async def _compare_last(self) -> None:
         """Compare the newest run with another one that the user chooses.
 
-        The newest run is that of this session, or else the newest stored run.
+        The newest run is the last run of this session, or else the newest stored run with verdicts.
         """
         runs, _ = await asyncio.to_thread(self._runs)
         here = self.session.store.run.run_id

@@ -99,7 +99,7 @@ class StoredRunTree(CaseTree):
 
     @property
     def refs(self) -> tuple[CaseRef, ...]:
-        """The executions of the row under the cursor."""
+        """The executions of the case, repeat or broken file under the cursor, or () on other rows."""
         row = self.row
         if row is None or row.evalset < 0:
             return ()
@@ -108,7 +108,7 @@ class StoredRunTree(CaseTree):
 
     @property
     def ref(self) -> CaseRef | None:
-        """The execution under the cursor. If a case has several, the one that decided its verdict."""
+        """The execution under the cursor, or None. If a case has several, the one that decided its verdict."""
         row, refs = self.row, self.refs
         record = self.model.verdicts.record(row.evalset, row.case, row.repeat) if row is not None and refs else None
         return record.ref if record is not None else next(iter(refs), None)

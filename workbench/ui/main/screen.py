@@ -123,7 +123,10 @@ class MainScreen(View):
     # Move
 
     def action_move(self, direction: str) -> None:
-        """Move by a line (`down`, `up`), half a page (`page_down`, `page_up`) or to an end (`top`, `bottom`)."""
+        """Move by a line (`down`, `up`), half a page (`page_down`, `page_up`) or to an end (`top`, `bottom`).
+
+        The side with the focus moves.
+        """
         if self.in_right:
             self.right.move(direction)
             self.show_keys_here()  # In the same frame as the cursor.

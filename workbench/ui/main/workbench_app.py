@@ -76,7 +76,7 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
         self._line_filters = filters_for(shown)
         self._watchdog = watchdog
         self._stopping = False
-        """Whether the app is suspended by ctrl+z, so that the shell has the terminal."""
+        """Whether the app is suspended by ctrl+z. The shell then has the terminal."""
         self.begin_with(theme)
         self._read = {theme.name}
         host = Host(

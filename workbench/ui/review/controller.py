@@ -163,7 +163,8 @@ class Review(Controller):
         assert self._model is not None
         record, row = self._cases.record(name), self._cases.row(name)
         if row is None or record is None:
-            return Offered((), "this case is no longer in its file", can_accept=False, exists=row is not None)
+            why = "this case is no longer in its file" if row is None else "this case has not run"
+            return Offered((), why, can_accept=False, exists=row is not None)
         if record.state in ("error", "cancelled", "not_evaluated"):
             word = "an error" if record.state == "error" else "this case"
             errors = self._model.errors()

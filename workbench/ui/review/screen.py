@@ -301,7 +301,7 @@ class CaseReviewScreen(Screen[None]):
             self._set_full(False)
 
     def action_enter(self) -> None:
-        """Unfold or fold the page. On the last page, start the action of the selected row."""
+        """Unfold or fold the page, or the item in a pane. On the last page, start the action of the selected row."""
         if self._in_pane is not None:
             self._in_pane.toggle_full()
         elif not self.review.done:

@@ -189,7 +189,7 @@ class Run(Controller):
     def _cost(self, targets: Targets, scoring: bool, times: int) -> tuple[float, str]:
         """Return the known cost of a run (0.0 if unknown), and a text about it. Reads files.
 
-        It is estimated from the last run of these cases, or else of other cases.
+        The cost is estimated from the last run of these cases, or else of other cases.
         """
         from workbench.project.watch_queue import estimate
 

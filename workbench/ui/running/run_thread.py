@@ -182,7 +182,7 @@ class RunThread:
         self._loop.call_soon_threadsafe(function)
 
     async def _live(self) -> None:
-        """Run the thread's event loop until it closes. `asyncio.run` cancels the remaining tasks."""
+        """Wait until the thread is to close, then end the run and all other work, and call `at_end`."""
         self._loop, self._task = asyncio.get_running_loop(), None
         self._closing = self._loop.create_future()
         self._ready.set()

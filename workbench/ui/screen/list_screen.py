@@ -130,7 +130,7 @@ class SplitScreen(ListScreen):
         self.show_bar(*self._bar_parts)
 
     def when_resting(self, read: Callable[[], Coroutine[Any, Any, None]] | None) -> None:
-        """Run `read` once the cursor rests. It replaces the function of the call before. None only cancels that."""
+        """Run `read` once the cursor rests, and not the function of the previous call. None runs nothing."""
         if self._due is not None:
             self._due.stop()
         self._due = read and self.set_timer(_SOON, lambda: self.run_worker(read(), group="case", exclusive=True))

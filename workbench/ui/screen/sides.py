@@ -47,7 +47,7 @@ class FilterInput(PlainInput):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "done"), Binding("escape", "clear")]
 
     class Left(Message):
-        """The user left the field. Its value is the filter."""
+        """A report that the user left the field, whose value is the filter."""
 
     _labelled = False
     """Whether the field was last drawn with its label."""
@@ -142,7 +142,7 @@ class Cases(Vertical):
         self.show_state()
 
     def show_nothing(self) -> None:
-        """Show the first fault of the filter, or that no case matches."""
+        """Show the first fault of the filter, or that no case matches. Hide the message in all other situations."""
         model = self.tree_view.model
         if model.query.faults:
             text = model.query.faults[0]

@@ -134,7 +134,7 @@ class View(Screen[None]):
         return responsible(self.session, self.rows, self.right)
 
     def _opens(self) -> str:
-        """Return the name of the source that `E` opens, such as `agent.py:38` or `refunds`, or ""."""
+        """Return the name of the source that `E` opens, such as `agent.py:38` or `refunds`, or "" if there is none."""
         place = responsible(self.session, self.rows, self.right, exact=False)
         if place is None:
             return ""
@@ -234,7 +234,7 @@ class View(Screen[None]):
 
     @property
     def occupied(self) -> bool:
-        """Whether the user is editing, typing or selecting. Changes from outside must then not change the screen."""
+        """Whether the user is editing, typing or selecting, or an action is in progress. Changes on disk wait then."""
         page = self.app.screen
         return (
             (page is not self and not getattr(page, "follows_disk", False))

@@ -31,7 +31,7 @@ class Findings:
     every: "tuple[tuple[Fault, Pair | None], ...]" = ()
 
     def faults_of(self, evalset: int, case: int) -> "tuple[Fault, ...]":
-        """Return the problems of a case, or with `WHOLE_EVALSET` as the case, those of the evalset."""
+        """Return the problems of a case, or of the evalset if `case` is `WHOLE_EVALSET`."""
         return self.faults.get((evalset, case), ())
 
     @property

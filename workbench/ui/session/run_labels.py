@@ -45,7 +45,10 @@ def local_time(started: str) -> datetime | None:
 
 
 def short_time(started: str, now: datetime) -> str:
-    """Return a time as `5 min ago`, `14:03`, `yest. 14:03`, `21 Nov 14:03` or `2025-11-21`: at most twelve cells."""
+    """Return a time as `5 min ago`, `14:03`, `yest. 14:03`, `21 Nov 14:03` or `2025-11-21`: at most twelve cells.
+
+    Return "no date" for an unknown time.
+    """
     time = local_time(started)
     if time is None:
         return "no date"
@@ -64,7 +67,7 @@ def short_time(started: str, now: datetime) -> str:
 
 
 def column_time(started: str, now: datetime) -> str:
-    """Return a time as a column title of at most six cells: `14:02` today, `21 Nov` this year, else the year."""
+    """Return a time as a column title: `14:02` today, `21 Nov` this year, else the year, or "no date"."""
     time = local_time(started)
     if time is None:
         return "no date"
@@ -112,7 +115,10 @@ def no_runs_text(state: Path) -> str:
 
 
 def exact_time(started: str, now: datetime) -> str:
-    """Return a time with seconds: `14:03:21` today, `21 Nov 14:03:21` this year, else `2025-11-21 14:03:21`."""
+    """Return a time with seconds: `14:03:21` today, `21 Nov 14:03:21` this year, else `2025-11-21 14:03:21`.
+
+    Return "no date" for an unknown time.
+    """
     time = local_time(started)
     if time is None:
         return "no date"
@@ -122,7 +128,7 @@ def exact_time(started: str, now: datetime) -> str:
 
 
 def clock_time(started: str, now: datetime) -> str:
-    """Return a time as `14:03` today, `21 Nov 14:03` this year, else `2025-11-21`."""
+    """Return a time as `14:03` today, `21 Nov 14:03` this year, else `2025-11-21`, or "the last run" if unknown."""
     time = local_time(started)
     if time is None:
         return "the last run"

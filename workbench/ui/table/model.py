@@ -20,9 +20,9 @@ Source: TypeAlias = CriteriaCells | RunCells
 
 
 def table_scope(tree: Tree, selected: Scope | None = None) -> Scope:
-    """Return the cases of a table: the marked ones, else the `selected` ones of the overview, else those of the row.
+    """Return the cases of a table: marked cases, else cases `selected` in the overview, else the row's cases.
 
-    If the cursor is on a case, these are all cases of its evalset. The table starts with the filter of the tree.
+    If the cursor is on a case, the table has all cases of its evalset. The table starts with the filter of the tree.
     """
     row = tree.cursor or ALL
     if len(tree.marks):

@@ -166,7 +166,7 @@ class TableScreen(ListScreen, inherit_bindings=False):
         return f"{max(int(self._session.elapsed() - record.started_at), 0)} s"
 
     def _why_empty(self) -> str:
-        """Return the first fault of the filter, or why the table is empty."""
+        """Return the first fault of the filter, else why the table is empty, else ""."""
         if self.table.query.faults:
             return self.table.query.faults[0]
         if self.table.rows:

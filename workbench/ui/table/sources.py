@@ -340,7 +340,7 @@ def _outcome(executions: Sequence[Execution]) -> Outcome:
 
 
 def _why(execution: Execution) -> str:
-    """Return why an execution did not pass, as raw text: its error, or the first criterion that did not pass."""
+    """Return why an execution did not pass, as raw text: its error, else its first failed criterion, else ""."""
     if (error := execution.broken_by) is not None:
         return (error.message or error.kind)[:_REASON]
     for name, result in execution.scores.items():

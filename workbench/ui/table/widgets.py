@@ -181,7 +181,7 @@ class Titles(Widget):
             arrow = ("▴" if table.order.is_reversed else "▾") if table.order.is_by(column) else ""
             title = f"{column.title}{column.marks}"
             if column.kind == "case":
-                # The order is that of the signs of verdicts, not of the names.
+                # The column is sorted by the signs of verdicts, not by the names.
                 text = fit(f"{arrow or ' '} {title}", shown.width)
             else:
                 title += arrow

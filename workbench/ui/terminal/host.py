@@ -84,7 +84,7 @@ def picture(svg: str) -> bytes:
 
 
 def _without_margins(text: re.Match[str]) -> str:
-    """Remove blanks at both ends of a text. Some programs draw them with another width."""
+    """Return an SVG text without the blanks at both ends, which some programs draw with another width."""
     before, x, y, after, left, words = text.groups()
     if not words:
         return ""

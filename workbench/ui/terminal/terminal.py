@@ -159,7 +159,7 @@ class TerminalState:
         """
         if self._settings is None:
             return
-        # After SIGHUP, the terminal may be gone.
+        # After SIGHUP, the terminal may no longer exist.
         with contextlib.suppress(termios.error, ValueError, OSError):
             assert sys.__stdin__ is not None
             number = sys.__stdin__.fileno()
@@ -250,7 +250,7 @@ _POLL_SECONDS = 1.0
 
 
 class Watchdog:
-    """A thread that ends the process after a signal or the loss of the terminal, if it does not end by itself.
+    """A thread that ends the process if it still runs some time after a signal or the loss of the terminal.
 
     Before `attach`, the process ends at once, because nothing can be lost. After it, `cleanup` is called before the
     end, in the watchdog's thread. `restore` restores the terminal without waiting for it.

@@ -243,7 +243,7 @@ class Labels:
         return pieces
 
     def _check_sign(self, pair: tuple[int, int], width: int) -> Pieces:
-        """Return the sign for problems found by `check`, with the severity in wide rows."""
+        """Return the sign for problems found by `check`, with the severity in wide rows, or [] without problems."""
         worst = self._verdicts.check_results.get(pair)
         if worst is None:
             return []
@@ -323,7 +323,7 @@ def _counted(counts: Counter[Status]) -> Pieces:
 
 
 def fitted(left: Pieces, right: Pieces, width: int, place: int, others: Iterable[str]) -> tuple[Pieces, Pieces]:
-    """Return both sides with the name at index `place` cut to fit. A cut name differs from those of `others`."""
+    """Return both sides with the name at index `place` cut to fit. A cut name stays different from `others`."""
     name, style = left[place]
     over = _width(left, right) - width
     if over > 0:

@@ -148,8 +148,7 @@ class Tree:
     def current_pairs(self, names: Names, pairs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
         """Return the current (evalset, case) pairs of cases, in file order.
 
-        `names` and `pairs` are those of the rows before the folder was read again. Cases that no longer exist are left
-        out.
+        `names` and `pairs` are from before the folder was read again. Cases that no longer exist are left out.
         """
         if names.entries is self.entries:
             return sorted(pairs)
@@ -186,7 +185,7 @@ class Tree:
 
     @property
     def arranged(self) -> bool:
-        """Whether a filter is set, or the sort order is not that of the file."""
+        """Whether a filter is set, or the cases are not in file order."""
         return not (self.query.empty and self.sort == "file")
 
     def counts(self, row: Row) -> Counter[Status]:

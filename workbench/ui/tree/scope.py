@@ -97,7 +97,7 @@ def title_of(scope: Scope, tree: Tree) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """The cases that an action acts on: those of the scope with one of the `states`, or all for None."""
+    """The cases that an action acts on: the cases of the scope with one of the `states`, or all for None."""
 
     tree: Tree
     scope: Scope

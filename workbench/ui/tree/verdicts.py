@@ -171,7 +171,7 @@ class Verdicts:
         """Number of verdict changes since the program started."""
 
     def bind(self, entries: "Sequence[EvalsetEntry]") -> None:
-        """Set the evalsets of the workspace. Known verdicts are matched to its cases by ID."""
+        """Set the evalsets of the workspace. Known verdicts are matched to its cases by ID. All marks are cleared."""
         self._entries = entries
         self._files = {entry.relative: number for number, entry in enumerate(entries)}
         self._numbers.clear()
@@ -238,7 +238,7 @@ class Verdicts:
                 self._review(*name)
 
     def adopt(self, refs: Iterable[CaseRef]) -> None:
-        """Replace the verdicts of cases by those of these executions, which the store must have."""
+        """Replace the verdicts of cases by the results of these executions, which the store must have."""
         found = _by_name(refs)
         self._newest.update(found)
         for name, of_case in found.items():
@@ -313,7 +313,7 @@ class Verdicts:
         return (self.store.records[ref] for ref in (verdict.refs if verdict else ()))
 
     def of_evalset(self, evalset: int, cases: Iterable[int] | None = None) -> Iterator[tuple[int, CaseVerdict]]:
-        """Yield (case, verdict) for those of the `cases` that have run or will run. None stands for all cases."""
+        """Yield (case, verdict) for the `cases`, or all for None. Cases that neither ran nor will run are left out."""
         for case in range(len(self._entries[evalset].document.cases)) if cases is None else cases:
             verdict = self.by_case.get((evalset, case))
             if verdict is not None:
@@ -338,7 +338,7 @@ class Verdicts:
 
     @property
     def differ_from_run(self) -> bool:
-        """Whether the counts of all cases differ from those of the last run."""
+        """Whether the counts of all cases differ from the counts of the last run."""
         run = self.store.counts()
         return any(run[state] != sum(counts[state] for counts in self.counts) for state in COUNTED)
 

@@ -237,7 +237,7 @@ class Triage(Controller):
     # Agreement
 
     def agreement(self) -> None:
-        """Open a page that shows how often judges agree with the user's triage."""
+        """Open a page that shows how often judges agree with the user's triage, in the evalsets at the cursor."""
         from workbench.editing.triage.entry import agreements, left_out
         from workbench.results.triage import agreement_lines
         from workbench.ui.dialogs.screens import PageScreen

@@ -37,7 +37,7 @@ class NoteInput(PlainInput):
     ]
 
     class Done(Message):
-        """Posted when the user leaves the field."""
+        """A report that the user leaves the field."""
 
     def __init__(self, *, placeholder: str) -> None:
         super().__init__(placeholder=placeholder)
@@ -83,7 +83,7 @@ class OptionGrid(Widget, can_focus=True):
     )
 
     class Picked(Message):
-        """Posted when the user clicks an option."""
+        """A click on an option."""
 
     def __init__(self, key_of: Callable[[Option], str]) -> None:
         super().__init__()

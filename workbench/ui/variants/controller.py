@@ -114,7 +114,7 @@ class Variants(Controller):
         return lambda wake: TryRun(self._thread, make, start, estimate, wake, MUCH_MONEY)
 
     async def _keep(self, tried: "Try", variant: int) -> str:
-        """Write a variant's files into the project, if the user confirms it. Return a safe message."""
+        """Write a variant's files into the project, if the user confirms it. Return a safe message, or "" if not."""
         from workbench.editing.saving import ChangedOnDiskError
         from workbench.files.run_options import UsageFaultError
         from workbench.ui.editing.conflicts import save_error_message

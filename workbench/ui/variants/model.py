@@ -194,7 +194,7 @@ class Try:
             self.warning = event
 
     def progress(self) -> str:
-        """Return the progress of the try, with its time and cost: `210 of 360, 1:12 $0.92`."""
+        """Return progress, time and cost of the try: `210 of 360, 1:12 $0.92`. Return "" before it starts."""
         if self.stage == "preparing":
             return "copying the project"
         if self.stage in ("asking", "refused") or self.found is None:
@@ -225,7 +225,7 @@ class Try:
         return sum(one.judged for one in self.found.variants) if self.found is not None else 0
 
     def pairs(self, variant: int, case: CaseRef) -> list[tuple[Execution | None, Execution | None]]:
-        """Return the finished executions of a case, as pairs of (first variant, this variant).
+        """Return the finished executions of a case, as pairs of (first variant, this variant). One may be None.
 
         If the case got better or worse, one execution of the first pair passed and the other failed.
         """
@@ -250,7 +250,10 @@ class Try:
 def paired(
     before: Sequence[Execution], after: Sequence[Execution], change: CaseChange | None
 ) -> list[tuple[Execution | None, Execution | None]]:
-    """Return executions in pairs. Pairs that show how the case got better or worse come first."""
+    """Return executions in pairs, with None where one side has fewer.
+
+    Pairs that show how the case got better or worse come first.
+    """
     if change is not None and change.direction in ("better", "worse"):
         passes_first = change.direction == "worse"
         before = sorted(before, key=lambda one: (one.state == "passed") is not passes_first)

@@ -195,7 +195,7 @@ class TryScreen(SplitScreen):
 
     @property
     def _result(self) -> VariantResult | None:
-        """The result of the variant under the cursor."""
+        """The result of the variant under the cursor, or None if there are no results yet."""
         found = self.tried.found
         return found.variants[self.variants.variant] if found is not None else None
 
@@ -234,7 +234,7 @@ class TryScreen(SplitScreen):
         self._show_keys()
 
     def _show_cases(self) -> None:
-        """Show the cases of the variant under the cursor. The cursor stays on its case."""
+        """Show the cases of the variant under the cursor. The cursor stays on its case if the list has the focus."""
         result = self._result
         before = self.cases.row_or_none
         lines: list[CaseLine] = []
@@ -358,7 +358,7 @@ class TryScreen(SplitScreen):
         self.call_after_refresh(self._draw, 0)  # It has no size before.
 
     def _show_next_pair(self) -> None:
-        """Show the case's next pair of executions."""
+        """Show the case's next pair of executions. If files are shown, go back instead."""
         if self._opened is None:
             self.go_left()
             return
@@ -418,7 +418,11 @@ class TryScreen(SplitScreen):
             super().action_move(direction)
 
     def action_enter(self) -> None:
-        """Show the conversations of a case. On a variant, go to its cases. Before a costly try, start it."""
+        """Show the conversations of a case. On a variant, go to its cases.
+
+        In the conversations, show the next pair. On the row of unchanged cases, list them. If the try waits for a
+        confirmation, start it.
+        """
         tried = self.tried
         if self.in_right:
             self._show_next_pair()
@@ -442,7 +446,7 @@ class TryScreen(SplitScreen):
             self.say("no case to show here" + (" yet" if self.tried.going else ""))
 
     def action_other_side(self) -> None:
-        """Move between the variants and their cases."""
+        """Move between the variants and their cases. In the details, go back."""
         if self.in_right:
             self.go_left()
         elif self.cases.has_focus:

@@ -23,7 +23,7 @@ _CORNERS = 6
 class Titled(Vertical):
     """A frame with a title such as `triage: late_parcel…paid_twice`, whose name is cut to fit.
 
-    The texts are safe. A cut name differs from those of `others`.
+    The texts are safe. A cut name stays different from `others`.
     """
 
     def __init__(self, words: str, name: str, *, classes: str, others: Iterable[str] = ()) -> None:

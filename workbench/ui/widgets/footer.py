@@ -30,7 +30,7 @@ def bindings_of(where: Where) -> list[Binding]:
 
 
 def textual_keymap(keymap: Keymap) -> dict[str, str]:
-    """Return the keys for `App.set_keymap`: those of actions whose keys differ from the defaults."""
+    """Return the argument of `App.set_keymap`, for the actions whose keys differ from the defaults."""
     digits = BY_ID["pane"].keys
     changed = {f"pane_{digit}": f"unbound_{digit}" for digit in digits if digit not in keymap.keys["pane"]}
     for name, keys in keymap.keys.items():
