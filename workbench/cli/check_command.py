@@ -168,7 +168,10 @@ def _check_place(
 
 
 def _place_lines(place: "PlaceCheck", *, lists: bool) -> "Iterator[str]":
-    """Yield lines about a place: its workers, and what would travel. Problems are printed separately."""
+    """Yield lines about a place: its workers, and what would travel. Problems are printed separately.
+
+    With `lists`, each file that would travel or stay is named.
+    """
     from workbench.results.machines import machine_facts, sending_lines
 
     if place.sending is not None and lists:

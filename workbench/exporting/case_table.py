@@ -150,7 +150,7 @@ def most_tokens(records: Iterable[Execution]) -> list[Share]:
 
 
 def bars(title: str, shares: Sequence[Share], words: Callable[[float], str], note: str = "") -> Iterator[str]:
-    """Yield a chart with a bar per execution. `note` is below the bars."""
+    """Yield a chart with a bar per execution. `note` is below the bars. Yield nothing without bars and note."""
     if not shares and not note:
         return
     yield f'<section class="bars"><h2>{html_line(title)}</h2>'
@@ -168,7 +168,7 @@ def bars(title: str, shares: Sequence[Share], words: Callable[[float], str], not
 def agreement_tables(found: Sequence[JudgeAgreement], left_out: int = 0) -> Iterator[str]:
     """Yield how often each judge agrees with the user's triage, with a confusion matrix.
 
-    `left_out` is the number of verdicts given by cause, which do not count.
+    `left_out` is the number of verdicts given by cause, which do not count. Yield nothing if there are neither.
     """
     if not found and not left_out:
         return

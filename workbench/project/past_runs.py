@@ -278,7 +278,7 @@ def _plan_of(workspace: Workspace, announced: RunStarted, place: PlaceChoice | N
     """Return the plan that runs the cases of a run again."""
     names = {planned.case.name for planned in announced.cases}
     if not names <= workspace.case_names:
-        raise UsageFaultError(f"{announced.run_id} has cases that no longer exist")
+        raise UsageFaultError(f"run {announced.run_id} has cases that no longer exist")
     return plan_cases(workspace, names, replace(options_of(announced, workspace.root), place=place))
 
 

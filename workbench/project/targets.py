@@ -156,7 +156,7 @@ del _OPTIONS["frozen"]  # It is compared with the project's setting.
 
 @dataclass(frozen=True, slots=True)
 class ShellCommand:
-    """The raw arguments of a command. `note` says what the command does not repeat, or is ""."""
+    """The raw arguments of a command. `caveat` says what the command does not repeat, or is ""."""
 
     arguments: tuple[str, ...]
     caveat: str = ""

@@ -338,7 +338,7 @@ def estimate(
 
 
 def limit_words(limit: Limit, prices: Prices) -> str:
-    """Return a text such as `50 calls, $0.50`."""
+    """Return a text such as `50 calls, $0.50`, or "" without limits."""
     parts = [] if limit.calls is None else [counted(limit.calls, "call")]
     return ", ".join([*parts, *([] if limit.money is None else [money(limit.money, prices.currency)])])
 

@@ -175,7 +175,10 @@ class Watching:
         return found
 
     def next(self, busy: bool) -> Start | None:
-        """Return the next job, or None if there is none or a run is running (`busy`)."""
+        """Return the next job. Return None if there is none, if its cost must be confirmed, or while a run is `busy`.
+
+        Unless `busy`, first give up a start that never began, and record that nothing is running.
+        """
         if busy:
             return None
         self.end_start()

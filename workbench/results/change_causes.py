@@ -52,7 +52,10 @@ def _kinds(record: Record) -> frozenset[Input]:
 
 
 def describe_with_values(change: Change, before: Side, after: Side) -> str:
-    """Describe a change with its values: `response_match_score threshold 0.95 -> 1.0`, `safety_v1 is new`."""
+    """Describe a change: `response_match_score threshold 0.95 -> 1.0`, or `safety_v1 is new`.
+
+    Without values that can be shown, return only the name of the input.
+    """
     name = change.name
     old, new = (_value(side, change) for side in (before, after))
     if change.input == "criteria" and criterion_of(change) == name:

@@ -32,7 +32,7 @@ class Outcome:
     mode: str | None = ""
 
     def text(self) -> str:
-        """Return `passed`, or `2/3 passed` for several repeats."""
+        """Return `passed`, or `2/3 passed` for several repeats, or `no verdict` if none of several repeats counts."""
         if self.state and (self.times == 1 or not self.rate.total):
             return self.state
         return f"{self.rate.passed}/{self.rate.total} passed" if self.rate.total else "no verdict"
@@ -55,10 +55,11 @@ def are_alike(one: str | None, other: str | None) -> bool:
 
 
 def differs(before: Outcome, now: Outcome) -> bool:
-    """Return whether two comparable outcomes differ by more than chance.
+    """Return whether two outcomes differ by more than chance.
 
-    Uniform outcomes differ if their statuses do. Others differ if each pass rate is outside the interval of the other.
-    A flaky case that passes 2 of 3 times, and then 1 of 3, does not differ.
+    Outcomes of different replay modes never differ. If only one of them has repeats that count, they differ. Uniform
+    outcomes differ if their statuses do. Others differ if each pass rate is outside the interval of the other. A flaky
+    case that passes 2 of 3 times, and then 1 of 3, does not differ.
     """
     if not are_alike(before.mode, now.mode):
         return False

@@ -135,7 +135,10 @@ def is_same(one: Turn, other: Turn) -> bool:
 
 
 def is_as_expected(subject: Subject) -> bool:
-    """Return whether the agent did exactly what the case on disk expects. Then there is nothing to accept."""
+    """Return whether the agent did exactly what the case on disk expects. Then there is nothing to accept.
+
+    Return False if the case has not finished, expects an end state, or cannot be compared.
+    """
     record, case = subject.record, subject.case
     if record is None or case is None or not record.finished or record.final_session_state is not None:
         return False

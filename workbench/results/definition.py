@@ -141,7 +141,7 @@ def case_faults(subject: Subject, view: View) -> Iterator[Line]:
 
 
 def fault_lines(faults: Iterable[Fault], entry: EvalsetEntry, view: View) -> Iterator[Line]:
-    """Yield every fault, errors first: its message, place and hint."""
+    """Yield every fault except notes, errors first: its message, place and hint."""
     width = view.width - 1
     listed = [fault for fault in faults if fault.severity != "note"]  # The page names the evalset's agent already.
     for fault in sorted(listed, key=lambda fault: (fault.severity != "error", fault.line, fault.column)):

@@ -192,7 +192,7 @@ def _causes(overview: Overview, width: int) -> list[Row]:
 
 
 def _criteria(found: Tally, width: int) -> list[Row]:
-    """Return a row for each criterion, and another one for its frozen cases.
+    """Return a heading, and a row for each criterion. Frozen cases have separate rows. Return [] without scores.
 
     If names would be cut so far that two look alike, the distribution of scores is left out. If that is not enough,
     each name has its own line.

@@ -55,7 +55,7 @@ class Firmness:
 
     @property
     def firm(self) -> bool:
-        """Whether the verdict depends on no single vote.
+        """Whether no single vote decided the verdict.
 
         If a judge voted, each question must have at least two votes.
         """

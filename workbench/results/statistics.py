@@ -176,7 +176,7 @@ def compare_rates(pairs: Iterable[CasePair], *, alpha: float = ALPHA) -> PairedC
 def compare_scores(pairs: Iterable[tuple[Sequence[float], Sequence[float]]], *, alpha: float = ALPHA) -> PairedChange:
     """Compare the scores of a criterion. Each pair has the scores of a case before and after, one per judged repeat.
 
-    Leave out executions without a score. Cases without scores on one side are not compared. If no mean differs, the
+    Pass only executions with a score. Cases without scores on one side are not compared. If no mean differs, the
     noise is unknown, so the interval is infinite, and `would_show` is None.
     """
     given = list(pairs)
@@ -365,7 +365,10 @@ def chance_of_drops(pairs: Iterable[CasePair]) -> float:
 
 
 def _drops(passed: int, before: int, after: int) -> dict[int, float]:
-    """Return the probability of each drop of a case, given its passes and its executions before and after."""
+    """Return drop → probability for a case, given its passes and its executions before and after.
+
+    A drop is a difference of pass rates times `_SCALE`. A gain counts as 0.
+    """
     drops = dict[int, float]()
     for later in range(max(passed - before, 0), min(passed, after) + 1):
         drop = max(round(((passed - later) / before - later / after) * _SCALE), 0)

@@ -54,7 +54,7 @@ AGENT = "agent/"
 
 
 def output_lines(stream: str, text: str, view: View) -> Iterator[Line]:
-    """Yield the agent's output on a stream, below a heading."""
+    """Yield the agent's output on a stream, below a heading. Unless the view is full, only its last lines are shown."""
     yield heading(f"the agent's {stream}", view.width)
     lines = text.rstrip("\n").split("\n")
     if not view.full and len(lines) > BRIEF_OUTPUT:

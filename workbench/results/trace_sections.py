@@ -230,7 +230,10 @@ def _one(name: str) -> str:
 
 
 def data_lines(value: Any, indent: int, view: View) -> Iterator[Line]:
-    """Yield a value, indented by `indent` cells."""
+    """Yield a value, indented by `indent` cells: a text, JSON data, or why it cannot be shown (`Lost`).
+
+    Unless the view is full, a long value is cut.
+    """
     width = max(view.width - indent, 10)
     if isinstance(value, Lost):
         lines = wrap(safe(value.why, "muted"), width)

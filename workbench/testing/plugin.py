@@ -32,7 +32,7 @@ _NOTES = {
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--evalsets` and the setting `evalsets`."""
+    """Add `--evalsets`, the options for frozen runs, and the setting `evalsets`."""
     text = "collect the cases of *.test.json, *.evalset.json and agents-cli datasets as tests (agent-workbench)"
     group = parser.getgroup("agent-workbench")
     group.addoption("--evalsets", action="store_true", default=None, help=text)

@@ -59,7 +59,7 @@ def is_dataset_case(case: Any) -> bool:
 
 
 def parts_of(content: Any) -> list[dict[str, Any]]:
-    """Return the parts of a message, which is an ADK content."""
+    """Return the parts of a message (an ADK content), or [] for other values."""
     return objects(mapping(content).get("parts"))
 
 

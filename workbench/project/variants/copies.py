@@ -83,7 +83,8 @@ class TemporaryFolder:
     def close(self) -> None:
         """Remove the folder with its content, and wait for the end.
 
-        An agent's process that is just ending may create it again. The workbench then removes it when it ends.
+        An agent's process that is just ending may create the folder again. So the folder is removed once more when the
+        workbench ends.
         """
         atexit.register(shutil.rmtree, self.path, ignore_errors=True)
         self._remove()
@@ -233,7 +234,7 @@ def copy_of_copy(copy: Copy, target: Path) -> Copy:
     """Copy a copy to the new folder `target`.
 
     Raises:
-        UsageFaultError: the disk is full.
+        UsageFaultError: a file cannot be copied.
     """
     with _reported(copy.root):
         shutil.copytree(copy.root, target, symlinks=True)

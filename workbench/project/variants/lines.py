@@ -79,7 +79,7 @@ class _Column:
 
     @property
     def width(self) -> int:
-        """The width of its cells. A long title is cut to it."""
+        """The width of the widest cell or of the title. A long title is cut."""
         return max(*map(cell_len, self.cells), min(cell_len(self.title), _TITLE))
 
 

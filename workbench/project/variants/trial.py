@@ -233,7 +233,7 @@ def open_trial(plan: Plan, wanted: Wanted, read_before: Iterable[Path] = ()) -> 
     """Make the copies of all variants that a user asks for. Call it in a thread.
 
     `plan` runs the cases in the working tree, each `plan.options.runs` times. `read_before` are files that agents read
-    in earlier runs. They are copied even if git ignores them.
+    in earlier runs. If git ignores them, they are copied up to `_COPIED` bytes each, and larger ones get a notice.
 
     Raises:
         UsageFaultError: a variant cannot be made, or nothing differs.

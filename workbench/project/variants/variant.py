@@ -70,7 +70,7 @@ class Variant:
 
 
 def changed_variants(wanted: Wanted, root: Path) -> list[Variant]:
-    """Return the variants besides the revision and the working tree, in the order of the command line.
+    """Return the variants besides the revision and the working tree, in the order files, variables, models, folders.
 
     Raises:
         UsageFaultError: a variant cannot be made, or there are too many.
