@@ -124,4 +124,4 @@ def test_workbench_opens_and_restores_the_terminal(words: list[str], project: Pr
 def test_unknown_theme_is_refused(project: Project) -> None:
     code, sent = on_a_terminal(project, "--theme", "nowhere")
     assert code == 2
-    assert b"no theme nowhere" in sent
+    assert b"nowhere is not a theme" in sent

@@ -45,7 +45,7 @@ def actual(
 
 
 def ran(screen: Screen, *turns: dict[str, Any], case: int = 0) -> None:
-    """Run the case in this session."""
+    """Add a run of the case with these turns to the session's store. The case fails."""
     entry = screen.workspace.evalsets[0]
     name = entry.document.cases[case].eval_id
     ref = CaseRef("order_desk", entry.relative, entry.document.eval_set_id, name)

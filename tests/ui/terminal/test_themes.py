@@ -117,5 +117,5 @@ def test_error_in_a_theme_is_reported_as_safe_text(tmp_path: Path, text: str, co
 
 
 def test_unknown_theme_lists_the_known_themes() -> None:
-    with pytest.raises(ThemeError, match="no theme x; known themes: contrast, ember, night"):
+    with pytest.raises(ThemeError, match="x is not a theme; known themes: contrast, ember, night"):
         OWN.read("x")

@@ -217,7 +217,7 @@ def test_no_other_module_uses_a_private_name_of_textual() -> None:
 
 
 def widget_classes() -> Iterator[tuple[type, list[type]]]:
-    """Yield each class of ours that is part of a Textual class, with the Textual classes that it is mixed with."""
+    """Yield each class of ours among the bases of a Textual widget or app, with the Textual classes among them."""
     for module in pkgutil.walk_packages(workbench.ui.__path__, "workbench.ui."):
         for found in vars(importlib.import_module(module.name)).values():
             if not isinstance(found, type) or found.__module__ != module.name:

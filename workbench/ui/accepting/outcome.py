@@ -55,7 +55,7 @@ class Transcript:
 
 
 def of_record(record: CaseRecord) -> Transcript | None:
-    """Return the transcript of a case that ran in this session, or None if it has none."""
+    """Return the transcript of an execution, or None if it has no turns."""
     return _transcript(record.run_id, stored_case(record))
 
 

@@ -31,7 +31,7 @@ class Situation:
         verdicts: Whether any case has a verdict or is part of the current run.
         changed: Whether any verdict changed.
         busy: Whether a run is active or requested.
-        running: Whether a run is active, so that it can be cancelled.
+        running: Whether a run is active and can be cancelled.
         watching: Whether the watch is on.
         agents: Whether the project has agents.
         back_to: Name of the page to which esc leads from the panes, such as `table`, or "" for the cases.

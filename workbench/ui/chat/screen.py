@@ -407,7 +407,7 @@ class ChatScreen(ModalScreen[Conversation | ForkAsked | None]):
         self._show_keys()
 
     def on_descendant_focus(self) -> None:
-        """Show the keys of the focused widget."""
+        """Clear the message, and show the keys of the focused widget."""
         self._forget_message()
         self._show_keys()
 

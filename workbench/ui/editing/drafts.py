@@ -157,7 +157,7 @@ class CaseDraft:
         return self.evalset.edited(self.number, value)
 
     def with_recordings(self, value: Any, contents: Contents) -> Contents:
-        """Return the contents, and the renamed recording if the case gets another ID. Reads files.
+        """Return the contents, with the renamed recording added if the case gets another ID. Reads files.
 
         Raises:
             EditError: The recording cannot be read.

@@ -375,7 +375,7 @@ class RunScreen(SplitScreen):
         self.copy(*("run ID", self._run.run_id) if ref is None else ("case ID", ref.eval_id))
 
     def action_copy(self) -> None:
-        """Copy the item under the cursor in the panes."""
+        """Copy what the panes show: the item under the cursor, else the visible turn or the pane."""
         found = self.right.copied()
         if found is not None:
             self.copy(*found)

@@ -417,7 +417,7 @@ class ReviewedCases:
         return max(current, key=lambda entry: entry.at, default=None)
 
     def _said(self, row: "Row") -> "list[Entry]":
-        """Return the triage entries of a case that have a verdict."""
+        """Return the triage entries of a case, without entries that have no verdict."""
         entry = self._session.entry(row.evalset)
         said = self._session.verdicts.triage.entries_of(entry.file, entry.document.cases[row.case].eval_id)
         return [entry for entry in said if entry.triage]

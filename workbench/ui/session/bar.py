@@ -311,7 +311,7 @@ def bar_facts(session: Session, agents: int, now: datetime) -> Facts:
 
 
 def _phase(session: Session) -> str:
-    """Return the current step of a requested run while no case is in progress, or ""."""
+    """Return the step of a run that is not running cases, such as `starting agents` or `cancelling`, else ""."""
     activity, counts = session.store.activity, session.store.counts()
     if activity.starting:
         job = activity.watch_job

@@ -99,7 +99,7 @@ class Themes:
             ThemeError: There is no such theme, or its file is invalid.
         """
         if name not in self._files:
-            raise ThemeError(one_line(f"no theme {name}; known themes: {', '.join(self.names)}"))
+            raise ThemeError(one_line(f"{name} is not a theme; known themes: {', '.join(self.names)}"))
         return read_theme(self._files[name])
 
 

@@ -62,8 +62,8 @@ class SparseApp(App[int]):
     def _update_mouse_over(self, screen: Screen[Any]) -> None:
         """Clear the mark for another repaint on a screen behind a dialog.
 
-        Textual calls this at the end of each repaint. It would leave the mark, and then repaint the dialog and all
-        screens behind it after each timer and message there.
+        Textual calls this at the end of each repaint. Without this change, the mark would stay. Textual would then
+        repaint the dialog and all screens behind it after each timer and message there.
         """
         super()._update_mouse_over(screen)
         if screen is not self.screen:
