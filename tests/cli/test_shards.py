@@ -74,7 +74,7 @@ def test_merged_state_folders_equal_merged_reports(project: Project) -> None:
     assert more == [xml, xml]
 
 
-def test_merged_report_is_a_run_for_other_commands(project: Project) -> None:
+def test_other_commands_accept_a_merged_report(project: Project) -> None:
     project.evalset(GOOD, BAD)
     project.run("run", ".", "--json", "one.json")
     assert run_shards(project, 2) == [0, 1]

@@ -40,7 +40,7 @@ def mixed(lost: Sequence[str], number: int = 9) -> tuple[Summary, Summary]:
     )
 
 
-def test_lost_cases_are_grouped_by_why_they_fail() -> None:
+def test_lost_cases_are_grouped_by_cause() -> None:
     before, after = mixed([f"lost {at}" for at in range(6)])
     text = comment(before, after)
     assert text.splitlines()[:2] == [

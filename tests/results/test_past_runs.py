@@ -46,7 +46,7 @@ def test_criterion_without_a_threshold_shows_no_threshold() -> None:
     assert _criterion(Criterion("quality", 4.0, 4.0, {})).plain == "quality ≥ 4.00"
 
 
-def test_options_of_a_criterion_are_words() -> None:
+def test_options_of_a_criterion_are_shown_as_text() -> None:
     options = {
         "judge_model_options": {"judge_model": "gemini-2.5-flash", "num_samples": 5},
         "rubrics": [{"rubric_id": "a"}, {"rubric_id": "b"}],

@@ -286,11 +286,11 @@ def test_line_endings_and_lfs_alone_do_not_count_as_a_difference(root: Path) -> 
 def test_too_much_to_copy_is_refused_with_the_largest_file(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(copies, "_LARGEST", 1000)
     write(root, "desk/large.bin", "x" * 2000)
-    with pytest.raises(UsageFaultError, match=r"The largest is desk/large\.bin"):
+    with pytest.raises(UsageFaultError, match=r"Largest file so far: desk/large\.bin"):
         tree(root, "refused")
     commit(root)
     (root / "desk/large.bin").unlink()
-    with pytest.raises(UsageFaultError, match=r"The largest is desk/large\.bin"):
+    with pytest.raises(UsageFaultError, match=r"Largest file so far: desk/large\.bin"):
         head(root)
 
 

@@ -164,7 +164,7 @@ async def test_variant_is_not_kept_through_a_link_that_leads_out(desk: TriedProj
 
 
 @pytest.mark.parametrize("works", [True, False], ids=["judge", "judge that fails"])
-async def test_budget_of_judge_calls_ends_the_run_with_what_was_decided(desk: TriedProject, works: bool) -> None:
+async def test_limit_of_judge_calls_ends_the_run_and_keeps_its_verdicts(desk: TriedProject, works: bool) -> None:
     write_judge(desk.root)
     options = OPTIONS if works else {**OPTIONS, "judge_model": "python:judges:none"}
     criterion = {"threshold": 0.5, "judge_model_options": options}

@@ -59,7 +59,7 @@ def test_score_is_cut_and_never_reaches_its_threshold(given: MetricResult, text:
         ("queued", False, "–"),
     ],
 )
-def test_criterion_without_a_result_says_why(state: CaseState, configured: bool, text: str) -> None:
+def test_criterion_without_a_result_shows_the_reason(state: CaseState, configured: bool, text: str) -> None:
     assert criterion_cell(record(state), "tone", configured=configured).text == text
 
 
