@@ -44,7 +44,7 @@ def test_model_is_found_in_adks_classes_and_in_constants_of_the_project(tmp_path
     assert found.models == {"gemini-2.5-flash"}
 
 
-def test_model_of_another_class_may_ask_another_model(tmp_path: Path) -> None:
+def test_model_name_given_to_an_unknown_class_is_ignored(tmp_path: Path) -> None:
     source = "root_agent = LlmAgent(name='a', model=ScriptedModel(model='gemini-2.5-flash'))"
     assert _declared(tmp_path, agent=source).models == set()
 
@@ -137,7 +137,7 @@ def test_instruction_of_a_named_sub_agent_comes_first(tmp_path: Path) -> None:
     assert instruction_place(agent, "inner") == instruction_place(agent, "gone") == (folder / "agent.py", 3)
 
 
-def test_call_of_a_plain_python_agent_is_where_its_name_is(tmp_path: Path) -> None:
+def test_tool_of_a_plain_python_agent_is_located_by_its_name(tmp_path: Path) -> None:
     _declared(tmp_path, agent='def root_agent(message, session):\n    return session.tool("find", {}, len)\n')
     agent, _ = agent_at(tmp_path)
     assert agent is not None

@@ -277,7 +277,7 @@ def test_dataset_of_agents_cli_is_found_below_its_folder(tree: Tree, file: str, 
     assert (_evalsets(project, discovery) == [file], is_evalset_file(project / file)) == (found, found)
 
 
-def test_results_of_agents_cli_are_no_evalsets_that_could_be_opened(tree: Tree) -> None:
+def test_results_of_agents_cli_are_not_evalsets(tree: Tree) -> None:
     project = tree({"artifacts/traces/traces_1.json": DATASET})
     (ignored,) = discover(project).ignored
     assert (ignored.reason, ignored.evalset) == ("results that agents-cli wrote, not an evalset", False)
@@ -362,12 +362,14 @@ def test_agent_module_comes_before_the_package_that_imports_it(tmp_path: Path) -
         ("# root_agent is elsewhere", "", None),
     ],
 )
-def test_package_that_imports_from_another_module(tmp_path: Path, init: str, main: str, attribute: str | None) -> None:
+def test_name_imported_from_another_module_counts_if_that_module_defines_an_agent(
+    tmp_path: Path, init: str, main: str, attribute: str | None
+) -> None:
     (tmp_path / "main.py").write_text(main)
     assert _attribute(tmp_path, init=init) == attribute
 
 
-def test_app_imported_from_the_own_package_by_its_full_name(tmp_path: Path) -> None:
+def test_app_imported_by_the_full_name_of_its_package_is_an_agent(tmp_path: Path) -> None:
     package = tmp_path / "desk"
     package.mkdir()
     (package / "main.py").write_text("from google.adk.apps import App\napp = App(name='desk')")

@@ -36,7 +36,7 @@ def _reopened(project: Path, *, before: Workspace, **answers: str) -> dict[str, 
         ("b/x.evalset.json", None, LastOwner("b/inner", "")),
     ],
 )
-def test_evalset_has_no_agent_if_its_last_owner_is_gone(
+def test_evalset_has_no_agent_if_its_last_owner_is_missing(
     tree: Tree, file: str, app_name: str | None, last: LastOwner
 ) -> None:
     project = _project(tree, "b", **{file: evalset(app_name)})
@@ -87,12 +87,12 @@ def test_package_that_lacks_the_agent_it_imports_was_an_agent(tree: Tree, packag
     assert entry.agent_reason.startswith("its agent a is gone: its __init__.py imports `agent`")
 
 
-def test_inner_agent_that_is_gone_is_not_replaced_by_the_outer_one(tree: Tree) -> None:
+def test_missing_inner_agent_is_not_replaced_by_the_outer_one(tree: Tree) -> None:
     project = _project(tree, "a", **{"a/inner/x.evalset.json": evalset(), "a/inner/__init__.py": IMPORTS})
     assert _entry(project, "a/inner/x.evalset.json").agent is None
 
 
-def test_agent_that_is_gone_is_not_replaced_by_its_sub_agent(tree: Tree) -> None:
+def test_missing_agent_is_not_replaced_by_its_sub_agent(tree: Tree) -> None:
     files = {"a/x.evalset.json": evalset(), "a/__init__.py": IMPORTS}
     project = _project(tree, "a/sub_agents/s", **files)
     assert _entry(project, "a/x.evalset.json").agent is None

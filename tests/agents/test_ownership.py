@@ -131,7 +131,7 @@ def test_saved_answers_are_read_back(tmp_path: Path) -> None:
     }
 
 
-def test_answer_for_a_folder_of_a_stranger_stays_in_memory(tmp_path: Path) -> None:
+def test_answer_for_an_untrusted_folder_stays_in_memory(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name / ".workbench/runs").mkdir(parents=True)
     one, two = state_dir(tmp_path / "one"), state_dir(tmp_path / "two")
@@ -150,7 +150,7 @@ def test_write_that_fails_leaves_the_old_answers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["a\ud800b", '"quoted"', "\udc80", "ä", ""])
-def test_any_name_of_a_file_is_read_back(tmp_path: Path, name: str) -> None:
+def test_owner_of_a_file_with_any_name_is_read_back(tmp_path: Path, name: str) -> None:
     save_owner(tmp_path, name, tmp_path / "desk", tmp_path)
     save_last_owners(tmp_path, {name: LastOwner(name, name.encode("utf-8", "replace").decode())})
     stored = read_owners(tmp_path)

@@ -66,7 +66,7 @@ def test_each_pattern_matches_as_in_git(tmp_path: Path, lines: str, ignored: lis
     assert [entry for entry in kept if _ignored(rules, tmp_path, entry)] == []
 
 
-def test_deeper_file_wins(tmp_path: Path) -> None:
+def test_deeper_gitignore_wins(tmp_path: Path) -> None:
     inner = tmp_path / "inner"
     inner.mkdir()
     rules = [_read(tmp_path, "*.json\n/only_top"), _read(inner, "!a.json\n")]

@@ -347,7 +347,7 @@ def test_config_without_criteria_uses_default_criteria_and_keeps_other_settings(
     assert choice.reason == 'defaults: no "criteria" in the config (test_config.json beside the evalset)'
 
 
-def test_empty_criteria_mean_none(tree: Tree) -> None:
+def test_empty_criteria_are_not_replaced_by_defaults(tree: Tree) -> None:
     project = tree({"test_config.json": '{"criteria": {}}'})
     choice = CriteriaChooser(project, None).choose(project / "x.evalset.json")
     assert choice.config.criteria == ()

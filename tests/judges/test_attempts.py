@@ -117,7 +117,9 @@ async def test_each_answer_after_a_pause_admits_one_more(queue: ModelQueue, cloc
     assert [queue.enter() for _ in range(5)] == [True, True, True, True, False]
 
 
-async def test_pauses_in_a_row_without_an_answer_end(queue: ModelQueue, clock: Clock, waits: Waits) -> None:
+async def test_queue_gives_up_after_several_pauses_without_an_answer(
+    queue: ModelQueue, clock: Clock, waits: Waits
+) -> None:
     again = []
     for _ in range(5):
         await queue.opened()

@@ -212,7 +212,7 @@ def test_long_message_is_cut() -> None:
 
 
 @pytest.mark.parametrize("length", [4, 11, len(SECRET) - 1])
-def test_piece_of_a_secret_at_a_cut_is_removed(length: int) -> None:
+def test_beginning_of_a_secret_at_a_cut_is_replaced(length: int) -> None:
     assert SCRUB(f"401: bad key {SECRET[:length]}…") == "401: bad key [secret LONGER_TOKEN]…"
 
 

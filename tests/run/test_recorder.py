@@ -233,7 +233,7 @@ async def test_exception_of_the_front_end_is_raised() -> None:
         await out.close()
 
 
-async def test_large_backlog_is_written_in_batches_and_lets_no_case_start() -> None:
+async def test_large_backlog_is_written_in_batches_and_delays_new_cases() -> None:
     writer = Writer()
     shown: list[Event] = []
     out = recorder(writer, shown)
@@ -248,7 +248,7 @@ async def test_large_backlog_is_written_in_batches_and_lets_no_case_start() -> N
     assert len(writer.syncs) == len(events) / _WRITTEN_AT_ONCE
 
 
-async def test_broken_front_end_does_not_hold_up_the_start_of_cases() -> None:
+async def test_broken_front_end_does_not_delay_the_start_of_cases() -> None:
     def broken(event: Event) -> None:
         raise RuntimeError("no such widget")
 
@@ -260,7 +260,7 @@ async def test_broken_front_end_does_not_hold_up_the_start_of_cases() -> None:
         await out.close()
 
 
-async def test_forced_end_leaves_no_task_behind() -> None:
+async def test_forced_end_leaves_no_running_task() -> None:
     writer, writing, go_on = Writer(), threading.Event(), threading.Event()
     write = writer.write
 

@@ -268,7 +268,7 @@ root_agent = agent(call("odd"), "x", tools=[odd])
     assert response == {"when": "2026-01-02", "obj": "<class 'object'>", "s": "\ud800", "in": {"1": [2]}}
 
 
-def test_app_plugins_take_part(make_agent: MakeAgent) -> None:
+def test_plugins_of_an_app_run_and_are_closed(make_agent: MakeAgent) -> None:
     outcome = run(
         make_agent,
         """

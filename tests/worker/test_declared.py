@@ -48,11 +48,11 @@ def changed(required: list[str] | None = None, **properties: Any) -> dict[str, A
         ({"parameters": "damaged"}, ""),
     ],
 )
-def test_recorded_call_fits_or_says_why_not(now: Any, why: str) -> None:
+def test_misfit_of_a_recorded_call_is_explained(now: Any, why: str) -> None:
     assert no_longer_fits(THEN, now, ARGS) == why
 
 
-def test_mistake_that_was_recorded_with_its_answer_still_fits() -> None:
+def test_argument_that_was_already_wrong_when_recorded_still_fits() -> None:
     now = changed(amount={"type": "string"}, reason={"type": "string"})
     assert no_longer_fits(changed(amount={"type": "boolean"}), now, ARGS) == ""
     assert no_longer_fits(None, now, ARGS) == ""

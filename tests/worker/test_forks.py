@@ -136,7 +136,7 @@ def test_fork_that_differs_before_its_point_ends_and_calls_nothing(
 
 
 @needs_adk
-def test_fork_fits_parallel_calls_agents_as_tools_and_other_agents(make_agent: MakeAgent, tmp_path: Path) -> None:
+def test_fork_repeats_parallel_calls_and_calls_of_all_agents(make_agent: MakeAgent, tmp_path: Path) -> None:
     desk = make_agent(HEAD + BIG_DESK, files={"server": ""})
     live = desk.run("a kettle", **RECORDING)
     known = original(live, "a kettle")

@@ -105,7 +105,7 @@ def test_models_and_dataclasses_are_made_without_their_code() -> None:
     assert again[0].model_dump() == value[0].model_dump()  # type: ignore[attr-defined]
 
 
-def test_object_without_a_json_form_is_shown_as_it_was() -> None:
+def test_object_without_a_json_form_keeps_its_repr() -> None:
     class Local(pydantic.BaseModel):
         number: int = 3
 
@@ -214,7 +214,7 @@ def test_form_that_names_no_suitable_class_becomes_a_plain_object() -> None:
             assert type(shown).__name__ == "_Object", (form, name)
 
 
-def test_every_kind_is_tested() -> None:
+def test_value_of_every_kind_is_decoded_to_an_equal_value() -> None:
     kinds: list[Any] = [b"", decimal.Decimal(1), datetime.date.min, uuid.UUID(int=0), float("inf"), {1}, Colour.RED]
     assert [decoded(encoded(kind)) for kind in kinds] == kinds
 

@@ -202,7 +202,7 @@ root_agent = agent(call("find_order", number="$user"), "Found.", tools=[find_ord
 """
 
 
-def test_miss_ends_the_case_where_no_code_of_the_agent_sees_it(make_agent: MakeAgent, tmp_path: Path) -> None:
+def test_code_of_the_agent_cannot_notice_that_a_miss_ends_the_case(make_agent: MakeAgent, tmp_path: Path) -> None:
     desk = make_agent(HEAD + SHOP)
     live = desk.run("A-1", **RECORDING)
     before = counted(tmp_path)
@@ -425,7 +425,7 @@ def responses(outcome: Outcome) -> list[Any]:
     return sorted(found, key=lambda pair: pair[0])
 
 
-def test_tool_that_fails_the_case_fails_the_frozen_one(make_agent: MakeAgent, tmp_path: Path) -> None:
+def test_error_of_a_tool_also_ends_the_frozen_case(make_agent: MakeAgent, tmp_path: Path) -> None:
     desk = make_agent(
         HEAD + PAIR + 'root_agent = agent([call("roll", sides=6), call("fail", number=1)], "x", tools=[roll, fail])'
     )
@@ -464,7 +464,7 @@ def test_toolset_without_calls_is_frozen_too(make_agent: MakeAgent, tmp_path: Pa
     assert counted(tmp_path).count("connect") == connected
 
 
-def test_toolset_that_was_gone_while_recording_is_gone_again_without_connecting(
+def test_toolset_that_failed_while_recording_fails_again_without_connecting(
     make_agent: MakeAgent, tmp_path: Path
 ) -> None:
     desk = make_agent(HEAD + DESK + "\nroot_agent = agent('Hello.', tools=[Remote(), pay])")

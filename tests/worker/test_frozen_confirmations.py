@@ -73,7 +73,7 @@ def answering(desk: Agent, confirmed: dict[str, bool], **options: Any) -> Outcom
 
 
 @pytest.mark.parametrize("refused", [(), ("pay", "transfer")])
-def test_case_in_which_the_user_confirms_is_as_live(
+def test_frozen_case_with_confirmations_equals_the_live_one(
     make_agent: MakeAgent, tmp_path: Path, refused: tuple[str, ...]
 ) -> None:
     desk = make_agent(HEAD + PAYING)

@@ -166,7 +166,7 @@ def root_agent(message, session):
 
 
 @pytest.mark.parametrize("share", [False, True])
-def test_calls_that_escape_the_gate_end_a_frozen_case(make_agent: MakeAgent, share: bool) -> None:
+def test_calls_that_did_not_reach_the_gate_end_a_frozen_case(make_agent: MakeAgent, share: bool) -> None:
     desk = make_agent(ESCAPING.replace('("find", False)', '("lose", False)'))
     live = desk.run("A-1", share=share, **RECORDING)
     assert [call["tools"] for call in calls(live) if call["kind"] == "escaped"] == [["lose"]]
@@ -180,7 +180,7 @@ def test_calls_that_escape_the_gate_end_a_frozen_case(make_agent: MakeAgent, sha
     assert allowed.of("Calls")[-1]["frozen"] == {"tools": 2, "models": 0, "live": 1, "misses": 0}
 
 
-def test_calls_inside_of_others_do_not_escape_and_a_failed_turn_may_lack_its_last(make_agent: MakeAgent) -> None:
+def test_nested_calls_and_the_last_call_of_a_failed_turn_are_not_reported_as_escaped(make_agent: MakeAgent) -> None:
     # `track` made a call of `find`, which stands for the one that is shown last.
     desk = make_agent(ESCAPING)
     assert not [call for call in calls(desk.run("A-1", **RECORDING)) if call["kind"] == "escaped"]

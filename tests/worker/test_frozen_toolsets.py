@@ -54,7 +54,7 @@ root_agent = agent(call("open_web_browser"), call("click_at", x=500, y=500),
 
 
 @pytest.mark.skipif(int((installed_adk() or "0").split(".")[0]) < 2, reason="google-adk before 2 has other tools")
-def test_computer_is_not_opened_and_is_known_to_the_model(make_agent: MakeAgent, tmp_path: Path) -> None:
+def test_frozen_computer_use_is_declared_without_opening_the_computer(make_agent: MakeAgent, tmp_path: Path) -> None:
     desk = make_agent(HEAD + COMPUTER)
     live = desk.run("work", "again", **RECORDING)
     counter = tmp_path / "desk" / "counter"
@@ -143,7 +143,7 @@ root_agent = agent(call("look"), "Done.", call("find"), "Done.", tools=[Growing(
 """
 
 
-def test_toolset_lists_more_tools_when_it_did_so_live(make_agent: MakeAgent, tmp_path: Path) -> None:
+def test_replayed_toolset_lists_new_tools_as_late_as_the_live_one(make_agent: MakeAgent, tmp_path: Path) -> None:
     desk = make_agent(HEAD + GROWING)
     live = desk.run("work", "again", **RECORDING)
     counter = tmp_path / "desk" / "counter"

@@ -144,7 +144,7 @@ root_agent = SequentialAgent(name="desk", sub_agents=[model, Custom(name="custom
 
 
 @pytest.mark.parametrize("escapes", [False, True])
-def test_calls_that_an_agent_makes_without_a_tool_of_adk_escape(make_agent: MakeAgent, escapes: bool) -> None:
+def test_calls_without_an_adk_tool_are_reported_as_escaped(make_agent: MakeAgent, escapes: bool) -> None:
     desk = make_agent(HEAD + UNUSUAL + f"ESCAPES = {escapes}" + CUSTOM)
     live = desk.run("work", **RECORDING)
     assert [call["tools"] for call in calls(live) if call["kind"] == "escaped"] == [["hidden"]] * escapes
@@ -230,9 +230,7 @@ root_agent = agent(call("helper", request="work"), "Done.", before_agent_callbac
 
 
 @pytest.mark.parametrize("other", [False, True])
-def test_toolset_that_code_of_the_agent_asks_does_not_connect(
-    make_agent: MakeAgent, tmp_path: Path, other: bool
-) -> None:
+def test_toolset_listed_by_the_agents_code_does_not_connect(make_agent: MakeAgent, tmp_path: Path, other: bool) -> None:
     desk = make_agent(HEAD + UNUSUAL + f"OTHER = {other}" + ASKED)
     live = desk.run("work", **RECORDING)
     counter = tmp_path / "desk" / "counter"
@@ -279,7 +277,7 @@ root_agent = agent(call("begin"), call("add", number=2), call("add", number=3), 
 """
 
 
-def test_state_that_a_tool_changes_in_place_is_as_live(make_agent: MakeAgent, tmp_path: Path) -> None:
+def test_replay_repeats_changes_of_the_state_in_place(make_agent: MakeAgent, tmp_path: Path) -> None:
     desk = make_agent(HEAD + IN_PLACE)
     session = {"state": {"cart": [0]}}
     live = desk.run("work", "again", session=session, **RECORDING)

@@ -29,7 +29,7 @@ def crash(make_agent: MakeAgent, *lines: str) -> Outcome:
 @pytest.mark.parametrize(
     "error", ["KeyboardInterrupt()", "asyncio.CancelledError()", "GeneratorExit()", "MemoryError()"]
 )
-def test_unusual_exceptions_are_the_agents_own_too(make_agent: MakeAgent, error: str) -> None:
+def test_unusual_exceptions_are_errors_of_the_agent(make_agent: MakeAgent, error: str) -> None:
     outcome = crash(make_agent, f"raise {error}")
     assert outcome.error["kind"] == "agent_raised"
     assert outcome.error["message"] == error.removeprefix("asyncio.").removesuffix("()")
@@ -69,7 +69,7 @@ def test_agent_that_closes_everything_has_crashed(make_agent: MakeAgent) -> None
     assert outcome.status is not None
 
 
-def test_standard_input_is_at_its_end(make_agent: MakeAgent) -> None:
+def test_standard_input_is_empty(make_agent: MakeAgent) -> None:
     assert crash(make_agent, "yield repr(sys.stdin.read())").answers == ["''done"]
     outcome = crash(make_agent, "input('name? ')")
     assert outcome.error["message"].startswith("the agent asked for keyboard input, which is not available here")
@@ -134,7 +134,7 @@ def test_messages_of_an_agents_fork_are_ignored(make_agent: MakeAgent) -> None:
     assert outcome.answers == ["parent done"]
 
 
-def test_signal_handlers_of_the_agent_are_its_own(make_agent: MakeAgent) -> None:
+def test_signal_handlers_of_the_agent_work_in_its_cases(make_agent: MakeAgent) -> None:
     agent = make_agent(
         "import os, signal\nGOT = []\nsignal.signal(signal.SIGCHLD, lambda *_: GOT.append('chld'))\n"
         "signal.signal(signal.SIGUSR1, lambda *_: GOT.append('usr1'))\n"

@@ -73,7 +73,7 @@ def test_missing_relative_import_is_named_with_its_dots(tmp_path: Path) -> None:
     assert (item.level, item.module, item.line) == (1, "helpr", 1)
 
 
-def test_invalid_python_is_an_error_of_its_own_file(tmp_path: Path) -> None:
+def test_invalid_python_affects_only_its_file(tmp_path: Path) -> None:
     found = _read(tmp_path, {"desk/agent.py": "from . import shop", "desk/shop.py": "def find(:"})
     errors = {Path(source.file).name: source.error for source in found.sources}
     assert errors["agent.py"] is None

@@ -38,7 +38,7 @@ def test_chance_depends_on_the_seed_only() -> None:
     assert 70 < len(first) < 130
 
 
-def test_rule_is_for_its_agent_tool_and_arguments() -> None:
+def test_rule_applies_only_to_its_agent_tool_and_arguments() -> None:
     injection = Injection([{"tool": "search", "agent": "desk", "args": {"filter": {"id": 7}}, "answer": 0}], 1)
     args = {"filter": {"id": 7.0, "open": True}, "page": 2}
     assert injection.decide("desk", "search", args) == Fault("answer", 0, 1, answer=0)
@@ -66,7 +66,7 @@ def test_calls_of_other_tools_do_not_change_what_chance_selects() -> None:
     assert alone == together
 
 
-def test_each_kind_of_fault_says_what_the_gate_does() -> None:
+def test_each_rule_gives_its_kind_of_fault() -> None:
     error = {"types": ["builtins.KeyError"], "message": "no"}
     rules = [
         {"tool": "t", "only": 1, "latency_seconds": 2},
@@ -178,7 +178,7 @@ def test_delayed_call_uses_its_recording() -> None:
     assert missing.then.fault["kind"] == "frozen_miss"
 
 
-def test_call_without_recording_after_a_fault_has_left_the_recording() -> None:
+def test_call_without_recording_after_a_fault_is_off_recording() -> None:
     opened = gate({"tool": "search", "only": 1, "answer": "busy"}, recorded=1)
     opened.tool(SEARCH)
     decision = opened.tool(SEARCH._replace(tool="other"))

@@ -34,7 +34,7 @@ def _python(folder: Path, **files: str) -> str:
         ("{ broken", f"--with {ADK} agent-workbench"),
     ],
 )
-def test_tool_of_uv_is_installed_again_as_it_was(tmp_path: Path, requirements: str, command: str) -> None:
+def test_uv_tool_is_reinstalled_with_its_other_packages(tmp_path: Path, requirements: str, command: str) -> None:
     receipt = f"[tool]\nrequirements = [{requirements}]\n"
     python = _python(tmp_path / "agent-workbench", **{"uv-receipt__toml": receipt})
     assert install(python, ADK) == f"uv tool install {command}"

@@ -110,7 +110,7 @@ def test_call_without_outcome_is_a_miss() -> None:
     assert "its outcome was not recorded: larger than 4 MiB" in why(gate(lost).tool(call({})))
 
 
-def test_live_on_miss_is_counted() -> None:
+def test_calls_made_live_on_a_miss_are_counted() -> None:
     made = gate(on_miss="live")
     assert made.tool(call({})) == Live(missed=True)
     assert made.counts() == {"tools": 0, "models": 0, "live": 1, "misses": 0}
@@ -142,7 +142,7 @@ def test_only_the_first_miss_ends_the_case() -> None:
         ("a@1b.c", "a.c"),
     ],
 )
-def test_generated_run_ids_leave_a_branch(branch: str | None, plain: str) -> None:
+def test_generated_run_ids_are_removed_from_a_branch(branch: str | None, plain: str) -> None:
     assert plain_branch(branch) == plain
 
 

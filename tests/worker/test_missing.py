@@ -48,7 +48,7 @@ def test_existing_module_is_not_missing(agent: Path) -> None:
     assert find_missing(str(agent), str(agent.parent), _error("json.nope")).modules == []
 
 
-def test_name_that_adk_hides_leads_to_the_package_it_needs(agent: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_package_behind_a_name_that_adk_hides_is_found(agent: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = agent / "google_like"
     package.mkdir()
     (package / "__init__.py").write_text("try:\n    from .inner import McpToolset\nexcept ImportError:\n    pass\n")

@@ -117,7 +117,7 @@ def test_second_of_two_parallel_calls_ends_first_again(clock: Clock) -> None:
 
 
 @pytest.mark.parametrize(("changes", "names"), [((False, False), []), ((True, False), ["a", "b"])])
-def test_other_order_is_reported_if_a_call_changed_the_state(changes: tuple[bool, bool], names: list[str]) -> None:
+def test_changed_order_is_reported_if_a_call_changed_the_state(changes: tuple[bool, bool], names: list[str]) -> None:
     a, b = call("a", changes=changes[0]), call("b", changes=changes[1], turn=1)
     order = loaded(Order(), a, b)
     done(order, begin(order, b))

@@ -239,7 +239,7 @@ def test_each_case_has_its_own_copy_of_the_modules(make_agent: MakeAgent) -> Non
     ]
 
 
-def test_variables_of_a_case_are_set_for_it_alone(make_agent: MakeAgent) -> None:
+def test_variables_of_a_case_are_set_only_for_this_case(make_agent: MakeAgent) -> None:
     agent = make_agent(
         "import os\ndef root_agent(m, s): return os.environ.get('ONE', '-') + os.environ.get('TWO', '-')",
         env={"ONE": "1"},

@@ -120,7 +120,7 @@ def test_streamed_turn_equals_the_turn_without_streaming(make_agent: MakeAgent, 
     assert acted == [same_every_time(event["acted"]) for event in alone.of("AgentActed")]
 
 
-def test_texts_and_thoughts_arrive_in_pieces_before_their_step(make_agent: MakeAgent) -> None:
+def test_texts_and_thoughts_arrive_in_parts_before_their_step(make_agent: MakeAgent) -> None:
     outcome = run(make_agent, WITH_A_TOOL, "what is A-7?", chat=True)
     assert streamed(outcome) == {("desk", True): "I think", ("desk", False): "Let me see.ご注文は a kettle"}
     kinds = [event["event"] for event in outcome.events if event["event"] in ("Streamed", "AgentActed")]

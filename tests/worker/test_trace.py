@@ -228,7 +228,7 @@ def _parts(event: dict[str, Any]) -> list[dict[str, Any]]:
     return list((event.get("content") or {}).get("parts") or ())
 
 
-def test_inside_of_a_tool_that_adk_hides_is_reported_as_hidden(make_agent: MakeAgent) -> None:
+def test_calls_inside_a_tool_that_adk_hides_are_reported_as_hidden(make_agent: MakeAgent) -> None:
     outcome = run(
         make_agent,
         FIND

@@ -1,10 +1,9 @@
 """The model calls of an ADK agent. Their answers are stored, reused and replayed, and forks can change their requests.
 
-Each answer is stored, so that a resumed run does not request it again. When a run resumes, the stored answers
-replace model calls. A frozen run replaces them by recorded ones. This wraps the model's own `generate_content_async`.
-It is not a callback, so all callbacks of the agent and its plugins are still called, and the comparison uses the
-request that would really be sent. An answer is reused only for an identical request of the same agent, each answer
-once, in the original order.
+Each answer is stored. A resumed run uses the stored answers instead of calling the model again, and a frozen run uses
+recorded answers. This module wraps the model's own `generate_content_async`. A wrapper is not a callback, so all
+callbacks of the agent and its plugins are still called, and the comparison uses the request that would really be sent.
+An answer is reused only for an identical request of the same agent, each answer once, in the original order.
 
 A fork may change an agent's instruction or model. Agents may be shared by conversations, so they are not changed. The
 methods by which ADK asks an agent for its instruction and model are intercepted instead.
@@ -118,7 +117,7 @@ class Answers:
             await source.aclose()
 
     async def _follow_fork(self, request: Any, context: Any) -> None:
-        """Compare the beginning of a fork with its recording, and change the request if it is the fork's first one."""
+        """Compare the beginning of a fork with its recording, and apply a change of all instructions to the request."""
         fork = None if self.gate is None else self.gate.gate.fork
         if self.gate is None or fork is None:
             return
@@ -154,7 +153,10 @@ class Answers:
         return decision, call
 
     def _request(self, sent: Sent, calls: Calls) -> Optional[Json]:
-        """Return the digests of a request's parts without generated IDs. Store the new parts that had such IDs."""
+        """Return the digests of a request's parts without generated IDs, or None if they are not known.
+
+        New parts that had such IDs are also stored without them.
+        """
         if sent.parts is None:
             return None
         for text in self._recorder.trace.take_plain():
@@ -199,7 +201,10 @@ class _Storing:
         self._stored = False
 
     def add(self, response: Any, text: Optional[str]) -> None:
-        """Store the answer with this response. `text` is its JSON form, if it has one."""
+        """Add a response of the answer. `text` is its JSON form, or None. Store the answer once it may be complete.
+
+        If another response follows, the stored answer is withdrawn. Responses that cannot be reused prevent storing.
+        """
         if self._stored:
             self._on_answer({**self._call, "responses": None})
             self._given, self._stored = None, False
@@ -334,7 +339,11 @@ def _is_reusable(response: Any) -> bool:
 
 
 def _json_form(value: Any) -> Any:
-    """Return a value that pydantic reads back from JSON unchanged."""
+    """Return a JSON value from which pydantic restores `value`.
+
+    Raises:
+        TypeError: there is none.
+    """
     if isinstance(value, bytes):
         return urlsafe_b64encode(value).decode("ascii")
     if isinstance(value, (datetime.datetime, datetime.date)):

@@ -60,7 +60,7 @@ def _executing(method: Any) -> Any:
 
 
 def _arguments(given: Any) -> Json:
-    """Return the inputs of code. Files are named by their digest, because they may be large."""
+    """Return the inputs of a code execution. Files are named by their digest, because they may be large."""
     args: Json = {"code": given.code}
     if given.input_files:
         args["files"] = {file.name: digest(dumps(file.content)) for file in given.input_files}
@@ -68,7 +68,7 @@ def _arguments(given: Any) -> Json:
 
 
 def _data(result: Any) -> Any:
-    """Return a result as a mapping without fields that are empty."""
+    """Return a code result as a mapping with `stdout` and all fields that are not empty. Return others unchanged."""
     if not dataclasses.is_dataclass(result) or isinstance(result, type):
         return result
     data = {name: value for name, value in dataclasses.asdict(result).items() if value not in (None, "", [])}

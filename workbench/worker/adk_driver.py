@@ -48,7 +48,11 @@ class AdkDriver(Driver):
         return Loaded(name, self.name, agent=config_agent_utils.from_config(path))
 
     def prepare(self, loaded: Loaded) -> None:
-        """Check google-adk's version, and declare the agent's tools."""
+        """Import google-adk, and cache the declarations of the agent's functions.
+
+        Raises:
+            UnusableError: google-adk is too old.
+        """
         if faults.too_old():
             raise UnusableError(faults.no_framework(faults.interpreter()))
         from . import adk_runner  # noqa: F401 (it imports google-adk)
@@ -106,7 +110,7 @@ DRIVER = AdkDriver()
 
 
 def probe() -> None:
-    """Try the import once, before any agent."""
+    """Try to import ADK's optional module for remote agents, and remember the error if its package is missing."""
     try:
         importlib.import_module(_MODULE)
     except ModuleNotFoundError as error:
@@ -117,7 +121,7 @@ def probe() -> None:
 
 
 def block() -> None:
-    """Make the import fail at once in this process and its forks, unless the project has such a package.
+    """Make imports of the optional module fail at once if `probe` failed, unless the project has the package.
 
     Call this when `sys.path` is the agent's.
     """

@@ -132,7 +132,10 @@ async def _artifact(context: Any, calls: Calls, name: str, version: int) -> Dict
 
 
 async def artifact_digests(context: Any, names: Iterable[str]) -> Dict[str, str]:
-    """Return digests of the newest versions of these artifacts, "" for one that does not exist."""
+    """Return digests of the newest versions of these artifacts, "" for one that does not exist.
+
+    Without a service that can load one of them, return {}.
+    """
     found: Dict[str, str] = {}
     for name in names:
         try:
@@ -144,7 +147,11 @@ async def artifact_digests(context: Any, names: Iterable[str]) -> Dict[str, str]
 
 
 async def _save(context: Any, artifact: Dict[str, Any]) -> None:
-    """Save a recorded artifact, and as many versions before it as the call had saved."""
+    """Save a recorded artifact, repeatedly until its version number is the recorded one.
+
+    Raises:
+        UnknownFormError: its content cannot be read.
+    """
     try:
         part = types.Part.model_validate_json(json.dumps(artifact["content"]))
     except ValueError as error:

@@ -143,7 +143,7 @@ class AdkGate:
         return await self._replay(call, decision.recorded, context, change)
 
     async def _inject(self, call: Optional[Call], fault: Fault) -> Any:
-        """Return or raise the outcome that a fault gives to a call."""
+        """Return or raise the outcome that a fault gives to a call. Never return for the fault `never`."""
         if fault.kind == "never":
             if call is not None:
                 call.lost("it never ended, because of an injected fault")
@@ -300,7 +300,7 @@ def _unchanged(answer: Any) -> Any:
 
 
 def _model_answer(invocation: Any, call_id: str) -> List[Any]:
-    """Return the function calls of the model's answer that holds the call, or none."""
+    """Return the function calls of the model's answer that contains the call, or [] if it is not found."""
     events = getattr(getattr(invocation, "session", None), "events", None) or []
     for event in reversed(events[-_LOOK_BACK:]):
         calls: List[Any] = event.get_function_calls()

@@ -1,8 +1,8 @@
 """A plugin that records an ADK agent's agents, model calls and tool calls as spans, and its requests and costs.
 
-It is a plugin because ADK passes its plugins on to the runners of agents that are used as tools. It changes nothing.
-Its own errors are noted in the trace, never raised. ADK's own recorder puts a key into the session's state at each
-model call, where the agent's templates and callbacks can see it. This one changes no state.
+It is a plugin because ADK passes its plugins on to the runners of agents that are used as tools. It changes nothing but
+the retries of model calls. Its own errors are noted in the trace, never raised. ADK's own recorder puts a key into the
+session's state at each model call, where the agent's templates and callbacks can see it. This one changes no state.
 """
 
 from __future__ import annotations
@@ -172,9 +172,9 @@ class Recorder(BasePlugin):  # type: ignore[misc]
             return NOT_SENT
 
     async def after_model_callback(self, *, callback_context: Any, llm_response: Any) -> Optional[Any]:
-        """Count the answer, but not the streamed pieces before it.
+        """Count the answer, but not the streamed parts before it.
 
-        As in ADK, an unanswered request says nothing about the agent.
+        As in ADK, only answered requests show the agent's instructions and tools.
         """
         if not getattr(llm_response, "partial", None):
             self._count(callback_context, llm_response)
@@ -183,7 +183,7 @@ class Recorder(BasePlugin):  # type: ignore[misc]
 
     @_quiet
     async def _close_model_call(self, *, callback_context: Any, llm_response: Any) -> None:
-        """Close the span of a model call with its response, or count a streamed piece."""
+        """Close the span of a model call with its response, or count a streamed part of the response."""
         key = _key(callback_context)
         span = self._models.get(key)
         if span is None:
@@ -218,7 +218,7 @@ class Recorder(BasePlugin):  # type: ignore[misc]
             self._unclaimed.setdefault(key, []).append(span)
 
     def _keep_request(self, span: Span) -> Sent:
-        """Store a request, if there is room for it."""
+        """Store the request of a model call if there is room for it. Return it as it was sent."""
         request = self._requests.pop(span, None)
         if request is None or self.trace.is_full:
             return Sent(span, None, self.trace)
@@ -250,13 +250,13 @@ class Recorder(BasePlugin):  # type: ignore[misc]
         self.usage = self.usage.plus(usage_of(llm_response.usage_metadata))
 
     def other_models(self, invocation_id: str) -> List[str]:
-        """Return remarks about replies of a turn that came from other models than requested."""
+        """Return and forget remarks about replies of a turn that came from other models than requested."""
         return list(dict.fromkeys(self._others.pop(invocation_id, [])))
 
     def app_details(self, invocation_id: str, authors: List[str]) -> Dict[str, Any]:
         """Return ADK's AppDetails of a turn: instructions and tools of each author that called a model.
 
-        They are in the order of `authors`.
+        They are in the order of `authors`. The stored requests of the turn are forgotten.
         """
         requests = self._answered.pop(invocation_id, {})
         details = {name: _details(name, requests[name]) for name in dict.fromkeys(authors) if name in requests}
@@ -396,7 +396,7 @@ def _outer_tool(span: Span) -> Optional[Span]:
 def part_text(request: Any, name: str, index: int) -> str:
     """Return a part of a request as JSON text without generated IDs, or "" if it has none.
 
-    `index` is that of a content.
+    `index` is the position of the content, if the part is one of the contents.
     """
     try:
         contents = request.contents or []

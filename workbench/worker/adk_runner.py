@@ -99,7 +99,7 @@ class AdkConversation(Conversation):
         return cls(loaded, runner, session, recorder)
 
     async def turn(self, content: Json, show: OnStep, stream: Optional[OnText] = None) -> Optional[FinishedTurn]:
-        """Send one message. `show` is called with each step."""
+        """Send one message. `show` is called with each step. Return the turn, or None without any event."""
         message = types.Content.model_validate(content)
         turn = Turn(content, time.time())
         started = time.monotonic()
@@ -134,8 +134,10 @@ class AdkConversation(Conversation):
     def _pieces(self, stream: Optional[OnText]) -> Iterator[Stream]:
         """Provide the receiver of this turn's streamed text.
 
-        The first turn finds out which models can stream. A model that fails to do so gets no streaming requests from
-        the next turn on.
+        The first turn finds out which models can stream. If streaming fails, all later turns get whole answers.
+
+        Raises:
+            NotGivenWholeError: a text was streamed but never completed.
         """
         if stream is not None and self._streaming is None:
             self._streaming = streaming_agents(self._loaded)
@@ -229,7 +231,7 @@ def _runner(loaded: Loaded, app_name: str, plugins: List[Any], services: Dict[st
 
 
 class Stream:
-    """The streamed pieces of one turn.
+    """The streamed parts of one turn's texts.
 
     `agents` are the agents whose models can stream (`streaming_agents`). Without `show`, nothing is streamed, as in an
     evaluation.
@@ -241,7 +243,7 @@ class Stream:
         self._open: Set[str] = set()
         """Agents whose newest text is still incomplete."""
         self.given = False
-        """Whether any piece has arrived."""
+        """Whether any streamed text has arrived."""
 
     @property
     def options(self) -> Dict[str, Any]:
@@ -254,10 +256,10 @@ class Stream:
         return bool(self._open)
 
     def takes(self, event: Any) -> bool:
-        """Show a streamed piece and return True; return False for any other event.
+        """Show a streamed part of a text and return True. Return False for any other event.
 
-        A piece is not a step, and ADK does not add it to the session either. Partial events of other agents are steps,
-        as in an evaluation.
+        Such a part is not a step, and ADK does not add it to the session either. Partial events of other agents are
+        steps, as in an evaluation.
         """
         if event.author not in self._agents:
             return False
@@ -276,8 +278,8 @@ class Stream:
 def streaming_agents(loaded: Loaded) -> FrozenSet[str]:
     """Return the names of the agents that can stream, or none if streaming would change their behaviour.
 
-    It would if a callback reads the model's answers, because it would be called with each piece. It also would if this
-    google-adk returns a streamed answer as several events.
+    This is so if a callback reads the model's answers: it would be called with each streamed part. It is also so if
+    this google-adk returns a streamed answer as several events.
     """
     agents = _tree(loaded.agent)
     plugins = getattr(loaded.app, "plugins", None) or ()

@@ -201,7 +201,7 @@ class Ended:
 
 
 class Place:
-    """A call that is being made, and its place in the recorded order."""
+    """A call that is being made, and its position in the recorded order."""
 
     def __init__(self, branch: str, tool: str, recorded: Optional[Recorded], ended: Optional[Ended]) -> None:
         self.branch = branch
@@ -264,9 +264,9 @@ class Order:
             return sorted(self._reordered)
 
     def begin(self, branch: str, tool: str, recorded: Optional[Recorded] = None) -> Place:
-        """Return the place of a call that begins now.
+        """Register a call that begins now, and return its place. `end` must follow.
 
-        `recorded` is the recorded call for a tool call, None for a model.
+        `recorded` is the recorded call that answers a tool call, or None for other calls and for models.
         """
         with self._lock:
             ended = None
@@ -285,7 +285,10 @@ class Order:
             return place
 
     def waits(self, place: Place) -> bool:
-        """Return whether a call must wait for calls that had ended before it and can still come."""
+        """Return whether a call must wait for calls that had ended before it and can still come.
+
+        If it need not wait, later calls do not wait for these either.
+        """
         with self._lock:
             ended = place.ended
             if ended is None or ended.released or ended.turn != self._turn:

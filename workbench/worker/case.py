@@ -119,7 +119,7 @@ class Case:
         return True
 
     def failed(self, fault: faults.Fault) -> None:
-        """End the case with an error."""
+        """Report the error that ends the case, with the spans and usage so far."""
         message: Dict[str, Any] = {"event": "Failed", "turn": self._finished_turns, "error": fault}
         if self._opened is not None:
             self._send_spans()
@@ -153,7 +153,7 @@ class Case:
         return False
 
     def _send_answer(self, answer: Dict[str, Any]) -> None:
-        """Send an answer of a model before it is used. If that fails, the model is only called again later."""
+        """Send an answer of a model before it is used. One that cannot be sent is requested again by a resumed run."""
         try:
             self._send_from_thread({"event": "Answered", "answer": answer})
         except FrameTooLargeError:

@@ -33,7 +33,7 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def signature_declaration(tool: str, function: Any) -> Optional[Json]:
-    """Return a FunctionDeclaration made from a function's signature, or None if it has none."""
+    """Return a FunctionDeclaration made from a function's signature, or None if the signature is not known."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):

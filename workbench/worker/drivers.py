@@ -36,7 +36,7 @@ class NoAgentError(Exception):
 
 
 def use_plugins(files: Dict[str, str]) -> None:
-    """Load the driver files of plugins, by name. One that cannot be loaded affects only its own agents."""
+    """Load the driver files of plugins, by name. For one that cannot be loaded, print a warning."""
     for name, file in files.items():
         if name in _plugins:
             continue
@@ -71,7 +71,7 @@ class FileDriver(python_runner.PythonDriver):
     """A plugin's driver, which adapts its agents to plain-Python ones."""
 
     def __init__(self, name: str, file: str) -> None:
-        """Load the file. Raise its exceptions, or AttributeError if it lacks a function."""
+        """Load the file. Raise its exceptions, ImportError, or AttributeError if it lacks a function."""
         self.name = name
         spec = importlib.util.spec_from_file_location(f"agent_workbench_driver_{name}", file)
         if spec is None or spec.loader is None:
@@ -128,10 +128,10 @@ def extend_path(folder: str, root: str) -> None:
 
 
 def _move_path(original: str, root: str) -> None:
-    """Search the copy of a project in `root` where `sys.path` has a folder of the original.
+    """Replace the folders of the original project in `sys.path` by those of its copy in `root`.
 
-    A project that is installed in editable form is on the path with its own folders. Environments inside the project
-    are not copied, so they stay.
+    A project that is installed in editable form is on the path with its own folders. Folders that the copy lacks, such
+    as environments, stay on the path.
     """
     base = os.path.realpath(original)
     for index, path in enumerate(sys.path):
@@ -179,7 +179,11 @@ def _modules(package: types.ModuleType, folder: str) -> Iterator[types.ModuleTyp
 
 
 def _first(modules: Iterator[types.ModuleType], name: str) -> Loaded:
-    """Return the agent of the first module that defines one."""
+    """Return the agent of the first module that defines one.
+
+    Raises:
+        NoAgentError: none does.
+    """
     tried = []
     for module in modules:
         loaded = _defined_in(module, name)

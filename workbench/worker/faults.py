@@ -81,7 +81,7 @@ def _hint(error: BaseException) -> str:
 def import_fault(error: BaseException, python: str, project: Optional[Tuple[str, str]] = None) -> Fault:
     """Return why the interpreter `python` could not import the agent's modules.
 
-    `project` is the agent's folder and the root. With it, all other modules that the imports lack are named, too.
+    `project` is the agent's folder and the root. If it is given, all other missing modules are named, too.
     """
     cause = root_cause(error)
     if isinstance(cause, ImportError) and too_old() and "google.adk" in str(cause):

@@ -92,7 +92,7 @@ class Fork:
         """Add an event that the conversation must repeat.
 
         Raises:
-            BrokenRecordingError: it is no event of a turn.
+            BrokenRecordingError: it is not an event of a turn.
         """
         if not isinstance(turn, int) or not isinstance(acted, dict):
             raise BrokenRecordingError("an expected event has no turn or no event")
@@ -123,7 +123,7 @@ class Fork:
             return fault
 
     def note(self, turn: int, acted: Json) -> None:
-        """Note an event of the agent."""
+        """Record an event of the agent, unless the point has been passed."""
         if not self.passed:
             self._acted.setdefault(turn, []).append(_plain(acted))
 

@@ -100,7 +100,7 @@ class UserFunctions:
         return function
 
     def _evaluate(self, path: str, data: Dict[str, Any]) -> Callable[..., Any]:
-        """Return the function `evaluate` of a metric of agents-cli, which runs the source without a module's names.
+        """Return the function `evaluate` of a metric of agents-cli. Its source runs in an empty namespace.
 
         Raises:
             CallFailedError: the source cannot be read or run, or has no such function.
@@ -134,7 +134,12 @@ class UserFunctions:
         return evaluate
 
     def _attribute(self, module_name: str, name: str) -> Any:
-        """Return the attribute `name` of the first candidate module that has it."""
+        """Return the attribute `name` of the first candidate module that has it.
+
+        Raises:
+            CallFailedError: no module does.
+            ImportError: a module that the candidate imports is missing.
+        """
         candidates = self._candidates(module_name)
         problem: Optional[faults.Fault] = None
         for candidate in candidates:
@@ -213,10 +218,10 @@ async def _called(function: Callable[..., Any], payload: Dict[str, Any]) -> Any:
 def _rated(result: Any, path: str) -> Dict[str, Any]:
     """Return the result of a metric of agents-cli as `{"score", "explanation"}`.
 
-    It may be a number, a dict or their own type.
+    The result may be a number, a dict, or an object with `metric_name` and `score`, such as agents-cli's own.
 
     Raises:
-        CallFailedError: agents-cli finds no score in it either.
+        CallFailedError: it has no finite score.
     """
     score, why = (result if isinstance(result, (int, float)) else None), None
     if isinstance(result, dict):

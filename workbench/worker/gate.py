@@ -142,7 +142,7 @@ class Gate:
         """The miss that ended the case. The agent may still run for a moment, but gets no more answers."""
         self._counts = {"tools": 0, "models": 0, "live": 0, "misses": 0}
         self._passed: Dict[str, int] = {}
-        """Tool → the number of its calls that passed and were not shown yet."""
+        """Tool → the number of its calls that reached the gate and were not shown yet."""
         self._shown: List[str] = []
         """The tools of calls that were shown in the transcript since the last comparison."""
         self._models: List[Recorded] = []
@@ -215,7 +215,10 @@ class Gate:
             return {**self._counts, **({"reordered": reordered} if reordered else {})}
 
     def begin_in_order(self, branch: str, tool: str, decision: Decision) -> Place:
-        """Return the place of a call that begins in the recorded order."""
+        """Register a tool call that begins now, and return its place in the recorded order.
+
+        `order.end` must be called with the place when the call is over.
+        """
         found = decision.then if isinstance(decision, Inject) else decision
         return self.order.begin(branch, tool, found.recorded if isinstance(found, Replay) else None)
 
@@ -292,19 +295,19 @@ class Gate:
         return self._declared[agent, tool]
 
     def passed(self, tool: str) -> None:
-        """Count a tool call that passed this gate, by itself or as a part of another call."""
+        """Count a tool call that reached this gate, directly or from inside another tool."""
         with self._lock:
             self._passed[tool] = self._passed.get(tool, 0) + 1
 
     def shown(self, tools: Iterable[str]) -> None:
-        """Note calls in the transcript whose tools the agent calls itself, possibly later in the turn."""
+        """Record the tools of calls that the transcript shows. `end_turn` checks that they reached this gate."""
         self._shown += tools
 
     def end_turn(self) -> Optional[faults.Fault]:
-        """Compare the calls that the transcript shows with those that passed, after a turn without an error.
+        """End a turn without an error, and report the calls that its transcript shows but that did not reach the gate.
 
-        Return the fault of a frozen case that called tools without passing the gate, or None. Such calls cannot be
-        frozen.
+        Return a fault if there are such calls and the case is frozen, because the recording cannot answer them. Return
+        None otherwise, and with `--on-miss live`.
         """
         self.order.end_turn()
         escaped = self._take_escaped(self._shown)
@@ -314,7 +317,7 @@ class Gate:
         return faults.fault("frozen_miss", message, _ESCAPED)
 
     def _take_escaped(self, shown: List[str]) -> List[str]:
-        """Report and count the shown calls that did not pass. Return the names of their tools."""
+        """Report and count the shown calls that did not reach the gate. Return the names of their tools."""
         self._shown = []
         escaped = []
         with self._lock:
@@ -401,7 +404,7 @@ class Gate:
             return self._no_recording(f"the tools of {toolset}{owner} are not in the recording", hint)
 
     def unreadable(self, recorded: Recorded, error: Exception) -> Miss:
-        """Return the miss of a case whose recording cannot be read."""
+        """Count and return the miss of a case whose recording cannot be read."""
         with self._lock:
             self._counts["misses"] += 1
         message = (
@@ -410,7 +413,7 @@ class Gate:
         return Miss(broken_recording(BrokenRecordingError(message)))
 
     def not_cancelled(self, recorded: Recorded) -> Miss:
-        """Return the miss of a case whose call was cancelled in the recording, but not here."""
+        """Count and return the miss of a case whose call was cancelled in the recording, but not here."""
         with self._lock:
             self._counts["misses"] += 1
         call = shown_call(recorded.tool, recorded.args)
@@ -526,12 +529,16 @@ def broken_recording(error: BrokenRecordingError) -> faults.Fault:
 
 
 def _names(replay: Any, name: str, kind: type) -> Dict[str, List[Any]]:
-    """Return a setting of the form `{text: [kind]}`."""
+    """Return a setting that maps each text to a list of values of `kind`, or {} if it is missing.
+
+    Raises:
+        BrokenRecordingError: it has another form.
+    """
     given = replay.get(name) if isinstance(replay, dict) else None
     if given is None and isinstance(replay, dict):
         return {}
     if not isinstance(given, dict) or not all(
         isinstance(items, list) and all(isinstance(item, kind) for item in items) for items in given.values()
     ):
-        raise BrokenRecordingError(f"`{name}` is not a list for each name")
+        raise BrokenRecordingError(f"`{name}` must map each name to a list")
     return given

@@ -423,7 +423,11 @@ def _list(rules: Any) -> List[Any]:
 
 
 def _checked(rule: Any, number: int) -> Json:
-    """Return a rule of the workbench. An invalid one raises a ValueError here, and not later in the agent's code."""
+    """Return a rule if it is valid.
+
+    Raises:
+        ValueError: it is not. Without this check, it would fail later in the agent's code.
+    """
     found = (
         isinstance(rule, dict) and isinstance(rule.get("tool"), str) and all(_is_valid(*item) for item in rule.items())
     )

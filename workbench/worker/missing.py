@@ -190,7 +190,7 @@ def _imports(statement: ast.stmt, file: str, certain: bool) -> Iterator[Import]:
 
 
 def _statements(body: Sequence[ast.stmt], certain: bool) -> Iterator[Tuple[ast.stmt, bool]]:
-    """Yield every statement of a module, also nested ones, and whether an import surely executes it."""
+    """Yield every statement of a module, also nested ones, and whether an import certainly executes it."""
     for statement in body:
         yield statement, certain
         if isinstance(statement, _TRIES):
@@ -375,7 +375,7 @@ def _normal(name: str) -> str:
 
 
 def _project(folder: str, root: str) -> Tuple[str, str]:
-    """Return the nearest folder with an installation file, and the file's name.
+    """Return the nearest folder with an installation file, and the file's name, or two empty texts.
 
     The search goes from the agent's folder up to the root.
     """
@@ -408,7 +408,7 @@ def _locked(lock: str) -> Set[str]:
 
 @functools.lru_cache(maxsize=None)
 def installed_adk() -> Optional[str]:
-    """Return the version, or None if it is not installed. The result is cached for forks."""
+    """Return the version of google-adk, or None if it is not installed. The result is cached for forks."""
     from importlib.metadata import PackageNotFoundError, version  # Its import costs 12 ms, and commands start with it.
 
     try:
@@ -418,7 +418,7 @@ def installed_adk() -> Optional[str]:
 
 
 def is_supported(version: str) -> bool:
-    """Return whether the version is `OLDEST` or later."""
+    """Return whether a version of google-adk is `OLDEST` or later."""
     ours, oldest = (tuple(map(int, re.findall(r"\d+", one)[:2])) for one in (version, OLDEST))
     return ours >= oldest
 

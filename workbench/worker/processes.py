@@ -213,7 +213,7 @@ def _nothing(number: int, frame: Optional[Any]) -> None:
 
 
 def cannot_fork() -> str:
-    """Return why this platform cannot fork safely, as the rest of a sentence, or "" if it can."""
+    """Return a clause that says why this platform cannot fork safely, or "" if it can."""
     if not hasattr(os, "fork"):
         return "this system has no fork"
     if sys.platform != "linux":
@@ -308,7 +308,7 @@ def kill_group(leader: int, number: int = signal.SIGKILL) -> None:
 
 
 def kill(pid: int, number: int = signal.SIGKILL) -> None:
-    """Signal one process, if it still exists and is ours."""
+    """Signal one process. Do nothing if it has ended or belongs to another user."""
     try:
         os.kill(pid, number)
     except (ProcessLookupError, PermissionError):

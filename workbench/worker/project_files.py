@@ -201,9 +201,9 @@ def watch(*roots: str) -> None:
 
 
 def on_written(callback: Callable[[str], None]) -> None:
-    """Call `callback` with each file before it is first opened for writing, in any thread.
+    """Call `callback`, and no earlier one, with each file before it is first opened for writing, in any thread.
 
-    A database that is open already is compared with its state now.
+    Databases that were opened before count as unchanged so far.
     """
     _on_written[:] = [callback]
     _databases.update((database, _state(database)) for database in list(_databases))

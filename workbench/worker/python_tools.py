@@ -182,7 +182,7 @@ class _Recording:
         self._before = {name: dumps(value) for name, value in self._state.items()}
 
     def effects(self) -> Optional[Dict[str, Any]]:
-        """Return the changes of the state since then, as a piece."""
+        """Store the changes of the state since then. Return `{"state": digest}`, or None without changes."""
         changed = {name: value for name, value in self._state.items() if self._before.get(name) != dumps(value)}
         return {"state": self._calls.text_piece(encoded_text(changed))} if changed else None
 

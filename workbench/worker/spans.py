@@ -102,7 +102,7 @@ class Trace:
 
     @property
     def current(self) -> Optional[Span]:
-        """The span that this task is in."""
+        """The open span of this conversation that the current task is in, else the turn, or None outside of turns."""
         span = _CURRENT.get()
         return span if span is not None and span.trace is self and span.is_open else self._turn
 
@@ -160,7 +160,7 @@ class Trace:
     # Pieces
 
     def piece(self, value: Any) -> str:
-        """Store a value and return its digest."""
+        """Store a value and return its digest. A long value is cut. Nothing is stored beyond `PIECES_LIMIT`."""
         text = dumps(value)
         name = digest(text)
         if name not in self._seen:
@@ -187,7 +187,7 @@ class Trace:
         return self._plain.get(piece, piece)
 
     def take_plain(self) -> List[str]:
-        """Return the new pieces that had generated IDs, as JSON texts without these."""
+        """Return and forget the new pieces that had generated IDs, as JSON texts without these IDs."""
         texts, self._plain_texts = self._plain_texts, []
         return texts
 
@@ -251,7 +251,7 @@ def plain_text(text: str) -> str:
 
 
 def plain_digest(text: str) -> str:
-    """Return the digest of a JSON text without these IDs."""
+    """Return the digest of a JSON text without the IDs that ADK generates."""
     return digest(plain_text(text))
 
 

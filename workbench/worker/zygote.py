@@ -132,7 +132,7 @@ class Zygote:
         theirs.close()
 
     def _give_to_spare(self, command: Dict[str, Any], fds: Sequence[int]) -> bool:
-        """Give the command to the spare process. Return False if there is none, or it is gone."""
+        """Give the command to the spare process. Return False if there is none, or it has ended."""
         if self._spare is None:
             return False
         (pid, sock), self._spare = self._spare, None
@@ -199,7 +199,10 @@ def run_agent(channel: Channel, lifeline: int, spec: Spec) -> None:
 
 
 def run_solo(channel: Channel, lifeline: int, adk: bool) -> None:
-    """Run one agent in its own process, where forking is impossible. Ends the process. `adk`: it uses google-adk."""
+    """Run one agent in this process where forking is impossible, then end the process.
+
+    With `adk`, google-adk is imported before the agent.
+    """
     if sys.platform == "linux":
         processes.adopt_orphans()
     try:

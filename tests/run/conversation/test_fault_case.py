@@ -58,7 +58,7 @@ async def test_judge_gets_the_turn_with_the_fault() -> None:
     assert judge.asked == [[answer("no luck")]]
 
 
-async def test_judge_is_not_asked_what_rules_can_tell() -> None:
+async def test_judge_is_not_asked_if_rules_decide() -> None:
     judge = Judge()
     found = await handled(Transcript([answer("On 12 May")]), judge, calls(0, INJECTED))
     assert (found.outcome, found.facts_without_source) == ("made_up", ("12 May",))

@@ -80,7 +80,7 @@ async def test_agent_cannot_report_what_the_engine_decides(plan: Plan, children:
     assert read_error({"kind": "cancelled"}, ours=True).kind == "cancelled"
 
 
-async def test_names_that_are_no_paths_are_left_out() -> None:
+async def test_names_that_are_not_paths_are_left_out() -> None:
     names = ["/p/a.py", "/p/a\0b", "/p/\ud800", "relative", "", 5, None, f"/{'x' * 5000}"]
     found = Reads.from_frame({"files": names, "folders": {"/p": 1}})
     assert found == Reads(frozenset({Path("/p/a.py")}))

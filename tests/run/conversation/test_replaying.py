@@ -292,7 +292,7 @@ async def test_changed_source_keeps_a_verdict_stale(
     assert (await verdict(shop, children, place, FROZEN)).changes(FROZEN) == stale
 
 
-async def test_recording_of_a_case_that_ran_live_counts_when_it_appears(
+async def test_new_recording_makes_a_verdict_of_a_live_case_stale(
     shop: Project, children: Children, place: ScriptedPlace
 ) -> None:
     shop.cases("hello")

@@ -209,7 +209,7 @@ async def test_case_that_is_too_large_to_be_sent_is_an_error(monkeypatch: pytest
     assert error.kind == "too_large"
 
 
-async def test_stop_ends_only_what_no_worker_has() -> None:
+async def test_stop_ends_only_executions_without_a_worker() -> None:
     waiting, running = await lab(), await lab()
     running.says("assigned")
     for one in (waiting, running):
@@ -221,7 +221,7 @@ async def test_stop_ends_only_what_no_worker_has() -> None:
     assert (await running.task).error is None
 
 
-async def test_task_is_submitted_again_if_no_live_worker_can_have_it() -> None:
+async def test_task_is_submitted_again_if_no_live_worker_can_run_it() -> None:
     made = await lab()
     made.part.restricted_to = frozenset({"tcp://w1"})
     made.part.look({"tcp://w1", "tcp://w2"}, silent=True)

@@ -176,7 +176,9 @@ class Growing:
         return self._file.read(size)
 
 
-def test_growing_file_is_taken_as_it_was_opened(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_data_added_to_a_file_while_it_is_packed_is_left_out(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     log = root / "desk/run.log"
     log.write_text("one\n")
     track(root)
@@ -188,7 +190,7 @@ def test_growing_file_is_taken_as_it_was_opened(root: Path, tmp_path: Path, monk
         assert len(archive.namelist()) == len(found.sizes)
 
 
-def test_file_that_is_gone_is_left_out_and_the_same_files_have_the_same_digest(root: Path, tmp_path: Path) -> None:
+def test_missing_file_is_left_out_and_equal_files_have_equal_digests(root: Path, tmp_path: Path) -> None:
     track(root)
     found = find_files(root, {"desk": root / "desk"}, {})
     first, again = pack(found, tmp_path), pack(found, tmp_path)

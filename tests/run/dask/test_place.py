@@ -177,7 +177,7 @@ async def test_progress_counts_what_each_worker_runs_and_has_done(lab: Lab) -> N
 
 
 @pytest.mark.parametrize("how", ["lost", "client"])
-async def test_lost_cluster_cancels_what_is_not_done(lab: Lab, how: str) -> None:
+async def test_lost_cluster_cancels_unfinished_executions(lab: Lab, how: str) -> None:
     _, task = lab.part()
     await asyncio.sleep(0)
     if how == "lost":

@@ -100,7 +100,7 @@ def test_long_name_and_reason_are_cut() -> None:
     assert len(read_report(line(worker="w" * 10**6), REF, ROOT).worker) == 2000
 
 
-def test_names_that_are_no_paths_in_the_project_are_ignored() -> None:
+def test_names_that_are_not_paths_in_the_project_are_ignored() -> None:
     reads = {
         "files": [f"{ROOT}/{name}" for name in ("a.txt", "b\0", "\ud800", "c/..", "../d")],
         "folders": [],

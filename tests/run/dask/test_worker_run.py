@@ -147,7 +147,7 @@ def test_worker_can_try_the_import_of_an_agent_without_a_case(project: Project, 
     assert error.kind == "import_failed"
 
 
-def test_full_disk_leaves_no_half_of_the_files(
+def test_full_disk_leaves_no_files_behind(
     worker: Worker, run: WorkerRun, files: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(self: Path, data: bytes) -> int:
@@ -162,7 +162,7 @@ def test_full_disk_leaves_no_half_of_the_files(
     assert list(Path(worker.local_directory).rglob("desk/agent.py"))
 
 
-def test_worker_that_differs_says_how() -> None:
+def test_incompatible_worker_says_why() -> None:
     from importlib.metadata import version
 
     own = version("agent-workbench")
@@ -173,7 +173,7 @@ def test_worker_that_differs_says_how() -> None:
     assert unfit({}, "/no/python").startswith("/no/python cannot be used: ")
 
 
-def test_secrets_are_not_in_the_words_of_an_argument() -> None:
+def test_repr_of_an_argument_shows_no_secrets() -> None:
     assert repr(Sealed(json.dumps({"TOKEN": "secret"}).encode())) == "<sealed>"
 
 

@@ -116,7 +116,7 @@ def test_ids_are_compared_across_spellings(name: str, other: str, data: st.DataO
 
 
 @given(st.text())
-def test_every_text_has_its_own_facts_as_sources(text: str) -> None:
+def test_every_fact_of_a_text_has_its_source_in_this_text(text: str) -> None:
     there = Sources(facts_of(text))
     assert all(fact in there for fact in facts_of(text))
 
@@ -156,13 +156,13 @@ def test_facts_have_sources_in_results(text: str, source: object) -> None:
         ("On 12 May.", {"day": 12, "month": 5}),
     ],
 )
-def test_facts_that_are_there_by_chance_are_no_sources(text: str, source: object) -> None:
+def test_facts_that_occur_by_chance_are_not_sources(text: str, source: object) -> None:
     assert not known(text, source)
     assert all(Sources(facts_in(source)).may_have(fact) for fact in facts_of(text))
 
 
 @pytest.mark.parametrize("text", ["In 5 days.", "In 12 days.", "It costs 2026 euros.", "At 10 euros."])
-def test_parts_of_dates_and_times_are_no_numbers(text: str) -> None:
+def test_parts_of_dates_and_times_are_not_numbers(text: str) -> None:
     there = Sources(facts_in({"arrives": "2026-05-12T10:30"}))
     assert not any(fact in there or there.may_have(fact) for fact in facts_of(text))
 
@@ -185,5 +185,5 @@ def test_number_in_data_is_found_with_all_its_digits(number: float) -> None:
     assert number in {value for fact in facts_in([number]) for value in fact.values if fact.kind == "number"}
 
 
-def test_time_after_midnight_of_the_next_day_is_no_time() -> None:
+def test_hours_after_24_are_not_a_time() -> None:
     assert [fact.kind for fact in facts_of("24:00 and 24:59")] == ["time", "id"]

@@ -75,12 +75,12 @@ def test_invented_fact_is_made_up_and_listed() -> None:
     )
 
 
-def test_claim_without_figures_is_left_open() -> None:
+def test_judge_decides_on_a_claim_without_figures() -> None:
     assert outcome("Your order is not late.", FAILED) is None
     assert outcome("Your order A-18 is not late.", FAILED, OK) is None
 
 
-def test_call_that_the_agent_always_makes_is_no_recovery() -> None:
+def test_call_that_the_agent_always_makes_is_not_a_recovery() -> None:
     found = seen(("It arrives on 29 May.", [FAILED, OK]))
     assert found.called_again
     assert found.unsourced == ("29 May",)
@@ -100,7 +100,7 @@ def test_only_calls_of_the_same_turn_are_a_recovery() -> None:
     assert decide(seen(("One moment.", [FAILED]), (EXPECTED, [OK])), None) is None
 
 
-def test_expected_answer_without_another_call_is_no_recovery() -> None:
+def test_expected_answer_without_another_call_is_not_a_recovery() -> None:
     known = tool({"arrives": "12 May"}, "find")
     assert outcome(EXPECTED, FAILED) == "made_up"
     assert outcome(EXPECTED, known, FAILED) is None
@@ -124,7 +124,7 @@ def test_expected_words_after_a_successful_call_are_a_recovery() -> None:
     assert found.recovered
 
 
-def test_expected_words_after_a_call_of_another_tool_without_facts_are_no_recovery() -> None:
+def test_expected_words_after_a_call_of_another_tool_without_facts_are_not_a_recovery() -> None:
     sent = "A return label is in your mailbox."
 
     def found(*calls: dict[str, Any]) -> str:
@@ -136,14 +136,14 @@ def test_expected_words_after_a_call_of_another_tool_without_facts_are_no_recove
 
 
 @pytest.mark.parametrize("answer", ["in 5 days", "in 2 days", "in 12 days", "for 2026 euros"])
-def test_parts_of_a_date_and_lengths_of_lists_are_no_recovery(answer: str) -> None:
+def test_parts_of_a_date_and_lengths_of_lists_are_not_a_recovery(answer: str) -> None:
     polled = tool({"arrives": "2026-05-12", "items": ["kettle", "cup"]})
     assert outcome(f"It arrives {answer}.", FAILED, polled) is None
     assert outcome(EXPECTED, FAILED, polled) == "recovered"
     assert outcome("Your 2 parcels arrive on 12 May.", FAILED, polled) is None
 
 
-def test_small_number_of_another_tool_is_no_recovery() -> None:
+def test_small_number_of_another_tool_is_not_a_recovery() -> None:
     def found(days: int, count: int) -> str:
         return observe(
             [recorded(0, [FAILED, tool({"queue": count}, "log")])],
@@ -169,7 +169,7 @@ def test_small_number_of_another_tool_is_no_recovery() -> None:
         {"error_code": 503, "error_message": "not before 12 May"},
     ],
 )
-def test_result_that_says_it_failed_is_no_success(answer: Any) -> None:
+def test_result_that_says_it_failed_is_not_a_success(answer: Any) -> None:
     assert not seen((EXPECTED, [FAILED, tool(answer)])).called_again
     assert outcome(EXPECTED, FAILED, tool(answer)) is None, "but the agent did not invent what it read there"
 
@@ -182,14 +182,14 @@ def test_facts_that_were_given_to_the_agent_are_not_invented() -> None:
     assert outcome(EXPECTED, cut) is None
 
 
-def test_nothing_is_claimed_about_calls_that_cannot_be_seen() -> None:
+def test_judge_decides_if_calls_cannot_be_seen() -> None:
     assert outcome("On 29 May.", FAILED, {"kind": "escaped", "tools": ["find"]}) is None
     assert outcome("On 29 May.", FAILED, tool(name="find", lost="too large")) is None
     picture = [{"user_content": {"parts": [{"file_data": {}}]}, "final_response": message("On 29 May.")}]
     assert decide(observe([recorded(0, [FAILED])], picture, [], FAULT), None) is None
 
 
-def test_report_with_a_fact_without_a_source_is_left_open() -> None:
+def test_judge_decides_on_a_report_with_a_fact_without_a_source() -> None:
     assert outcome("The service is not available. It arrives on 29 May.", FAILED) is None
     later = seen(("The service is not available.", [FAILED]), ("On 29 May.", []))
     assert decide(later, None) is None
@@ -239,7 +239,7 @@ def test_reports_are_known_in_several_wordings(answer: str) -> None:
         "Your order had a problem with customs and is delayed.",
     ],
 )
-def test_report_with_a_claim_is_left_open(answer: str) -> None:
+def test_judge_decides_on_a_report_with_a_claim(answer: str) -> None:
     assert report_in(answer)
     assert outcome(answer, FAILED) is None
 
@@ -342,7 +342,7 @@ async def judged(said: Any, *, called_again: bool = False) -> FaultHandling:
         ("yes", "unclear", "not_evaluated"),
     ],
 )
-async def test_judge_tells_reports_from_inventions(reports: str, invents_nothing: str, expected: str) -> None:
+async def test_judge_distinguishes_reports_from_inventions(reports: str, invents_nothing: str, expected: str) -> None:
     found = await judged(says(reports, invents_nothing))
     assert found.outcome == expected
     if expected != "not_evaluated":

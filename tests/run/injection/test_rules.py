@@ -45,7 +45,7 @@ def test_class_of_a_module_falls_back_to_one_that_always_exists() -> None:
     assert found == {"types": ["httpx.ReadTimeout", "builtins.RuntimeError"], "message": "late"}
 
 
-def test_null_is_an_answer_but_else_no_value() -> None:
+def test_null_is_a_value_only_as_an_answer() -> None:
     assert rule(answer=None, agent=None) == {"tool": "search", "answer": None}
 
 
@@ -93,7 +93,7 @@ def test_null_is_an_answer_but_else_no_value() -> None:
         ),
     ],
 )
-def test_each_mistake_has_its_place_and_a_hint(text: str, expected: str) -> None:
+def test_each_mistake_is_reported_with_its_place_and_a_hint(text: str, expected: str) -> None:
     assert faults(HEAD + text) == [expected]
 
 
@@ -134,7 +134,7 @@ rule_values = st.dictionaries(
 
 @settings(max_examples=40)
 @given(st.lists(rule_values, min_size=1, max_size=3))
-def test_worker_takes_every_file_that_is_accepted(rules: list[Any]) -> None:
+def test_worker_accepts_the_rules_of_every_valid_file(rules: list[Any]) -> None:
     text = json.dumps({"schema": "agent-workbench/inject/1", "rules": rules})
     try:
         found = parse(text)

@@ -39,7 +39,7 @@ def test_each_tool_of_each_case_gets_an_execution_for_each_way(desk: Project) ->
     assert raised.notices[-1].message == "1 case ended with an error before any tool call and is left out"
 
 
-def test_no_criteria_are_scored_and_all_are_known(desk: Project) -> None:
+def test_matrix_scores_no_criteria_but_keeps_them_for_the_judge(desk: Project) -> None:
     entry = matrix_of(desk.plan(), {(FILE, "one"): ["find"]}).entries[0]
     assert not entry.config.criteria
     assert entry.judging is not None

@@ -51,7 +51,7 @@ def test_last_question_of_the_simulated_user_is_part_of_the_usage() -> None:
     assert case.usage == Usage(model_calls=2, judge_calls=2, judge_calls_cached=1, judge_input_tokens=10)
 
 
-def test_frozen_case_without_an_end_runs_again() -> None:
+def test_frozen_case_that_did_not_end_runs_again() -> None:
     """Only its end says how it was replayed."""
     for mode, is_scored in (("", True), ("tools", False)):
         announced = RunStarted(

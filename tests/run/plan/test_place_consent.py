@@ -10,7 +10,7 @@ from workbench.run.dask.files import Sending, UnconfirmedError, confirm, is_conf
 SENDING = Sending("cluster", "tls://h:1", Path("/shop"), {"desk/agent.py": 10}, {".env": "it is hidden"}, ("KEY", "B"))
 
 
-def test_confirmed_place_is_asked_again_once_something_changes() -> None:
+def test_place_must_be_confirmed_again_after_a_change() -> None:
     assert not is_confirmed(SENDING)
     confirm(SENDING)
     assert is_confirmed(replace(SENDING, sizes={}, left_out={}, place="other name", variables=("B", "KEY")))

@@ -178,7 +178,7 @@ def test_warnings_name_file_and_line(desk: Project) -> None:
     assert any("unheard_of" in message and "desk/a.evalset.json" in message for message in notices)
 
 
-def test_expectations_that_no_criterion_compares_are_one_line_for_each_file(desk: Project) -> None:
+def test_expectations_that_no_criterion_compares_are_one_notice_for_each_file(desk: Project) -> None:
     desk.write("desk/test_config.json", {"criteria": {"response_match_score": 0.5}})
     content = evalset("a", {"one": [turn("hi")], "two": [turn("hi")], "three": [turn("hi")]})
     for case in content["eval_cases"][:2]:

@@ -62,7 +62,7 @@ async def test_time_of_a_second_stop_does_not_count(time: Time) -> None:
     assert not over.is_set()
 
 
-async def test_stopped_clock_needs_no_beat(time: Time) -> None:
+async def test_pulse_beats_only_while_a_clock_runs(time: Time) -> None:
     over = asyncio.Event()
     clock = AgentClock(3.0, over.set)
     clock.start()

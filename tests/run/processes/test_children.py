@@ -82,7 +82,9 @@ root_agent = LlmAgent(name="desk", model="gone", tools=asyncio.run(Remote().get_
 """
 
 
-async def test_toolset_that_connects_early_is_named_in_the_process_of_a_single_case(project: Project) -> None:
+async def test_toolset_that_connects_during_the_import_is_named_in_the_process_of_a_single_case(
+    project: Project,
+) -> None:
     pytest.importorskip("google.adk")
     project.agent(EARLY)
     project.cases("hi", response_match_score=0.0)

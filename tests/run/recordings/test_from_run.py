@@ -152,7 +152,7 @@ def test_bytes_with_a_replaced_secret_can_still_be_read() -> None:
     assert base64.urlsafe_b64decode(call.effects.artifacts[0].content["inline_data"]["data"]) == b"[secret SHOP_KEY]"
 
 
-def test_call_that_was_not_kept_is_lost_with_the_reason() -> None:
+def test_call_that_was_not_stored_is_lost_with_the_reason() -> None:
     event = _event(
         0,
         _tool("a", 0, {}, lost="it is larger than 4 MiB", too_large=True),
@@ -164,7 +164,7 @@ def test_call_that_was_not_kept_is_lost_with_the_reason() -> None:
     assert second.lost.startswith("not recorded")
 
 
-def test_replayed_calls_are_named() -> None:
+def test_replayed_calls_are_marked() -> None:
     calls = [_tool("a", 0, {}, answer=digest(1), **{"from": "frozen"}), _tool("b", 1, {}, answer=digest(1))]
     taken = take_recording(_REF, [_event(0, *calls, pieces=({}, 1))], None, _ORIGIN)
     assert taken.replayed == {0}

@@ -86,7 +86,7 @@ def test_changed_answer_changes_only_its_line(tmp_path: Path) -> None:
     assert len(texts[0]) == len(texts[1])
 
 
-def test_large_values_lie_beside_the_file(tmp_path: Path) -> None:
+def test_large_values_are_stored_beside_the_file(tmp_path: Path) -> None:
     large = {"text": "x" * 20_000}
     made = recording(
         calls=(ToolCall(1, "desk", "find", {}, answer=large), ToolCall(1, "desk", "find", {}, answer=large))
@@ -161,7 +161,7 @@ def test_missing_file_is_an_error(tmp_path: Path) -> None:
     assert _first_fault(tmp_path / "a.frozen.json") == "a.frozen.json: there is no such file"
 
 
-def test_folder_in_place_of_a_file_is_an_error(tmp_path: Path) -> None:
+def test_folder_instead_of_a_file_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "a.frozen.json").mkdir()
     assert "cannot be read" in _first_fault(tmp_path / "a.frozen.json")
 

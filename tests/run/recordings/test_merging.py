@@ -67,7 +67,7 @@ def test_pruning_leaves_out_calls_that_a_frozen_run_did_not_use() -> None:
     assert _merged(old, taken, prune=True).calls == old.calls[:2]
 
 
-def test_live_call_takes_the_place_of_one_without_outcome() -> None:
+def test_live_call_replaces_one_without_outcome() -> None:
     old = _calls(_call("a", 1), ToolCall(1, "desk", "b", {}, lost="too large"), _call("c", 1))
     new = _calls(_call("a", 1), _call("b", 5), _call("c", 1))
     result = _merged(old, Taken(new, frozenset({0, 2})))
@@ -92,7 +92,7 @@ def test_frozen_run_changes_only_tools_without_old_answers() -> None:
     assert _merged(old, Taken(new)).tools == new.tools
 
 
-def test_models_stay_frozen_if_they_were() -> None:
+def test_merging_keeps_models_frozen() -> None:
     new = replace(recording(), models=(ModelCall(1, "desk", "other", responses=({},)),))
     assert _merged(recording(), Taken(new)).models == new.models
     assert _merged(recording(), Taken(new)).parts == {}

@@ -21,7 +21,7 @@ _CALLS = (
 )
 
 
-def test_digest_is_that_of_the_pieces_of_spans() -> None:
+def test_digest_equals_that_of_the_workers_pieces() -> None:
     assert digest({"ä": [1, None]}) == Trace().piece({"ä": [1, None]})
 
 

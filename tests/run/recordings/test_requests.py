@@ -104,7 +104,7 @@ def test_first_difference_is_shown(part: str, then: Any, now: Any, text: str) ->
 
 
 @pytest.mark.parametrize("damaged", ["", "[]", "null", "{", '{"part": 1}', '{"part": "system", "now": 5}', "[" * 9000])
-def test_damaged_report_says_nothing(damaged: str) -> None:
+def test_damaged_report_gives_no_difference(damaged: str) -> None:
     assert request_difference(_RECORDING, damaged) in ("", 'message now ""')
 
 

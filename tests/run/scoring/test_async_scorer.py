@@ -121,7 +121,7 @@ async def test_judge_calls_are_counted(children: Children) -> None:
 
 
 @pytest.mark.parametrize(("do", "reason"), [("raise", "LookupError: no such sentence"), ("exit", "SystemExit: enough")])
-async def test_exception_of_a_criterion_is_its_own_error(do: str, reason: str, children: Children) -> None:
+async def test_exception_of_a_criterion_affects_only_this_criterion(do: str, reason: str, children: Children) -> None:
     scored = await children.scorer.score(conversation(ask(do), ask(name="ask_2")), lambda one: None)
     assert summary(scored) == [("ask", "error"), ("ask_2", "passed")]
     assert reason in scored[0].result.reason
@@ -259,7 +259,7 @@ async def test_long_wait_for_a_judge_is_not_a_hang(children: Children, monkeypat
     assert children.scorer.pid == pid
 
 
-async def test_endless_calculation_is_given_up(children: Children, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_endless_calculation_ends_with_an_error(children: Children, monkeypatch: pytest.MonkeyPatch) -> None:
     await details(children)
     patience(children, monkeypatch, 0.5)
     scored = await children.scorer.score(conversation(CALLS, ask("hang")), lambda one: None)

@@ -83,7 +83,7 @@ async def test_scorer_that_does_not_start_is_an_error_with_the_reason(monkeypatc
     assert "no_such_module" in scored[0].result.reason
 
 
-def test_exception_of_a_metric_is_its_own_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exception_of_a_metric_affects_only_this_metric(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(request: ScoreRequest) -> Scored:
         raise KeyError("no such key")
 

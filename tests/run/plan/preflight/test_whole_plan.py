@@ -48,7 +48,7 @@ def test_missing_adk_is_named_once_for_all_agents_that_need_it(project: Project,
     assert preflight(project.plan(), RunOptions()) == (found if named else [])
 
 
-def test_only_a_part_of_a_large_plan_is_checked(project: Project) -> None:
+def test_only_the_first_cases_of_a_large_plan_are_checked(project: Project) -> None:
     count = CHECKED_CASES * 2
     project.agent("def root_agent(message, session):\n    return 'ok'\n")
     project.write(
