@@ -75,7 +75,7 @@ def test_unusable_line_is_a_warning(tree: Tree) -> None:
     found = agent_environment(project, {})
     assert dict(found.values) == {"A": "1", "E": "2"}
     assert [warning.removeprefix(f"{project / '.env'}, ") for warning in found.warnings] == [
-        "line 4: not understood",
+        "line 4: not a valid assignment",
         "line 5: cannot be set as an environment variable",
         "line 6: cannot be set as an environment variable",
     ]

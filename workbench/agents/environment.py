@@ -279,7 +279,7 @@ def _bindings(text: str, file: Path, warnings: list[str]) -> Iterator[tuple[str,
         # python-dotenv counts blank lines before an assignment as part of it.
         line = binding.original.line + original[: len(original) - len(original.lstrip())].count("\n")
         if binding.error:
-            warnings.append(f"{file}, line {line}: not understood")
+            warnings.append(f"{file}, line {line}: not a valid assignment")
         elif binding.key is not None:
             yield binding.key, binding.value, line
 

@@ -374,7 +374,7 @@ def former_agent_sign(folder: Path) -> str:
     if (folder / _MODULE).is_file():
         return f"its {_MODULE} defines no root_agent"
     if any((folder / "__pycache__").glob("agent.*.pyc")):
-        return f"an {_MODULE} ran there but is gone"
+        return f"an {_MODULE} was imported there but no longer exists"
     return f"ADK stored results in its {_OF_ADK}, but it defines no agent" if (folder / _OF_ADK).is_dir() else ""
 
 

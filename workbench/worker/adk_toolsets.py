@@ -431,7 +431,7 @@ def warn_of_early_toolsets() -> None:
 def _not_frozen(name: str) -> str:
     return (
         f"{name} connects while the agent is made, so it cannot be frozen; "
-        "put the toolset itself into the agent's tools, which lists its tools in each turn"
+        "put the toolset itself into the agent's tools: it then lists its tools in each turn"
     )
 
 

@@ -87,7 +87,7 @@ class Driver(abc.ABC):
         raise UnusableError(
             fault(
                 "import_failed",
-                f"{loaded.name} is no ADK agent, so its model cannot be set from outside",
+                f"{loaded.name} is not an ADK agent, so its model cannot be set from outside",
                 "let it read the name from a variable, and set that with --set NAME=VALUE",
             )
         )

@@ -265,7 +265,7 @@ def _cut(text: str) -> str:
 
 def _field(data: Any, name: str, kind: type, default: Any = _NEEDED) -> Any:
     if not isinstance(data, dict):
-        raise BrokenRecordingError(f"a recorded call is an object, not {_kind(data)}")
+        raise BrokenRecordingError(f"a recorded call is {_kind(data)}, not an object")
     value = data.get(name, _NEEDED)
     if value is _NEEDED or (value is None and default is None):
         if default is _NEEDED:

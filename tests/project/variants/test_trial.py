@@ -233,7 +233,7 @@ async def test_model_of_an_agent_in_plain_python_is_refused_with_a_hint(desk: Tr
     async with opened(desk.root, RunOptions(runs=1), models=["clever"]) as (project, trial):
         await trial.run(project).execute()
         errors = {one.error.message for one in trial.store.current_records() if one.error is not None}
-    assert errors == {"desk is no ADK agent, so its model cannot be set from outside"}
+    assert errors == {"desk is not an ADK agent, so its model cannot be set from outside"}
 
 
 async def test_costs_are_known_per_variant_and_end_the_run(adk: TriedProject) -> None:

@@ -210,7 +210,7 @@ def _move_of(frame: Frame) -> Move:
         case "silent":
             return _move(Failed(frame["message"], frame["hint"], question, frame["limited"]))
     return UserFailure(
-        CaseError("internal", f"the simulated user: {frame.get('reason')}", "", frame.get("traceback") or "")
+        CaseError("internal", f"the simulated user failed: {frame.get('reason')}", "", frame.get("traceback") or "")
     )
 
 

@@ -380,7 +380,7 @@ class DaskPart:
             self._lose(why)
         if self._attempts >= _MOST_ATTEMPTS or self._tasks >= _MOST_TASKS:
             where = f" on {self._worker}" if self._worker else ""
-            times = counted(self._tasks, "try", "tries")
+            times = counted(self._tasks, "attempt")
             self._settle(
                 Transcript(error=CaseError("attempt_lost", f"each of {times} was lost, the last{where}: {why}"))
             )

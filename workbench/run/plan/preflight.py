@@ -171,7 +171,8 @@ def missing_thresholds(cases: Iterable[PreflightCase]) -> Iterator[Noticed]:
         there = config.path is not None and config.path != config.metrics_file
         line = json.dumps(lacking)[1:-1] if there else json.dumps({"criteria": lacking})
         hint = f"Add {line} to the criteria in {file}" if there else f"Write {line} into {file}"
-        message = f"no threshold decides on {listed(lacking)}: eval_config.yaml cannot hold one"
+        have = "has" if len(lacking) == 1 else "have"
+        message = f"{listed(lacking)} {have} no threshold, because eval_config.yaml cannot contain any"
         yield Noticed("warning", message, f"{hint}, with the threshold that you expect")
 
 

@@ -167,7 +167,7 @@ def _option_notices(options: RunOptions) -> Iterator[Noticed]:
         yield notice
     if options.inject is not None and not isinstance(options.inject, str) and options.inject.file is not None:
         text = f"faults are injected into calls of tools, as {options.inject.file.name} says"
-        yield Noticed("info", text, "The verdicts of this run are kept apart from all others")
+        yield Noticed("info", text, "The verdicts of this run are stored separately from all others")
 
 
 def matrix_of(plan: Plan, tools: Mapping[CaseName, Sequence[str]], raised: int = 0) -> Plan:

@@ -109,7 +109,7 @@ class AgentProcess:
     @property
     def how_it_ended(self) -> str:
         """A phrase such as "ended with exit code 1". Read it after an attempt has ended with the process."""
-        return self.link.ended.result() if self.link.ended.done() else "ended for no known reason"
+        return self.link.ended.result() if self.link.ended.done() else "ended for an unknown reason"
 
     def enter(self, case: "CaseProcess") -> int:
         """Register an attempt and return its number. It receives its messages until it has exited."""

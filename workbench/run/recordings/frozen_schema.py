@@ -161,19 +161,19 @@ class FrozenTool(TypedDict, total=False):
 
     name: Required[str]
     toolset: Annotated[
-        int, Field(ge=0, description="Position of its toolset in the agent's tools, from 1. Without it, it has none.")
+        int, Field(ge=0, description="Position of its toolset in the agent's tools, from 1. If missing: none.")
     ]
     long_running: bool
     instruction: Annotated[str, Field(description="Text that it added to the instructions of requests.")]
     confirmation: Annotated[bool, Field(description="The user had to confirm each call.")]
     since: Annotated[
-        int, Field(ge=1, description="The number of the toolset's listing in which it came. Without it, the first.")
+        int, Field(ge=1, description="The number of the toolset's listing in which it came. If missing: the first.")
     ]
     types: Annotated[
         list[str], Field(max_length=64, description="Its class and the bases as `module.Class`, nearest first.")
     ]
     source: Annotated[
-        str, Field(description="Digest of the source of its function, or of its toolset's class. Without it, unknown.")
+        str, Field(description="Digest of the source of its function, or of its toolset's class. If missing: unknown.")
     ]
     hidden: Annotated[bool, Field(description="It did not declare itself, although it can be called.")]
     config: Annotated[
@@ -191,7 +191,7 @@ class FrozenEnd(TypedDict, total=False):
     branch: Required[str]
     call: Required[Annotated[str, Field(description="The tool, or $model.")]]
     nth: Annotated[
-        int, Field(ge=1, description="Its number among the equal ones, in the order in which they began. Default: 1.")
+        int, Field(ge=1, description="Its number among equal calls, in the order in which they began. Default: 1.")
     ]
 
 
@@ -226,7 +226,7 @@ class FrozenFile(TypedDict, total=False):
     tools: Annotated[dict[str, list[FrozenTool]], Field(description="Agent → its tools.")]
     ended: Annotated[
         list[FrozenEnd],
-        Field(description="The order in which calls ended, of turns with parallel calls. They are replayed in it."),
+        Field(description="The order in which calls ended in turns with parallel calls. A replay keeps this order."),
     ]
     calls: Required[list[FrozenCall]]
     models: list[FrozenModelCall]
