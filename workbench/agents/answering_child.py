@@ -339,10 +339,13 @@ class Functions:
         await asyncio.gather(self._child.close(), self._retry_child.close())
 
     async def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Answer a request, and find the culprit if the child crashes.
+        """Return the answer to a request. If the child crashes, find the culprit.
 
         Any of the calls in progress may have crashed it. Each is repeated once, alone, in another child. A call that
         crashes that child too is the culprit. The others get their answers.
+
+        Raises:
+            FunctionFailedError: the call failed, or crashed both children.
         """
         try:
             return await self._answer_by(self._child, request)

@@ -12,7 +12,7 @@ from workbench.worker.frames import Decoder, FrameTooLargeError, encode
 
 _READ = 256 * 1024
 _SENT_TOGETHER = 64 * 1024
-"""Frames are joined up to this many bytes, so that they need one system call."""
+"""Frames are joined up to this many bytes and sent by one system call."""
 _DECODED_IN_THREAD = 256 * 1024
 """Frames from this size in bytes on are decoded in a thread."""
 

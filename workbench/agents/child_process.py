@@ -312,7 +312,7 @@ class ChildProcess:
 
     @property
     def last_line(self) -> str:
-        """The last line of the child's output, such as the reason why the interpreter did not start."""
+        """The last line of the child's output, such as the reason why the interpreter did not start, or ""."""
         lines = self._printed.strip().splitlines()
         return lines[-1] if lines else ""
 

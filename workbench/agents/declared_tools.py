@@ -326,9 +326,9 @@ class _Reading:
         self._sub_agents(module, _keyword(call, "sub_agents"))
 
     def _value(self, module: _Module, given: ast.expr | None) -> ast.expr | None:
-        """Return the expression that a name stands for in the module or in the module it is imported from, if known.
+        """Return the expression that is assigned to a name, here or in the module it is imported from, or None.
 
-        Other expressions are returned unchanged.
+        Other expressions than names are returned unchanged.
         """
         if not isinstance(given, ast.Name):
             return given

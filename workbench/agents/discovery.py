@@ -183,7 +183,7 @@ def _classify(folder: Folder, name: str, evalsets: list[Path], others: list[Path
 def _look_alikes(base: Path, files: Sequence[Path]) -> list[Ignored]:
     """Return the JSON files that look like evalsets under another name.
 
-    Only a limited number is checked, and only their beginnings, so that a folder of data does not slow down opening.
+    Only a limited number is checked, and only their beginnings. A folder of data then does not slow down opening.
     """
     found = [
         Ignored(path, "results that agents-cli wrote, not an evalset")

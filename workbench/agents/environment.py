@@ -60,8 +60,8 @@ def choose_interpreter(
     """Return the interpreter for the agent in `agent_folder`.
 
     The first match counts: `explicit` (a path, or a command on PATH); the nearest `.venv` at or above the folder, up to
-    `root`; the active environment (`VIRTUAL_ENV`, `CONDA_PREFIX` of `environ`, by default ours); our own interpreter. A
-    broken environment is skipped with a warning, unless it is `explicit`.
+    `root`; the active environment (`VIRTUAL_ENV`, `CONDA_PREFIX` of `environ`, by default this process's); the
+    workbench's own interpreter. A broken environment is skipped with a warning, unless it is `explicit`.
 
     Raises:
         InterpreterError: `explicit` cannot be run.

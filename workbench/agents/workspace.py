@@ -175,9 +175,9 @@ class EvalsetEntry:
 class Workspace:
     """The agents and evalsets found in a project. `target` is the requested path (the common folder of several).
 
-    `agents` are all agents of the project, also those outside `target`, so that an agent has the same name in every
-    part of the project. `evalsets` and `ignored` belong to the target. `searched` are all folders that were searched.
-    `warnings` are about files of the state folder.
+    `agents` are all agents of the project, also those outside `target`: an agent has the same name in every part of the
+    project. `evalsets` and `ignored` belong to the target. `searched` are all folders that were searched. `warnings`
+    are about files of the state folder.
     """
 
     root: Path

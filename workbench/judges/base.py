@@ -4,7 +4,7 @@ A judge is anything that answers a `Question` with text: a model behind an API, 
 untrusted data; the code that asked must read and validate it.
 
 A client makes one attempt, without cache, limits, retries or timeouts, which the judge pool adds. An attempt is
-cancelled when its time is over or the user stops it. The client then releases everything it holds.
+cancelled when its time is over or the user stops it. The client then releases all its resources.
 """
 
 import re
@@ -206,7 +206,7 @@ _THOUGHTS_END = re.compile(r"^[ \t]*</think(?:ing)?>|</think(?:ing)?>[ \t]*$", r
 def without_thoughts(text: str) -> str:
     """Return the part of `text` after the model's thoughts, or "" if the thoughts were cut off.
 
-    Some servers send only the closing tag. Without such a tag, the text is returned unchanged.
+    Some servers send only the closing tag. A text without tags of thoughts is returned unchanged.
     """
     thoughts = _THOUGHTS.match(text) or _THOUGHTS_END.search(text)
     return text[thoughts.end() :] if thoughts else text
@@ -284,7 +284,7 @@ class Answerer(Protocol):
     """A judge of one environment. One object answers all its questions, many at once."""
 
     async def ready(self) -> None:
-        """Wait for one-time work (an import, a child process), so that it is not part of an attempt.
+        """Do one-time work (an import, a child process) before the first attempt, whose time limit excludes it.
 
         Failures are reported by `answer`.
         """

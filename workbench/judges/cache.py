@@ -1,6 +1,6 @@
 """Cache of answers, each stored under the hash of all its inputs, and the state of one run's calls.
 
-A damaged answer counts as missing. If writing fails, the user is told once, and answers stay in memory.
+A damaged answer counts as missing. If writing fails, the user gets one notice, and answers stay in memory.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from workbench.store.database.values import StoredAnswer, drop_judge_answer, get
 VERSION = 1
 """Version of the questions, which is part of all keys. Increase it when the questions change."""
 _MOMENT = 0.1
-"""Seconds to wait before writing, so that several answers are written at once."""
+"""Seconds to wait before writing. Several answers are then written at once."""
 
 
 def key_of(parts: Mapping[str, Any]) -> str:

@@ -195,7 +195,7 @@ def _read(response: Any) -> Answer:
 
 
 def _name(reason: Any) -> str:
-    """Return the name of a reason, also if this version of the client does not define it."""
+    """Return the name of a reason, also if this version of the client does not define it, or "" for None."""
     return "" if reason is None else str(getattr(reason, "value", reason))
 
 
@@ -332,7 +332,7 @@ def _session() -> Any:
 
     class Response(aiohttp.ClientResponse):
         async def read(self) -> bytes:
-            """Read the reply as the parent class does, but only up to a limit."""
+            """Read the reply as the parent class does, but raise ClientPayloadError if it is over a limit."""
             if self._body is None:
                 body = bytearray()
                 try:

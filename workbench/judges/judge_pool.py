@@ -84,7 +84,11 @@ class EnvironmentClients:
         return self._functions
 
     def rater(self) -> Vertex:
-        """Return the client of the evaluation service."""
+        """Return the client of the evaluation service.
+
+        Raises:
+            NotAvailableError: The service cannot be used with this environment.
+        """
         if self._rater is None:
             self._rater = Vertex(self.environment, self.scrub)
         return self._rater
@@ -231,7 +235,7 @@ class CaseBench:
         return cached
 
     def start_call(self) -> JudgeFault | None:
-        """Count a call right before it is made. Return a fault if it must not be made."""
+        """Count a call right before it is made, and return None. Return a fault if it must not be made."""
         if not self.run.take_call():
             return JudgeFault("limit", f"not sent: --max-judge-calls {self.run.limits.max_calls} is reached")
         self.tally.calls += 1

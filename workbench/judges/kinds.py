@@ -83,7 +83,7 @@ def _corrected(word: str, known: frozenset[str]) -> str:
 class Connection:
     """Input for the function that connects to a judge.
 
-    It holds the first model requested, the agent's environment, the function that removes keys from messages, and the
+    It has the first model requested, the agent's environment, the function that removes keys from messages, and the
     agent's own Python functions, which start on first use.
     """
 

@@ -49,7 +49,11 @@ class Judges:
         self._answerers: dict[str, Answerer] = {}
 
     async def answer(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """Let the judge make one attempt. Any exception of a plugin becomes a JudgeCallError."""
+        """Let the judge make one attempt, and return its answer as JSON data.
+
+        Raises:
+            JudgeCallError: There is no answer. Any exception of a plugin becomes such an error.
+        """
         options = JudgeOptions(**payload["options"])
         try:
             answerer = self._answerers.get(payload["judge"]) or self._connect(payload, options.model)

@@ -127,7 +127,7 @@ def read_simulator(data: Mapping[str, Any] | None) -> SimulatorConfig:
 
 
 def persona_of(value: str | Mapping[str, Any] | None) -> Persona | None:
-    """Return the persona of a scenario's `user_persona`: a prebuilt one by its name, or one given in full.
+    """Return the persona of a scenario's `user_persona`: a prebuilt one by its name, one given in full, or None.
 
     Raises:
         UnknownPersonaError: There is no persona of that name.

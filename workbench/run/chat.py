@@ -1,7 +1,7 @@
 """A live conversation with an agent.
 
 Typed messages go to the agent's process like messages of a case, and its steps are published as soon as they happen.
-Streamed texts arrive in pieces, and the whole text so far is published regularly. A turn that fails or is stopped does
+Streamed texts arrive in parts. The complete text so far is published regularly. A turn that fails or is stopped does
 not end the conversation.
 """
 

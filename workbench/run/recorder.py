@@ -77,7 +77,7 @@ class PieceStorage:
 
 
 def _name(digest: str, text: str) -> str:
-    """Return the name under which a piece is stored once. A cut piece has the digest of the whole one."""
+    """Return the name under which a piece is stored once. A cut piece has the digest of the complete text."""
     return f"{digest} cut" if is_cut(text) else digest
 
 
@@ -92,7 +92,7 @@ class Recorder:
 
     One thread writes batches. Events that arrive during a batch form the next one. Another thread syncs the disk, once
     for all cases that ended since the last sync. The end of the run is published after it was synced to the disk. If
-    writing fails, a notice says so, and all further events are only published.
+    writing fails, a notice reports this, and all further events are only published.
     """
 
     def __init__(self, publish: Publish, writer: RunWriter | None, secrets: Secrets) -> None:
@@ -248,7 +248,10 @@ class Recorder:
                 self._writer, self._failure = None, error
 
     def _encode(self, item: "Event | _AlreadyWritten") -> "Line | _AlreadyWritten":
-        """Return the line of an event without secrets."""
+        """Return the line of an event without secrets, and store the event's pieces if events are still written.
+
+        An event that was written before is returned unchanged.
+        """
         if isinstance(item, _AlreadyWritten):
             return item
         event = item

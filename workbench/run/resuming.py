@@ -118,7 +118,7 @@ def _has_rest(found: InterruptedRun, path: Path) -> bool:
 
 
 def _newest_interrupted(state: Path) -> tuple[Path, RunStarted] | None:
-    """Return the newest run if it did not finish all its cases, no process is writing it, and it can be repeated.
+    """Return the newest run if it is incomplete, no process is writing it, and the screen can repeat it, else None.
 
     The screen can repeat neither a shard nor injected faults.
     """

@@ -45,14 +45,14 @@ from workbench.run.recorder import Publish, Recorder
 from workbench.store.history.run_writer import RunWriter
 
 _HEAD_START = 0.04
-"""Seconds for which the first case runs alone, so that its verdict appears soon.
+"""Seconds for which the first case runs alone. Its verdict then appears soon.
 
 The forks of all other cases would slow it down. Their delay is small compared to one model call.
 """
 _SCORED_AT_ONCE = 100
 """Number of stored cases that are scored at the same time.
 
-It is as large as the limit of simultaneous judge calls, so that only that limit matters.
+It equals the limit of simultaneous judge calls, so only that limit matters.
 """
 _STARTED_AT_ONCE = 10
 """Number of cases that start before the event loop may do something else."""
@@ -224,7 +224,7 @@ class Run:
             flow.cancel(kill=kill)
 
     async def _run_preflight(self) -> list[Noticed]:
-        """Return the preflight notices. An exception becomes a notice, so that the run can continue."""
+        """Return the preflight notices. An exception becomes a notice, and the run continues."""
         try:
             checked = self._plan.checked or self._plan
             return await asyncio.to_thread(preflight, checked, checked.options)

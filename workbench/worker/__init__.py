@@ -1,8 +1,8 @@
 """The worker: runs agents in their own interpreter, so it uses only the standard library of Python 3.9 and later.
 
 The workbench starts this folder by its path (`PYTHON -X utf8 -u WORKER_DIR zygote …`). `__main__` loads it as a package
-of its own name. So nothing here imports `workbench`, and no name of ours shadows the agent's modules. There are three
-levels of processes, each with a socket that carries frames (`frames`):
+of its own name. So nothing here imports `workbench`, and no module of the worker shadows one of the agent. There are
+three levels of processes, each with a socket that carries frames (`frames`):
 
 - The zygote (`zygote`) has imported the framework and run dummy cases. It forks agent processes.
 - An agent process (`zygote`, too) has imported one version of one agent. It forks case processes.

@@ -332,7 +332,7 @@ def _json_text(response: Any) -> Optional[str]:
 
 
 def _is_reusable(response: Any) -> bool:
-    """Return whether a resumed run may use the response. It may not use errors and empty responses."""
+    """Return whether a resumed run may use the response: it is neither an error nor empty."""
     if type(response) is not LlmResponse or response.error_code or response.interrupted:
         return False
     return bool(response.content is not None and response.content.parts)

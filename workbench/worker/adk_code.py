@@ -1,4 +1,4 @@
-"""Interception of code that a model writes for a code executor, so that it passes the gate.
+"""Interception of code that a model writes for a code executor. Running it passes the gate.
 
 Running such code is recorded and replayed like a call of the tool `$code`. A code executor runs it in a thread, or in
 google-adk before 2 in the thread of the event loop, so this works like the tools of plain Python. ADK has no callback

@@ -37,9 +37,7 @@ class AdkDriver(Driver):
     def from_yaml(self, path: str, name: str) -> Loaded:
         """Return the agent that a `root_agent.yaml` defines.
 
-        Raises:
-            UnusableError: google-adk is missing or too old.
-            Exception: whatever google-adk raises.
+        Raises: UnusableError: google-adk is missing or too old. Exception: any exception of google-adk.
         """
         if installed_adk() is None or faults.too_old():
             raise UnusableError(faults.no_framework(faults.interpreter()))
@@ -133,7 +131,7 @@ class _Blocker(importlib.abc.MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Any, target: Optional[Any] = None
     ) -> Optional[importlib.machinery.ModuleSpec]:
-        """Raise the first failure again for the optional module."""
+        """Raise the first failure again for the optional module. Return None for all others."""
         if fullname == _MODULE:
             first = _failures[0]
             raise ModuleNotFoundError(str(first), name=first.name, path=first.path)

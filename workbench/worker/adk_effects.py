@@ -95,7 +95,7 @@ def _session_state(context: Any) -> Dict[str, Any]:
 
 
 def _change(state: Dict[str, Any], name: str, value: Any) -> None:
-    """Change a value of the state in place, because others may hold the same object."""
+    """Change a value of the state in place, because other code may refer to the same object."""
     before = state.get(name)
     if isinstance(before, list) and isinstance(value, list):
         before[:] = value

@@ -310,7 +310,7 @@ def _model_answer(invocation: Any, call_id: str) -> List[Any]:
 
 
 def state_digest(context: Any) -> Optional[str]:
-    """Return a digest of the session's state, or None if there is none."""
+    """Return a digest of the session's state, or None if the context has no readable state."""
     try:
         return digest_of_state(context.state.to_dict())
     except Exception:

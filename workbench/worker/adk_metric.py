@@ -49,7 +49,10 @@ def arguments(data: Dict[str, Any], path: str) -> Tuple[Any, Any, Any, Any]:
 
 
 def _invocation(turn: Dict[str, Any]) -> Any:
-    """Return the fields of a turn that this version of ADK knows. Older versions reject newer fields."""
+    """Return ADK's Invocation of a turn, without fields that this version of ADK does not have.
+
+    Older versions reject newer fields.
+    """
     known = {name: value for name, value in turn.items() if name in Invocation.model_fields}
     recorded = (known.get("intermediate_data") or {}).get("invocation_events")
     if recorded is not None:

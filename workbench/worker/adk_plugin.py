@@ -64,7 +64,7 @@ NOT_SENT = Sent(None, None, None)
 
 
 def _quiet(hook: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
-    """Wrap a hook so that it never raises, because errors of the trace must not stop the agent."""
+    """Wrap a hook. Its exceptions are collected in `troubles`: errors of the trace must not stop the agent."""
 
     @functools.wraps(hook)
     async def quiet(self: Recorder, **given: Any) -> None:
@@ -140,7 +140,7 @@ class Recorder(BasePlugin):  # type: ignore[misc]
     # Model calls
 
     async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> Optional[Any]:
-        """Store the request, and set the same retries as ADK's evaluation."""
+        """Store the request, and set the same retries as ADK's evaluation. Return None: the model is called."""
         self.askers.add(callback_context.agent_name)
         self._open[callback_context.invocation_id, callback_context.agent_name] = llm_request
         _retry(llm_request)
@@ -174,7 +174,7 @@ class Recorder(BasePlugin):  # type: ignore[misc]
     async def after_model_callback(self, *, callback_context: Any, llm_response: Any) -> Optional[Any]:
         """Count the answer, but not the streamed parts before it.
 
-        As in ADK, only answered requests show the agent's instructions and tools.
+        As in ADK, only answered requests show the agent's instructions and tools. None is returned: the answer stays.
         """
         if not getattr(llm_response, "partial", None):
             self._count(callback_context, llm_response)

@@ -186,7 +186,7 @@ class AdkConversation(Conversation):
         return author in self._recorder.askers
 
     def spans(self) -> Optional[Json]:
-        """Return the spans since the last call."""
+        """Return the spans since the last call, or None if there are none."""
         return self._recorder.trace.take()
 
     @property
@@ -366,7 +366,7 @@ class Turn:
         return shown
 
     def invocation(self, app_details: Json, durations: Json) -> Json:
-        """Return the finished turn without unset keys. `durations` holds the `…duration` fields."""
+        """Return the finished turn without unset keys. `durations` has the `…duration` fields."""
         events = [
             {key: value for key, value in shown.items() if key != "content" or not is_answer}
             for event, shown in self._recorded

@@ -109,7 +109,11 @@ class FrozenTool(BaseTool):  # type: ignore[misc]
         return bool(await decided if inspect.isawaitable(decided) else decided)
 
     async def run_async(self, *, args: Json, tool_context: Any) -> Any:
-        """Call the real tool, and close its toolset."""
+        """Call the real tool, and close its toolset.
+
+        Raises:
+            LookupError: the toolset does not list the tool any more.
+        """
         try:
             method = type(self._toolset).get_tools_with_prefix  # The toolset's own, not our wrapper of it.
             for tool in await getattr(method, "__wrapped__", method)(self._toolset, self._context):
@@ -274,7 +278,7 @@ class Toolsets:
         return entry
 
     def _source(self, agent: str, tool: Any, position: int) -> str:
-        """Return the digest of a tool's source. That of a toolset's tool is the source of the toolset's class."""
+        """Return the digest of a tool's source, or "". For a toolset's tool, it is that of the toolset's class."""
         if not position:
             return "" if tool is None else tool_source(tool)
         owners = (toolset for toolset, *place in self._places.values() if place == [agent, position])
@@ -560,7 +564,7 @@ def _instruction(request: Any) -> Any:
 
 
 def _added(before: Any, request: Any) -> str:
-    """Return the text that was appended to a request's instruction."""
+    """Return the text that was appended to a request's instruction, or "" if it was not simply extended."""
     after = _instruction(request)
     if not isinstance(after, str) or after == before:
         return ""

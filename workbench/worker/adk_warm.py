@@ -1,4 +1,4 @@
-"""Dummy cases run with google-adk, so that its lazy imports and caches exist before the first fork."""
+"""Dummy cases run with google-adk, which fill its lazy imports and caches before the first fork."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def run_dummy_cases(count: int) -> None:
 
 
 def _run_case(loaded: Loaded) -> None:
-    """Run a case from the first message to the last, exactly like a forked case."""
+    """Run a case from the first message to the last, exactly like a forked case. Raise RuntimeError if it fails."""
     ours, theirs = socket.socketpair()
     with ours:
         channel = Channel(ours)

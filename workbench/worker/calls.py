@@ -35,7 +35,7 @@ _SETTLED = 0.05
 _LONGEST = 30.0
 """Maximum seconds that a call waits, because another branch may itself wait for this call."""
 _POLLS = 10
-"""Minimum number of checks before a wait ends, so that a slow machine does not end it too soon."""
+"""Minimum number of checks before a wait ends. On a slow machine, time alone would end it too soon."""
 
 
 class TooLargeError(Exception):
@@ -79,7 +79,7 @@ class Call:
             self._ended({"lost": f"it could not be recorded: {type(error).__name__}: {error}"})
 
     def responded(self, responses: List[Optional[str]]) -> None:
-        """Record the responses of a model, as JSON texts. None stands for a response that cannot be stored."""
+        """Record the responses of a model, as JSON texts. If one is None, because it has no JSON form, all are lost."""
         try:
             kept = [self._calls.text_piece(response) for response in responses if response is not None]
         except TooLargeError as error:
@@ -110,7 +110,7 @@ class Calls:
         self._ends = 0
 
     def next_end(self) -> int:
-        """Return the number of the next answer that is given."""
+        """Reserve and return the number of the next answer that is given."""
         with self._lock:
             self._ends += 1
             return self._ends

@@ -69,7 +69,7 @@ class Case:
         self._pid = os.getpid()
 
     async def run(self) -> None:
-        """Run until the conversation is over, for whatever reason. Never raise an exception of the agent."""
+        """Run until the conversation is over. Exceptions of the agent are reported, not raised."""
         if not self._shared:
             project_files.on_written(self.wrote)
         try:
@@ -89,7 +89,7 @@ class Case:
             self._wire.close()
 
     def stopped(self, where: str) -> None:
-        """Report where the agent was stopped, unless a message is being sent or the reader is gone."""
+        """Report where the agent was stopped, unless a message is being sent or the workbench no longer reads."""
         self._stopped = True
         if not self._sending:
             with contextlib.suppress(WorkbenchGoneError):
@@ -100,7 +100,7 @@ class Case:
     def printed(self, stream: str, text: str) -> bool:
         """Report output of a case that shares its process, from any thread.
 
-        Return False if the reader is gone, or if a fork of the agent printed it.
+        Return False if the workbench no longer reads, or if a fork of the agent printed it.
         """
         return self._send_from_thread({"event": "Printed", "stream": stream, "text": text})
 
@@ -206,7 +206,7 @@ class Case:
         return True
 
     def _on_miss(self, fault: faults.Fault) -> None:
-        """End the case at a call without a recording, from any thread, so that no code of the agent runs any more.
+        """End the case at a call without a recording, from any thread. No code of the agent runs after that.
 
         In a shared process, only the case's task ends. The call itself waits forever.
         """

@@ -39,7 +39,7 @@ def case_of(wire: Wire, spec: Dict[str, Any], loaded: Loaded, *, shared: bool) -
 
 
 def run_forked(sock: socket.socket, spec: Dict[str, Any], loaded: Loaded) -> None:
-    """Run a case in its own process."""
+    """Run a case in this process, which serves only this case. An agent's `sys.exit` becomes the case's error."""
     case = case_of(SocketWire(sock), spec, loaded, shared=False)
 
     def on_terminate(number: int, frame: Any) -> None:
@@ -107,7 +107,7 @@ class Chat(Case):
         return True
 
     async def _run_turn(self, content: Dict[str, Any]) -> Union[FinishedTurn, faults.Fault]:
-        """Run the turn while watching the socket for a `stop`."""
+        """Run the turn while watching the socket for a `stop`. Raise WorkbenchGoneError if the socket ends."""
         turn = asyncio.ensure_future(self._attempt(content))
         try:
             # Let the turn begin first, so that it can report a `stop` that came together with the message.

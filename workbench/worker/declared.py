@@ -1,6 +1,6 @@
 """The declaration and the source of a tool, and whether a call fits its declaration.
 
-A recording keeps the declaration and a digest of the source, so that a replay notices when the tool has changed.
+A recording has the declaration and a digest of the source. With them, a replay notices that a tool has changed.
 """
 
 from __future__ import annotations

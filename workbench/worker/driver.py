@@ -64,7 +64,7 @@ class Driver(abc.ABC):
     async def open(self, loaded: Loaded, session_input: Optional[Json], *, threads: bool) -> Conversation:
         """Start a session with the state, user, ID and earlier `events` of `session_input`, or with ADK's defaults.
 
-        With `threads`, synchronous agents run in threads, so that cases sharing a process do not wait for each other.
+        With `threads`, synchronous agents run in threads. Cases that share a process then do not wait for each other.
         """
 
     def prepare(self, loaded: Loaded) -> None:  # noqa: B027 (most need nothing)
@@ -117,7 +117,7 @@ class Conversation(abc.ABC):
         """Send one user message. Return the finished turn, or None if the agent did nothing.
 
         `stream` gets the pieces of streamed texts, if the agent supports streaming. It does not change the turn.
-        Exceptions of the agent are passed on.
+        Exceptions of the agent are raised.
         """
 
     @abc.abstractmethod
@@ -139,7 +139,7 @@ class Conversation(abc.ABC):
         """Let all calls of tools and models from now on pass `gate`, as far as the framework reveals them."""
 
     def makes_calls_of(self, author: str) -> bool:
-        """Return whether the framework makes the calls that an author's steps show, so that it reveals all of them."""
+        """Return whether the framework makes the calls that an author's steps show. If so, all reach the gate."""
         return False
 
     def spans(self) -> Optional[Json]:
@@ -147,7 +147,7 @@ class Conversation(abc.ABC):
         return None
 
     async def close(self) -> None:  # noqa: B027 (most have nothing to close)
-        """Release the agent's resources. Exceptions are passed on."""
+        """Release the agent's resources. Exceptions of the agent are raised."""
 
 
 def turns_of(events: Iterable[Json], agent: str) -> Iterator[Json]:

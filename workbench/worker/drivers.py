@@ -82,7 +82,7 @@ class FileDriver(python_runner.PythonDriver):
         self._answer = module.answer
 
     def recognise(self, found: Any, name: str) -> Optional[Loaded]:
-        """Return the agent if the plugin recognises it. Its exceptions become warnings."""
+        """Return the agent if the plugin recognises it, else None. Exceptions of the plugin become warnings."""
         try:
             is_its_own = self._recognise(found)
         except (Exception, SystemExit) as error:

@@ -31,7 +31,7 @@ _LONGEST_TRACE = 100_000
 _LONGEST_LINE = 200
 _HINT = "_agent_workbench_hint"
 _INVISIBLE = (WORKER, "<frozen importlib", os.path.dirname(importlib.__file__) + os.sep)
-"""Files of ours and of the import system, which say nothing about an agent."""
+"""Files of the worker and of the import system, which say nothing about an agent."""
 _MOST_CHARACTERS = 4000
 """Number of characters of a message that are searched."""
 _GEMINI_KEY = (
@@ -238,8 +238,8 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 def place_lines(places: List[Place]) -> List[str]:
     """Return the lines of a traceback.
 
-    Places outside the project are counted instead of shown, except the innermost. If none is the project's, the
-    innermost few are shown.
+    They show the project's places and the innermost one, and count the places between these. If none is the project's,
+    the innermost few are shown.
     """
     last = len(places) - 1
     own = [index for index, place in enumerate(places) if is_project_file(place[0])][-_MOST_FRAMES:]
@@ -286,7 +286,7 @@ class _Rule(NamedTuple):
 
 
 def remedy(error: BaseException) -> Optional[Remedy]:
-    """Return the remedy for `error` or its causes, or None if only its own message explains it."""
+    """Return the remedy for `error` or for one of its causes, or None if none is a known failure."""
     files = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
     is_own = bool(files) and is_project_file(files[-1])
     for cause in _causes(error):
@@ -323,7 +323,7 @@ def _short(text: str) -> str:
 
 
 def _status(error: BaseException) -> Optional[int]:
-    """Return the HTTP status of a client library's exception (google-genai, openai, anthropic, httpx)."""
+    """Return the HTTP status of a client library's exception (google-genai, openai, anthropic, httpx), or None."""
     if isinstance(error, SystemExit):
         return None
     places = (error, getattr(error, "response", None))

@@ -157,7 +157,7 @@ class Fork:
             return fault
 
     def changes(self, kind: str, agent: str) -> Optional[Change]:
-        """Return the change of an agent's instruction or model if it applies to the agent's next request."""
+        """Return the change of an agent's instruction or model if it applies to the agent's next request, else None."""
         change = self.change
         if change is None or (change.kind, change.agent) != (kind, agent):
             return None
@@ -168,7 +168,10 @@ class Fork:
     # Comparison
 
     def _find(self, asked: Asked) -> Optional[Recorded]:
-        """Return the next recorded call of the agent in this branch. Among parallel ones, an equal one comes first."""
+        """Return the recorded call of this turn, agent, branch and tool that comes next, or None.
+
+        Of several tool calls, the first with equal arguments is preferred.
+        """
         waiting = [call for call in self._open(asked.kind, asked.agent) if call.branch in (None, asked.branch)]
         waiting = [call for call in waiting if call.tool == asked.tool and call.turn == self._turn]
         if asked.kind == "tool" and len(waiting) > 1:

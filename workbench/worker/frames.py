@@ -144,7 +144,7 @@ class Channel:
         return self.pending.popleft()
 
     def take_fds(self, count: int) -> List[int]:
-        """Return the file descriptors that came with the message taken last.
+        """Return the next `count` file descriptors that came with messages. Call it for each message that has some.
 
         Raises:
             ValueError: the message came with fewer descriptors.

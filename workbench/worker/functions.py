@@ -1,7 +1,7 @@
 """The user's own functions (judges and metrics), called in the agent's interpreter by their dotted path.
 
 A path is `package.module.function` or `package.module:function`. It is imported as Python imports modules. The parent
-of the agent's folder is first on `sys.path`. The root and the agent's own folder are last, so that they shadow no other
+of the agent's folder is first on `sys.path`. The root and the agent's own folder are last, where they shadow no other
 modules. As under `adk eval`, the agent's package is also available under the name `agent`.
 """
 
@@ -170,7 +170,7 @@ class UserFunctions:
         """Return the possible modules, ADK's interpretation first.
 
         A module of the agent's folder may be named without its package. It is then imported as a part of the package,
-        so that it can import its neighbours.
+        and can import its neighbours.
         """
         if module_name.partition(".")[0] == _AGENT and _AGENT not in sys.modules:
             project_files.package(_AGENT, self._folder)
@@ -198,7 +198,11 @@ def _split(path: str) -> Tuple[str, str]:
 
 
 async def _called(function: Callable[..., Any], payload: Dict[str, Any]) -> Any:
-    """Return the function's result as JSON data."""
+    """Call the function, and return its result as JSON data.
+
+    Raises:
+        CallFailedError: it failed, or its result is not usable.
+    """
     data = payload["data"]
     if payload["kind"] == "metric":
         if installed_adk() is None or faults.too_old():

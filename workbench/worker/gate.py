@@ -184,7 +184,7 @@ class Gate:
 
     @property
     def lists_recorded_tools(self) -> bool:
-        """Whether the tools of toolsets come from the recording, so that no toolset connects."""
+        """Whether the tools of toolsets come from the recording. No toolset connects then."""
         return self.is_frozen or (self.fork is not None and not self.fork.passed)
 
     def load(self, call: Any, *, before_fork: bool = False) -> None:
@@ -433,7 +433,7 @@ class Gate:
         return Miss(faults.fault("frozen_miss", message, hint or _HINT))
 
     def end(self, miss: Miss) -> None:
-        """End the case with the first miss. The caller must not let its call return."""
+        """End the case with the first miss. The caller must ensure that its call never returns."""
         with self._lock:
             first = self._ended is None
             self._ended = self._ended or miss
@@ -474,7 +474,7 @@ def _injection(settings: Json) -> Optional[Injection]:
 def _why_other(
     call: ModelCall, recorded: List[Recorded], position: int, ignored: FrozenSet[str]
 ) -> Tuple[str, Optional[Json]]:
-    """Return why no recording answers a request, with the first part that differs if it can be compared."""
+    """Return why no recording answers a request, and the first part that differs (None if it cannot be compared)."""
     if not recorded:
         return "no request of it is recorded", None
     if position >= len(recorded):

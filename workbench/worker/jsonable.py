@@ -1,10 +1,10 @@
 """Values of an agent as JSON: as text that never fails, and as data from which an equal value can be made again.
 
 Text is written like pydantic does (bytes as URL-safe base64, dates in ISO form, sets as lists). A value without a JSON
-form becomes its `repr`, so that a strange value never fails a case. In recorded calls, JSON data is stored unchanged.
-Any other value is an object with the key `$form`, such as `{"$form": "bytes", "value": "…"}`. Reading such an object
-imports nothing and runs no code of a project: a class is only looked up in modules that are imported already, and an
-instance is made without its `__init__` or its validators.
+form becomes its `repr`, and never fails a case. In recorded calls, JSON data is stored unchanged. Any other value is an
+object with the key `$form`, such as `{"$form": "bytes", "value": "…"}`. Reading such an object imports nothing and runs
+no code of a project: a class is only looked up in modules that are imported already, and an instance is made without
+its `__init__` or its validators.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _DEEPEST = 100
 """Levels of nesting that remain in a value that could not be written unchanged."""
 FORM = "$form"
 _ONCE = (Iterator, AsyncIterator, Awaitable)
-"""Types of values that can be read only once, so that no equal value can be made."""
+"""Types of values that can be read only once. No equal value can be made of them."""
 _TOO_DEEP = "<nested too deeply>"
 _STRICT = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 _ATTRIBUTE_LIMIT = 4096

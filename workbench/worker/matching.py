@@ -143,7 +143,7 @@ class Recordings:
         return found
 
     def why_missing(self, call: ToolCall) -> str:
-        """Return why no recording answers the call, with the nearest one and the first argument that differs."""
+        """Return why no recording answers the call, if possible with the nearest one and its first difference."""
         equal = self._equal(call)
         here = [known for known in equal if known.branch in (None, call.branch)]
         if here:

@@ -58,8 +58,8 @@ class ForkServer:
     def serve(self, handle: Callable[[Command], bool]) -> bool:
         """Pass commands to `handle` until it returns False, then return False.
 
-        `kill`, `ping` and `quit` are handled here. At the end of the channel, on `quit` and when the workbench is gone,
-        return True with all children killed.
+        `kill`, `ping` and `quit` are handled here. At the end of the channel, on `quit` and when the workbench has
+        ended, kill all children and return True.
         """
         poll = select.poll()
         for fd in (self._channel.fileno(), self._lifeline, self._wake_read):
@@ -100,7 +100,7 @@ class ForkServer:
         return True
 
     def report(self, message: Command) -> None:
-        """Send a report. If the reader is gone, drop it, because `serve` will notice soon."""
+        """Send a report. If the channel is closed, drop it: `serve` will notice soon."""
         try:
             self._channel.send(message)
         except (BrokenPipeError, ConnectionResetError):

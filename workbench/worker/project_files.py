@@ -93,7 +93,7 @@ _LOG = "-wal"
 
 
 def is_project_file(path: str) -> bool:
-    """Return whether a file is neither in the standard library, nor installed, nor ours.
+    """Return whether a file is neither in the standard library, nor installed, nor the worker's.
 
     False for names that are not files, such as `<string>`.
     """
@@ -126,7 +126,7 @@ class ProjectFinder(importlib.abc.MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Optional[Sequence[str]], target: Optional[types.ModuleType] = None
     ) -> Optional[importlib.machinery.ModuleSpec]:
-        """Return the spec of the first other finder that has one."""
+        """Return the spec of the first other finder that has one, or None. The project's modules get our loader."""
         for finder in sys.meta_path:
             find: Any = getattr(finder, "find_spec", None)
             spec: Optional[importlib.machinery.ModuleSpec] = (
@@ -166,7 +166,11 @@ def _invalidate_caches() -> None:
 
 
 def package(name: str, folder: str) -> types.ModuleType:
-    """Import `folder` as the package `name`, with or without an `__init__.py`, whatever `sys.path` is."""
+    """Import `folder` as the package `name`, with or without an `__init__.py`, whatever `sys.path` is.
+
+    Raises:
+        BaseException: any exception of the `__init__.py`.
+    """
     init = os.path.join(folder, "__init__.py")
     places: List[str] = [folder]
     spec: Optional[importlib.machinery.ModuleSpec]
@@ -284,7 +288,10 @@ def _note_file(event: str, args: Tuple[Any, ...]) -> None:
 
 
 def _database(name: str) -> Optional[str]:
-    """Return the file of a database. One in memory is noted and has none: files may be attached without an event."""
+    """Return the file of a database, or None for one in memory.
+
+    A database in memory is recorded as unseen, because files may be attached to it without an event.
+    """
     if name.startswith("file:"):
         name = unquote(urlsplit(name).path) if "mode=memory" not in name else ""
     if name and name != ":memory:":

@@ -28,7 +28,7 @@ _START_UNKNOWN = "start assumed at the previous item, because the agent reports 
 
 
 class Message(str):
-    """The text of the user's message, as a str. `content` is the whole message as ADK's Content."""
+    """The text of the user's message, as a str. `content` is the complete message as ADK's Content."""
 
     content: Json
 
@@ -84,7 +84,7 @@ class PythonConversation(Conversation):
         self._session._tools.gate = gate
 
     def spans(self) -> Optional[Json]:
-        """Return the spans since the last call."""
+        """Return the spans since the last call, or None if there are none."""
         return self._trace.take()
 
     @property
@@ -93,7 +93,10 @@ class PythonConversation(Conversation):
         return self._usage
 
     async def turn(self, content: Json, show: OnStep, stream: Optional[OnText] = None) -> Optional[FinishedTurn]:
-        """Call the agent with one message, and record the items that it returns or yields."""
+        """Call the agent with one message, and record the items that it returns or yields.
+
+        Return None if there are none.
+        """
         steps = Steps(self._trace, self._name)
         recorded = _Recorded(self._name, show, steps, stream)
         timestamp, started = time.time(), time.monotonic()
@@ -116,7 +119,12 @@ class PythonConversation(Conversation):
         return FinishedTurn(actual, "" if recorded.answer is not None else "the agent gave no final answer")
 
     async def _run(self, message: Message, take: Callable[[Any], None]) -> None:
-        """Call the agent, and pass on each item that it returns or yields."""
+        """Call the agent, and pass on each item that it returns or yields.
+
+        Raises:
+            TypeError: it returns something else.
+            BaseException: any exception of the agent.
+        """
         given = await self._call(self._agent, message, self._session)
         if inspect.isawaitable(given):
             given = await given
@@ -325,7 +333,7 @@ class PythonDriver(Driver):
     name = "python"
 
     def recognise(self, found: Any, name: str) -> Optional[Loaded]:
-        """Return `found` as an agent if it can be called."""
+        """Return `found` as an agent if it can be called, else None."""
         return Loaded(name, self.name, agent=found) if callable(found) else None
 
     async def open(self, loaded: Loaded, session_input: Optional[Json], *, threads: bool) -> Conversation:

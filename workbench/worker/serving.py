@@ -178,7 +178,7 @@ class _Streams(Dict[str, TextIO]):
 class _CaseStream(io.RawIOBase):
     """A stream that reports written text.
 
-    Text that cannot be reported goes to the process's stream. The same applies to any use of the descriptor.
+    Text that cannot be reported goes to the process's stream. So does all that is written to the descriptor itself.
     """
 
     def __init__(self, name: str, on_output: OnOutput) -> None:

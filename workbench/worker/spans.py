@@ -213,7 +213,7 @@ class Trace:
 class Contents:
     """The growing list of contents in an agent's model requests.
 
-    A request refers to the earlier request that it extends, so that the shared beginning is reported only once.
+    A request refers to the earlier request that it extends. The shared beginning is reported only once.
     """
 
     def __init__(self, trace: Trace) -> None:
@@ -224,7 +224,7 @@ class Contents:
         """The objects of the newest request, most of which are in the next one too."""
 
     def digests(self, contents: List[Any], dump: Any) -> List[str]:
-        """Return the digest of each content."""
+        """Store the contents of a request as pieces, and return the digest of each."""
         known: Dict[int, Tuple[Any, str]] = {}
         names: List[str] = []
         for content in contents:
@@ -236,7 +236,10 @@ class Contents:
         return names
 
     def delta(self, agent: str, number: int, names: List[str]) -> Dict[str, Any]:
-        """Return `{"base", "same", "more"}`: the first `same` contents equal those of the request in span `base`."""
+        """Return `{"base", "same", "more"}`: the first `same` contents equal those of the request in span `base`.
+
+        The contents `names` then count as those of the agent's newest request.
+        """
         base, before = self._last.get(agent, (0, []))
         self._last[agent] = (number, names)
         same = 0

@@ -199,7 +199,7 @@ class CaseFlow:
         return obstacle(config, case.scenario, case.rubrics, environment)
 
     def _source(self, case: EvalCase) -> MessageSource:
-        """Return the user of the case, at the start of the conversation."""
+        """Return a new user for the case: fixed messages, a simulated user, or the user of a fork."""
         if self._fork is not None:
             return self._fork.user(lambda: self._simulated(case))
         if case.scenario is None:

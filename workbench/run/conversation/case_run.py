@@ -228,7 +228,7 @@ class CaseRun:
                 self._settle(move.error, move.status)
 
     def _send_turn(self, turn: int, say: NextMessage) -> None:
-        """Send a message. The last one is followed by `end`, so that the worker need not wait for more."""
+        """Send a message. After the last one, also send `end`: the worker then waits for no more."""
         if say.last:
             self._last = turn
         try:

@@ -66,7 +66,7 @@ class Transcript:
     """The invocations of an agent in a case, one for each turn.
 
     The transcript is complete unless `error` says why not. Then `status` is the case's status. `shared_process_died`
-    means that a process of several cases died, so that it is not known which case is to blame. `stalled` means that the
+    means that a process of several cases died. It is then not known which case is to blame. `stalled` means that the
     parent process hung and was replaced.
     """
 

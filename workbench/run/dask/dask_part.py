@@ -336,7 +336,7 @@ class DaskPart:
             self._settle(Transcript(error=CaseError("cancelled", "cancelled before it started")))
 
     def look(self, live: set[str], *, silent: bool) -> None:
-        """Submit the task again if its worker may not answer, unless a worker has already been assigned to it.
+        """Submit the task again if perhaps no worker answers for it, unless one has already started it.
 
         This is so if no worker that may run it is in `live`, or if any worker may and some do not answer (`silent`).
         """

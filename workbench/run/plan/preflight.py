@@ -46,7 +46,7 @@ from workbench.text.counting import counted, few
 from workbench.worker.faults import install_adk
 
 CHECKED_CASES = 1000
-"""Maximum number of cases that are checked one by one, so that preflight does not delay a large run.
+"""Maximum number of cases that are checked one by one. More would delay a large run.
 
 The other cases are assumed to be similar.
 """

@@ -67,7 +67,7 @@ class Obstacle:
 
 
 def defaults_apply(config: CriteriaConfig) -> bool:
-    """Return whether the config names no criteria, so that ADK's defaults apply."""
+    """Return whether ADK's default criteria apply because the config names none."""
     return config.path is None or not config.has_criteria
 
 
@@ -258,7 +258,7 @@ def affected_cases(affected: Sequence[tuple[PreflightCase, str]]) -> str:
 
 
 def listed(names: Iterable[str]) -> str:
-    """Return the first names for a sentence, and how many more there are."""
+    """Return the first names for a sentence, and how many more there are: `a, b and c`. Without names, return ""."""
     every = list(names)
     if len(every) > _NAMES_SHOWN:
         every = [*every[:_NAMES_SHOWN], f"{len(every) - _NAMES_SHOWN} more"]

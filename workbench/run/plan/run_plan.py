@@ -314,8 +314,8 @@ def look_alike_notices(workspace: Workspace) -> Iterator[Noticed]:
 def foreign_agent_notices(entries: Iterable[EvalsetEntry], root: Path) -> Iterator[Noticed]:
     """Yield warnings about evalsets that are in one agent's folder and run with another agent.
 
-    If a command line names two agents' folders, the first word is taken as the agent, although the user may have meant
-    it as a target. Agents inside each other count as one.
+    If a command line names two agents' folders, the first word names the agent, although the user may have meant a
+    target. Agents inside each other count as one.
     """
     holder = cache(find_agent)
     for entry in entries:

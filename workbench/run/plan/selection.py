@@ -1,8 +1,8 @@
 r"""The targets on the command line: how they are parsed, and the evalsets and cases that they name.
 
 A TARGET is a folder, an evalset file, `FILE:case_1,case_2`, or the id of an evalset, with cases or without
-(`ID:case_1`). The file ends at the first unescaped `:` whose left side exists. Inside ids, `\:`, `\,` and `\\` stand
-for the character itself. A word that is an existing path as a whole is that path.
+(`ID:case_1`). The file ends at the first unescaped `:` whose left side exists. Inside ids, `\:`, `\,` and `\\` mean the
+character itself. If the complete word is an existing path, it is that path.
 
 Names are looked up twice by the same rules. The quick lookup rejects a mistyped word before the modules that open
 evalsets are imported. The second lookup uses the opened workspace.
@@ -46,7 +46,7 @@ _SUFFIX = ".evalset.json"
 class Target:
     """One thing to run: the file or folder at `path`, or the evalset with the id `name` if `path` is None.
 
-    Empty `case_ids` mean all cases. `named` tells whether the user named it on a command line or in a test.
+    Empty `case_ids` mean all cases. `named` says whether the user named it on a command line or in a test.
     """
 
     name: str
@@ -166,7 +166,11 @@ def _case_ids(word: str, colon: int) -> tuple[str, ...]:
 
 
 def _by_id(name: str, case_ids: tuple[str, ...], folder: Path, beside: Path | None) -> Target:
-    """Return the target for an ID. Reject words that look like paths, with the nearest file as a hint."""
+    """Return the target for an ID.
+
+    Raises:
+        UsageFaultError: the word looks like a path. The hint names the nearest file.
+    """
     if "/" in name or name.endswith(".json"):
         meant = None if beside is None else _agent_folder(beside) / name
         if meant is not None and meant.exists():
@@ -213,7 +217,7 @@ EntryT = TypeVar("EntryT", "EvalsetEntry", _QuickEntry)
 class Chosen(Generic[EntryT]):
     """An evalset to run, with the positions of its chosen cases (None: all).
 
-    `named` tells whether the user named the file. A fault in a named file stops the run.
+    `named` says whether the user named the file. A fault in a named file stops the run.
     """
 
     entry: EntryT
@@ -343,6 +347,9 @@ def _entry_by_id(evalsets: Sequence[EntryT], name: str) -> EntryT:
     """Return the evalset called `name`.
 
     The file `NAME.evalset.json` wins, as in ADK. Otherwise it is the evalset with that `eval_set_id`.
+
+    Raises:
+        UsageFaultError: there is none, or several.
     """
     found = [entry for entry in evalsets if entry.file.name == name + _SUFFIX]
     found = found or [entry for entry in evalsets if entry.eval_set_id == name]
@@ -367,6 +374,9 @@ def _filter_cases(chosen: Sequence[Chosen[EntryT]], selection: Selection) -> lis
     """Return the chosen evalsets, restricted to the cases of the selection.
 
     Broken files stay, because they may have such a case.
+
+    Raises:
+        UsageFaultError: one of the named cases does not exist, or nothing is left.
     """
     cases = [
         [pair for pair in enumerate(item.entry.case_ids) if item.indexes is None or pair[0] in item.indexes]

@@ -32,7 +32,7 @@ from workbench.store.inputs import RunInputs
 from workbench.store.transcripts import StoredCase
 
 RETRIED = frozenset({"cancelled", "crashed", "internal", "simulator", "judge", "quota"})
-"""Kinds of errors that may not occur again. All other errors are results, because the agent would fail again."""
+"""Kinds of errors that another attempt may avoid. All others are results, because the agent would fail again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,7 @@ Source: TypeAlias = AgentSource | StoredSource | DecidedSource
 class InterruptedCase:
     """One execution of a case, as far as the run got.
 
-    `events` are the events of its last attempt. `damaged` tells whether an unreadable line may be about the case.
+    `events` are the events of its last attempt. `damaged` says whether an unreadable line may be about the case.
     """
 
     stored: StoredCase
@@ -259,8 +259,8 @@ class InterruptedRun:
     """An interrupted run.
 
     `announced` is its first event. `sources` are the files that its agents read. `seconds` is its duration so far.
-    `ended` tells whether it ended without being killed, and `complete` whether it also finished all cases. `cut_short`
-    tells whether it started no more cases after one that did not pass (`-x`).
+    `ended` says whether it ended without being killed, and `complete` whether it also finished all cases. `cut_short`
+    says whether it started no more cases after one that did not pass (`-x`).
     """
 
     announced: RunStarted

@@ -81,7 +81,7 @@ class AgentProcess:
         self.printed: list[tuple[Stream, str]] = []
         """Output outside of cases, from the import on, up to a limit."""
         self.stalled = False
-        """Whether the process hung and is being replaced, so that its cases are not to blame."""
+        """Whether the process hung and is being replaced. Its cases are then not to blame."""
         self._on_stalled = on_stalled
         self.reads = Reads()
         """Reads by this process itself: by the import, and by cases that share it."""
@@ -269,7 +269,7 @@ class CaseProcess:
 
 
 def _paths(names: Any) -> set[Path]:
-    """Return the absolute paths in a list. Invalid names of files are left out."""
+    """Return the absolute paths in a list. Other items are left out. Raise ValueError if the list is too long."""
     if not isinstance(names, list):
         return set()
     if len(names) > _MOST_PATHS:

@@ -141,8 +141,7 @@ class Children:
     """The child processes of the program. Use one instance in an `async with` block.
 
     The children end when this process does, even if it is killed, because each of them reads from a pipe of which only
-    this process has the other end. Set `keep_warm` to False if there is only one run, so that nothing is prepared for
-    the next one.
+    this process has the other end. With `keep_warm` False, nothing is prepared for a next run.
     """
 
     def __init__(self, *, keep_warm: bool = True) -> None:
@@ -258,7 +257,7 @@ class LocalPlace:
         return (zygote if ready.can_fork else None), ready
 
     async def close(self) -> None:
-        """End the zygotes, so that the next run uses the current packages and environment.
+        """End the zygotes. The next run then uses the current packages and environment.
 
         Do not call it during a run, because its agents are forks of the zygotes.
         """

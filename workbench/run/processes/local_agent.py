@@ -108,7 +108,7 @@ class LocalAgent:
         self._cases: dict[int, SharedCase | ForkedCase] = {}
         """Attempts that have not exited, by number."""
         self._forks = False
-        """Whether the process only forks its cases, so that it must answer pings at once."""
+        """Whether the process only forks its cases. Such a process must answer pings at once."""
         self._stalled = False
         self._ping_check = PingCheck(lambda: self._process.channel.send({"op": "ping"}))
         stdout, childs_stdout = os.pipe()

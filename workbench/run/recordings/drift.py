@@ -214,8 +214,9 @@ def remarks(recording: Recording) -> Iterator[str]:
 def merged(old: Recording | None, taken: Taken, *, models: bool, prune: bool) -> Recording:
     """Return the recording to keep.
 
-    With `models`, answers of models are kept. They are also kept if `old` has some, so that they match the calls. With
-    `prune`, recorded calls that a frozen run did not use are left out. If only times changed, return `old`.
+    With `models`, answers of models are kept. They are also kept if `old` has some, because these would not match the
+    new calls. With `prune`, recorded calls that a frozen run did not use are left out. If only times changed, return
+    `old`.
     """
     new = taken.recording
     models = models or (old is not None and bool(old.models))

@@ -2,7 +2,7 @@
 
 Runs record their calls for replay (`CallsRecorded`). JSON reports and ADK's results do not, and agents in plain Python
 may yield calls that nothing can record. Their calls are read from the transcript or the trace. They lack effects,
-branches and the kinds of errors, and no models can be taken from them.
+branches and the kinds of errors, and calls of models are missing.
 """
 
 import builtins
@@ -35,7 +35,7 @@ from workbench.worker.calls import MODEL, related
 CONTROL_TOOLS = frozenset({"transfer_to_agent", "exit_loop", "set_model_response", "finish_task", "request_input"})
 """Tools with which ADK controls the flow of agents. They always run.
 
-Without `CallsRecorded` only names are known, so an agent's own tool with such a name is taken for ADK's and runs live.
+Without `CallsRecorded` only names are known, so an agent's own tool with such a name counts as ADK's and runs live.
 """
 _ESCAPED = "the agent calls {} itself, so a replay cannot answer it; in plain Python, use `session.tool`"
 _FLAGS = ("long_running", "confirmation", "hidden")
@@ -234,7 +234,7 @@ def _request(given: Any) -> dict[str, Any] | None:
 
 
 def _parts(recording: Recording, pieces: Pieces) -> Iterator[tuple[str, Any]]:
-    """Yield the parts of requests that were stored as a whole and do not follow from the calls."""
+    """Yield the parts of requests that were stored uncut and do not follow from the calls."""
     answered = Answered(recording)
     requests = (model.request for model in recording.models if model.request is not None)
     for name in dict.fromkeys(digest for request in requests for digest in text_parts(request)):
@@ -373,7 +373,7 @@ def _whole(value: Any) -> Any:
 
 
 def _named_error(sentence: str) -> RecordedError:
-    """Return the error that a span describes as `Type: message`. Only built-in types are known."""
+    """Return the error that a span describes as `Type: message`. A type that is not built in becomes Exception."""
     match = _ERROR.fullmatch(sentence)
     kind = getattr(builtins, match[1], None) if match is not None else None
     if match is None or not (isinstance(kind, type) and issubclass(kind, Exception)):

@@ -40,7 +40,7 @@ class Answered:
         self._answers = {(call.tool, dumps(_response(call))) for call in recording.calls}
 
     def hold(self, digest: str, part: Any) -> bool:
-        """Return whether a part of a request is a message with these answers, so that it need not be stored."""
+        """Return whether a part of a request is a message with these answers. Such a part need not be stored."""
         if digest in self._responses:
             return True
         given = [mapping(item.get("function_response")) for item in objects(mapping(part).get("parts"))]
@@ -165,7 +165,7 @@ def _tools_difference(recording: Recording, agent: str, now: Any) -> str:
 
 
 def _first_difference(then: Any, now: Any) -> str:
-    """Return the first place at which JSON data differs: `temperature was 0.2, now 0.7`."""
+    """Return the first difference of JSON data as text: `temperature was 0.2, now 0.7`, or "" if there is none."""
     for path, old, new in islice(differences(then, now, ""), 1):
         path = path.removeprefix(".")
         if isinstance(old, str) and isinstance(new, str):
@@ -217,7 +217,7 @@ def holds_secret(value: Any) -> bool:
 
 
 def readable_bytes(value: Any) -> Any:
-    """Return JSON data in which bytes with a replaced secret are base64 again, so that they can be read.
+    """Return JSON data in which bytes with a replaced secret are valid base64 again.
 
     Such bytes consist of the placeholder and the rest of the base64 text. They are in `$form` objects and in the
     `inline_data` of ADK's parts.

@@ -110,7 +110,7 @@ class SyncScorer:
 
 
 def _warm(names: list[str]) -> None:
-    """Score a dummy case, so that the imports of the criteria are done before the first case."""
+    """Score a dummy case by these criteria, to do their imports before the first case."""
     turn = {"final_response": {"parts": [{"text": "warm"}]}}
     case = Case([], None, (), True, expected=[turn], actual=[turn])
     rest = {"threshold": 0.0, "value": 0.0, "options": {}, "custom": False, "custom_config": None}

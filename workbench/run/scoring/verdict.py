@@ -113,7 +113,7 @@ def only_limited(scored: Scored) -> Scored:
 
 
 def _answered(details: Any) -> bool:
-    """Return whether the details have a readable reply or a rating at any depth, so that an answer may be stored."""
+    """Return whether the details have a readable reply or a rating at any depth. If so, an answer may be stored."""
     if isinstance(details, dict):
         reply = "sample" in details and details.get("text") is not None and not details.get("unread")
         rating = "attempts" in details and "explanation" in details and not details.get("error")
