@@ -212,7 +212,7 @@ def is_evalset_file(path: Path) -> bool:
 
 
 def _agents_cli_folder(path: Path) -> str:
-    """Return the innermost folder of google-agents-cli that contains a file, or "" if there is none."""
+    """Return the name of the innermost folder of google-agents-cli that contains a file, or ""."""
     return next((step.name for step in path.parents if step.name in (_DATASETS, _RESULTS)), "")
 
 

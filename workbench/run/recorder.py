@@ -165,7 +165,7 @@ class Recorder:
             self._closing.set()
             for task in (self._pump, self._syncing):
                 if task is not None:
-                    task.cancel()  # After a forced end, it would use a thread that is gone.
+                    task.cancel()  # After a forced end, it would use a thread that has ended.
             if self._kept is not None:
                 closed = self._thread.submit(self._kept.close)
             self._thread.shutdown(wait=False)

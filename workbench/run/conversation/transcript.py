@@ -261,7 +261,7 @@ class CaseScoring:
         return Verdicts(status, error, scored, judge_usage(fresh))
 
     async def _score(self, conversation: Conversation) -> list[Scored]:
-        """Return the verdicts, and emit each as soon as it exists.
+        """Return the verdicts, emit each as soon as it exists, and keep the scored conversation.
 
         Computed explanations may quote parts of secrets that cannot be recognised later. If the conversation contains
         secrets, explanations are therefore computed from the cleaned text.

@@ -96,7 +96,7 @@ class AgentHost:
             self._slots[False] = asyncio.create_task(self._start(False))
 
     def ready_slot(self, *, alone: bool) -> ProcessSlot | None:
-        """Return the slot if it is available without waiting, else None."""
+        """Return the slot of many cases if it is available without waiting, else None. With `alone`, return None."""
         task = self._slots.get(alone)
         if alone or task is None or not task.done() or _is_lost(task):
             return None

@@ -251,7 +251,9 @@ def _together(
     *,
     prune: bool,
 ) -> tuple[CallT, ...]:
-    """Return the new calls, but the old call for each one that was replayed or is equal.
+    """Return the new calls. One that was replayed, or differs only in its seconds, is replaced by its old call.
+
+    A replayed call keeps its new turn and branch.
 
     If calls were replayed, unused old calls keep their positions, unless `prune` is set.
     """
