@@ -1,4 +1,4 @@
-"""Executions that a save makes obsolete, whenever it comes."""
+"""Executions that a save makes obsolete, whenever the file is saved."""
 
 from types import SimpleNamespace
 from typing import Any, cast

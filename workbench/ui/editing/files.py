@@ -57,7 +57,7 @@ class Files(Controller):
             self.view.say(await self.take_back(again=again))
 
     async def take_back(self, *, again: bool) -> str:
-        """Undo the newest edit, or redo the one undone last with `again`. Return a safe message."""
+        """Undo the newest edit, or redo the one undone last with `again`. Return a safe message, or "" if declined."""
         return (await self.taken_back(again=again))[1]
 
     async def taken_back(self, *, again: bool) -> "tuple[Edit | None, str]":

@@ -67,7 +67,10 @@ class KeyOrder:
         """Dialogs opened by background work, each with the time when it was first painted (infinity before)."""
 
     async def take(self, event: Pressed) -> None:
-        """Deliver a key now, or later when its turn comes. `ctrl+c` goes first, and drops the waiting keys."""
+        """Deliver a key now, or later when its turn comes. `ctrl+c` goes first, and drops the waiting keys.
+
+        Keys that were pressed too early are dropped (see `_came_too_early`).
+        """
         if self._came_too_early(event):
             return
         if isinstance(event, Key) and event.key == "ctrl+c":

@@ -330,7 +330,10 @@ def _machines(session: Session) -> tuple[str, str]:
 
 
 def _when(session: Session, now: datetime) -> tuple[str, str]:
-    """Return the time of the last run as a long and a short text. Both are "" without a run or during one."""
+    """Return the time of the last run as a long and a short text.
+
+    Both are "" without a run, during a run, or if the bar shows the time from a save to its verdict.
+    """
     run = session.store.run
     of_save = session.watching is not None and session.watching.latency is not None
     if not run.started or session.store.activity.busy or of_save:
