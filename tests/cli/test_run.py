@@ -201,7 +201,7 @@ def test_agent_matched_by_location_is_marked_everywhere(project: Project) -> Non
     assert report["cases"][0]["matched_by"] == "location"
     checked = project.run("check", ".")
     assert checked.returncode == 0
-    assert "note: evals/talk.evalset.json: it runs with echo, matched by location" in checked.stdout
+    assert "note: evals/talk.evalset.json: the evalset runs with echo, matched by location" in checked.stdout
 
 
 def test_command_line_of_adk_eval_works(project: Project) -> None:

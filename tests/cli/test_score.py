@@ -145,7 +145,7 @@ def test_readable_cases_of_a_damaged_run_are_scored(ran: Project) -> None:
     change_event(path, number, "You said", "You sang")
     done = ran.run("score", "last")
     assert done.returncode == 3
-    assert f"{path.name}:{number}: skipped this event" in done.stderr
+    assert f"{path.name}: event {number} is damaged" in done.stderr
     assert lines_with(done.stdout, ["ERROR echo/talk/good"]) == [
         "ERROR echo/talk/good broken_file: a turn of the transcript cannot be read: the database is damaged"
     ]
@@ -157,7 +157,7 @@ def test_case_with_a_lost_end_does_not_count_as_killed(ran: Project) -> None:
     drop_events(path, *numbers(path, '"CaseFinished"', '"good"'))
     done = ran.run("score", "last")
     assert done.returncode == 3
-    assert "1 event is missing before this one" in done.stderr
+    assert "1 event is missing before event" in done.stderr
     assert lines_with(done.stdout, ["ERROR echo/talk/good"]) == [
         "ERROR echo/talk/good broken_file: a part of this case cannot be read: the database is damaged"
     ]

@@ -176,7 +176,7 @@ async def test_verdict_without_turn_results_is_on_the_whole_conversation(status:
     assert scored.result.details["whole_conversation"] is True
 
 
-async def test_uncounted_statuses_may_omit_turns() -> None:
+async def test_informational_result_needs_no_turn_results() -> None:
     """ADK fills in empty results."""
     scored = await score(request("a", "b"), bench(returned(1.0, "INFORMATIONAL")))
     assert (scored.result.status, scored.turns) == ("informational", ())

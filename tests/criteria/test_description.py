@@ -65,7 +65,7 @@ def test_defaults_from_factories_are_shown() -> None:
 
 
 @pytest.mark.parametrize(("value", "flag"), [(True, True), ("Yes", True), (1.0, True), ("off", False), (0, False)])
-def test_flags_are_read_like_pydantic_does(value: Any, flag: bool) -> None:
+def test_flags_are_read_as_pydantic_reads_them(value: Any, flag: bool) -> None:
     assert trajectory(ignore_args=value).ignore_args is flag
 
 

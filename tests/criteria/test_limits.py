@@ -33,7 +33,7 @@ def _score(options: str, *turns: dict[str, Any], prices: Prices = PRICES) -> Met
     return score(ScoreRequest(criterion, None, turns, scenario={}, prices=prices)).result
 
 
-def test_the_whole_conversation_counts() -> None:
+def test_limits_count_the_whole_conversation() -> None:
     turns = _turn(_call(2000, 100), _call(1000)), _turn(_call(500), seconds=4.0, tools=2)
     kept = '"tokens": 3600, "seconds": 5, "tool_calls": 2, "model_calls": 3, "cost": 0.045'
     assert (_score(kept, *turns).status, _score(kept, *turns).reason) == ("passed", "")

@@ -221,7 +221,7 @@ def test_moved_rubric_takes_its_other_keys_along() -> None:
 
 
 def test_rubric_cannot_move_into_another_group() -> None:
-    with pytest.raises(RejectedError, match="no place"):
+    with pytest.raises(RejectedError, match="cannot store this"):
         _after("rubrics", lambda case: move(case, _row(case, kind="rubric", value="Is short."), 1)[0])
 
 
@@ -252,14 +252,14 @@ def test_removed_expectation_leaves_no_empty_object() -> None:
     ("name", "change", "said"),
     [
         ("prompt", lambda case: with_part(case, rows_of(case)[1], "turn")[0], "sends one message"),
-        ("prompt", _set("session_input", "app_name", value="other"), "no place"),
-        ("scenario", _set("conversation_scenario", "user_persona", value="NOVICE"), "no place"),
-        ("prompt", _set("conversation", 0, "rubrics", value=[{"rubric_id": "r"}]), "no place"),
+        ("prompt", _set("session_input", "app_name", value="other"), "cannot store this"),
+        ("scenario", _set("conversation_scenario", "user_persona", value="NOVICE"), "cannot store this"),
+        ("prompt", _set("conversation", 0, "rubrics", value=[{"rubric_id": "r"}]), "cannot store this"),
         ("prompt", _set("conversation", 0, "user_content", value="text"), "must be an object"),
         ("prompt", _set("eval_id", value="own"), "already has a case"),
     ],
 )
-def test_edit_without_a_place_in_a_dataset_is_refused(name: str, change: Any, said: str) -> None:
+def test_edit_that_a_dataset_cannot_store_is_refused(name: str, change: Any, said: str) -> None:
     with pytest.raises(RejectedError, match=said):
         _after(name, change)
 
@@ -333,7 +333,7 @@ def test_captured_conversation_becomes_history_and_a_last_message() -> None:
     assert stored["reference"] == {"response": _content("four", "model")}
 
 
-def test_copies_get_an_id_and_moves_stay_among_datasets() -> None:
+def test_copies_get_an_id_and_cases_move_only_between_datasets() -> None:
     content, names = _file("camel").with_copies([0])
     assert (names, EvalsetFile(content).stored(1)) == (["camel_2"], {**CASES["camel"], "evalCaseId": "camel_2"})
     left, right = moved(_file("prompt", "own"), [1], _file("turns"))
@@ -345,13 +345,13 @@ def test_copies_get_an_id_and_moves_stay_among_datasets() -> None:
         moved(_file("own", "no_id"), [1], _file("turns"))
 
 
-def test_case_that_is_known_by_its_position_keeps_it() -> None:
+def test_case_without_an_id_cannot_change_its_position() -> None:
     with pytest.raises(RejectedError, match="case 2 has no id, only its position"):
         _file("prompt", "no_id").without([0])
     assert EvalsetFile(_file("no_id", "prompt").without([1])).ids == ["1"]
 
 
-def test_dataset_keeps_a_case_and_has_no_name_of_its_own() -> None:
+def test_dataset_refuses_to_lose_its_last_case_or_to_get_a_name() -> None:
     with pytest.raises(RejectedError, match="needs at least one case"):
         _file("prompt").without([0])
     with pytest.raises(RejectedError, match="no id, name or description"):

@@ -162,7 +162,7 @@ def test_only_the_chosen_cases_are_frozen(tmp_path: Path, evalset: Path) -> None
             "the agent calls lose itself, so a replay cannot answer it; in plain Python, use `session.tool`",
         ),
         (_case(_LATE, 1, whence="injected"), "a fault was injected into one of its calls"),
-        (_case(replace(_LATE, eval_id="gone"), 1), "refunds.evalset.json has no such case any more"),
+        (_case(replace(_LATE, eval_id="gone"), 1), "refunds.evalset.json no longer has this case"),
         (_case(replace(_LATE, evalset_file="gone.evalset.json"), 1), "there is no evalset gone.evalset.json"),
         (_case(replace(_LATE, evalset_file="../order_desk/x.json"), 1), "there is no evalset ../order_desk/x.json"),
     ],
@@ -299,7 +299,7 @@ def test_unreadable_recording_affects_only_its_case(tmp_path: Path, evalset: Pat
     assert "cannot be read" in made.cases[0].why
 
 
-def test_recording_that_cannot_be_read_may_need_any_value(tmp_path: Path, evalset: Path) -> None:
+def test_no_value_is_removed_if_a_recording_cannot_be_read(tmp_path: Path, evalset: Path) -> None:
     _save(tmp_path, freezing_of([_run(_case(_LATE, _LARGE))], tmp_path))
     (frozen_folder(evalset) / "gone.frozen.json").mkdir()
     made = freezing_of([_run(_case(_LATE, 1))], tmp_path, prune=True)

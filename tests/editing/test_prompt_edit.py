@@ -34,7 +34,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_literal_is_found_by_what_the_model_got_and_only_its_changed_part_is_replaced(folder: Path) -> None:
+def test_only_the_changed_part_of_the_literal_that_the_model_got_is_replaced(folder: Path) -> None:
     sent = (
         'Print a label for the order A-1. Take your time, and don\'t hurry. Be kind.\n\nYou are an agent named "desk".'
     )
@@ -49,7 +49,7 @@ def test_literal_is_found_by_what_the_model_got_and_only_its_changed_part_is_rep
     assert ast.literal_eval(changed.split("instruction=(")[1].split(")")[0].strip().replace("\n", "")) == both
 
 
-def test_name_of_the_module_leads_to_the_literal(folder: Path) -> None:
+def test_instruction_in_a_variable_of_the_module_is_found(folder: Path) -> None:
     prompt = find_prompt(folder, "helper", 'You answer in short sentences.\nNever say "sure".\n\nYou help the desk.')
     assert prompt.text.startswith("You answer")
     new = prompt.text.replace("short", "long")

@@ -50,7 +50,7 @@ PARALLEL = (
 )
 
 
-def test_session_of_adk_test_has_the_calls_of_tools_and_models() -> None:
+def test_calls_of_tools_and_models_are_read_from_a_session_of_adk_test() -> None:
     recording, _ = recorded(*PARALLEL)
     assert [(one.tool, one.args, one.answer) for one in recording.calls] == [
         ("find", {"order": "A"}, {"status": "late"}),

@@ -43,7 +43,7 @@ def called(name: str, expected: dict[str, Any], actual: dict[str, Any]) -> CaseR
 
 
 def under(records: list[CaseRecord], criteria: dict[str, Any]) -> Outlook:
-    return WhatIf(records).under(stored_config(criteria, {}, None))
+    return WhatIf(records).with_criteria(stored_config(criteria, {}, None))
 
 
 def test_changed_threshold_names_the_flipped_cases() -> None:
@@ -65,7 +65,7 @@ def test_custom_metric_decides_by_itself() -> None:
     assert (moved.flips, moved.unknown, moved.criteria["brief"].scored) == ((), 1, 0)
 
 
-def test_score_of_a_metric_of_agents_cli_decides_under_a_threshold() -> None:
+def test_score_of_an_agents_cli_metric_is_compared_with_a_new_threshold() -> None:
     one = record("quality", MetricResult("quality", "informational", 4.0, None))
     one.state = "not_evaluated"
     one.custom_metrics = {"quality": {"agents_cli": {"kind": "function", "suggested": 4.0}}}
@@ -73,7 +73,7 @@ def test_score_of_a_metric_of_agents_cli_decides_under_a_threshold() -> None:
     assert [(flip.before, flip.after) for flip in higher.flips] == [("not_evaluated", "failed")]
     assert (higher.criteria["quality"].scored, higher.criteria["quality"].after) == (1, 0)
     assert [flip.after for flip in under([one], {"quality": 4.0}).flips] == ["passed"]
-    none = WhatIf([one]).under(CriteriaConfig(None, (Criterion("quality", 0.0, None, {}),)))
+    none = WhatIf([one]).with_criteria(CriteriaConfig(None, (Criterion("quality", 0.0, None, {}),)))
     assert (none.flips, none.unknown) == ((), 0)
 
 
@@ -198,7 +198,7 @@ def answered(name: str, text: str, *metrics: MetricResult) -> CaseRecord:
     return one
 
 
-def test_new_criterion_that_asks_nobody_is_scored_from_transcripts() -> None:
+def test_new_criterion_without_a_judge_is_scored_from_transcripts() -> None:
     records = [answered("refund", "Your refund comes.", match(0.9)), answered("sorry", "Sorry.", match(0.9))]
     rules = {MATCH: 0.8, "answer_match": {"threshold": 1.0, "contains": ["refund"]}}
     outlook = under(records, rules)

@@ -65,7 +65,7 @@ def test_pipe_in_place_of_a_file_does_not_block(tmp_path: Path, monkeypatch: pyt
 
 def test_error_of_a_too_large_file_has_both_sizes(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"x" * 3000)
-    with pytest.raises(OSError, match=r"it has 2 kB, and at most 1 kB are read"):
+    with pytest.raises(OSError, match=r"it has 2 kB; the limit is 1 kB"):
         read_regular(tmp_path / "a", 1024)
 
 

@@ -110,7 +110,7 @@ def test_changed_files_make_a_commit_dirty(root: Path) -> None:
     assert commit_of(root, 60.0)["dirty"] is True
 
 
-def test_the_users_own_settings_of_git_count(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_git_uses_the_users_own_settings(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
     monkeypatch.setenv("GIT_CONFIG_KEY_0", "user.name")
     monkeypatch.setenv("GIT_CONFIG_VALUE_0", "somebody")

@@ -127,7 +127,7 @@ def test_hostile_id_is_not_trusted(tmp_path: Path, content: bytes) -> None:
 
 
 @pytest.mark.parametrize("kind", ["link", "dangling", "pipe", "device", "folder"])
-def test_id_that_is_no_file_is_not_trusted(state: Path, tmp_path: Path, kind: str) -> None:
+def test_id_that_is_not_a_file_is_not_trusted(state: Path, tmp_path: Path, kind: str) -> None:
     (state / "id").rename(tmp_path / "id")
     _put(state / "id", kind, tmp_path / "id")
     assert not is_trusted(state)
@@ -180,7 +180,7 @@ def test_folder_that_cannot_be_noted_is_used_by_this_process_only(
     assert not is_trusted(tmp_path / ".workbench"), "another process asks this"
 
 
-def test_damaged_note_is_no_note(state: Path) -> None:
+def test_folder_with_a_damaged_note_is_not_trusted(state: Path) -> None:
     known = user_state_folder()
     assert known is not None
     note = known / "state-folders" / (state / "id").read_text().strip()

@@ -26,7 +26,7 @@ _LONGEST = 60
 
 
 def _texts(value: Any) -> Any:
-    """Return a list of texts: one text alone is a list of one."""
+    """Return the list of texts. A single text becomes a list of one."""
     return [value] if isinstance(value, str) else value
 
 

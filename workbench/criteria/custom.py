@@ -86,7 +86,7 @@ async def score(request: ScoreRequest, bench: Bench) -> Scored:
     """Call the function and return its verdict on the case.
 
     Raises:
-        NotScorableError: Two turns, or a case and a turn, have the same rubric; or the conversations differ in length.
+        NotScorableError: A turn gets two rubrics with the same ID, or the conversations differ in length.
         workbench.judges.base.NotAvailableError: Functions cannot be called here.
     """
     criterion = request.criterion

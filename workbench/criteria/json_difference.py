@@ -47,9 +47,8 @@ def describe(path: str, expected: Any, actual: Any) -> dict[str, Any]:
     - `path`
     - `expected`, `actual`: the values (null if absent), shortened by `brief`
     - `expected_type`, `actual_type`: `number`, `text`, `true/false`, `list`, `object` or `nothing`
-    - `expected_shown`, `actual_shown`: short texts that are safe to show. Invisible characters are named, long texts
-      are
-      cut around their first difference.
+    - `expected_shown`, `actual_shown`: short texts that are safe to show. Invisible characters are named. Long texts
+      are cut around their first difference.
     """
     # A rule can reject the expected text itself. Then nothing differs.
     if isinstance(expected, str) and isinstance(actual, str) and expected != actual:
@@ -180,11 +179,10 @@ MAX_WEIGHED_CELLS = 10_000
 
 
 def lcs_pairs(left: Sequence[Hashable], right: Sequence[Hashable], equal: Equal | None = None) -> list[tuple[int, int]]:
-    """Return index pairs of equal items, increasing on both sides.
+    """Return index pairs of equal items, increasing on both sides. `equal` replaces `==`.
 
     The pairs form a longest common subsequence. Above `MAX_CELLS`, they form a shorter one that is found quickly; it
-    contains all of `left` if `left` is a subsequence of `right`. `equal` is called once for each pair of distinct
-    items.
+    contains all of `left` if `left` is a subsequence of `right`.
     """
     fits = equal or eq
     start = 0

@@ -82,7 +82,7 @@ def score(request: ScoreRequest) -> Scored:
     `not_applicable` if the case has nothing to judge.
 
     Raises:
-        NotScorableError: No transcript could satisfy the request.
+        NotScorableError: The request cannot be scored, for example because the conversations differ in length.
         ValueError: The criterion needs a `Bench`.
     """
     unscored = _unscored(request)
@@ -97,10 +97,11 @@ def score(request: ScoreRequest) -> Scored:
 async def score_with_bench(request: ScoreRequest, bench: Bench) -> Scored:
     """Judge one case by any criterion; `bench` provides judges, services and functions.
 
-    If none of them is available, the result is `not_evaluated` and its reason ends with the line that would enable it.
+    If the one that the criterion needs is not available, the result is `not_evaluated`, and its reason says how to
+    enable it.
 
     Raises:
-        NotScorableError: No transcript could satisfy the request.
+        NotScorableError: The request cannot be scored, for example because the conversations differ in length.
     """
     criterion = request.criterion
     if not needs_bench(criterion.name, custom=request.custom):
@@ -284,7 +285,7 @@ _GENERAL: dict[Layer, str] = {"calls": "tool calls differ", "answer": "answer di
 def case_cause(
     status: str, error_message: str | None, scored: Iterable[tuple[MetricResult, Sequence[MetricResult]]]
 ) -> Cause | None:
-    """Return why a case fails, from the results of its criteria and of their turns."""
+    """Return why a case fails, from the results of its criteria and of their turns, or None if it does not fail."""
     found = ((result.name, criterion_cause(result, turns)) for result, turns in scored)
     return first_cause(status, error_message, ((name, cause) for name, cause in found if cause is not None))
 

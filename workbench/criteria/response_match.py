@@ -111,7 +111,7 @@ def _turn(criterion: Criterion, expected: dict[str, Any], actual: dict[str, Any]
 
 
 def explain(expected: str, actual: str) -> dict[str, Any]:
-    """Return `matched`, `missing`, `extra`, `expected_marks` and `actual_marks`, as described above."""
+    """Return the words and marks for the details of a turn, as the module describes them."""
     if max(len(expected), len(actual)) > MAX_EXPLAINED:
         note = f"a text of more than {MAX_EXPLAINED:,} characters is scored, but not explained word by word"
         return {

@@ -64,7 +64,10 @@ class Secrets:
         return "://" in line and URL_PASSWORD.search(line) is not None
 
     def clean(self, event: EventT) -> EventT:
-        """Return `event` with each secret replaced by `[secret NAME]`, except in the names of its case."""
+        """Return `event` with each secret replaced by `[secret NAME]`.
+
+        The names of its case and some fields with the workbench's own words are not changed.
+        """
         cleaned: EventT = self._clean_fields(event)
         return cleaned
 

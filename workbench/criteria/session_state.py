@@ -79,7 +79,10 @@ DESCRIPTION = CriterionDescription(
 
 
 def rules_of(criteria: Iterable[Criterion]) -> Rules:
-    """Return the rules by which these criteria compare end states."""
+    """Return the rules by which these criteria compare end states.
+
+    These are the default rules if the criterion is missing or has invalid options.
+    """
     criterion = next((one for one in criteria if one.name == DESCRIPTION.name), None)
     try:
         options = None if criterion is None else read_options(SessionStateOptions, criterion)
@@ -121,6 +124,6 @@ def score(request: ScoreRequest) -> Scored:
 
 
 def cause(result: MetricResult, turns: Sequence[MetricResult]) -> str:
-    """Return `state: cart.total is text, expected number` and the like, or ""."""
+    """Return `end state: cart.total is text, expected number` and the like, or ""."""
     first = next(iter(objects(result.details.get("differences"))), None)
     return "" if first is None else f"end state: {difference_cause(first, ROOT)}"

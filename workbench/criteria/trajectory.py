@@ -34,7 +34,11 @@ _ONLY_IF_SET = ("args_match", "include_agent_tools")
 
 
 def read_match_type(value: Any) -> MatchType:
-    """Read a match type as ADK does: a name in any case, with blanks or dashes, or 0, 1, 2 (also 1.0, true)."""
+    """Read a match type as ADK does: a name in any case, with blanks or dashes, or 0, 1, 2 (also 1.0, true).
+
+    Raises:
+        ValueError: The value is not a match type.
+    """
     if isinstance(value, str):
         name = value.strip().upper().replace("-", "_").replace(" ", "_")
         for match_type in MATCH_TYPES:
@@ -176,7 +180,10 @@ def rescore(details: Mapping[str, Any], options: TrajectoryOptions) -> float | N
 
 
 def used_rules(details: Mapping[str, Any]) -> CallRules:
-    """Return the rules by which the calls of a result were compared, from its `details`."""
+    """Return the rules by which the calls of a result were compared, from its `details`.
+
+    Invalid details give the defaults.
+    """
     stored = {name: details[name] for name in ("ignore_args", "args_match") if name in details}
     try:
         return TrajectoryOptions.model_validate(stored).rules

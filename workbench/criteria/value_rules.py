@@ -13,7 +13,7 @@ Values without a rule are compared exactly, as `json_difference` describes.
 | `"ignore_case"` | the expected text in upper or lower case |
 | `"contains"` | an object or list with all that is expected; more is allowed |
 
-`"any"`, `regex` and `one_of` say by themselves what is accepted, also where nothing is expected at the path. The other
+`"any"`, `regex` and `one_of` do not use the expected value and also apply where nothing is expected. The other
 rules need an expected value.
 """
 
@@ -90,7 +90,7 @@ _LONGEST_PHRASE = 80
 
 @dataclass(frozen=True)
 class ValueRule:
-    """One rule. `kind` is its word or key, `operand` what stands behind the key (None for a word)."""
+    """One rule. `kind` is its word or key, `operand` the value of the key (None for a word)."""
 
     kind: str
     operand: Any = None
@@ -222,7 +222,7 @@ def compare(expected: Any, actual: Any, rules: Rules, root: str) -> Iterator[Dif
 
 
 def agrees(expected: Any, actual: Any, rules: Rules) -> bool:
-    """Return whether no part differs that the rules do not accept."""
+    """Return whether the rules accept all differences of two values."""
     return all(difference.accepted for difference in compare(expected, actual, rules, ""))
 
 
@@ -237,7 +237,7 @@ def described(difference: Difference) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _Place:
-    """A place inside a value: its path as shown, its dotted path, and that with `*` in place of list positions."""
+    """A place inside a value: its path as shown, its dotted path, and the dotted path with `*` for list positions."""
 
     shown: str
     dotted: str = ""
@@ -315,7 +315,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_near(expected: float, actual: float, distance: float) -> bool:
-    """Return whether two numbers are close. Decimal texts decide, so that 12.51 is within 0.01 of 12.5."""
+    """Return whether two numbers are at most `distance` apart, up to rounding errors: 12.51 is within 0.01 of 12.5."""
     if not (math.isfinite(expected) and math.isfinite(actual)):
         return expected == actual
     return abs(expected - actual) <= distance or math.isclose(abs(expected - actual), distance, rel_tol=1e-9)

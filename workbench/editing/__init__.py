@@ -1,1 +1,1 @@
-"""Edits of the user's files as values, without a screen. Unchanged parts keep every byte."""
+"""Edits of the user's files, independent of the screen. Unchanged parts of a file keep every byte."""

@@ -1,6 +1,6 @@
-"""Acceptance of an agent's behavior as expected. It is split into hunks, the smallest differences.
+"""Acceptance of an agent's behavior as expected, split into hunks, the smallest differences.
 
-Any of the hunks may be accepted. The rest of the case keeps its spelling and its form.
+Any of the hunks can be accepted. The rest of the case keeps the spelling of its keys and the form of its steps.
 
 A rule is an alternative to a new expected value. It is stored in the criteria config that governs the case, as
 `args_match` of the criterion for tool calls.
@@ -32,15 +32,15 @@ _STATE = "final_session_state"
 
 
 class NotComparableError(ValueError):
-    """Nothing of the transcript can be accepted. The message gives the reason and the remedy."""
+    """Nothing of the transcript can be accepted. The message gives the reason and, if there is one, a remedy."""
 
 
 class Comparison:
-    """A case's JSON `raw` beside its transcript.
+    """Comparison of a case's JSON (`raw`) with its transcript.
 
     The transcript's turns are invocations in snake_case, or None for an incomplete turn. `end_state` is the session
-    state after them, or None if it is not known, and `rules` say how it is compared. `notes` name the turns that are
-    left out, and why. If a turn is left out, so is the end state, because it follows from all turns.
+    state after all turns, or None if it is not known. `rules` say how the end state is compared. `notes` name the turns
+    that are left out, and why. If a turn is left out, so is the end state, because it follows from all turns.
 
     Raises:
         NotComparableError: the case is a scenario, has no turns, or all of them are left out.
@@ -77,7 +77,10 @@ class Comparison:
         return copy.deepcopy(case)
 
     def _state_hunks(self, actual: Mapping[str, Any], rules: Rules) -> Iterator[Hunk]:
-        """Yield the differences in the end state. A list that differs is one difference, as a whole."""
+        """Yield the differences in the end state that the case expects.
+
+        A list that differs anywhere is one difference.
+        """
         expected = get(self._raw, _STATE)
         if not isinstance(expected, dict):
             return
@@ -128,7 +131,7 @@ def _accept_state(state: Any, hunk: Hunk) -> None:
 
 
 def _obstacle(turn: Any, actual: Mapping[str, Any] | None) -> str:
-    """Return why nothing of a turn can be accepted, or "" if it can."""
+    """Return why a turn cannot be accepted, or "" if it can."""
     if actual is None:
         return "the agent did not complete this turn in the last run"
     if not isinstance(turn, dict) or in_both_shapes(turn):
@@ -140,7 +143,7 @@ def _obstacle(turn: Any, actual: Mapping[str, Any] | None) -> str:
 
 
 def _shape(raw: Mapping[str, Any]) -> Shape:
-    """Return the form of steps in the other turns, used for a turn without steps."""
+    """Return the form for turns without steps: `recorded` if all turns with steps have it, else `authored`."""
     turns = raw.get("conversation")
     shapes = {shape_of(turn) for turn in turns} if isinstance(turns, list) else set()
     return "recorded" if "recorded" in shapes and "authored" not in shapes else "authored"
@@ -162,7 +165,7 @@ class Offer:
 
     @property
     def text(self) -> str:
-        """The accepted forms, as safe text."""
+        """The accepted values, as safe text."""
         if self.rule.kind == "contains":
             return "the expected value, or more"
         return self.rule.phrase(self.expected, phrase(type_name(self.expected), shown(self.expected)))
@@ -181,7 +184,10 @@ def obstacle(config: CriteriaConfig) -> str:
 
 
 def rules_of(criteria: Iterable[Criterion]) -> CallRules:
-    """Return the rules by which these criteria compare calls."""
+    """Return the rules by which these criteria compare calls.
+
+    These are the default rules if the criterion for tool calls is missing or has invalid options.
+    """
     criterion = _criterion(criteria)
     try:
         return CallRules() if criterion is None else read_options(TrajectoryOptions, criterion).rules
@@ -209,7 +215,10 @@ def offers(hunk: Hunk, rules: CallRules) -> list[Offer]:
 
 
 def accepted_by(hunk: Hunk, rules: CallRules) -> str:
-    """Return the values that the rules accept for a hunk's argument, as safe text, or "" if they do not accept it."""
+    """Return the rule that accepts a hunk's argument, as safe text, or "" if the rules do not accept it.
+
+    If several values inside the argument differ, the rule for the first of them is returned.
+    """
     found = list(_compared(hunk, rules.for_tool(hunk.tool))) if hunk.kind == "argument" else []
     return str(described(found[0]).get("rule", "")) if found and all(one.accepted for one in found) else ""
 
@@ -234,7 +243,7 @@ def _compared(hunk: Hunk, rules: Rules) -> Iterator[Difference]:
 
 
 def _candidates(expected: Any, actual: Any, now: ValueRule | None) -> Iterator[ValueRule]:
-    """Yield rules for a value, the widest first."""
+    """Yield rules for a value, in the order in which they are offered."""
     yield ValueRule("any")
     yield ValueRule("contains")
     yield ValueRule("ignore_case")
@@ -246,6 +255,6 @@ def _candidates(expected: Any, actual: Any, now: ValueRule | None) -> Iterator[V
 
 
 def _rounded_up(distance: float) -> float:
-    """Return the next power of ten: 0.004 becomes 0.01."""
+    """Return the smallest power of ten that is not below the distance (0.004 becomes 0.01), or 1 for 0."""
     power = math.ceil(math.log10(distance)) if distance else 0
     return 10**power if power >= 0 else float(f"1e{power}")

@@ -1,4 +1,4 @@
-"""Comparison of one turn of a case with its transcript, and the turn with some differences accepted."""
+"""Comparison of one turn of a case with its transcript, and acceptance of the differences."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -41,11 +41,11 @@ Pair: TypeAlias = tuple[int | None, int | None]
 
 @dataclass(frozen=True, slots=True)
 class Hunk:
-    """One smallest difference.
+    """The smallest difference that can be accepted alone.
 
-    `turn` counts from 0. The end state comes after the last turn, and `steps` are the keys in it. `expected` and
-    `actual` are positions among the calls or texts of the reference and of the transcript. `what` describes the effect
-    of accepting it. `old` and `new` are JSON values, `ABSENT` for none. All texts are raw.
+    `turn` counts from 0. For the end state, it is the number of turns, and `steps` are the keys in the state.
+    `expected` and `actual` are positions among the calls or texts of the reference and of the transcript. `what`
+    describes the effect of accepting the hunk. `old` and `new` are JSON values, `ABSENT` for none. All texts are raw.
     """
 
     turn: int
@@ -121,7 +121,7 @@ class TurnComparison:
                 yield self._hunk("argument", what=what, old=one, new=other, argument=name, tool=call.name, **where)
 
     def _result_hunks(self, expected: int, actual: int) -> Iterator[Hunk]:
-        """Yield a changed tool result, if the reference has one. No criterion compares results."""
+        """Yield a changed tool result, if both sides have one. No criterion compares results."""
         one = self._expected_steps.answers.get(self._expected_steps.calls[expected])
         other = self._actual_steps.answers.get(self._actual_steps.calls[actual])
         if one is None or other is None:
@@ -195,7 +195,7 @@ class TurnComparison:
         ]
 
     def accept(self, wanted: Collection[Hunk]) -> None:
-        """Change the turn so that these hunks disappear."""
+        """Accept these hunks in the turn. Hunks of other turns are ignored."""
         mine = [hunk for hunk in self.hunks() if hunk in wanted]
         places = self._places()
         for hunk in mine:
@@ -273,9 +273,9 @@ class TurnComparison:
         recorded = self._expected_steps.shape == "recorded"
         response = self._actual_steps.answers.get(call) if recorded or self._expected_steps.responses else None
         named = recorded or response is not None or any(step.id for step in self._expected_steps.calls)
-        eval_id = free_name(call.id, places.ids) if named and call.id else None
+        call_id = free_name(call.id, places.ids) if named and call.id else None
         steps = [
-            new_step(step, self._expected_steps.shape, camel=self._camel, eval_id=eval_id)
+            new_step(step, self._expected_steps.shape, camel=self._camel, call_id=call_id)
             for step in (call, response)
             if step is not None
         ]

@@ -27,16 +27,15 @@ _OWN_KEYS = {*OPAQUE, "state_delta", "artifact_delta", "requested_tool_confirmat
 
 
 class NoSessionError(ValueError):
-    """The data is not an ADK session. The message begins with the place."""
+    """The data is not an ADK session or conformance test case. The message says which part is wrong."""
 
 
 def case_from_session(session: Any, *, app_name: str = "") -> Captured:
-    """Return an ADK session in JSON form, in either spelling, as a conversation with its recorded calls.
+    """Return an ADK session in JSON form, with camelCase or snake_case keys, as a conversation with its recorded calls.
 
     `adk run --save_session` and ADK's web page write such files. A file has the state after the last turn. The state
-    before the first turn is derived from it by removing the keys that events changed; a note names them.
-
-    The sessions of `adk test` have only events. `app_name` is used for sessions without one.
+    before the first turn is derived from it by removing the keys that events changed and the keys internal to ADK;
+    notes name both. The sessions of `adk test` have only events. `app_name` is used for sessions without an app name.
 
     Raises:
         NoSessionError: the data is not a session, or has no turn with a user message.
@@ -153,7 +152,7 @@ def _turn_of(user: Json, acted: Sequence[Json]) -> Json:
 
 
 def _state_before(after: Json, events: Sequence[Json]) -> tuple[Json, Sequence[str]]:
-    """Return the state without the keys that events set, and notes about them."""
+    """Return the state without internal keys and without keys that events set, and notes about both."""
     changed: dict[str, None] = {}
     for event in events:
         delta = (event.get("actions") or {}).get("state_delta") if isinstance(event.get("actions"), dict) else None
@@ -184,7 +183,10 @@ def _is_user(event: Json) -> bool:
 
 
 def _is_final(event: Json) -> bool:
-    """Return the result of google-adk's `Event.is_final_response` for an event in JSON form."""
+    """Return whether an event in JSON form is a final response by the rules of google-adk's `Event.is_final_response`.
+
+    Its rules for errors and results of code execution are left out.
+    """
     actions = event.get("actions") if isinstance(event.get("actions"), dict) else {}
     if (actions or {}).get("skip_summarization") or event.get("long_running_tool_ids"):
         return True
@@ -221,7 +223,7 @@ NOT_IN_SESSIONS = "not in the recording: requests to models, tools of toolsets, 
 
 @dataclass(frozen=True, slots=True)
 class SessionCalls:
-    """The calls of a session, in the order in which they began. `ids` are the IDs of the tool calls, or ""."""
+    """The calls of a session, in the order in which they began. `ids` has an ID, or "", for each tool call."""
 
     tools: tuple[ToolCall, ...]
     ids: tuple[str, ...]
@@ -230,7 +232,7 @@ class SessionCalls:
 
 
 def session_calls(turns: Sequence[Sequence[Json]]) -> SessionCalls:
-    """Return the calls in the events of agents, by turn. Keys are in snake_case.
+    """Return the calls in the agents' events, which are given for each turn with keys in snake_case.
 
     A model call has no digest of its request. So a replay answers an agent's next request with its next unused call.
     """
@@ -245,7 +247,7 @@ def session_calls(turns: Sequence[Sequence[Json]]) -> SessionCalls:
 
 
 def _tools(turn: int, events: Iterable[Json], notes: list[str]) -> Iterator[tuple[str, ToolCall]]:
-    """Yield the tool calls of a turn, each with its ID."""
+    """Yield the tool calls of a turn, each after its ID. Remarks about their effects are added to `notes`."""
     steps = list(events)
     answers = _Answers(steps, turn, notes)
     for event in steps:
@@ -291,7 +293,10 @@ class _Answers:
         self._known = [answer for event in events for answer in self._of(event)]
 
     def take(self, call_id: str, tool: str) -> _Answer | None:
-        """Return a tool's first unused answer with this call ID, which may be "", or None."""
+        """Return a tool's first unused answer with this call ID (which may be ""), and mark it as used.
+
+        Return None if none fits.
+        """
         for answer in self._known:
             if not answer.taken and answer.tool == tool and answer.call_id == call_id:
                 answer.taken = True
@@ -317,7 +322,10 @@ class _Answers:
         return answers
 
     def _share(self, answers: list[_Answer], actions: Json, *, alone: bool) -> None:
-        """Assign the merged effects of an event to its last call. `alone`: no tool of ADK itself took part."""
+        """Assign the merged effects of an event to its last call, and note which effects are merged or incomplete.
+
+        `alone`: none of ADK's own tools answered in this event.
+        """
         state = mapping(actions.get("state_delta"))
         shared = {name: actions[name] for name in _SHARED if actions.get(name)} if alone else {}
         last = answers[-1]

@@ -67,9 +67,10 @@ class Captured:
 class Choice:
     """The parts of a conversation to put into a case.
 
-    `turns` are numbers from 0. Those before `start` become the history of the session, with all their steps. `texts`
-    includes texts before the answers. `recorded` selects `invocation_events` for the steps, else `tool_uses`. `frozen`
-    also keeps the recorded calls. `end_state` expects the session's state after the last turn.
+    `turns` are numbers from 0. Those before `start` become the history of the session, with all their steps. `tools`
+    includes tool calls, `texts` the texts before the answers, and `state` the session's state at the start. `recorded`
+    selects `invocation_events` for the steps, else `tool_uses`. `frozen` also keeps the recorded calls. `end_state`
+    expects the session's state after the last turn.
     """
 
     eval_id: str
@@ -101,7 +102,7 @@ def case_of(
     camel: bool = False,
     fresh: Callable[[], str] = lambda: str(uuid.uuid4()),
 ) -> Json:
-    """Return the case as its file should contain it, in camelCase if the file uses that.
+    """Return the case as its file should contain it, in camelCase if `camel` is set.
 
     `now` is the time of creation in seconds since 1970. `fresh` makes new IDs for the turns, because the old IDs belong
     to the conversation.
@@ -121,18 +122,18 @@ def case_of(
 
 
 def state_at_start(captured: Captured, choice: Choice) -> Json:
-    """Return the session's state before the first turn of the case, or the initial one if that is not known."""
+    """Return the session's state before the first turn of the case, or the conversation's initial state if unknown."""
     known = captured.state_after(choice.history[-1]) if choice.history else captured.state
     return captured.state if known is None else known
 
 
 def end_state(captured: Captured, choice: Choice) -> Json | None:
-    """Return the session's state after the last turn of the case, or None if it is not known."""
+    """Return the session's state after the last turn of the case. None if it is not known, or if no turn is chosen."""
     return captured.state_after(choice.case_turns[-1]) if choice.case_turns else None
 
 
 def history_events(turn: Json) -> list[Json]:
-    """Return a turn as events of a session: the message, all steps with the answers of tools, and the answer."""
+    """Return a turn as events of a session: the user's message, all steps with tool responses, and the answer."""
     events = [{"author": "user", "content": _without_private(turn.get("user_content") or {})}]
     steps = recorded_events(turn)
     acted = [event for event in (_events_of(turn) if steps is None else steps) if isinstance(event, dict)]
@@ -146,7 +147,7 @@ def history_events(turn: Json) -> list[Json]:
 
 
 def recording_of(captured: Captured, choice: Choice) -> Recording | None:
-    """Return the recording of the case that `case_of` makes, or None if there is none or it is not wanted."""
+    """Return the recording of the case that `case_of` makes, or None if there are no calls or it is not wanted."""
     known = captured.recording
     if known is None or not choice.frozen or not (known.calls or known.models):
         return None
@@ -154,7 +155,7 @@ def recording_of(captured: Captured, choice: Choice) -> Recording | None:
 
 
 def of_turns(recording: Recording, turns: Sequence[int]) -> Recording:
-    """Return the calls of these turns (from 1), renumbered in this order."""
+    """Return the recording with only the calls of these turns (from 1), renumbered in this order."""
     now = {old: new for new, old in enumerate(turns, 1)}
     calls = tuple(replace(call, turn=now[call.turn]) for call in recording.calls if call.turn in now)
     models = tuple(replace(model, turn=now[model.turn]) for model in recording.models if model.turn in now)
@@ -163,7 +164,7 @@ def of_turns(recording: Recording, turns: Sequence[int]) -> Recording:
 
 
 def uses_events(cases: Iterable[Any]) -> bool | None:
-    """Return the form of steps in the cases of a file.
+    """Return the form of steps in the cases of a file, which the first turn with steps decides.
 
     True means `invocation_events`, False `tool_uses`, None that no case has steps.
     """
@@ -178,7 +179,7 @@ def uses_events(cases: Iterable[Any]) -> bool | None:
 
 
 def id_from(captured: Captured, default: str) -> str:
-    """Return an ID made from the user's first words, or `default` if there are none."""
+    """Return an ID of at most 40 characters made from the user's first words, or `default` if there are none."""
     words = re.findall(r"\w+", content_text(captured.turns[0].get("user_content")).lower()) if captured.turns else []
     name = ""
     for word in words:
@@ -216,7 +217,7 @@ def _recorded(turn: Json, choice: Choice) -> Json:
 
 
 def _event(event: Json, choice: Choice) -> Json | None:
-    """Return the event reduced to the chosen parts, or None if nothing is left."""
+    """Return the event reduced to the chosen parts, or None if it has none of them."""
     content = event.get("content")
     parts = [part for part in parts_of(content) if _stays(part, choice)]
     if not parts:
@@ -232,7 +233,7 @@ def _stays(part: Json, choice: Choice) -> bool:
 
 
 def _events_of(turn: Json) -> list[Json]:
-    """Return the steps of a turn in the authored form as events."""
+    """Return events for a turn without `invocation_events`: one with all its tool calls, then one for each text."""
     texts = [_model_event(author, [{"text": text}]) for author, text in intermediate_texts(turn)]
     calls = [{"function_call": {"name": call.name, "args": call.args or {}}} for call in tool_calls(turn)]
     return [*([_model_event("agent", calls)] if calls else []), *texts]
@@ -243,7 +244,7 @@ def _model_event(author: str, parts: Sequence[Json]) -> Json:
 
 
 def _without_private(content: Json) -> Json:
-    """Return the content without thought signatures, which only one model in one session can read."""
+    """Return a copy of the content without thought signatures, which are of no use in another session."""
     kept = copy.deepcopy(content)
     for part in parts_of(kept):
         part.pop("thought_signature", None)

@@ -1,8 +1,8 @@
-"""Changes of a case as a value: each operation returns a new case, with the spelling of keys preserved.
+"""Changes of a case's JSON. Each operation returns a new case, and keys keep their spelling.
 
-Values at a location are set or removed first, then whole parts of a case are moved, copied, removed and added. Find and
-replace searches only texts, the names of tools and the arguments of calls. IDs, state, answers of tools and keys of the
-schema never change.
+There are functions for values at a location, for whole parts of a case (move, copy, remove, add), and for find and
+replace. Find and replace searches only texts, the names of tools and the arguments of calls. It never changes IDs,
+state, the content of tool answers, or keys of the schema.
 """
 
 import copy
@@ -20,7 +20,7 @@ from workbench.text.json_values import value_at
 
 
 def with_value(value: Any, location: Location, item: Any) -> Any:
-    """Set a value at a location, creating missing objects on the way."""
+    """Return `value` with `item` at a location. Missing objects on the way are created."""
     if not location:
         return item
     step, rest = location[0], location[1:]
@@ -34,7 +34,10 @@ def with_value(value: Any, location: Location, item: Any) -> Any:
 
 
 def with_item(value: Any, location: Location, item: Any) -> Any:
-    """Insert an item into a list at `location`, creating a missing list."""
+    """Return `value` with an item inserted into the list at `location[:-1]`, at the position `location[-1]`.
+
+    A missing list is created.
+    """
     step = location[-1]
     assert isinstance(step, int)  # A position in a list.
     items = value_at(value, location[:-1]) or []
@@ -42,7 +45,7 @@ def with_item(value: Any, location: Location, item: Any) -> Any:
 
 
 def without(value: Any, location: Location) -> Any:
-    """Remove the value at a location, if there is one."""
+    """Return `value` without the item at a location, or unchanged if there is none."""
     holder, step = value_at(value, location[:-1]), location[-1]
     if isinstance(holder, list) and isinstance(step, int):
         return with_value(value, location[:-1], [*holder[:step], *holder[step + 1 :]])
@@ -52,9 +55,9 @@ def without(value: Any, location: Location) -> Any:
 
 
 def moved(value: Any, location: Location, by: int) -> tuple[Any, Location]:
-    """Move an item of a list or a field of an object by `by` places, and return its new location.
+    """Return `value` with an item of a list or a field of an object moved by `by` positions, and its new location.
 
-    Nothing moves if there is no such place.
+    Nothing moves if there is no such position.
     """
     above, step = location[:-1], location[-1]
     holder = value_at(value, above)
@@ -79,7 +82,7 @@ class NotPossibleError(ValueError):
 
 
 def fresh_id() -> str:
-    """Return an ID for a turn, as ADK makes them."""
+    """Return a new ID for a turn: a random UUID, as in ADK."""
     return str(uuid.uuid4())
 
 
@@ -89,7 +92,7 @@ def can_remove(row: CaseRow) -> bool:
 
 
 def can_duplicate(row: CaseRow) -> bool:
-    """Return whether there can be several of the row's item."""
+    """Return whether a case or turn can have several items like that of the row."""
     return bool(row.unit) and isinstance(row.unit[-1], int)
 
 
@@ -97,7 +100,7 @@ def remove(case: Any, row: CaseRow) -> Any:
     """Return the case without the item of a row: a message, a call, a rubric or a turn.
 
     Raises:
-        NotPossibleError: every case has this item.
+        NotPossibleError: every case has this item, or the item is missing already.
     """
     if row.kind in ("id", "frame"):
         raise NotPossibleError("every case has an id")
@@ -107,12 +110,12 @@ def remove(case: Any, row: CaseRow) -> Any:
 
 
 def duplicate(case: Any, row: CaseRow) -> tuple[Any, Location]:
-    """Return the case with the row's item duplicated, and the place of the copy right after it.
+    """Return the case with the row's item duplicated, and the location of the copy, which comes right after the item.
 
-    A turn and a rubric get a new ID, because ADK treats two with the same ID as one.
+    Copies of turns, calls and rubrics get new IDs, because IDs must be unique. A call without an ID gets none.
 
     Raises:
-        NotPossibleError: there can only be one.
+        NotPossibleError: a case or turn can have only one such item.
     """
     if not can_duplicate(row):
         whole = "a turn" if row.turn is not None else "a case"
@@ -148,7 +151,7 @@ def _give_call_an_id(duplicated: Any, others: Any, *, camel: bool) -> None:
 
 
 def _calls_in(item: Any) -> list[Any]:
-    """Return the calls in a list's item: the item itself in `tool_uses`, else the calls in a part or an event."""
+    """Return the calls in an item of a list: the item itself in `tool_uses`, else the calls in a part or an event."""
     if not isinstance(item, dict):
         return []
     parts = get(get(item, "content"), "parts")
@@ -158,10 +161,10 @@ def _calls_in(item: Any) -> list[Any]:
 
 
 def move(case: Any, row: CaseRow, step: int) -> tuple[Any, Location]:
-    """Return the case with the row's item moved up (-1) or down (1) in its list, and its new place.
+    """Return the case with the row's item moved up (-1) or down (1) in its list, and its new location.
 
     Raises:
-        NotPossibleError: it is the first or the last item, or is not in a list.
+        NotPossibleError: the item is the first or the last, or is not in a list.
     """
     if not isinstance(row.unit[-1], int):
         raise NotPossibleError("this cannot be moved")
@@ -222,9 +225,10 @@ def parts_for(case: dict[str, Any], row: CaseRow) -> list[Part]:
 
 
 def with_part(case: dict[str, Any], row: CaseRow, what: What) -> tuple[Any, Location]:
-    """Return the case with an empty part added, and its place.
+    """Return the case with an empty part added, and the location to edit.
 
-    It goes after the row if the row is of the same kind, else to the end.
+    An item of a list goes after the row's item if that is in the same list, else to the end. A turn goes after the
+    row's turn.
     """
     builder = _Builder(case, row)
     return getattr(builder, what)()  # type: ignore[no-any-return]
@@ -383,8 +387,8 @@ class Replacement:
 def replacements(case: Any, where: Where, old: str, new: str) -> list[Replacement]:
     """Return all values of a case that would change if `old` were replaced by `new`, in the order of the file.
 
-    An argument that is not a text, and an argument that equals a quoted text (`"12.50"`), become the JSON of `new`,
-    or the text `new` if it is not JSON.
+    An argument that is not a text, and an argument that equals a quoted text (`"12.50"`), are replaced by `new` read as
+    JSON, or by the text `new` if it is not JSON.
     """
     found = _Search(where, old, new).replacements(case, (), None, "")
     return [one for one in found if type(one.old) is not type(one.new) or one.old != one.new]
@@ -449,13 +453,13 @@ def _is_call(value: Mapping[str, Any], at: Location) -> bool:
 
 
 def _holder(at: Location) -> str:
-    """Return `user` for a text of the user, `answer` for a final answer, else ""."""
+    """Return `user`, `answer` or `rubric` for a text in a message, a final answer or a rubric, else ""."""
     names = {"user_content": "user", "final_response": "answer", "rubrics": "rubric"}
     return next((names[name] for step in at if isinstance(step, str) and (name := snake(step)) in names), "")
 
 
 def _path(at: Location) -> str:
-    """Return the place of a value in the arguments: `amount`, `items.0.id`."""
+    """Return the dotted path of a value in the arguments: `amount`, `items.0.id`."""
     start = at.index("args")
     return ".".join(map(str, at[start + 1 :]))
 

@@ -1,8 +1,8 @@
-"""A case as rows for review and editing, each with its place in the JSON.
+"""A case as rows for review and editing, each with its location in the JSON.
 
 Rows are read from the case's JSON as it is in the file. Both spellings of keys and both forms of steps work:
-`tool_uses` as written by hand, and `invocation_events` as ADK records them. A value of unexpected form becomes one
-row with its JSON, so that the user can fix it.
+`tool_uses` as written by hand, and `invocation_events` as ADK records them. A value of unexpected form becomes one row
+with its JSON, so the user can fix it.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,7 +27,8 @@ class CaseRow:
 
     `location` is the place of the value, or its future place if it is `missing`. `unit` is the item that is deleted,
     duplicated or moved with the row: the call, message, rubric or turn. `turn` counts from 0, or is None outside of
-    turns. `author` is the agent or user who said or did it, if known. Texts are raw, not yet safe for a terminal.
+    turns. `author` is the agent of a call or text, the tool of a response, or the ID of a rubric; "" if unknown. Texts
+    are raw, not yet safe for a terminal.
     """
 
     location: Location

@@ -1,4 +1,4 @@
-"""Changes of a criteria config as values, its reading and writing, and presets. Keys keep the file's spelling.
+"""Changes of a criteria config, drafts of edited configs, and presets. Keys keep the file's spelling.
 
 Configs that could not run are not written. `python -m workbench.editing.criteria_change` prints the list of presets in
 docs/criteria-editing.md.
@@ -74,7 +74,7 @@ def stepped(row: FormRow, step: float) -> float | int:
     """Return a row's number moved by a step.
 
     A threshold moves on the grid of that step, between the lowest and the highest score. If there is none yet, the
-    proposed threshold comes first. A count moves by 1.
+    proposed threshold comes first. A whole number moves by 1, another number by the step.
     """
     if row.kind == "threshold" and not row.given and (proposed := number_of(row.field.default)) is not None:
         return proposed
@@ -96,7 +96,7 @@ def stepped(row: FormRow, step: float) -> float | int:
 
 
 def next_choice(row: FormRow) -> Any:
-    """Return the next of a row's choices: true or false for a flag."""
+    """Return the choice after a row's value, or the first one if the value is the last one or not a choice."""
     choices = row.field.choices
     try:
         now = TypeAdapter(row.field.type).validate_python(row.value if row.given else row.field.default)
@@ -116,7 +116,10 @@ def is_default(row: FormRow, value: Any) -> bool:
 
 
 def with_value(content: Content, location: Location, value: Any) -> Content:
-    """Set a value at a location. An equal number is not replaced, because 1 and 1.0 are the same threshold."""
+    """Return the content with a value at a location. A criterion that is a number becomes an object if necessary.
+
+    An equal number is not replaced, because 1 and 1.0 are the same threshold.
+    """
     content = _as_object(content, location)
     present = value_at(content, location)
     same = _is_number(present) and _is_number(value) and present == value
@@ -138,7 +141,7 @@ def _is_number(value: Any) -> bool:
 
 
 def without(content: Content, location: Location) -> Content:
-    """Remove the value at a location, and the objects that become empty."""
+    """Return the content without the value at a location, and without objects that become empty (except `criteria`)."""
     changed: Content = case_edit.without(content, location)
     above = location[:-1]
     if changed is content or not above or above == ("criteria",) or isinstance(above[-1], int):
@@ -153,7 +156,9 @@ def with_criterion(content: Content, name: str) -> Content:
 
 
 def with_rubric(content: Content, criterion: str, after: int | None = None) -> tuple[Content, Location]:
-    """Add a rubric to a criterion, after the one at `after` or at the end, and return its place.
+    """Return the content with an empty rubric added to a criterion, and its location.
+
+    The rubric goes after the one at `after`, or to the end.
 
     Raises:
         ValueRefusedError: the value of `rubrics` is not a list.
@@ -196,7 +201,10 @@ def settled(before: Any, content: Content) -> Content:
 
 
 def changed_names(before: Any, after: Any) -> list[str]:
-    """Return the names of changed criteria, then of other changed keys of the file."""
+    """Return the names of changed criteria, then of other changed keys of the file.
+
+    If only the order of the criteria differs, return one text that says so.
+    """
     old, new = mapping(before), mapping(after)
     one, other = mapping(old.get("criteria")), mapping(new.get("criteria"))
     names = [name for name in {**one, **other} if json.dumps(one.get(name)) != json.dumps(other.get(name))]
@@ -409,9 +417,10 @@ PRESETS = (
 
 
 def with_preset(content: Content, preset: Preset, *, instead: bool = False) -> tuple[Content, list[str]]:
-    """Return the content with the preset's missing criteria, and their names. Existing criteria stay.
+    """Return the content with the preset's missing criteria, and the names of what was added. Existing criteria stay.
 
-    With `instead`, the preset replaces all criteria, because they are only defaults.
+    A preset for simulated users also adds their config if there is none. With `instead`, the preset replaces all
+    criteria, because they are only defaults.
     """
     criteria = {} if instead else mapping(content.get("criteria"))
     new = [name for name in preset.criteria if name not in criteria]

@@ -42,7 +42,7 @@ Kind: TypeAlias = Literal[
 - `threshold`: by steps or as a number. `number`: as a number.
 - `flag`: true or false. `choice`: one of `choices`, or a number if it is `numeric`.
 - `word`: on one line. `text`: over several lines. `lines`: a list of texts, one per line. `json`: as JSON.
-- `rubrics`, `heading` and `file`: heads of other rows.
+- `rubrics`, `heading` and `file`: headings of other rows.
 - `kept`: shown only.
 """
 
@@ -55,9 +55,9 @@ _LINK = re.compile(r"\[([^\]]+)\]\([^)]*\)")
 class Field:
     """A field of a model.
 
-    `default` describes the value used if the file has none. `type` is the pydantic type of a value with `choices`.
-    `least` is the smallest number allowed. `whole`: only whole numbers are allowed. `numeric`: digits can be typed on
-    the row.
+    `default` describes the value used if the file has none. `type` is the type by which pydantic validates a value, or
+    None. `least` is the smallest number allowed. `whole`: only whole numbers are allowed. `numeric`: digits can be
+    typed on the row.
     """
 
     name: str
@@ -88,7 +88,7 @@ class FormRow:
     depth: int = 0
     criterion: str = ""
     file: int = 0
-    """Number of its config, if the editor shows several."""
+    """Index of the row's config, if the editor shows several configs."""
 
     @property
     def kind(self) -> Kind:

@@ -1,8 +1,9 @@
 """Edits of an evalset file's cases, validated before they are written.
 
 Editors see a dataset's case in the form of an evalset's case (`workbench.files.dataset.in_evalset_form`). A change is
-written to the place in the dataset where the value came from, so everything else in the case stays. The result is read
-again: if it is not what the editor wanted, the dataset has no place for the change.
+written to the place in the dataset where the value came from, so everything else in the case stays. Then the dataset's
+case is converted again. If it differs from what the editor wanted, the dataset cannot store the change, and the change
+is rejected.
 """
 
 import copy
@@ -23,7 +24,10 @@ from workbench.text.json_values import ID_KEYS, case_id, is_dataset_case, mappin
 
 
 class RejectedError(ValueError):
-    """ADK would reject the edited file. `breaches` say where in the case or frame, and why."""
+    """ADK would reject the edited file, or its format cannot store the edit.
+
+    `breaches` say where in the case or frame, and why.
+    """
 
     def __init__(self, breaches: Sequence[Breach]) -> None:
         first = breaches[0]
@@ -47,7 +51,7 @@ class EvalsetFile(EvalsetText):
         """Return the file with a changed case. A dataset's case may be in either form.
 
         Raises:
-            RejectedError: ADK would reject the change, or the case's ID is empty or already used.
+            RejectedError: ADK would reject the change, a dataset cannot store it, or the case's ID is empty or used.
             EditError: the case is nested too deeply.
         """
         before = self.stored(number)
@@ -94,7 +98,11 @@ class EvalsetFile(EvalsetText):
         return self.with_order(order), names
 
     def without(self, numbers: Collection[int]) -> bytes:
-        """Return the content without those cases."""
+        """Return the content without these cases.
+
+        Raises:
+            RejectedError: as in `with_order`.
+        """
         order: Order = [number for number in range(len(self.ids)) if number not in set(numbers)]
         return self.with_order(order)
 
@@ -102,7 +110,7 @@ class EvalsetFile(EvalsetText):
         """Return the content with these cases in this order.
 
         Raises:
-            RejectedError: a case of a dataset would get another ID, because only its position identifies it.
+            RejectedError: a dataset would be empty, or the position of a case without an ID would change.
             EditError: as in `edited`.
         """
         if self.is_dataset:
@@ -118,7 +126,7 @@ class EvalsetFile(EvalsetText):
         """Return the content with another ID, name or description of the evalset. None removes a key.
 
         Raises:
-            RejectedError: the ID is empty or not a string, or the file is a dataset.
+            RejectedError: a value is not a string, the ID is empty, or the file is a dataset.
         """
         if self.is_dataset:
             message = "a dataset of agents-cli has no id, name or description: its file name identifies it"
@@ -132,7 +140,7 @@ class EvalsetFile(EvalsetText):
 
     @property
     def camel(self) -> bool:
-        """Whether the first case, as editors see it, is written in camelCase. This counts for the whole file."""
+        """Whether the first case, as editors see it, is written in camelCase, which then counts for the whole file."""
         return bool(self.ids) and is_camel(self.case(0))
 
     def _check(self, wanted: Any, before: Any, *, skip: int = -1, taken: Sequence[str] | None = None) -> None:
@@ -172,7 +180,7 @@ def moved(source: EvalsetFile, numbers: Sequence[int], target: EvalsetFile) -> t
     """Return the content of both files after moving these cases to the end of the target.
 
     Raises:
-        RejectedError: the other file already has one of them, or has another format. Nothing is lost.
+        RejectedError: the target has a case with such an ID or another format, or a dataset's case has no ID.
         EditError: as in `EvalsetFile.edited`.
     """
     cases = [source.copied(number) for number in numbers]
@@ -232,15 +240,15 @@ def _key(breach: Breach) -> tuple[str, str]:
     return json_path(breach.location), breach.message
 
 
-_NO_PLACE = "a dataset of agents-cli has no place for this"
-_ONE_TURN = "a dataset's case sends one message; earlier turns are its history, which only a text editor changes"
+_NOT_STORABLE = "a dataset of agents-cli cannot store this"
+_ONE_TURN = "a dataset's case sends one message; change the earlier turns, its history, in a text editor"
 _OWN_OF_TURNS = ("invocation_id", "creation_timestamp")
 
 
 def changed(case: dict[str, Any], wanted: dict[str, Any], eval_id: str) -> tuple[dict[str, Any], list[Breach]]:
-    """Return a dataset's case with the values of `wanted`, which is the changed case in the evalset's form.
+    """Return a dataset's case with the values of `wanted`, the changed case in the evalset's form, and breaches.
 
-    The breaches name values for which a dataset has no place.
+    There is at most one breach: the first value that a dataset cannot store.
     """
     wanted = _with_groups(wanted, case)
     case = _with_rubrics(case, wanted, eval_id)
@@ -255,13 +263,14 @@ def changed(case: dict[str, Any], wanted: dict[str, Any], eval_id: str) -> tuple
     left = next(_differences(_tidy(in_evalset_form(case, eval_id)), _tidy(wanted), ()), None)
     if left is None:
         return case, []
-    return case, [Breach(left, _ONE_TURN if left[0] == "conversation" and left[1:2] != (0,) else _NO_PLACE)]
+    return case, [Breach(left, _ONE_TURN if left[0] == "conversation" and left[1:2] != (0,) else _NOT_STORABLE)]
 
 
 def new_dataset_case(wanted: dict[str, Any]) -> tuple[dict[str, Any], list[Breach]]:
-    """Return a new case for a dataset, like `changed`. App, user, times and IDs of turns are left out.
+    """Return a new case for a dataset, and at most one breach, as `changed` does.
 
-    Turns before the last one and the state of the session become the history in `agent_data`.
+    App, user, times and IDs of turns are left out. Turns before the last one and the state of the session become the
+    history in `agent_data`.
     """
     wanted = respelled(copy.deepcopy(wanted), snake)
     eval_id = string(wanted.get("eval_id"))

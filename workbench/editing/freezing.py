@@ -80,9 +80,9 @@ def freezing_of(
 ) -> Freezing:
     """Prepare the freezing of the cases of runs, or only of those with these ids. It reads files and writes none.
 
-    If a run has several repeats, the first that passed is taken, else the first that is complete. `models` also keeps
-    the answers of models. `prune` drops recorded calls that a frozen run did not use, and without `cases` also the
-    recordings of cases that are gone.
+    Of a case's repeats, the first complete one that passed is used, else the first complete one, else the first.
+    `models` also keeps the answers of models. `prune` drops recorded calls that a frozen run did not use, and without
+    `cases` also the recordings of deleted cases.
 
     Raises:
         OSError: a file cannot be read.
@@ -131,7 +131,7 @@ def taken_from(case: StoredCase, run: StoredRun) -> Taken:
     """Return the recording of a case of a run. Reads files.
 
     Raises:
-        NotRecordedError: it has no complete transcript, or no calls that a replay could use.
+        NotRecordedError: the case cannot be frozen, for example because its transcript is incomplete.
     """
     if case.planned.is_apart:
         raise NotRecordedError("the run only tried a fault or a fork: freeze a run of the case itself")
@@ -167,7 +167,7 @@ class _Work:
         """Evalsets whose cases are not all known → the first fault, with its place."""
 
     def freeze(self, case: StoredCase, run: StoredRun) -> FrozenCase:
-        """Freeze one case of a run, or say why not."""
+        """Prepare the freezing of one case of a run. If it cannot be frozen, the result says why."""
         ref = case.ref
         evalset = self._evalset(ref)
         file = frozen_path(self._root / ref.evalset_file, ref.eval_id)
@@ -209,7 +209,10 @@ class _Work:
         return FrozenCase(case.ref, file, change, recording, remarks=(*more, *remarks(recording)))
 
     def prune(self) -> tuple[Path, ...]:
-        """Remove the recordings of deleted cases, and value files that no recording refers to."""
+        """Remove the recordings of deleted cases and unused value files, and return the removed recordings.
+
+        Broken evalsets are skipped.
+        """
         pruned: list[Path] = []
         for evalset, ids in self._ids.items():
             if evalset in self._broken:
@@ -225,7 +228,10 @@ class _Work:
         return tuple(pruned)
 
     def _evalset(self, ref: CaseRef) -> Path | None:
-        """Return the evalset file of a case if it exists. A run or report may name any path."""
+        """Return the evalset file of a case, or None if it does not exist or its path has `..`.
+
+        A run or report may name any path.
+        """
         file = self._root / ref.evalset_file
         if file in self._ids:
             return file
@@ -247,7 +253,7 @@ class _Work:
             return f"its evalset is broken: {self._broken[evalset]}"
         if not ref.eval_id:
             return f"{evalset.name} was broken when the run read it: run it again"
-        return f"{evalset.name} has no such case any more"
+        return f"{evalset.name} no longer has this case"
 
 
 _BESIDE = re.compile(rb'"([0-9a-f]{20}\.json)"')
@@ -279,10 +285,10 @@ class FrozenFolders:
         return self._after[path]
 
     def put(self, path: Path, content: bytes | None) -> None:
-        """Change the content of a file; None removes it.
+        """Change the content of a file; None removes the file.
 
         Raises:
-            OSError: it cannot be read.
+            OSError: its present content cannot be read.
         """
         self.content(path)
         self._after[path] = content
@@ -298,13 +304,14 @@ class FrozenFolders:
         return sorted(path for path in found if path not in self._after or self._after[path] is not None)
 
     def remove_unused(self, folder: Path) -> None:
-        """Remove the value files that no frozen file of a folder refers to, or none if one cannot be read."""
+        """Remove the value files that no frozen file of a folder refers to, or none if a frozen file cannot be read."""
         self._remove_unused(folder, {path.name for path in _names_in(folder) if _BESIDE_NAME.fullmatch(path.name)})
 
     def contents(self) -> Contents:
         """Return the changes, with new files first and removals last.
 
-        An interruption then leaves too many files, never too few.
+        An interruption then leaves too many files, never too few. Value files that no changed file refers to any more
+        are removed, too.
         """
         dropped: dict[Path, set[str]] = {}
         for path, before in self._before.items():

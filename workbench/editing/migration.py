@@ -35,7 +35,7 @@ _MIGRATED_TURNS = uuid.UUID("0b6f3c1e-4f0e-5d6a-9a35-6b1d7a2f8c47")
 """Namespace of the turn IDs."""
 _CURRENT = {
     "current": "it already has the current schema",
-    "dataset": "it is a dataset of agents-cli, which opens, runs and is edited as it is",
+    "dataset": "it is a dataset of agents-cli, which needs no conversion",
 }
 
 
@@ -89,7 +89,8 @@ class MigratedFile:
 def migrate_each(paths: Iterable[Path], initial_session: dict[str, Any] | None) -> Iterator[MigratedFile]:
     """Migrate old files one by one: those in `paths`, and all below folders in `paths`. Writes nothing.
 
-    Files of the current schema found in a folder are skipped. `initial_session` is used for lists of turns.
+    Files of the current schema found in a folder are skipped. `initial_session` is used for files that are lists of
+    turns.
     """
     named = list(paths)
     files = [file for path in named for file in (_evalsets_below(path) if path.is_dir() else [path])]
@@ -247,7 +248,7 @@ def read_conversation(path: Path) -> SavedConversation:
     """Read a session, or a conformance test case: its folder or a YAML file in it. May block.
 
     Raises:
-        NoSessionError: it is none of those. The message begins with the place.
+        NoSessionError: it is neither. The message says which part is wrong.
         OSError: a file cannot be read.
         ValueError: a file is not valid JSON or YAML.
         RecursionError: it is nested too deeply.
@@ -272,7 +273,7 @@ def is_conversation(path: Path) -> bool:
 
 
 def agent_of_test(path: Path) -> Path | None:
-    """Return the folder of the agent whose `adk test` runs the file, or None if it is no such file."""
+    """Return the folder of the agent whose `adk test` runs the file, or None if `adk test` does not run it."""
     path = path.absolute()
     if path.parent.name != TESTS or path.suffix != ".json":
         return None
@@ -306,7 +307,7 @@ def conversations_in(folder: Path) -> Iterator[Path]:
 
 def _conformance(folder: Path) -> SavedConversation:
     if not (folder / SPEC).is_file():
-        raise NoSessionError(f"{folder.name or folder}: this is no test case of ADK's conformance tests: no {SPEC}")
+        raise NoSessionError(f"{folder.name or folder}: this is not a conformance test case of ADK: it has no {SPEC}")
     way = next((way for way in _WAYS if (folder / _RECORDINGS.format(way)).is_file()), None)
     if way is None:
         raise NoSessionError(f"{folder.name}: nothing is recorded: run `adk conformance record` first")
@@ -338,8 +339,8 @@ _SUFFIX = ".evalset.json"
 class ConvertedConversations:
     """A new evalset, made of conversations.
 
-    `notes` name, for each case, parts of the conversation that it or its recording cannot have. `failed` are
-    conversations that cannot be converted, with the reasons. `contents` is None if none can be.
+    `notes` name, for each case, parts of the conversation that the case or its recording cannot contain. `failed` are
+    conversations that cannot be converted, with the reasons. `contents` is None if none can be converted.
     """
 
     file: Path

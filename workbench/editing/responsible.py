@@ -46,7 +46,8 @@ class NoPromptError(Exception):
 class Prompt:
     """An instruction in a file.
 
-    `span` are the first and the last byte (exclusive) of its literal in `content`, or of the whole text of a text file.
+    `span` is the first byte and the byte after the last one in `content`: of its literal, or of the text in a text file
+    without the whitespace around it.
     """
 
     file: Path
@@ -127,7 +128,10 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _literals(file: Path, content: bytes, agent: str) -> Iterator[tuple[bool, Prompt]]:
-    """Yield whether a string literal is the agent's instruction, with the literal, for each literal of a module."""
+    """Yield each string literal of a module that can be an instruction, after whether this agent is given it as one.
+
+    Short texts, names, descriptions, docstrings and parts of f-strings are left out.
+    """
     tree = parse_source(content, str(file))
     named = {id(value) for value in _instructions_of(tree, agent)}
     other = {id(value) for value in _not_instructions(tree)}
@@ -175,7 +179,7 @@ def _whole(file: Path, content: bytes) -> Iterator[tuple[bool, Prompt]]:
 
 
 def _is_in(text: str, sent: str) -> bool:
-    """Return whether a text, whose placeholders were filled, is in the instruction that was sent."""
+    """Return whether a text is in the instruction that was sent, whatever its placeholders were filled with."""
     parts = [re.escape(part) for part in _FILLED.split(text.strip())]
     return re.search(".*?".join(parts), sent, re.DOTALL) is not None
 
@@ -322,7 +326,7 @@ def call_place(agent: "AgentFolder", tool: str) -> Place | None:
 
 
 def changed_place(root: Path, files: "tuple[ChangedFile, ...]") -> Place | None:
-    """Return the first changed line of the first file of an agent that differs and still exists, or None."""
+    """Return the first changed line of the first of these files that still exists below `root`, or None."""
     for file in files:
         path = root / file.path
         if path.is_file():

@@ -1,6 +1,7 @@
 """Saving and undoing of edits, which are stored as changed bytes of files.
 
-Newer content is never overwritten, writes are complete, and all edits can be undone.
+Newer content is never overwritten. All files of an edit are written, or none. Edits of the project's files can be
+undone.
 """
 
 import base64
@@ -184,7 +185,10 @@ class UndoJournal:
         return [known.edit for known in self._undone]
 
     def edit(self, edit: Edit) -> None:
-        """Store an edit before it is made. Undone edits can then no longer be redone."""
+        """Store an edit before it is made. Undone edits can then no longer be redone.
+
+        If there are too many edits, the oldest are dropped.
+        """
         gone, self._undone = self._undone, []
         changes = [change.as_json(self._root) for change in edit.changes]
         self._done.append(_Known(self._next, edit, json.dumps({"label": edit.label, "changes": changes})))
@@ -197,7 +201,10 @@ class UndoJournal:
         self._store(self._done[-1:], [known.id for known in gone])
 
     def note(self, did: Did) -> None:
-        """Store the new state of the newest edit, or with "redo" of the edit that was undone last."""
+        """Store the new state of the newest edit, or with "redo" of the edit that was undone last.
+
+        "drop" deletes the newest edit.
+        """
         self.unfinished = False
         known = (self._undone if did == "redo" else self._done).pop()
         if did == "drop":
@@ -305,7 +312,8 @@ class Saver:
     def save(self, label: str, contents: Contents) -> Edit:
         """Write new contents of one or more files as one edit. None means that there is no file.
 
-        `contents` also has the content of each file when the edit began. The caller must validate the new content.
+        `contents` also has the content of each file when the edit began. The caller must validate the new content. If
+        nothing changes, the edit has no changes and is not recorded.
 
         Raises:
             ChangedOnDiskError: a file now has another content. No file was changed.
@@ -344,7 +352,7 @@ class Saver:
         Raises:
             NothingToUndoError: there is no edit.
             ChangedOnDiskError: as in `save`. The edit can still be undone later.
-            OSError: as in `save`. The edit can still be undone later.
+            OSError: as in `save`, or a file is not in the project. The edit can still be undone later.
         """
         if not self._journal.done:
             raise NothingToUndoError("there is nothing to undo")
@@ -425,6 +433,9 @@ def _read_for(edit: Edit) -> Contents:
     """Return current and new contents for an edit.
 
     Files that already have the new content are left out, for example after the program was killed while writing.
+
+    Raises:
+        ChangedOnDiskError: a file has another content than before and after the edit.
     """
     read: dict[Path, tuple[bytes | None, bytes | None]] = {}
     for change in edit.changes:

@@ -37,7 +37,7 @@ class DriftPart:
 
     @property
     def what(self) -> str:
-        """The call and the first place that differs, as raw text."""
+        """The call, declaration or answers that differ, and the first place of the difference, as raw text."""
         drift = self.drift
         name = "answers of models" if drift.about == "models" else f"declaration of {drift.tool or 'a toolset'}"
         call = shown_call(drift.tool, drift.args) if drift.about == "call" else name

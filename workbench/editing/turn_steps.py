@@ -25,8 +25,8 @@ _LISTS: tuple[tuple[Kind, str], ...] = (
 class Step:
     """A step of a turn.
 
-    `value` is the call or response object, or the part of a text (authored: `[author, parts]`). `part` is its item in
-    the list of parts. `event` is its event: adjacent steps of one event stay together.
+    `value` is the call or response object, or the part of a text (authored: `[author, parts]`). `part` is the item of
+    the file's list that contains it. `event` is its event: adjacent steps of one event stay together.
     """
 
     kind: Kind
@@ -137,7 +137,10 @@ def _event_steps(event: Any) -> Iterator[Step]:
 
 
 def _answers(steps: Steps) -> dict[Step, Step]:
-    """Map each call to its response: the one with its ID, else the next unused response of its tool."""
+    """Map each call to its response: the one with its ID, else the next unused response of its tool.
+
+    A call and a response with different IDs do not belong together.
+    """
     found: dict[Step, Step] = {}
     by_id = {step.id: step for step in reversed(steps.responses) if step.id}
     for call in steps.calls:
@@ -186,15 +189,15 @@ def _events(every: Iterable[Step]) -> Iterator[Any]:
             yield {**event, "content": {**get(event, "content"), "parts": parts}}
 
 
-def new_step(step: Step, shape: Shape, *, camel: bool, eval_id: str | None) -> Step:
-    """Return a transcript's step in the form of the file, with `eval_id` as the call's ID.
+def new_step(step: Step, shape: Shape, *, camel: bool, call_id: str | None) -> Step:
+    """Return a transcript's call or response in the form of the file, with `call_id` as its ID.
 
     Fields that only the model's protocol needs, such as thought signatures, are left out.
     """
     key = {"call": "args", "response": "response"}.get(step.kind)
     value: Any = step.value
     if key is not None:
-        value = {"id": eval_id} if eval_id else {}
+        value = {"id": call_id} if call_id else {}
         value |= {"name": step.name}
         if get(step.value, key) is not None:
             value[key] = get(step.value, key)
@@ -219,7 +222,10 @@ def new_text(item: TextItem, shape: Shape) -> Step:
 
 
 def set_text(parts: list[Any], text: str) -> list[Any]:
-    """Return parts with `text` in the first text part, and without other text parts. Changes the part in place."""
+    """Return parts with `text` in the first text part, and without other text parts. Changes the part in place.
+
+    If no part has text, a new part is added.
+    """
     texts = [part for part in parts if get(part, "text")]
     if not texts:
         return [*parts, {"text": text}]
@@ -250,7 +256,7 @@ class Places:
 
     @property
     def ids(self) -> set[str]:
-        """IDs that calls already use."""
+        """IDs that calls and responses already use."""
         return {step.id for step in self.every if step.kind in ("call", "response") and step.id}
 
     def reorder(self, common: Sequence[tuple[int, int]]) -> None:
@@ -278,7 +284,11 @@ class Places:
                 self._every.insert(self._every.index(call) + 1, response)
 
     def add_call(self, actual: Step, call: Step, response: Step | None = None) -> None:
-        """Add a call and its response after the last preceding call that the reference has too."""
+        """Add a call and its response after the last preceding call that the reference has, too.
+
+        If there is no such call, they go before the first call. If the reference has no call, they go after the last
+        preceding step.
+        """
         at = 0
         before = self._before(actual, "call")
         if before is not None:

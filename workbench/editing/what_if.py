@@ -1,7 +1,7 @@
-"""The last verdicts under other criteria, computed from stored scores without agents or judges.
+"""Verdicts that the last executions would get with other criteria, computed without agents or judges.
 
-A new threshold is compared with the stored score. A criterion without a judge is scored again with its new options,
-from stored details or the transcript. It may be a new one. Changed options of other criteria need a new score, and so
+A new threshold is compared with the stored score. A criterion without a judge, even a newly added one, is scored again
+with its new options, from stored details or the transcript. Changed options of other criteria need a new score, and so
 does any change of ADK's custom metrics, which set their status themselves. Such cases are reported as unknown.
 """
 
@@ -42,10 +42,10 @@ class Flip:
 
 @dataclass(frozen=True, slots=True)
 class CriterionOutlook:
-    """The outlook for one criterion over the last verdicts.
+    """Results that the last executions would get from one criterion.
 
-    Out of `scored` cases, `before` passed and `after` would pass. `new` of them had no verdict of the criterion. `redo`
-    counts cases that need a new score, because other options were used for theirs.
+    Out of `scored` executions, `before` passed and `after` would pass. `new` of them had no verdict of the criterion.
+    `redo` counts those that need a new score, because other options were used for theirs.
     """
 
     scored: int = 0
@@ -55,14 +55,15 @@ class CriterionOutlook:
     flips: tuple[Flip, ...] = ()
     redo: int = 0
     ways: Mapping[str, int] = field(default_factory=dict)
-    """Number of scored cases that would pass, by choice of the deciding options; {} without such options."""
+    """Number of executions that would pass, by choice of the deciding options; {} without such options."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """The outlook for all criteria over the last verdicts.
+    """Verdicts that the last executions would get with other criteria.
 
-    `cases` had a verdict. Of these, `unknown` depend on missing scores.
+    `cases` executions had a verdict. The new verdicts of `unknown` of them depend on missing scores. `flips` are the
+    changed verdicts.
     """
 
     cases: int
@@ -72,7 +73,10 @@ class Outlook:
 
 
 class WhatIf:
-    """Computes outcomes under other criteria, and caches scores so that moving a threshold is fast."""
+    """Calculator of the verdicts that executions would get with other criteria.
+
+    It caches scores, which makes a change of a threshold fast.
+    """
 
     def __init__(self, records: Iterable[Execution], prices: Prices | None = None) -> None:
         self._records = [record for record in records if record.has_verdict]
@@ -84,10 +88,10 @@ class WhatIf:
     def __len__(self) -> int:
         return len(self._records)
 
-    def under(self, config: CriteriaConfig) -> Outlook:
-        """Return the outlook under these criteria.
+    def with_criteria(self, config: CriteriaConfig) -> Outlook:
+        """Return the verdicts that the executions would get with the criteria of `config`.
 
-        Reading transcripts and scoring them again takes a few milliseconds per case, so call it in a thread.
+        Reading transcripts and scoring them again takes a few milliseconds per execution, so call it in a thread.
         """
         for execution in self._records:
             self._prepare(execution, config.criteria)
@@ -154,7 +158,7 @@ class WhatIf:
         return status if status == "failed" or len(found) == len(results) else "unknown"
 
     def _result(self, record: Execution, criterion: Criterion) -> MetricResult | None:
-        """Return the verdict that the case would have, or None if that needs a new score."""
+        """Return the result that an execution would get from a criterion, or None if that needs a new score."""
         was = record.scores.get(criterion.name)
         custom = self._custom[record.ref]
         if own_entry(custom.get(criterion.name)):
@@ -233,7 +237,7 @@ def is_free(name: str) -> bool:
 
 
 def _free(criterion: Criterion) -> tuple[CriterionDescription, Options] | None:
-    """Return a criterion that is free, and its options if they are valid."""
+    """Return the description of a criterion that is free (see `is_free`), and its options. None if they are invalid."""
     if not is_free(criterion.name):
         return None
     info = descriptions()[criterion.name]

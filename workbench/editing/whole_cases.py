@@ -91,6 +91,7 @@ def deleted(opened: OpenedFiles, chosen: Sequence[CaseSelection]) -> Contents:
 
     Raises:
         GoneError: as in `duplicated`.
+        RejectedError: a dataset would be empty, or the position of a case without an ID would change.
         EditError: as in `duplicated`.
     """
     contents, carried = {}, []
@@ -105,10 +106,10 @@ def deleted(opened: OpenedFiles, chosen: Sequence[CaseSelection]) -> Contents:
 def moved_to(opened: OpenedFiles, chosen: CaseSelection, target: Path) -> Contents:
     """Return the contents with the selected cases at the end of another file.
 
-    The target is written first, so that an interruption may leave a case in both files, but never loses it.
+    The target is written first. An interruption may leave a case in both files, but never loses it.
 
     Raises:
-        RejectedError: the target already has one of them.
+        RejectedError: as in `workbench.editing.evalset_file.moved`.
         GoneError: as in `duplicated`.
         EditError: as in `duplicated`.
     """
@@ -121,10 +122,10 @@ def moved_to(opened: OpenedFiles, chosen: CaseSelection, target: Path) -> Conten
 
 
 def added(opened: OpenedFiles, file: Path, case: dict[str, Any], *, after: CaseSelection | None) -> Contents:
-    """Return the content with a new case after the selected case, or at the end if that is gone or None.
+    """Return the content with a new case after the case `after`, or at the end if `after` is None or no longer exists.
 
     Raises:
-        RejectedError: the case's ID is already used.
+        RejectedError: ADK would reject the case, or its ID is already used.
         EditError: as in `duplicated`.
     """
     evalset = opened[file]
@@ -429,5 +430,5 @@ def _place(text: EvalsetText, eval_id: str, mine: EvalsetText) -> int:
 def _numbers(text: EvalsetText) -> dict[str, int]:
     numbers = {eval_id: number for number, eval_id in enumerate(text.ids)}
     if len(numbers) < len(text.ids) or FRAME in numbers:
-        raise ValueError("two of its cases have the same id")
+        raise ValueError("two cases have the same id")
     return numbers

@@ -379,7 +379,7 @@ class CallsRecorded:
 
 @dataclass(frozen=True, slots=True)
 class UserSimulated:
-    """The simulated user's move before `turn`: a message, or the end of the conversation.
+    """The simulated user's decision before `turn`: a message, or the end of the conversation.
 
     `ended` is "" for a message. `question` is the question to the model with its replies
     (`workbench.judges.base.record`), or {} if no model was called, as for the starting prompt.

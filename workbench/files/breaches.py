@@ -70,11 +70,12 @@ def breaches_of(schema: Any, value: Any) -> list[Breach]:
 def explain(schema: type, error: ValidationError, reader: str = "ADK") -> list[Breach]:
     """Return one breach for each mistake that `error` reports in a value of type `schema`.
 
-    `reader` is the program that rejects the file, or "" for ours.
+    If there are more than 2,000, a single breach gives their number. `reader` is the program that rejects the file, or
+    "" for ours.
     """
     if error.error_count() > _MOST_ERRORS:
         whose = f"{reader}'s" if reader else "the"
-        return [Breach((), f"{counted(error.error_count(), 'value')} in it do not match {whose} schema")]
+        return [Breach((), f"{counted(error.error_count(), 'value')} do not match {whose} schema")]
     details = error.errors(include_url=False)
     unknown = {item["loc"]: item for item in details if item["type"] == "extra_forbidden"}
     breaches = []
@@ -89,7 +90,7 @@ def explain(schema: type, error: ValidationError, reader: str = "ADK") -> list[B
 
 
 def describe(value: Any) -> str:
-    """Describe a JSON value in two or three words: `the number 5`, `a list`, `null`."""
+    """Describe a JSON value: `the number 5`, `a list`, `null`. A text is quoted and cut to 30 characters."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -160,7 +161,7 @@ def _bare(hint: Any) -> Any:
 
 
 def _misspelled(schema: type, item: ErrorDetails) -> str | None:
-    """Return the unknown key that was probably meant to be the missing one."""
+    """Return the unknown key that was probably meant to be the missing one, or None."""
     given = item["input"]
     if not isinstance(given, dict):
         return None
@@ -226,7 +227,7 @@ def _unknown_key(schema: type, location: Location, effect: str) -> Breach:
 
 
 def _today(key: str, known: frozenset[str]) -> str | None:
-    """Return the current name of a key of the old formats, relative to its place."""
+    """Return the current name of a key of the old formats, relative to its place, or None if there is none."""
     path = _OLD_KEYS.get(key, "")
     first, last = path.split(".")[0], path.split(".")[-1]
     return path if first in known else last if last in known else None
@@ -261,8 +262,8 @@ def faults_of(
 ) -> Iterator[Fault]:
     """Yield the breaches of the value `root` as faults at their places.
 
-    The place is the key or value itself, or the nearest parent that the file has. Only the first breaches are located,
-    because each one searches all members of an object.
+    The place is the key or value itself, or the nearest parent that the file has. Breaches after the first 1,000 are
+    left out, because each one searches all members of an object.
     """
     for breach in itertools.islice(breaches, _MOST_PLACED):
         location, child = resolve(root, breach.location)

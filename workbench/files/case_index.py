@@ -1,9 +1,10 @@
 """An index of the cases in an evalset file: their offsets and IDs, without keeping any case in memory.
 
-Indexing is exact, and processes several hundred megabytes per second. Programs write large files, so the text between
-two cases (the separator) is always the same. The text between two separators goes to pydantic's JSON reader. If the
-reader finds one complete object, the separator was real: one inside a case would leave brackets that do not match. If
-not, Python's reader finds the end of the case. If Python's reader fails too, the tolerant scanner reads the file.
+Indexing is exact, and processes several hundred megabytes per second. Large files are written by programs, so the text
+between two cases (the separator) is usually the same everywhere. The text between two separators goes to pydantic's
+JSON reader. If the reader finds one complete object, the separator was real: one inside a case would leave brackets
+that do not match. If not, Python's reader finds the end of the case. If Python's reader fails too, the tolerant scanner
+reads the file.
 """
 
 import codecs
@@ -152,7 +153,7 @@ def last_valid(data: bytes) -> int:
 
 
 def _list_of_cases(data: bytes) -> int | None:
-    """Return the offset after the bracket that opens `eval_cases`."""
+    """Return the offset after the bracket that opens `eval_cases`, or None if there is no such list."""
     position = _after_space(data, 0)
     if data[position : position + 1] != b"{":
         return None

@@ -296,7 +296,7 @@ def _simulator_breaches(simulator: dict[str, Any]) -> Iterator[Breach]:
 
 
 def _template_breaches(instructions: str) -> Iterator[Breach]:
-    """Yield the faults that ADK finds in instructions.
+    """Yield the faults that ADK finds in instructions, and a warning for each unknown name.
 
     A scenario with a persona needs `persona` as well; that is checked with the case.
     """
@@ -345,7 +345,7 @@ def names_in(template: str) -> frozenset[str]:
 
 
 def instruction_faults(template: str, *, with_persona: bool = False) -> list[str]:
-    """Return sentences that say why custom instructions cannot be used; [] if they can.
+    """Return why custom instructions cannot be used, as a list of one sentence, or [] if they can.
 
     They must be a Jinja template and use the names that a simulated user needs.
     """

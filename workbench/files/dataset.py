@@ -249,7 +249,7 @@ def as_evalset_case(case: dict[str, Any], eval_id: str) -> dict[str, Any]:
 
 
 def _without_nulls(value: Any) -> Any:
-    """Return JSON data without keys whose value is null. Google's types write it in this way."""
+    """Return JSON data without keys whose value is null, as Google's types write it."""
     if isinstance(value, dict):
         return {key: _without_nulls(item) for key, item in value.items() if item is not None}
     return [_without_nulls(item) for item in value] if isinstance(value, list) else value
@@ -283,7 +283,7 @@ def in_evalset_form(case: Any, eval_id: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A value of a case: its place in the evalset's form, its place in the dataset, and its default.
+    """The location of one value in the evalset's form (`shown`) and in the dataset (`stored`), and its default.
 
     With `is_key`, the value is the key of the object that holds it, such as the group of a rubric.
     """
@@ -295,17 +295,23 @@ class Place:
 
 
 def places(case: Any, eval_id: str) -> list[Place]:
-    """Return all places of a case in the spelling of its keys, including those without a value."""
+    """Return the locations of all values that the evalset's form of a case can have, even if the case lacks them.
+
+    `stored` locations have the spelling of the case's keys.
+    """
     return list(_Places(case).found(eval_id))
 
 
 def shown_location(location: Location, case: Any) -> Location:
-    """Convert a location in a dataset's case to the evalset's form; unchanged if it has no place there."""
+    """Convert a location in a dataset's case to the evalset's form. It stays unchanged if that form lacks the value."""
     return _translated(location, ((place.stored, place.shown) for place in places(case, "")))
 
 
 def stored_location(location: Location, case: Any) -> Location:
-    """Convert a location in the evalset's form to the dataset's case; unchanged if it has no place there."""
+    """Convert a location in the evalset's form to the dataset's case.
+
+    It stays unchanged if a dataset lacks the value.
+    """
     return _translated(location, ((place.shown, place.stored) for place in places(case, "")))
 
 
@@ -357,7 +363,7 @@ class _Places:
         return not (get(self._case, "prompt") or get(self._case, "user_scenario")) and bool(self._events())
 
     def _history(self) -> Iterator[Place]:
-        """Yield the places of the session's history, as ADK events."""
+        """Yield the locations in the session's history, as ADK events."""
         number = 0
         above = self._at((), "conversation_history")
         for place, message in _numbered(value_at(self._case, above)):
@@ -382,7 +388,7 @@ class _Places:
             yield Place((*shown, "actions", "state_delta"), self._at(stored, "state_delta"))
 
     def _rubrics(self) -> Iterator[Place]:
-        """Yield the places of the rubrics of all groups. A rubric without an ID gets its group and position."""
+        """Yield the locations in the rubrics of all groups. A rubric without an ID gets its group and position."""
         above, shown = self._at((), "rubric_groups"), 0
         for group, content in mapping(value_at(self._case, above)).items():
             inside = self._at((*above, group), "rubrics")

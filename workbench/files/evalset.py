@@ -81,8 +81,8 @@ class EvalCase:
 class EvalsetDocument:
     """One open evalset file.
 
-    Bad content never raises; it becomes an entry in `faults`. The only exception is `case` for a broken case. The
-    content is the content at the time of opening; open the file again after it changed on disk.
+    Bad content never raises; it becomes an entry in `faults`. Only `case` raises, for a broken case or a wrong
+    position. The content is the content at the time of opening; open the file again after it changed on disk.
     """
 
     def __init__(self, path: Path, opened: Opened) -> None:
@@ -159,7 +159,10 @@ class EvalsetDocument:
         return self._content is not None and any(map(self._content.mentions, words))
 
     def check(self) -> tuple[Fault, ...]:
-        """Validate every case (once) and return all faults of the file. `faults` holds them from then on."""
+        """Validate the cases once, up to 500 errors, and return all faults of the file.
+
+        `faults` holds them from then on.
+        """
         if not self._checked:
             self._checked = True
             found = dict.fromkeys(self.faults)
@@ -212,7 +215,7 @@ class EvalsetDocument:
 
 
 def open_evalset(path: Path, *, initial_session: dict[str, Any] | None = None) -> EvalsetDocument:
-    """Open an evalset or test file in the current schema or one of the two old formats.
+    """Open an evalset or test file in the current schema or one of the two old formats, or a dataset.
 
     If the file is missing or unreadable, the document has faults and no cases. `initial_session` is the result of
     `read_initial_session`. In a file of any format except the old test format, it is a fault.
@@ -225,7 +228,7 @@ def open_evalset(path: Path, *, initial_session: dict[str, Any] | None = None) -
 
 
 def case_or_none(document: EvalsetDocument, index: int | None) -> EvalCase | None:
-    """Return the case at a position, or None if there is none or ADK would reject it."""
+    """Return the case at a position, or None if `index` is None or ADK would reject the case."""
     try:
         return None if index is None else document.case(index)
     except BrokenCaseError:
@@ -288,7 +291,7 @@ def _text(value: Any) -> str | None:
 def first_message(document: EvalsetDocument, index: int) -> str:
     """Return the first user message of a case, raw, or "" if it is not known.
 
-    It is much faster than reading the case, because it is shown in lists of 10,000 cases.
+    In the current schema, this is much faster than reading the case, because lists show 10,000 cases.
     """
     if document.format != "current":
         case = case_or_none(document, index)

@@ -92,7 +92,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Breach:
-    """A broken rule: what is wrong with the value (or the key) at `location`. Same fields as a `Fault`."""
+    """A broken rule: what is wrong with the value (or the key) at `location`. The other fields are as in `Fault`."""
 
     location: Location
     message: str

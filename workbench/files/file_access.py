@@ -117,7 +117,7 @@ def check_regular(path: Path, status: os.stat_result, limit: int | None = None) 
 
 
 def _too_large(path: Path, size: int, limit: int) -> OSError:
-    message = f"it has {size_words(size)}, and at most {size_words(limit)} are read"
+    message = f"it has {size_words(size)}; the limit is {size_words(limit)}"
     return OSError(errno.EFBIG, message, str(path))
 
 
@@ -128,7 +128,7 @@ DELETED = ""
 
 
 def last_written(file: Path) -> str | None:
-    """Return the hash of the content that this process last wrote to `file`, or None if it never did.
+    """Return the hash of the content that this process last wrote to `file`, or None if it is not known.
 
     It is `DELETED` if this process deleted the file. The watch uses it to recognise changes by the workbench.
     """
@@ -252,7 +252,10 @@ _ESCAPED = re.compile(r"\\([0-7]{3})")
 
 
 def mounted(mounts: Path = MOUNTS) -> dict[str, str]:
-    """Map each mount point to its type of file system. The last mount at a mount point hides the others."""
+    """Map each mount point to its type of file system. The last mount at a mount point hides the others.
+
+    The result is empty if the system does not list its mounts.
+    """
     try:
         lines = mounts.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except OSError:
@@ -267,7 +270,7 @@ def mounted(mounts: Path = MOUNTS) -> dict[str, str]:
 
 
 def file_system_of(folder: str, kinds: dict[str, str]) -> str:
-    """Return the kind of the file system (`mounted`) at a folder, or at the nearest mount point above it."""
+    """Return the kind of the file system (`mounted`) at a folder or the nearest mount point above it, "" if unknown."""
     while folder not in kinds:
         above = os.path.dirname(folder)  # noqa: PTH120 (a string, for each of many folders)
         if above == folder:

@@ -162,7 +162,10 @@ def untrusted_root(state: Path) -> Path | None:
 
 
 def why_untrusted(root: Path) -> str:
-    """Return why `.workbench` in `root` is not used, or "" if it is used or can be created."""
+    """Return why `.workbench` in `root` is not used, or "" if it is used or can be created.
+
+    An empty one gets an `id`.
+    """
     folder = _folder_of(root)
     return "" if folder in _made_here or is_trusted(folder) else _why_unusable(folder) or _why_foreign(folder)
 

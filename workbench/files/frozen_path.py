@@ -34,7 +34,7 @@ def frozen_path(evalset: Path, eval_id: str) -> Path:
 
 
 def refused_link(path: Path) -> str:
-    """Return why a recording may not be read or written (a link may lead outside), or "" if it may."""
+    """Return why a recording is neither read nor written (a link may lead outside of the project), else ""."""
     if path.is_symlink():
         return "it is a link, which is not followed"
     return "its folder is a link, which is not followed" if path.parent.is_symlink() else ""
@@ -53,11 +53,11 @@ def read_unlinked(path: Path, limit: int = LARGEST) -> bytes:
 
 
 def frozen_name(eval_id: str) -> str:
-    """Return the name of a case's frozen file.
+    """Return the name of a case's frozen file, which ends with `.frozen.json`.
 
-    Lower-case letters, digits, `_`, `-` and `.` stay. All else is percent-encoded as UTF-8, capitals too, because some
-    file systems ignore case. The first character of a hidden or reserved name is encoded as well. The name of a long
-    or empty ID is cut and ends with `~` and a digest of the ID. The ending is `.frozen.json`.
+    Lower-case letters, digits, `_`, `-` and `.` stay. All else is percent-encoded as UTF-8. Capital letters are
+    encoded, too, because some file systems ignore case. The first character of a hidden or reserved name is also
+    encoded. A long or empty ID ends with `~` and a digest.
     """
     raw = eval_id.encode("utf-8", "surrogatepass")
     name = "".join(chr(byte) if byte in _PLAIN else f"%{byte:02X}" for byte in raw)

@@ -59,7 +59,8 @@ def tool_calls(invocation: Invocation) -> list[ToolCall]:
 def with_inner_calls(invocation: Invocation, inner: Sequence[dict[str, Any]]) -> Invocation:
     """Return a recorded turn with the calls inside agents that are used as tools (event `InnerCalls`).
 
-    Each becomes an event after that of the outer call, with the name of the outer tool in the key `inside`.
+    Each becomes an event after that of the outer call, with the name of the outer tool in the key `inside`. Hidden
+    calls are left out.
     """
     events = recorded_events(invocation)
     if not inner or events is None:

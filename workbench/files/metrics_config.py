@@ -193,7 +193,7 @@ class _Reading:
         yield Breach((), f"`{shown}` is neither defined in `custom_metrics` nor a metric of Google's service", hint)
 
     def _own(self, name: str, metric: dict[str, Any]) -> Iterator[Breach]:
-        """Collect one entry of `custom_metrics`, or yield why agents-cli refuses it."""
+        """Collect one entry of `custom_metrics`, and yield why agents-cli refuses it."""
         yield from _misspelt(metric, frozenset(CustomMetric.__annotations__))
         bodies = [key for key in _BODY if key in metric]
         service = _of_service(name)
@@ -348,7 +348,7 @@ def _misspelt(value: Mapping[str, Any], known: frozenset[str]) -> Iterator[Breac
 
 
 def _suggested(text: str) -> float:
-    """Return an example of a threshold: four fifths of the scale that a function or prompt names, as "1-5"."""
+    """Return an example of a threshold: four fifths of the scale that a function or prompt names (`1-5`), else 0.8."""
     found = _SCALE.search(text)
     return round(int(found[1]) * 0.8, 1) if found and int(found[1]) else 0.8
 

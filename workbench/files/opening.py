@@ -227,7 +227,7 @@ class _Opening:
         return Opened((*faults, self._large_fault(sound=content is not None)), size=len(data))
 
     def _large_fault(self, *, sound: bool) -> Fault:
-        """Return the first error of a large file, if it is in the first case that cannot be read."""
+        """Return the error of a large file. It has a place only if it is near the first invalid case."""
         data = self._file.data
         start = last_valid(data)
         piece = TextFile(data[start : start + _PIECE]).text()
@@ -238,7 +238,7 @@ class _Opening:
         if flaw is not None and (offset < len(piece) - 1 or start + _PIECE >= len(data)):
             place = self._file.at(start + len(piece[:offset].encode("utf-8", "surrogatepass")))
             return Fault(self._path, *place, "", flaw.message, flaw.hint)
-        message = f"the file ({size_words(len(data))}) has a form that cannot be read at this size"
+        message = f"the file ({size_words(len(data))}) is too large to be read in this form"
         place = self._file.at(start) if start else (0, 0)
         return Fault(self._path, *place, "", message, f"Expected {WRAPPER}, each key once")
 

@@ -111,9 +111,9 @@ class Listing:
 
 
 def listing(entry_points: Iterable[tuple[str, str, str, str]], own: Mapping[Point, Mapping[str, str]] = OWN) -> Listing:
-    """Sort entry points, each given as package, group, name and value.
+    """Return our own extensions and those of entry points, each given as package, group, name and value.
 
-    Of several extensions of a point with the same name, only the first is listed.
+    Of several extensions of a point with the same name, only the first is usable. The others are `duplicates`.
     """
     found = {(point, name): Extension(point, name, value) for point in own for name, value in own[point].items()}
     duplicates = []
@@ -172,7 +172,7 @@ class ExtensionPoint(Mapping[str, T]):
         own: Mapping[Point, Mapping[str, str]] = OWN,
         probe: Callable[[T], object] = lambda found: None,
     ) -> None:
-        """List the extensions. `probe` calls a harmless function of one; `troubles` reports if it raises."""
+        """Read nothing yet. `probe` calls a harmless function of an extension; `troubles` reports if it raises."""
         self.point = point
         self._probe = probe
         self._kind = kind
@@ -291,7 +291,7 @@ def resolve(value: str) -> Any:
 
 
 def _wrong_fields(found: object) -> str:
-    """Return which field of a dataclass has a value of another type, and why, or "" if none has."""
+    """Return the first field of a dataclass whose value has another type, with pydantic's message, or "" if all fit."""
     if not is_dataclass(found):
         return ""
     from pydantic import ConfigDict, TypeAdapter, ValidationError

@@ -59,7 +59,10 @@ def judge_cost(model: str, tally: Mapping[str, Any], prices: Prices) -> float | 
 
 
 def model_cost(model: Any, usage: Any, prices: Prices) -> float | None:
-    """Return the cost of one answer of an agent's model, from its `model_version` and `usage_metadata`."""
+    """Return the cost of one answer of an agent's model, from its `model_version` and `usage_metadata`.
+
+    It is None in the same cases as that of `judge_cost`.
+    """
     figures = mapping(usage)
     read = _count(figures.get("prompt_token_count")) + _count(figures.get("tool_use_prompt_token_count"))
     written = _count(figures.get("candidates_token_count")) + _count(figures.get("thoughts_token_count"))
@@ -82,14 +85,17 @@ def judge_name(result: "MetricResult") -> str:
 
 
 def case_cost(results: "Iterable[MetricResult]", simulated: "Iterable[UserSimulated]", prices: Prices) -> float | None:
-    """Return the cost of judging one case and simulating its user, or None without a price table."""
+    """Return the cost of judging one case and simulating its user.
+
+    It is None without a price table, or if any part of the cost is unknown.
+    """
     if not prices:
         return None
     return total([*(criterion_cost(result, prices) for result in results), simulation_cost(simulated, prices)])
 
 
 def simulation_cost(simulated: "Iterable[UserSimulated]", prices: Prices) -> float | None:
-    """Return the cost of the simulated user's messages in one case."""
+    """Return the cost of the simulated user's messages in one case, or None if any part is unknown."""
     return total(_question_cost(step.question, prices) for step in simulated if step.question)
 
 

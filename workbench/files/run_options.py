@@ -104,13 +104,13 @@ class RunOptions:
     """The options of one run, with the defaults of the command line.
 
     Raises:
-        UsageFaultError: a number is out of range.
+        UsageFaultError: a number is out of range, or options cannot be used together.
     """
 
     runs: int = 1
     """Number of repeats of each case."""
     until_sure: float | None = None
-    """Stop repeating a case once its pass rate is surely above or below this rate; None: always `runs` repeats.
+    """Stop repeating a case once its pass rate is proven to be above or below this rate; None: always `runs` repeats.
 
     `runs` is the limit.
     """
@@ -145,7 +145,8 @@ class RunOptions:
     exit_first: bool = False
     """Whether no case starts after the first that did not pass. Cases that have not started are left out of the run.
 
-    With `until_sure`, single repeats do not count: a case does not pass if its rate is surely too low, or never sure.
+    With `until_sure`, single repeats do not count: a case does not pass if its rate is proven too low, or if nothing is
+    proven.
     """
     waits_for_verdicts: bool = False
     """Whether an execution keeps its slot until it is scored, so that a limit is noticed before more cases start."""

@@ -1,24 +1,24 @@
 """The user's settings: their limits, prices, keys and theme.
 
-They are one TOML file and a folder of themes, in the platform's config folder:
+They are one TOML file, beside a folder of themes, in the platform's config folder:
 
-theme = "paper"        # a built-in theme or one of the user's own
-mouse = false
-all_votes = true       # ask judges for all samples, like --all-votes
-max_judge_calls = 500  # in one run of the screen, like --max-judge-calls
-[watch]
-calls = 100            # a save that would cost more calls waits for a key
-money = 0.50           # the same for money, by the prices below
-[history]              # the oldest runs above these limits are deleted; 0: no limit
-runs = 1000
-megabytes = 1024
-days = 0
-[secrets]
-names = ["ACME_LICENSE"]  # more variables whose values are never written
-[keys]
-run = "R"              # see docs/keys.md
-[prices]               # see workbench.files.prices
-"gemini-2.5-flash" = { input = 0.30, output = 2.50 }
+    theme = "paper"        # a built-in theme or one of the user's own
+    mouse = false
+    all_votes = true       # ask judges for all samples, like --all-votes
+    max_judge_calls = 500  # in one run of the screen, like --max-judge-calls
+    [watch]
+    calls = 100            # a save that would cost more calls waits for a key
+    money = 0.50           # the same for money, by the prices below
+    [history]              # the oldest runs above these limits are deleted; 0: no limit
+    runs = 1000
+    megabytes = 1024
+    days = 0
+    [secrets]
+    names = ["ACME_LICENSE"]  # more variables whose values are never written
+    [keys]
+    run = "R"              # see docs/keys.md
+    [prices]               # see workbench.files.prices
+    "gemini-2.5-flash" = { input = 0.30, output = 2.50 }
 """
 
 import difflib
@@ -39,6 +39,14 @@ LARGEST_SETTINGS = 1 << 20
 """Size limit of settings and theme files in bytes."""
 _KNOWN = ("theme", "mouse", "all_votes", "max_judge_calls", "watch", "history", "secrets", "keys", "prices")
 _WATCH = ("calls", "money")
+_IN_TOML: dict[type, str] = {
+    str: "a text",
+    bool: "true or false",
+    dict: "a table",
+    int: "a number",
+    float: "a number",
+    list: "a list",
+}
 _THEME_LINE = re.compile(r"""^([ \t]*theme[ \t]*=[ \t]*)("[^"\r\n]*"|'[^'\r\n]*'|[^#\s]*)""", re.MULTILINE)
 _FIRST_TABLE = re.compile(r"^[ \t]*\[", re.MULTILINE)
 
@@ -134,7 +142,7 @@ def remember_theme(name: str, file: Path | None = None) -> None:
 def _typed(data: Mapping[str, Any], name: str, kind: type, default: Any, faults: list[str]) -> Any:
     value = data.get(name, default)
     if name in data and not isinstance(value, kind):
-        faults.append(f"{name} must be {kind.__name__}, not {type(value).__name__}")
+        faults.append(f"{name} must be {_IN_TOML[kind]}, not {_IN_TOML.get(type(value), 'another value')}")
         return default
     return value
 

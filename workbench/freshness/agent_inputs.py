@@ -310,7 +310,10 @@ def files_in(folder: Path, others: Iterable[Path]) -> Iterator[Path]:
 
 
 def may_name(path: Path, folder: Path, others: Iterable[Path]) -> bool:
-    """Return whether the sources in `folder` name a file outside of it. Used for agents that never ran."""
+    """Return whether the sources in `folder` name a file outside of it, or are too many to be searched.
+
+    Used for agents that never ran.
+    """
     if _is_no_source(path) or path.is_relative_to(folder):
         return False
     owners = [other for other in others if path.is_relative_to(other)]

@@ -35,7 +35,8 @@ _INSTRUCTION = re.compile(r"^\s*(- )?(global_|static_)?instruction\s*:", re.MULT
 class ChangedFile:
     """A file of an agent that differs between two runs.
 
-    `lines` is a unified diff without its header. It is empty if the file's content is not stored.
+    `lines` is a unified diff without its header, cut after 40 lines. It is empty if a content is not stored or too
+    long.
     """
 
     agent: str
@@ -214,7 +215,7 @@ def _uses(source: str, place: PurePosixPath) -> Iterator[bool]:
 
 
 def _names(node: ast.AST) -> list[str]:
-    """Return the names of variables and parameters to which a node assigns its value."""
+    """Return the name of a function, or the names of variables and parameters to which a node assigns its value."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return [node.name]
     if isinstance(node, ast.keyword):

@@ -176,7 +176,7 @@ _LOCAL_FUSE = frozenset(
 
 
 def remote_kind(folders: Collection[Path], mounts: Path = MOUNTS) -> str:
-    """Return the kind (such as `nfs4`) of the first folder's file system that may not report changes, or ""."""
+    """Return the file system (such as `nfs4`) of the first folder whose file system may not report changes, or ""."""
     found = mounted(mounts)
     if not any(_is_remote(kind) for kind in found.values()):
         return ""

@@ -152,7 +152,8 @@ class DiskNews:
     """The project after a change by other programs.
 
     `workspace` is None if nothing visible changed. `changes` are for the user. `inputs` are changed files on which
-    verdicts depend, if they are not evalsets or configs. `moved` says that folders appeared or disappeared.
+    verdicts depend, if they are not evalsets or configs. `triage` are changed triage files. `moved` says that folders
+    appeared or disappeared.
     """
 
     workspace: Workspace | None

@@ -267,7 +267,7 @@ def workspace_files(workspace: Workspace) -> tuple[Path, ...]:
 def input_files(latest: Iterable[LatestRun], workspace: Workspace) -> tuple[Path, ...]:
     """Return the files on which the verdicts of these runs depend, and folders in which such files may appear.
 
-    Folders of installed packages are included.
+    Folders of installed packages are included. At most 20,000 paths are returned.
     """
     bundles = [bundle.inputs for run in latest for _, bundle in _recorded(run)]
     recorded = {workspace.root / name for inputs in bundles for kind in _BY_PATH for name in inputs.get(kind, ())}

@@ -136,7 +136,10 @@ class Watcher:
         self._store_valid()
 
     def check(self, batch: Batch) -> Saved | None:
-        """Return the impact of a batch, or None if no file really changed. Call it in a thread: it reads files."""
+        """Return the impact of a batch, or None if no file really changed or the project is still missing.
+
+        Call it in a thread: it reads files.
+        """
         paths = batch.paths | self._links.names(batch.paths)
         root, was_gone = self.snapshot.workspace.root, self._gone
         self._gone = not root.is_dir()
@@ -206,7 +209,7 @@ class Watcher:
         return bool(self._setting if options.frozen is None and not options.thaw else options.frozen)
 
     def _setting_changed(self, changed: Collection[Path]) -> bool:
-        """Return whether a save changed the project's setting of `frozen` for the next run."""
+        """Update the project's setting of `frozen`. Return whether that changes the next run."""
         if self.snapshot.workspace.root / FILE not in changed:
             return False
         before, now = self._setting, known_mode(self.snapshot.workspace.root)

@@ -52,7 +52,7 @@ class DigestCache:
         self._lock = threading.Lock()
 
     def find(self, path: Path, status: os.stat_result) -> str | None:
-        """Return the digest of a file with this status, or None."""
+        """Return the stored digest of a file, or None if there is none or the file's status has changed."""
         with self._lock:
             name = str(path)
             entry = self._loaded().get(name)
@@ -152,7 +152,7 @@ def was_written(path: Path, since: float) -> bool:
 
 
 class Digests:
-    """Digests with one salt. Each file is read once.
+    """Digests with one salt. Each file is read once, and again by `changed`.
 
     `state` is the state folder with the cache, or None.
     """
@@ -173,7 +173,10 @@ class Digests:
         return hashlib.blake2b(content, digest_size=size, key=self._key).hexdigest()
 
     def file(self, path: Path) -> str:
-        """Return the digest of a file's content, as it was at the first call."""
+        """Return the digest of a file's content, as it was at the first call.
+
+        `ABSENT` stands for a missing file, "unreadable" for one that cannot be read.
+        """
         found = self._files.get(path)
         if found is None:
             found = self._files[path] = self._read(path)

@@ -80,7 +80,7 @@ class Turn:
 
     @property
     def events(self) -> list[Any]:
-        """The recorded events, or those seen so far."""
+        """The events seen while the turn ran, or else the recorded events of the finished invocation."""
         return list(self.acted) if self.acted else recorded_events(self.actual) or []
 
 
@@ -264,7 +264,10 @@ _OF_END = ("error", "duration_seconds", "usage", "frozen", "handling", "thawed",
 
 
 def answer_digest(turns: Iterable[object], broken_by: str | None) -> str:
-    """Return the digest of an execution's answers, from its invocations. An unfinished invocation counts as empty."""
+    """Return the digest of an execution's answers, tool calls and kind of error (`broken_by`).
+
+    `turns` are its invocations. An unfinished invocation counts as empty.
+    """
     said = []
     for actual in map(mapping, turns):
         calls = [call for call, result in tool_steps(actual) if result is None]
@@ -282,7 +285,10 @@ def is_split(results: Iterable[Mapping[str, Any]]) -> bool:
 
 
 def brief_score(result: MetricResult, *, reasons: bool = False) -> MetricResult:
-    """Return a verdict without its details, and with its reason only if `reasons`."""
+    """Return a verdict without its details, except the judge, and with its reason only if `reasons`.
+
+    A reason is cut to 2,000 characters.
+    """
     judge = judge_in(result.details)
     named = tuple((str(name), str(value)) for name, value in judge.items()) if judge else ()
     reason = result.reason[:_LONGEST_MESSAGE] if reasons else ""
@@ -305,7 +311,7 @@ def short_score(
 
 @lru_cache(256)
 def brief_error(kind: Any, message: str, hint: str = "") -> CaseError:
-    """Return an error without its traceback. Equal errors of many cases share one object."""
+    """Return an error without its traceback, with texts cut to 2,000 characters. Equal errors share one object."""
     return CaseError(kind, message[:_LONGEST_MESSAGE], hint[:_LONGEST_MESSAGE])
 
 
@@ -408,7 +414,7 @@ def _apply_to_turn(turn: Turn, event: AgentActed | TurnFinished | SpansRecorded 
 
 
 def _put(metrics: MetricNames, result: MetricResult, criteria: Mapping[str, Any]) -> None:
-    """Add a verdict in the order of the config's criteria, because judges answer in any order.
+    """Add a verdict, and keep the verdicts in the order of the config's criteria. Judges answer in any order.
 
     Other measurements come last.
     """

@@ -128,7 +128,7 @@ def strongest(changes: Iterable[Change]) -> Effect | None:
 
 
 def not_recorded(kinds: Sequence[Input]) -> tuple[Change, ...]:
-    """Return changes for kinds of inputs that a run did not record, so that they may have changed."""
+    """Return a change for each kind of input that a run did not record, because such an input may have changed."""
     return tuple(Change(kind, "", None, KINDS[kind].effect) for kind in kinds)
 
 
@@ -223,7 +223,7 @@ class RunInputs:
         self.bundles: list[Bundle] = []
         self._numbers: dict[str, int] = {}
         self._found: dict[tuple[int, ...], tuple[Bundle, ...]] = {}
-        """Cached results of `of`, so that executions with the same inputs share one tuple."""
+        """Cached results of `bundles_of`. Executions with the same inputs share one tuple."""
         if inputs:
             self.salt_id = str(inputs.get("salt"))
             planned, options = inputs.get("planned"), inputs.get("options")
@@ -257,14 +257,17 @@ class RunInputs:
         return tuple(found)
 
     def bundles_of(self, numbers: Any) -> tuple[Bundle, ...]:
-        """Return the bundles with these numbers."""
+        """Return the bundles with these numbers. Unknown numbers are ignored."""
         known = range(len(self.bundles))
         wanted: Sequence[Any] = numbers if isinstance(numbers, list | tuple) else ()
         found = tuple(number for number in wanted if isinstance(number, int) and number in known)
         return self._found.setdefault(found, tuple(map(self.bundles.__getitem__, found)))
 
     def of_planned(self, agent: str, evalset: str, text: str) -> tuple[Bundle, ...]:
-        """Return the bundles of an execution that has not ended. `text` is the digest of its case's text."""
+        """Return the bundles of an execution that has not ended, or () if the run did not record them.
+
+        `text` is the digest of the text of its case.
+        """
         found = self.bundles_of(self.planned.get(planned_key(agent, evalset)))
         return (Bundle({"case": {"text": text} if text else {}}), *found) if found else ()
 

@@ -239,7 +239,7 @@ class RemainingTime:
         """Seconds that all ended cases took together."""
 
     def apply(self, event: Event) -> None:
-        """Take an event of a run."""
+        """Update the estimate with an event of the run."""
         match event:
             case RunStarted():
                 self._began, self._unfinished = self._clock(), len(event.cases)

@@ -1,7 +1,7 @@
 """Reasons of verdicts: who judged a criterion, and the cause of a failing case.
 
-Causes are folded by shape, so that cases with the same fault have the same cause.
-A shape keeps the words of an error's message and replaces its values by kinds, such as `no order <id>`.
+A cause keeps the words of an error's message and replaces its values by their kinds, such as `no order <id>`. So cases
+with the same fault have the same cause.
 """
 
 import re
@@ -100,9 +100,10 @@ class Cause:
 
 @lru_cache(4096)
 def make_cause(layer: Layer, text: str, *, by_function: bool = False) -> Cause:
-    """Return the cause with this text, which may be foreign. Equal causes share one object.
+    """Return the cause with this text, which may be foreign. The text is cut to 200 characters.
 
-    The slug of `refund: amount is text, expected number` is `refund-amount-is-text-expected-number`.
+    Equal causes share one object. The slug of `refund: amount is text, expected number` is
+    `refund-amount-is-text-expected-number`.
     """
     safe = one_line(text, limit=TEXT_LIMIT)
     slug = _SEPARATORS.sub("-", safe.lower()).strip("-") or "unnamed"
@@ -110,7 +111,7 @@ def make_cause(layer: Layer, text: str, *, by_function: bool = False) -> Cause:
 
 
 def cause_from_json(data: Any) -> Cause:
-    """Return the cause that `as_json` returned.
+    """Return the cause that `as_json` converted to `data`.
 
     Raises:
         ValueError: the data has another form.
@@ -216,7 +217,10 @@ def _named_id(value: str, *, in_code: bool) -> str:
 
 
 def miss_text(message: str) -> str:
-    """Return a text such as `find_order: order differs from the recording`, or "" for another message."""
+    """Return the cause of a call or model request that is not recorded, or "" for another message.
+
+    An example is `find_order: order differs from the recording`.
+    """
     if found := _CALL.match(message):
         why = message[found.end() :]
         if difference := _DIFFERENCE.match(why):

@@ -211,7 +211,10 @@ class Store:
         self._drop_details(event)
 
     def restore(self, run: RunSummary, current: list[CaseRef], records: Mapping[CaseRef, Execution]) -> None:
-        """Add the stored verdicts of earlier sessions. Verdicts of this session win."""
+        """Add the stored verdicts of earlier sessions. Verdicts of this session win.
+
+        `run` becomes the newest run, with the cases `current`, unless this session has run cases already.
+        """
         self.records = {**records, **self.records}
         self._owners = {**{ref.name: _owner(ref) for ref in records}, **self._owners}
         if not self.current:

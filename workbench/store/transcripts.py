@@ -37,7 +37,7 @@ _OF_SCORING = frozenset({"judge", "metric_crashed", "quota", "cancelled"})
 class StoredCase:
     """One stored execution of a case.
 
-    `steps` are its events in order, without verdicts. `has_simulation` tells whether they include the moves of a
+    `steps` are its events in order, without verdicts. `has_simulation` tells whether they include the turns of a
     simulated user, which show where the conversation ended.
     """
 
@@ -150,7 +150,7 @@ class StoredRun:
 
 
 def collect(events: Iterable[Event | None]) -> StoredRun:
-    """Return the run with these events. An event that is None represents lost lines.
+    """Return the run with these events. None stands for lost events.
 
     Verdicts, notices and other events about the whole run are ignored.
     """

@@ -73,7 +73,7 @@ def test_rows_around_a_damaged_page_are_copied(tmp_path: Path, page: int) -> Non
     assert (tmp_path / "runs.db").stat().st_mode & 0o777 == 0o600
 
 
-def test_file_that_was_cut_is_read_up_to_there(tmp_path: Path) -> None:
+def test_file_that_was_cut_is_read_up_to_the_cut(tmp_path: Path) -> None:
     fill(tmp_path)
     path = tmp_path / "runs.db"
     before = events(tmp_path)

@@ -61,7 +61,7 @@ def test_result_file_becomes_a_run_summary(tmp_path: Path, data: Any) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "{}", "[1]", '"x"', '{"eval_case_results": 3}', "[" * 100_000])
-def test_file_of_another_kind_is_refused_by_name(tmp_path: Path, content: str) -> None:
+def test_file_of_another_kind_is_named_and_refused(tmp_path: Path, content: str) -> None:
     path = _write(tmp_path, {})
     path.write_text(content, encoding="utf-8")
     with pytest.raises(ValueError, match="is not an ADK result file"):

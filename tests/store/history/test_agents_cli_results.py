@@ -97,7 +97,7 @@ def test_stored_run_is_compared_with_a_file_by_case_id_and_score(tmp_path: Path)
     assert [one.ref.eval_id for one in comparison.only_before] == ["three"]
 
 
-def test_id_of_two_evalsets_is_not_compared(tmp_path: Path) -> None:
+def test_case_whose_id_two_evalsets_share_is_not_compared(tmp_path: Path) -> None:
     comparison = found(ours(("d/a.json", "one", 1.0), ("d/b.json", "one", 1.0)), FILE, tmp_path)
     assert comparison.is_empty
     assert len(comparison.only_before) == 2

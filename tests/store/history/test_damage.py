@@ -223,7 +223,7 @@ def test_flipped_bytes_and_cut_files_improve_no_verdict(
 
 @pytest.mark.parametrize("content", [b"", b"shopping\n", bytes(100_000), b"SQLite format 3\0" + bytes(5000)])
 @pytest.mark.parametrize("words", COMMANDS[:4])
-def test_file_that_is_no_database_is_set_aside(damaged: Damaged, content: bytes, words: list[str]) -> None:
+def test_file_that_is_not_a_database_is_set_aside(damaged: Damaged, content: bytes, words: list[str]) -> None:
     damaged.restore(content)
     run_commands(words)
     database(damaged.state).write(lambda connection: None)
@@ -275,7 +275,7 @@ def test_notices_name_the_place(damaged: Damaged) -> None:
     damaged.restore()
     change_event(damaged.path, 2, '"', "'")
     assert any(
-        isinstance(event, Noticed) and event.message.startswith(f"{damaged.path}:2: skipped this event")
+        isinstance(event, Noticed) and event.message.startswith(f"{damaged.path}: event 2 is damaged")
         for event in read_run(damaged.path)
     )
     damaged.restore()

@@ -78,7 +78,7 @@ def test_last_is_the_newest_run_with_agents(state: Path, tmp_path: Path) -> None
     assert last_run(tmp_path / "nowhere") is None
 
 
-def test_last_run_to_freeze_injected_no_faults(state: Path, tmp_path: Path) -> None:
+def test_run_with_injected_faults_is_not_the_last_run_to_freeze(state: Path, tmp_path: Path) -> None:
     keep(state, "2026-11-22T09-10-00-ffff", inputs={"options": {"inject": "matrix"}})
     assert find_run("last", state, tmp_path).name == "2026-11-22T09-10-00-ffff"
     assert last_run_without_faults(state) == "2026-11-21T10-30-00-bbbb"
@@ -116,7 +116,7 @@ def test_losses_of_a_run_are_named(state: Path, tmp_path: Path) -> None:
     change_event(path, 3, "said", "sold")
     run = open_run("last", state, tmp_path)
     (trouble,) = run.trouble
-    assert f"{path}:3: skipped this event" in trouble
+    assert f"{path}: event 3 is damaged" in trouble
     error = run.cases[REF].why_incomplete()
     assert error is not None
 

@@ -110,7 +110,7 @@ def test_damaged_event_does_not_stop_the_reader(tmp_path: Path, number: int) -> 
     store = Store()
     for event in read_run(path):
         store.apply(event)
-    assert [notice.message for notice in store.notices if f"{path}:{number}:" in notice.message]
+    assert [notice.message for notice in store.notices if f"{path}: event {number} " in notice.message]
     assert set(store.records) - {UNREADABLE_CASES} == {REF, OTHER}
     assert store.records[REF].state == ("cancelled" if number == 6 else "passed")
 

@@ -425,7 +425,7 @@ async def _by_service(request: ScoreRequest, own: dict[str, Any], bench: Bench) 
 
 
 def _informational(scored: Scored) -> Scored:
-    """Return results that never count, unless there is no score to show."""
+    """Return the results as informational. Results that did not pass or fail keep their status."""
 
     def undecided(result: MetricResult) -> MetricResult:
         is_decided = result.status in ("passed", "failed")

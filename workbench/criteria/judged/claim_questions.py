@@ -115,7 +115,10 @@ class _Coverage:
                 self._places[self._words[start : start + size]].append(start)
 
     def cover(self, wanted: tuple[str, ...]) -> Place:
-        """Mark the next uncovered place of a sentence, searching from the last match on, then from the start."""
+        """Return where the text has a sentence (see `Place`), and mark the next uncovered place as covered.
+
+        The search begins after the last match, then at the start.
+        """
         places = self._places.get(wanted[:_MAX_KEY], [])
         following = bisect_left(places, self._reached)
         near = (*places[following : following + _MAX_PLACES], *places[: min(following, _MAX_PLACES)])

@@ -67,7 +67,7 @@ def items(kind: str) -> list[Item]:
 
 
 async def run_probes(judge: Judge, kinds: Sequence[str] = ()) -> list[ProbeResult]:
-    """Send all items of these kinds at once. Without kinds, send all items."""
+    """Send all items of these kinds at once, and return the results. Without kinds, send all items."""
     sent = [(kind, item) for kind in kinds or KINDS for item in items(kind)]
     return list(await asyncio.gather(*(_ask(judge, kind, item) for kind, item in sent)))
 

@@ -1,6 +1,6 @@
 """The type of all problems found by `check`, and the rules for agents: models, keys, `.env`, invalid modules.
 
-Nothing is imported.
+The agents' modules are only read, not imported.
 """
 
 import re
@@ -107,7 +107,7 @@ def agent_problems(agent: AgentFolder, models: Iterable[str], environment: Agent
 
 
 def _unknown(agent: AgentFolder, model: str, sources: "_Sources") -> Iterator[Problem]:
-    """Yield a warning for a model that ADK's registry lacks, unless the agent registers models itself."""
+    """Yield a warning about a model that ADK's registry lacks, unless the agent registers models itself."""
     if any("LLMRegistry" in text for _, text in sources.texts):
         return
     family, dash, version = model.partition("-")
@@ -135,7 +135,7 @@ class _Sources:
         return found
 
     def place(self, model: str) -> tuple[Path, int, int]:
-        """Return the file, line and column that name a model, or the start of the agent's file."""
+        """Return the file, line and column at which a model is named, or the agent's definition and 0, 0."""
         for file, text in self.texts:
             found = re.search(rf"""(["']){re.escape(model)}\1""", text)
             if found is not None:
@@ -145,10 +145,10 @@ class _Sources:
 
 
 def source_problems(agent: AgentFolder, root: Path) -> Iterator[Problem]:
-    """Yield the invalid Python modules among those that the agent imports.
+    """Yield a problem for each invalid Python module that the agent imports.
 
-    They are only warnings if the module may never be imported, or if the agent's interpreter has another Python
-    version, which may allow newer syntax.
+    It is only a warning if the module may never be imported, or if the agent's interpreter has another Python version,
+    which may allow newer syntax.
     """
     if agent.kind != "python":
         return
@@ -159,7 +159,7 @@ def source_problems(agent: AgentFolder, root: Path) -> Iterator[Problem]:
 
 
 def unreadable_definitions(workspace: Workspace) -> Iterator[Problem]:
-    """Yield unreadable files that could define an agent in a folder without one."""
+    """Yield a problem for each unreadable file that could define an agent, in folders without another agent."""
     folders = {agent.folder for agent in workspace.agents}
     for item in workspace.ignored:
         if item.path.name in PYTHON_FILES and item.path.parent not in folders:
@@ -183,7 +183,7 @@ _TRACEBACK_HINT = "`agent-workbench run` shows the traceback beside the cases"
 
 
 def import_problem(outcome: "TrialImport") -> Problem | None:
-    """Return the error of a failed import at the agent's line, or None if the import succeeded."""
+    """Return the problem of a failed import, at the line that raised the error, or None if the import succeeded."""
     if outcome.error is None:
         return None
     file, line = outcome.place

@@ -1,4 +1,4 @@
-"""Problems of a criteria config, given the cases and agents that it applies to, and of single cases."""
+"""Rules for criteria configs, given the cases and agents that they apply to, and rules for single cases."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -85,7 +85,7 @@ def _of_a_plugin(model: str) -> bool:
 
 
 def use_problems(config: CriteriaConfig, counts: CaseCounts) -> Found:
-    """Yield criteria that do not apply to any case."""
+    """Yield a problem for each criterion that does not apply to any case."""
     for criterion, info in described_criteria(config):
         if counts.scenarios and not counts.conversations and (info.needs_reference or info.scenarios == "no"):
             why = "all cases here have a simulated user, so there is no reference to compare with"
@@ -94,8 +94,8 @@ def use_problems(config: CriteriaConfig, counts: CaseCounts) -> Found:
             why, hint = "no case here has a simulated user", "Remove it, or add a case with a scenario"
         elif _without_rubrics(criterion, counts):
             kind = info.rubric_type
-            why = f"neither it nor any case or turn has a rubric of the type {kind}"
-            hint = f'Add `rubrics` to it, or set "type": "{kind}" in the rubrics of the cases'
+            why = f"neither the criterion nor any case or turn has a rubric of the type {kind}"
+            hint = f'Add `rubrics` to the criterion, or set "type": "{kind}" in the rubrics of the cases'
         else:
             continue
         message = f"`{criterion.name}` does not apply: {why}"
@@ -103,7 +103,10 @@ def use_problems(config: CriteriaConfig, counts: CaseCounts) -> Found:
 
 
 def function_problems(config: CriteriaConfig, root: Path, folder: Path) -> Found:
-    """Yield custom metrics whose function does not exist for the agent in `folder`, or that `adk eval` cannot use."""
+    """Yield a problem for each custom metric whose function is missing or that `adk eval` cannot use.
+
+    `folder` is that of the agent, from which the functions are imported.
+    """
     for criterion in config.criteria:
         own = config.custom_metrics.get(criterion.name)
         if of_agents_cli := own_entry(own):
@@ -119,7 +122,7 @@ def function_problems(config: CriteriaConfig, root: Path, folder: Path) -> Found
 
 
 def judge_problems(config: CriteriaConfig, environment: JudgeEnvironment) -> Found:
-    """Yield criteria that would not be evaluated because no judge is available."""
+    """Yield a problem for each criterion that would not be evaluated because no judge is available."""
     for criterion in config.criteria:
         own = own_entry(config.custom_metrics.get(criterion.name))
         if own.get("kind") == "service" and config.broken and not own["metric"]:
@@ -151,7 +154,7 @@ def judge_problems(config: CriteriaConfig, environment: JudgeEnvironment) -> Fou
 
 
 def retiring_models(config: CriteriaConfig, counts: CaseCounts) -> Found:
-    """Yield judges and simulated users whose model has an announced end. Default models count, too."""
+    """Yield a problem for each judge or simulated user whose model has an announced end. Default models count, too."""
     for place, who, model in models_by_user(config, scenarios=bool(counts.scenarios)):
         if message := retires(who, model):
             yield "retires", Breach(place, message, successor_hint(model), "warning")
@@ -184,7 +187,7 @@ Placed = list[tuple[Location, Mapping[str, object]]]
 
 
 def rubric_problems(case: EvalCase, names: set[str]) -> Found:
-    """Yield the problems of a case's rubrics under criteria with these names. Locations are inside the case."""
+    """Yield the problems of a case's rubrics, given the names of its criteria. Locations are inside the case."""
     case_rubrics = placed_rubrics(("rubrics",), case.rubrics)
     turn_rubrics = [
         placed_rubrics(("conversation", number, "rubrics"), turn.get("rubrics") or ())
@@ -201,7 +204,7 @@ def rubric_problems(case: EvalCase, names: set[str]) -> Found:
 
 
 def empty_rubrics(rubrics: Placed) -> Found:
-    """Yield rubrics without text. Keys may be snake_case or camelCase."""
+    """Yield a problem for each rubric without text. Keys may be snake_case or camelCase."""
     for place, rubric in rubrics:
         if not string(get(get(rubric, "rubric_content"), "text_property")).strip():
             message = f"the rubric `{get(rubric, 'rubric_id')}` has no text, so there is nothing to judge"
@@ -248,7 +251,7 @@ _KEEPS_UNKNOWN_KEYS = (2, 3)
 
 
 def case_problems(case: EvalCase, config: CriteriaConfig, tools: DeclaredTools) -> Found:
-    """Yield the problems of a case under these criteria. Locations are inside the case."""
+    """Yield the problems of a case that the criteria of `config` score. Locations are inside the case."""
     names = {criterion.name for criterion in config.criteria}
     yield from (("unused", breach) for breach in unused_expectations(case, config))
     yield from _references(case.turns or (), names)
@@ -318,7 +321,7 @@ def splits_a_path(name: str) -> bool:
 
 
 def turn_problems(case: EvalCase) -> Found:
-    """Yield problems of a case that do not depend on criteria. Locations are inside the case."""
+    """Yield problems of a case's turns or scenario that do not depend on criteria. Locations are inside the case."""
     yield from _repeated_ids(case)
     for number, turn in enumerate(case.turns or ()):
         at: Location = ("conversation", number)
@@ -358,7 +361,7 @@ def _message(place: Location, content: dict[str, Any]) -> Found:
 
 
 def _responses(place: Location, turn: Invocation) -> Found:
-    """Yield responses without a call. ADK pairs them by ID."""
+    """Yield a problem for each response whose ID no call of the turn has. ADK pairs calls and responses by ID."""
     called: set[str] = set()
     responses: list[tuple[Location, Any]] = []
     for at, call, response in _functions(place, turn.get("intermediate_data") or {}):
@@ -373,7 +376,7 @@ def _responses(place: Location, turn: Invocation) -> Found:
 
 
 def _functions(place: Location, data: Mapping[str, Any]) -> Iterator[tuple[Location, Any, Any]]:
-    """Yield each call or response with its place."""
+    """Yield the location of each step, with its call or None and its response or None."""
     for number, call in enumerate(data.get("tool_uses") or ()):
         yield (*place, "tool_uses", number), call, None
     for number, response in enumerate(data.get("tool_responses") or ()):
@@ -409,7 +412,7 @@ def history_problem(document: EvalsetDocument, cases: Sequence[int], adk: str | 
 
 
 class SimulatedCases:
-    """The scenarios of a file with the file's criteria and its agent's environment."""
+    """The cases of a file whose scenarios cannot be simulated, grouped by cause."""
 
     def __init__(self, config: CriteriaConfig, environment: JudgeEnvironment) -> None:
         self._config = config
@@ -417,14 +420,14 @@ class SimulatedCases:
         self._cases: dict[Obstacle, list[int]] = {}
 
     def note(self, index: int, scenario: Mapping[str, Any], rubrics: Rubrics) -> None:
-        """Add the scenario and the rubrics of the case at `index`."""
+        """Add the case at `index` if its scenario cannot be simulated. With a broken config, nothing is added."""
         if not self._config.broken:
             found = obstacle(self._config, scenario, rubrics, self._environment)
             if found is not None:
                 self._cases.setdefault(found, []).append(index)
 
     def problems(self, document: EvalsetDocument) -> Iterator[Problem]:
-        """Yield a problem for each cause, at the first case that has it."""
+        """Yield one problem for each cause, at the first case that has it."""
         for found, cases in self._cases.items():
             more = f", nor can {counted(len(cases) - 1, 'other case')} here" if len(cases) > 1 else ""
             message = f"this scenario cannot be simulated{more}: {found.cause}"

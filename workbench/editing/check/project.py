@@ -70,7 +70,7 @@ def checked_agents(workspace: Workspace) -> list[AgentFolder]:
 class ProjectCheck:
     """Check of one project: first each of its evalsets, then the rest.
 
-    If a rule fails on a file, only the check of that file ends.
+    If a rule raises an exception, the check of that file ends with a problem, and other files are still checked.
     """
 
     def __init__(self) -> None:
@@ -83,7 +83,10 @@ class ProjectCheck:
         return in_order(_within(entry.file, self._evalset(entry, root)))
 
     def rest(self, workspace: Workspace) -> list[Problem]:
-        """Return the problems of configs and agents, and between evalsets."""
+        """Return the problems of configs and agents, and between evalsets.
+
+        Only configs of evalsets that `evalset` has checked are included.
+        """
         found = [*_within(workspace.target, _same_ids(workspace)), *_look_alikes(workspace)]
         for config, counts, folders in self._configs.values():
             if config.path is not None:
@@ -172,7 +175,7 @@ class ProjectCheck:
 
 
 def _look_alikes(workspace: Workspace) -> Iterator[Problem]:
-    """Yield files that look like evalsets but have another name."""
+    """Yield a problem for each file that looks like an evalset but has another name."""
     for file in workspace.look_alikes:
         message = "this looks like an evalset, but its name does not end in .evalset.json or .test.json"
         yield Problem("name", Fault(file, 0, 0, "", message, "Rename it, or name it on the command line", "note"))
@@ -187,10 +190,12 @@ def _owner(entry: EvalsetEntry) -> Iterator[Problem]:
         yield Problem("owner", Fault(entry.file, 0, 0, "", message, hint))
         return
     if owned.before:
-        message = f"it used to run with {owned.before} and now belongs to {entry.agent.name}: {entry.agent_reason}"
+        message = (
+            f"the evalset used to run with {owned.before} and now belongs to {entry.agent.name}: {entry.agent_reason}"
+        )
         yield Problem("owner", Fault(entry.file, 0, 0, "", message, "", "warning"))
     if owned.rule == "location":
-        message = f"it runs with {entry.agent.name}, {entry.agent_reason}"
+        message = f"the evalset runs with {entry.agent.name}, {entry.agent_reason}"
         yield Problem("owner", Fault(entry.file, 0, 0, "", message, "", "note"))
 
 
@@ -224,7 +229,7 @@ def _in_config(config: CriteriaConfig, found: Iterable[tuple[Rule, Breach]]) -> 
 
 
 def _placed(file: Path, json_path: str, message: str, hint: str) -> Fault:
-    """Return a warning at `json_path`, or about the whole file if it can no longer be read."""
+    """Return a warning at `json_path`, or about the whole file if that place cannot be found."""
     line = column = 0
     try:
         read = TextFile.read(file, LARGEST_TREE)
@@ -268,7 +273,9 @@ def _foreign(recording: Recording, entry: EvalsetEntry) -> Iterator[Breach]:
         same = _same_agent(found, expected) if key == "agent" else found == expected
         if expected and not same:
             message = f"this recording has the {key} `{found}`, but {entry.relative} has `{expected}`"
-            yield Breach((key,), message, f"If the answers are right, correct it. Else: {AGAIN.lower()}", "warning")
+            yield Breach(
+                (key,), message, f"If the answers are right, correct `{key}`. Else: {AGAIN.lower()}", "warning"
+            )
 
 
 def _same_agent(one: str, other: str) -> bool:
@@ -294,7 +301,12 @@ def _ignored(recording: Recording, tools: DeclaredTools) -> Iterator[Breach]:
 
 
 def _unreadable(file: OwnFile, path: Path) -> Iterator[Breach]:
-    """Yield values that no replay can read, in the file and in the value files that it refers to."""
+    """Yield a problem for each value of a recording that no replay can read.
+
+    Raises:
+        OwnFileError: a value file beside the recording has such a value, or is not JSON.
+        OSError: a value file cannot be read.
+    """
     for number, call in enumerate(file.value["calls"]):
         for place, holder in ((("calls", number), call), (("calls", number, "effects"), call.get("effects", {}))):
             for key in _READ:
@@ -308,7 +320,7 @@ def _unreadable(file: OwnFile, path: Path) -> Iterator[Breach]:
 
 
 def _forms(place: Location, value: Any) -> Iterator[Breach]:
-    """Yield each innermost object with the key `$form` that is not known or cannot be read."""
+    """Yield a problem for each innermost object with the key `$form` that is not known or cannot be read."""
     children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     inner = [breach for key, child in children for breach in _forms((*place, key), child)]
     yield from inner

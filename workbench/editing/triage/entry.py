@@ -1,9 +1,9 @@
 """Triage entries, in which the user judges verdicts, and the agreement of judges with the user.
 
 An entry names what was judged, which shows whether it still applies. Agreement is a confusion matrix and Cohen's kappa
-for each criterion. Every entry about the judge counts, each with the answer that it was made for. These are `agent
-bug`, `judge wrong`, `right`, and every label that was overridden or confirmed. `expectation wrong`, `flaky` and `won't
-fix` do not count. Nor do verdicts that the user gave to all cases of a cause, unseen.
+for each criterion. It compares the user's verdict with the judge's verdict on the same answer. It counts `agent bug`,
+`judge wrong`, `right`, and every label that was overridden or confirmed. It does not count `expectation wrong`, `flaky`
+and `won't fix`, nor verdicts that the user gave to all cases of a cause, unseen.
 """
 
 from collections import Counter
@@ -132,7 +132,7 @@ class Entry:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """The key of entries about the same subject and answer, of which only the latest counts.
+        """Identifies the subject and the answer. Of entries with the same key, only the latest counts.
 
         The file is sorted by it.
         """
@@ -187,7 +187,7 @@ def entry_of(data: Any) -> Entry:
         raise ValueError("the judged item is missing")
     turn = data.get("turn")
     if turn is not None and (not isinstance(turn, int) or isinstance(turn, bool) or turn < 1):
-        raise ValueError("its turn is not a positive integer")
+        raise ValueError("`turn` is not a positive integer")
     part: Part = next((name for name in PARTS if name in data), "")
     about = About(_text(data, "case"), _text(data, "criterion"), turn, part, _text(data, part) if part else "")
     if not about.case:
@@ -206,14 +206,14 @@ def entry_of(data: Any) -> Entry:
 def _text(data: Mapping[str, Any], key: str) -> str:
     value = data.get(key, "")
     if not isinstance(value, str):
-        raise ValueError(f"its {key} is not a string")
+        raise ValueError(f"`{key}` is not a string")
     return value
 
 
 def _number(data: Mapping[str, Any], key: str) -> float | None:
     value = data.get(key)
     if value is not None and (not isinstance(value, int | float) or isinstance(value, bool)):
-        raise ValueError(f"its {key} is not a number")
+        raise ValueError(f"`{key}` is not a number")
     return None if value is None else float(value)
 
 
@@ -248,10 +248,9 @@ Standing: TypeAlias = Literal["now", "earlier verdict", "earlier answer"]
 
 
 def standing(entry: Entry, record: Execution) -> Standing:
-    """Return whether an entry applies to an execution.
+    """Return whether an entry applies to an execution now, or only to an earlier answer or verdict.
 
-    The agent may have given another answer since, or the criterion another verdict. A label applies as long as the
-    answer is the same.
+    A label applies as long as the answer is the same.
     """
     if entry.judged.answer != record.answer:
         return "earlier answer"
@@ -264,7 +263,7 @@ def standing(entry: Entry, record: Execution) -> Standing:
 def deciding_criterion(record: Execution) -> str:
     """Return the criterion meant by an entry that names only the case.
 
-    It is the only criterion that failed, or else the only one that passed. If there are several, return "".
+    It is the one that failed or, if none failed, the one that passed. Return "" if there are several, or none.
     """
     for status in ("failed", "passed"):
         found = [result.name for result in record.scores.values() if result.status == status]

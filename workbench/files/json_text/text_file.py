@@ -244,7 +244,7 @@ class _Copy:
         """Return a deep copy of JSON data, without shared objects.
 
         Raises:
-            ValueError: it is no JSON data, or has too many values.
+            ValueError: it is not JSON data, or has too many values.
         """
         self._left -= 1
         if self._left < 0:

@@ -259,7 +259,10 @@ _inherited: list[Opened] = []
 
 
 def database(state: Path) -> Database:
-    """Return the database of a state folder. All callers in this process share it."""
+    """Return the database of a state folder. All callers in this process share it.
+
+    At most eight databases stay open. The least recently used one is closed.
+    """
     with _registering:
         found = _databases.pop(state, None)
         _databases[state] = found = Database(state) if found is None else found

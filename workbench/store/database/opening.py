@@ -29,7 +29,7 @@ PAGE_SIZE = 8192
 RUN_BITS = 24
 """An execution's id is its run's id, shifted left by this many bits, plus its number in the run."""
 EVENT_BITS = 32
-"""The same for events and pieces."""
+"""The same for the ids of events and pieces."""
 TABLES = {
     "meta": """CREATE TABLE meta (
         name TEXT PRIMARY KEY,
@@ -315,7 +315,9 @@ def _connect(path: Path, options: str, *, check: bool = True) -> sqlite3.Connect
     if sqlite3.sqlite_version_info < OLDEST_SQLITE:
         oldest = ".".join(map(str, OLDEST_SQLITE))
         raise OSError(
-            errno.ENOSYS, f"SQLite {sqlite3.sqlite_version} is too old: it needs {oldest} or newer", str(path)
+            errno.ENOSYS,
+            f"SQLite {sqlite3.sqlite_version} is too old: agent-workbench needs {oldest} or newer",
+            str(path),
         )
     uri = f"file:{quote(os.fsencode(path))}?{options}"
     connection = sqlite3.connect(uri, _WAIT, isolation_level=None, check_same_thread=False, uri=True)
@@ -381,7 +383,7 @@ def has_log(path: Path) -> bool:
 
 
 def _leave_log(path: Path) -> None:
-    """Replace the write-ahead log of a database by SQLite's rollback journal. No other program may have it open."""
+    """Replace the write-ahead log of a database by SQLite's rollback journal, unless another program has it open."""
     with suppress(sqlite3.OperationalError), closing(_connect(path, "mode=rw", check=False)) as connection:
         connection.execute("PRAGMA busy_timeout=1000")
         connection.execute("PRAGMA locking_mode=EXCLUSIVE")  # Without it, SQLite needs memory that is shared.

@@ -232,7 +232,7 @@ def save_facts(connection: Connection, run: int, facts: str) -> None:
 
 
 def facts_of(connection: Connection, run: int) -> str | None:
-    """Return the facts of a run, or None if they are damaged."""
+    """Return the facts of a run, or None if they are damaged or there is no such run."""
     found = connection.execute("SELECT facts, facts_crc FROM run WHERE id = ?", (run,)).fetchone()
     return found[0] if found is not None and checksum(found[:1]) == found[1] else None
 
@@ -286,7 +286,7 @@ def replace_projection(
 
 
 def delete_runs(connection: Connection, runs: Iterable[int]) -> list[int]:
-    """Delete the runs that no process writes, and return their numbers.
+    """Delete these runs, except those that a process is writing, and return the numbers of the deleted ones.
 
     Their rows stay, marked as deleted, so that a lost run can be told from a deleted one.
     """
@@ -431,7 +431,7 @@ def some_events(
 
 
 def events_of_execution(connection: Connection, execution: int, first: int) -> list[EventRow]:
-    """Return the events of an execution from number `first` on, and the notices about it."""
+    """Return the events that concern an execution, from number `first` on."""
     base = (execution >> RUN_BITS) << EVENT_BITS
     rows = connection.execute(
         "SELECT id, execution, name, data, crc FROM event WHERE execution = ? AND id >= ? ORDER BY id",

@@ -27,7 +27,8 @@ _MOST_LOST = 1000
 def set_aside(path: Path) -> Path | None:
     """Replace a damaged database by a new one with its readable rows. Return the old one's new name.
 
-    Return None if another process has done so already. Call it outside of transactions.
+    Return None if the file is not damaged, for example because another process has replaced it already. Call it outside
+    of transactions.
 
     Raises:
         OSError: the folder cannot be written.
@@ -145,7 +146,7 @@ def _copy(path: Path, fresh: Path) -> None:
 
 
 class _CopiedTable:
-    """A copier of one table. It copies rows from both ends up to the unreadable ones."""
+    """A copier of one table. It copies rows from both ends up to the unreadable ones, then tries those one by one."""
 
     def __init__(self, old: sqlite3.Connection, new: sqlite3.Connection, table: str) -> None:
         columns = _columns(new, table)
@@ -156,7 +157,7 @@ class _CopiedTable:
         self._insert = f"INSERT OR IGNORE INTO {table} ({', '.join(columns)}) VALUES ({places})"
 
     def copy(self) -> None:
-        """Copy what can be read."""
+        """Copy all rows that can be read."""
         whole, last = self._read_on("ASC")
         if whole:
             return

@@ -15,7 +15,7 @@ from workbench.store.database.runs import checksum, plain, text_checksum
 
 
 def get_value(connection: Connection, name: str) -> str | None:
-    """Return the value with a name, or None."""
+    """Return the value with a name, or None if there is none."""
     found = connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
     return None if found is None else str(found[0])
 
@@ -145,7 +145,7 @@ def drop_model_answers(connection: Connection, run: int) -> None:
 
 
 def stored_name(text: str) -> str:
-    """Return the stored form of a file name. A name that is not valid Unicode becomes JSON."""
+    """Return the stored form of a file name. A name that is not valid Unicode or begins with `"` becomes JSON."""
     return text if not text.startswith('"') and plain(text) == text else json.dumps(text)
 
 
@@ -190,7 +190,7 @@ class EditRow(NamedTuple):
 
 
 def edits(connection: Connection) -> tuple[list[EditRow], int | None]:
-    """Return the stored edits in order, and the id of the last damaged one."""
+    """Return the stored edits in order, and the id of the last damaged one or None."""
     rows = connection.execute("SELECT id, state, edit, crc FROM edit ORDER BY id").fetchall()
     damaged = [row[0] for row in rows if checksum(row[:3]) != row[3]]
     return [EditRow(*row[:3]) for row in rows if checksum(row[:3]) == row[3]], max(damaged, default=None)
@@ -212,7 +212,7 @@ def drop_edits(connection: Connection, ids: Iterable[int]) -> None:
 
 
 class DigestRow(NamedTuple):
-    """The digest of a file, and the file's status then. `kind` names the salt or the purpose of the digest."""
+    """The digest of a file, and the file's status when it was taken. `kind` names its salt or purpose."""
 
     path: str
     kind: str

@@ -47,7 +47,11 @@ _usage = lru_cache(4096)(Usage)
 
 
 class Place:
-    """The place of an execution's events: its id, and the events of its last attempt."""
+    """The position of an execution's events in the database.
+
+    `id` is the execution's id. `first`, `events` and `bytes` are the first number, the count and the size of the events
+    of its last attempt. `changed` is the number of its last event.
+    """
 
     __slots__ = ("attempt", "bytes", "changed", "events", "first", "id", "ref")
 
@@ -85,7 +89,10 @@ class RunRows:
         return self._builder.texts
 
     def take(self, event: Event | None, number: int, size: int, execution: int | None = None) -> Place | None:
-        """Add the next event, or None for one without data. Return the place of its execution, or None."""
+        """Add the next event, or None for an event without data.
+
+        Return the position of its execution's events, or None.
+        """
         if event is not None:
             self._builder.take(event)
         if isinstance(event, RunStarted):
@@ -112,12 +119,15 @@ class RunRows:
         return damage, last
 
     def rows(self, places: Iterable[Place], first_bundle: int = 0) -> list[ExecutionRow]:
-        """Return the rows of executions, without their checksums. Their bundles have numbers from `first_bundle` on."""
+        """Return the rows of these executions, without their checksums.
+
+        Their bundles have numbers from `first_bundle` on.
+        """
         found = ((self.summary.executions.get(place.ref), place) for place in places)
         return [execution_row(one, place, self._run, first_bundle) for one, place in found if one is not None]
 
     def free_summary(self) -> None:
-        """Free the summary. The places stay."""
+        """Free the summary. The positions stay."""
         self._builder = SummaryBuilder()
 
     def _place(self, ref: CaseRef, execution: int | None = None) -> Place:
@@ -201,14 +211,17 @@ def _sometimes(execution: Execution) -> dict[str, Any]:
 
 
 def _handling(handling: FaultHandling) -> dict[str, Any]:
-    """Return what an agent did about a fault. Of its details, only the judge is included."""
+    """Return what an agent did about a fault. Its reason is cut, and of its details only the judge is included."""
     judge = judge_in(handling.details)
     details = {"judge": {name: judge.get(name) for name in ("model", "kind", "by")}} if judge else {}
     return {**fields_as_json(handling), "reason": handling.reason[:_LONGEST_REASON], "details": details}
 
 
 def _score(result: MetricResult) -> list[Any]:
-    """Return a verdict as `[score, threshold, status, reason, judge, judged_by]`."""
+    """Return a verdict as `[score, threshold, status, reason, judge, judged_by]`.
+
+    Its reason is cut to 2,000 characters.
+    """
     score, threshold, reason = _number(result.score), _number(result.threshold), result.reason[:_LONGEST_REASON]
     judge = judge_in(result.details)
     if not judge:
@@ -282,7 +295,7 @@ def _execution(
 
 
 def _parsed(texts: Iterable[str]) -> list[Any]:
-    """Return the JSON of texts. One call for all of them is several times faster."""
+    """Return the values of JSON texts. One call for all of them is several times faster."""
     found: list[Any] = json.loads(f"[{','.join(texts)}]")
     return found
 
@@ -324,7 +337,7 @@ def _counted(value: Any) -> int:
 
 
 def _number(value: float | None) -> float | str | None:
-    """Return a number for JSON. SQLite cannot read JSON with numbers that are not finite."""
+    """Return a number for JSON. One that is not finite becomes text, because SQLite cannot read it in JSON."""
     return None if value is None else float(value) if math.isfinite(value) else str(value)
 
 

@@ -192,7 +192,7 @@ class OtherRun:
     """A run of another program, as far as it is stored.
 
     `latest` has the verdicts since the last call of `look`, or all verdicts once the run has ended. It has all repeats
-    of a case or none. `stopped` means that the program ended before its run did.
+    of a case or none. `stopped` means that the program ended before its run did. `total` and `done` count executions.
     """
 
     latest: LatestRun

@@ -111,7 +111,7 @@ def _frozen(result: dict[str, Any]) -> Frozen | None:
 
 
 def adk_summary(path: Path) -> Summary:
-    """Return the summary of a result file. Raises the same errors as `read_adk_result`."""
+    """Return the summary of a result file of ADK. Raises the same errors as `read_adk_result`."""
     results = _results(path, read_adk_result(path))
     summary = summarize_events(adk_case_events(path), path)
     # Skip cases of unknown form.
@@ -143,9 +143,9 @@ def adk_case_events(path: Path, refs: Collection[CaseRef] | None = None) -> Iter
 
 
 def _results(path: Path, data: dict[str, Any]) -> dict[CaseRef, dict[str, Any]]:
-    """Return the cases of a result file.
+    """Return the executions in a result file of ADK, which writes a case once per execution.
 
-    ADK does not name the evalset's file. It writes a case once per execution.
+    Their references have no evalset file, because ADK does not name it.
     """
     found: dict[CaseRef, dict[str, Any]] = {}
     repeats: Counter[tuple[str, str]] = Counter()
@@ -280,7 +280,7 @@ def agents_cli_events(path: Path, refs: Collection[CaseRef] | None = None) -> It
 
 
 def agents_cli_summary(path: Path) -> Summary:
-    """Return the summary of a result file. Raises the same errors as `agents_cli_events`."""
+    """Return the summary of a result file of agents-cli. Raises the same errors as `agents_cli_events`."""
     summary = summarize_events(agents_cli_events(path), path)
     summary.has_verdicts = False
     for execution in summary.executions.values():

@@ -64,7 +64,7 @@ END_IS_LOST = "the end of this case cannot be read: the database is damaged"
 
 
 def open_summary(word: str, state: Path, folder: Path) -> tuple[Summary, list[str]]:
-    """Return the summary of the run named `word`, and what could not be read. Files are relative to `folder`.
+    """Return the summary of the run named `word`, and messages about unreadable parts. Files are relative to `folder`.
 
     Raises:
         UsageFaultError: there is no such run, or none of it can be read.
@@ -76,7 +76,7 @@ def open_summary(word: str, state: Path, folder: Path) -> tuple[Summary, list[st
 
 
 def read_summary(path: Path) -> tuple[Summary, list[str]]:
-    """Return the summary of a stored run or of a file, and what could not be read.
+    """Return the summary of a stored run or of a file, and messages about unreadable parts.
 
     A report holds less than the database: of the criteria only thresholds, and nothing about the agents' files.
 
@@ -118,9 +118,10 @@ def read_run_events(word: str, state: Path, folder: Path) -> list[Event]:
 
 
 def _stored_events(path: Path) -> list[Event]:
-    """Return the events of a run, with an end for each case.
+    """Return the events of a run, and an end for each case whose end is missing.
 
-    If the run ended by itself, a missing end was lost. Otherwise the case was cancelled.
+    If the run is complete, that end was lost. If the run has no end, the case is cancelled. To an interrupted run,
+    nothing is added.
     """
     events = list(read_run(path))
     unended: dict[CaseRef, None] = {}
@@ -243,7 +244,7 @@ def _stored_cases(path: Path, refs: Collection[CaseRef]) -> Iterator[Event]:
             try:
                 yield from_json(json.loads(event.data))
             except (ValueError, RecursionError) as error:
-                raise ValueError(f"{path}:{event.number}: {error}") from None
+                raise ValueError(f"{path}: event {event.number} is damaged: {error}") from None
 
 
 _TEXTS_AT_ONCE = 200
@@ -331,7 +332,7 @@ class StoredTexts(dict[int, str]):
 def _repaired(
     stored: Database, path: Path, row: RunRow, whole: Sequence[ExecutionRow], facts: str | None
 ) -> tuple[Summary, list[str]]:
-    """Rebuild the damaged rows of a run from its events, and store them.
+    """Rebuild the damaged rows of a run from its events, and store them unless the run is still being written.
 
     Intact rows stay, even if their events are lost.
     """

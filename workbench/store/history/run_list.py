@@ -247,8 +247,8 @@ def _day(run: ListedRun) -> date | None:
 def last_comparable(run: ListedRun, others: Sequence[ListedRun]) -> ListedRun | None:
     """Return the newest past run that decided at least half of the cases of `run`.
 
-    Fall back to the newest past run that decided any of them, else return None. Reads summaries, so call it in a
-    thread.
+    Fall back to the newest past run that decided any of them, else return None. Searches 20 past runs and reads their
+    summaries, so call it in a thread.
     """
     wanted = votes_of_run(run).keys()
     past = [other for other in others if other.path != run.path and other.started <= run.started]

@@ -106,7 +106,7 @@ _MAX_LISTED = 5
 
 
 def find_run(word: str, state: Path, folder: Path) -> Path:
-    """Return the path of the stored run that `word` names (see `run_path`), or of the file there.
+    """Return the path of the stored run that `word` names (see `run_path`), or of the file `word` in `folder`.
 
     The file is not read.
 
@@ -226,7 +226,10 @@ def baseline(state: Path) -> str | None:
 
 
 def _has_other_verdicts(path: Path, *, faults: bool = False) -> bool:
-    """Return whether a run scored another run again or tried a fork. With `faults`, injected faults count, too."""
+    """Return whether a run scored another run again, tried a fork, or has no readable beginning.
+
+    With `faults`, injected faults count, too.
+    """
     from workbench.store.history.stored_events import announcement  # 15 ms, and a mistyped name does not need it.
 
     first = announcement(path)

@@ -53,7 +53,7 @@ _FORGOTTEN = Noticed(
 
 
 class RunWriter:
-    """The writer of one run. `path` names the run, and `notice` is a warning if the run cannot be kept.
+    """The writer of one run. `path` names the run. `notice` warns the user about the state folder, or is None.
 
     `row` is the run in the database, or None if it cannot be written, for example because the disk is full. Without a
     row, and after a failure, nothing more is stored, and front ends keep the whole run in memory.
@@ -101,7 +101,7 @@ class RunWriter:
 
     @classmethod
     def reopen(cls, path: Path) -> "RunWriter | None":
-        """Continue an interrupted run. Return None if another process writes it.
+        """Continue an interrupted run. Return None if another process writes it, or if it was deleted.
 
         Raises:
             OSError: the run cannot be read or written.
@@ -265,7 +265,7 @@ class RunWriter:
         return 0 if place is None else place.bytes
 
     def release(self) -> None:
-        """Let other processes write the run."""
+        """Stop writing without ending the run, so another process can continue it. Write errors are ignored."""
         self._ended.set()
         row, self._row = self._row, None
         if row is not None:
@@ -275,7 +275,7 @@ class RunWriter:
                 return
 
     def close(self) -> None:
-        """Stop writing. A run without events is deleted."""
+        """Stop writing. A run without events is deleted, and so are answers of models if nothing is left to resume."""
         self._ended.set()
         row, self._row = self._row, None
         if row is None:

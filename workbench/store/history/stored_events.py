@@ -53,8 +53,8 @@ class EventRead(NamedTuple):
 def stored_events(path: Path, *, unread: Unread = "none", retried: Collection[str] = ()) -> Iterator[EventRead]:
     """Yield the events of a stored run in order, and one without data for a gap at the end.
 
-    The data of events that `unread` names is left out. Cases that ended with an error of a kind in `retried` are not
-    decided.
+    The data of events that `unread` names is left out. Cases that ended with an error of a kind in `retried` do not
+    count as decided.
 
     Raises:
         FileNotFoundError: there is no such run.
@@ -72,7 +72,7 @@ def stored_events(path: Path, *, unread: Unread = "none", retried: Collection[st
     lost = row.events - last if row.is_whole else 0
     if lost > 0:
         missing = counted(lost, "event is", "events are")
-        yield EventRead(last + 1, "", None, 0, None, f"{path}:{last + 1}: {missing} missing at the end of the run")
+        yield EventRead(last + 1, "", None, 0, None, f"{path}: {missing} missing at the end of the run")
     elif row.events < 0:
         yield EventRead(
             last + 1, "", None, 0, None, f"{path}: the database was damaged, and parts of this run are lost"
@@ -82,7 +82,7 @@ def stored_events(path: Path, *, unread: Unread = "none", retried: Collection[st
 def _read(event: EventRow, path: Path, last: int) -> EventRead:
     lost = event.number - last - 1
     missing = counted(lost, "event is", "events are")
-    problem = f"{path}:{event.number}: {missing} missing before this one" if lost > 0 else ""
+    problem = f"{path}: {missing} missing before event {event.number}" if lost > 0 else ""
     data: dict[str, Any] | None = None
     is_whole = event.is_whole
     if is_whole and event.data:
@@ -91,9 +91,9 @@ def _read(event: EventRow, path: Path, last: int) -> EventRead:
             if not isinstance(data, dict):
                 raise ValueError("it is not a JSON object")
         except (ValueError, RecursionError) as error:
-            data, is_whole, problem = None, False, f"{path}:{event.number}: skipped this event: {error}"
+            data, is_whole, problem = None, False, f"{path}: event {event.number} is damaged: {error}"
     elif not is_whole:
-        problem = f"{path}:{event.number}: skipped this event: its checksum is wrong"
+        problem = f"{path}: event {event.number} is damaged: its checksum is wrong"
     return EventRead(event.number, event.name, event.execution, len(event.data), data, problem, is_whole)
 
 
@@ -138,7 +138,7 @@ def _events(path: Path) -> Iterator[Event]:
             try:
                 yield from_json(read.data)
             except (ValueError, RecursionError) as error:
-                yield Noticed("warning", f"{path}:{read.number}: skipped this event: {error}")
+                yield Noticed("warning", f"{path}: event {read.number} cannot be read: {error}")
 
 
 def _announcement(path: Path) -> RunStarted:
@@ -254,7 +254,7 @@ def _planned(item: dict[str, Any]) -> PlannedCase:
 
 def _for_merge(item: dict[str, Any]) -> dict[str, Any]:
     """Return the extra data in the report of a shard, or {}."""
-    return _object(item.get("for_merge") or {}, "its for_merge")
+    return _object(item.get("for_merge") or {}, "`for_merge`")
 
 
 def _shard(data: dict[str, Any], path: Path) -> Shard | None:
@@ -263,7 +263,7 @@ def _shard(data: dict[str, Any], path: Path) -> Shard | None:
     try:
         shard: Shard = build(Shard, data["shard"])
     except ValueError as error:
-        raise UsageFaultError(f"{path}: its shard is damaged: {error}", kind="broken_file") from None
+        raise UsageFaultError(f"{path}: the field `shard` is invalid: {error}", kind="broken_file") from None
     return shard
 
 
@@ -274,7 +274,7 @@ def _fork(item: dict[str, Any]) -> ForkOf | None:
         return None
     made = ForkOf(**{"call": 0, **fork})
     if not all(type(number) is int for number in (made.repeat, made.turn, made.call)):
-        raise _WrongShapeError("the repeat, turn and call of its fork are not all integers")
+        raise _WrongShapeError("`repeat`, `turn` and `call` of `fork` must be integers")
     return replace(made, turn=made.turn - 1)
 
 
@@ -282,7 +282,7 @@ def _ref(item: dict[str, Any]) -> CaseRef:
     agent, file, set_id, eval_id = (_text(item, key) for key in ("agent", "evalset_file", "eval_set_id", "eval_id"))
     repeat = item.get("repeat", 1)
     if not isinstance(repeat, int) or isinstance(repeat, bool) or repeat < 1:
-        raise _WrongShapeError("its repeat is not a positive integer")
+        raise _WrongShapeError("`repeat` is not a positive integer")
     return CaseRef(agent, file, set_id, eval_id, repeat)
 
 
@@ -315,7 +315,7 @@ def _case_events(item: dict[str, Any], *, verdicts: bool) -> Iterator[Event]:
 
 
 def _besides(ref: CaseRef, item: dict[str, Any]) -> Iterator[Event]:
-    """Yield the moves of the simulated user and the agent's output, which only the report of a shard has."""
+    """Yield the turns of the simulated user and the agent's output, which only the report of a shard has."""
     found = _for_merge(item)
     for move in _list(found, "simulated"):
         yield from_json({**_object(move, "a move of its user"), "event": "UserSimulated", "case": asdict(ref)})
@@ -345,7 +345,7 @@ def _turn_result(turn: dict[str, Any], metric: dict[str, Any]) -> dict[str, Any]
 
 
 def _expected(references: list[Any]) -> tuple[dict[str, Any], ...]:
-    """Return the reference. Turns beyond it have none."""
+    """Return the reference: the expected invocations. Turns without one are left out."""
     return tuple(_object(reference, "a reference") for reference in references if reference is not None)
 
 
@@ -391,5 +391,5 @@ def _list(item: dict[str, Any], key: str) -> list[Any]:
 def _text(item: dict[str, Any], key: str) -> str:
     value = item.get(key)
     if not isinstance(value, str):
-        raise _WrongShapeError(f"its {key} is not a string")
+        raise _WrongShapeError(f"`{key}` is not a string")
     return value

@@ -334,7 +334,7 @@ class SummaryBuilder:
         """Inputs by the run's own numbers, which many executions share."""
 
     def take(self, event: Event) -> None:
-        """Add one event."""
+        """Add one event. Parts of unexpected form are ignored."""
         try:
             match event:
                 case MetricScored() | CaseStarted() | TurnStarted() | TurnFinished() | CaseFinished():

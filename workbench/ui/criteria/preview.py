@@ -228,7 +228,7 @@ class Previewer:
     def _preview(self, draft: ConfigDraft, content: Content) -> Preview:
         try:
             config = parse_config(draft.file, draft.bytes_of(content))
-            return Preview(self._what_if.under(config), faults_of_draft(draft, content))
+            return Preview(self._what_if.with_criteria(config), faults_of_draft(draft, content))
         except EditError as error:
             return Preview(trouble=save_error_message(error))
 
