@@ -150,7 +150,7 @@ def _settings(root: Path) -> dict[str, Any]:
         table = tomllib.loads(content.decode("utf-8")).get("tool", {}).get(_TABLE, {})
     except (ValueError, RecursionError, AttributeError) as error:
         raise UsageFaultError(
-            f"{FILE}: the setting of agent-workbench cannot be read: {error}", kind="config"
+            f"{FILE} is not valid TOML, so [tool.{_TABLE}] cannot be read: {error}", kind="config"
         ) from None
     if not isinstance(table, dict):
         raise _wrong(f"[tool.{_TABLE}]", table, "a table")
