@@ -128,7 +128,10 @@ def _markdown(store: Store, context: RunContext, most: int, room: int) -> Iterat
 
 
 def _folded(word: str, records: list[Execution], context: RunContext, most: int) -> Iterator[str]:
-    """Yield a folded list of cases with the criteria they passed. Yield nothing without cases."""
+    """Yield a folded list of cases with the criteria they passed, or their reaction to an injected fault.
+
+    Yield nothing without cases.
+    """
     if not records:
         return
     yield ""

@@ -34,7 +34,7 @@ def freezing_of_cases(
 ) -> Freezing:
     """Prepare the freezing of cases on the screen. It reads files and writes none.
 
-    `root` is that of their evalsets. The records may belong to different runs of the state folder.
+    `root` is the root of the project. The records may belong to different runs of the state folder.
 
     Raises:
         OSError: a file cannot be read.

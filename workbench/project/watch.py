@@ -234,7 +234,7 @@ class RunningWatch(Watch):
             self._current.stop()
 
     def cancel(self, ref: CaseRef | None = None, *, kill: bool = False) -> None:
-        """Cancel one case, or all cases if `ref` is None."""
+        """Cancel one case, or all cases if `ref` is None. With `kill`, end them at once. Without a run, do nothing."""
         if self._current is not None:
             self._current.cancel(ref, kill=kill)
 

@@ -283,7 +283,10 @@ def _found(record: CaseRecord, result: MetricResult) -> Iterator[Line]:
 
 
 def _add_changes(document: Document, subject: Subject, record: CaseRecord, view: View) -> None:
-    """Add the changes since the case passed, if its previous verdict was a pass and both runs were compared."""
+    """Add the changes since the case passed.
+
+    Add nothing if it passes now, if its previous verdict was not a pass, or if the two runs were not compared.
+    """
     change, compared = subject.change, subject.compared
     if change is None or compared is None or change.before.state != "passed" or record.state == "passed":
         return

@@ -93,7 +93,7 @@ def _question_head(question: dict[str, Any], view: View, mine: Line) -> Iterator
 
 
 def question_lines(question: dict[str, Any], opened: bool, view: View, *, brief: bool = True) -> Iterator[Line]:
-    """Yield the size of a question, or its text if `opened`. The replies follow if it is `opened` or `brief`."""
+    """Yield the size of a question, its text if it is `opened`, and its replies if it is `opened` or `brief`."""
     prompt = string(question.get("prompt"))
     sign = "▾" if opened else "▸"
     size = counted(len(prompt), "character") if prompt else "empty"

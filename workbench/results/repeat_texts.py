@@ -70,7 +70,7 @@ def remarks(case: "CaseRepeats") -> Iterator[str]:
 
 
 def spread(split: int, rejudged: int) -> str:
-    """Return in how many repeats the judge disagreed with itself: `votes split in 2`."""
+    """Return in how many repeats the judge disagreed with itself: `votes split in 2`, or "" if in none."""
     parts = [f"votes split in {split}"] if split else []
     parts += [f"same input judged differently in {rejudged}"] if rejudged else []
     return ", ".join(parts)

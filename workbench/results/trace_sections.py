@@ -63,7 +63,7 @@ def part_line(name: str, summary: str, width: int, *, indent: int, opened: bool)
 
 
 def content_words(content: Any) -> str:
-    """Return a content on one line."""
+    """Return a content on one line, or why it cannot be shown."""
     if isinstance(content, Lost):
         return content.why
     return "; ".join(one_line(part_words(part)) for part in objects(mapping(content).get("parts"))) or brief(content)

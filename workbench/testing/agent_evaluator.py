@@ -92,11 +92,13 @@ class AgentEvaluator:
     ) -> None:
         """Evaluate the agent of `agent_module` on a file, or on all `*.test.json` below a folder.
 
-        Each case is executed `num_runs` times. `output_file` is a CSV file. It gets a row for each metric, turn and
-        execution.
+        Each case is executed `num_runs` times. With `print_detailed_results`, each conversation is printed with its
+        verdicts. `output_file` is a CSV file. It gets a row for each metric, turn and execution.
 
         Raises:
             AssertionError: an execution of a case did not pass. The text explains each one.
+            ImportError: there is no module `agent_module`.
+            NotImplementedError: `eval_set_results_manager` is given, with an `app_name`.
             ValueError: the arguments or files are wrong, and nothing ran.
         """
         _check(num_runs, app_name, eval_set_results_manager)
