@@ -234,7 +234,7 @@ PLACES: tuple[Place, ...] = (
 
 
 def place_of(situation: Situation) -> Place:
-    """Return the place of a situation."""
+    """Return the first place of `PLACES` that a situation belongs to."""
     return next(place for place in PLACES if place.is_here(situation))
 
 

@@ -398,7 +398,7 @@ class ChatScreen(ModalScreen[Conversation | ForkAsked | None]):
         self._typing_keys.update(Content(line))
 
     def _forget_message(self) -> None:
-        """Clear the message, and the confirmation that it asked for."""
+        """Clear the message, and cancel a pending confirmation."""
         self._confirming = ""
         self._say("")
 

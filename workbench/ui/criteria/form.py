@@ -352,7 +352,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         self._show_recordings()
 
     def action_place(self) -> None:
-        """Pick or type the place of the next run."""
+        """Let the user pick or type the place of the next run."""
         options = self.mode.place
         if options is None:
             self.say("the place is set in the options of the next run: press esc, then o")

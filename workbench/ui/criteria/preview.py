@@ -93,7 +93,8 @@ def _about_criterion(row: FormRow, rows: Sequence[FormRow]) -> str:
 def outlook_of_criterion(outlook: Outlook | None, name: str) -> list[str]:
     """Return lines about the results that the last run would have with a criterion's edited settings.
 
-    Effects on whole cases are not included: see `outlook_of_all`. Return [] if it says all that is known.
+    Effects on whole cases are not included: see `outlook_of_all`. Return [] if `outlook_of_all` has everything that is
+    known.
     """
     if outlook is None:
         return ["last run: computing"]

@@ -143,7 +143,7 @@ class Edit(Controller):
 
 
 def _located(text: str, error: "RejectedError") -> str:
-    """Return why ADK's rules reject a text, with the line that causes it if that is known."""
+    """Return why ADK's rules reject a text, with the line of the fault if it is known."""
     from workbench.ui.editing.drafts import place_of
 
     breach = error.breaches[0]

@@ -73,7 +73,7 @@ class Faults(Controller):
     def _are_frozen(self, pairs: Targets) -> bool:
         """Return whether the dialog starts with frozen tools.
 
-        This is so if the next run uses recordings, or if the newest executions of these cases did.
+        They are frozen if the next run uses recordings, or if the newest executions of these cases did.
         """
         if self.session.recordings.effective in ("tools", "all"):
             return True

@@ -94,7 +94,7 @@ class Watch(Controller):
     # On and off
 
     def arm(self) -> None:
-        """Turn the watch on, for the marked cases or for all cases. If the folder is not read yet, do so later."""
+        """Turn the watch on, for the marked cases or for all cases. If the folder is not read yet, wait for it."""
         if self.session.workspace is None:
             self.arm_when_read = True
             self.view.say("the watch starts once the folder is read")

@@ -70,8 +70,8 @@ class JumpScreen(ModalScreen[str | None]):
 class MainScreen(View):
     """The main screen. A key calls the method that the action table gives for it.
 
-    `engine` creates the engine. It is called together with the creation of the controllers, which is after the first
-    frame or at the first key.
+    `engine` creates the engine. It is called when the controllers are created: after the first frame, or at the first
+    key.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of("main")]
@@ -212,7 +212,7 @@ class MainScreen(View):
         self.app.push_screen(JumpScreen(panes), self._jumped)
 
     def action_maximise(self) -> None:
-        """Maximise the current side, or undo that."""
+        """Maximise the current side, or show both sides again."""
         self.maximise(not self.maximised)
 
     def action_change(self, steps: int) -> None:

@@ -279,7 +279,7 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
             self.notify(text, severity="warning", timeout=8)
 
     def reload_settings(self) -> None:
-        """Read the settings, theme and keys again. Report those that are invalid and keep the previous ones."""
+        """Read the settings, theme and keys again. Report invalid values, and keep the previous ones."""
         before, now = self._settings, config.read_settings(self._settings.file)
         faults = [*now.faults]
         if not faults or now != config.Settings(now.file, faults=now.faults):  # Equal if the file is unreadable.

@@ -73,7 +73,8 @@ class Review(Controller):
     def review(self) -> None:
         """Review the failures among the marked cases, or those at and below the cursor.
 
-        On a case, review all failures that the filter shows, beginning with this case.
+        On a case, review all failures that the filter shows, beginning with this case. If no marked case failed, review
+        the marked cases that passed.
         """
         if self.workspace() is None:
             return

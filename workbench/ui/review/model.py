@@ -226,7 +226,7 @@ class Review:
     def begin_whole(self) -> bool:
         """Make the next verdict or skip apply to all cases left in this cause, or undo that.
 
-        Return False if the cause has no cases for that.
+        Return False if no case is left, or if each case has its own cause.
         """
         if self.done or not self.section.alike or not self.left():
             return False

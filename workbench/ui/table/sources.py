@@ -159,7 +159,7 @@ class Cases:
 
 
 class CriteriaCells:
-    """Columns for the newest verdicts: one for each criterion, and those for cost or tokens and for time.
+    """Columns for the newest verdicts: one for each criterion, one for cost or tokens, and one for time.
 
     `costs` has the costs computed so far. It is None without prices.
     """

@@ -337,7 +337,7 @@ class Watchdog:
                 return int(signal.SIGHUP)
 
     def _pass_on(self, number: int) -> None:
-        """Make the event loop end the program, and wait for that. Return early if the loop does not react."""
+        """Make the event loop end the program, and wait for the end. Return early if the loop does not react."""
         loop, act = self._loop, self._act
         if loop is not None and act is not None:
 

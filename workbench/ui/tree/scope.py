@@ -120,7 +120,7 @@ def targets_of(action: str, tree: Tree, selected: Scope | None = None) -> Target
     """Return the cases that the action with this ID acts on.
 
     These are the marked cases, else the `selected` ones of the overview, else those at and below the cursor of the
-    tree.
+    tree. Many actions act only on cases with certain statuses (see `_STATES`).
     """
     states = _STATES.get(action)
     if len(tree.marks):
