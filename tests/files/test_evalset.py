@@ -231,7 +231,16 @@ def test_events_of_a_session_keep_unknown_keys_and_values_of_the_user(with_case:
         ),
         (
             '{§"eval_id": "a", "evalId": "b", "conversation": [%s]}',
-            "(eval_cases[0].eval_id): `eval_id` and `evalId` are the same key in two spellings: ADK reads the second",
+            "(eval_cases[0].eval_id): `eval_id` and `evalId` are the same key in two spellings: ADK reads `evalId`",
+        ),
+        (
+            '{"evalId": "b", §"eval_id": "a", "conversation": [%s]}',
+            "(eval_cases[0].eval_id): `eval_id` and `evalId` are the same key in two spellings: ADK reads `evalId`",
+        ),
+        (
+            '{"eval_id": "b", "conversation": [%s], "session_input": {"app_name": "s", §"user_id": "a",'
+            ' "userId": "b"}}',
+            "(eval_cases[0].session_input.user_id): `user_id` and `userId` are the same key in two spellings",
         ),
         (
             '{"eval_id": "b", "conversation": [%s], "x": §NaN}',
@@ -268,6 +277,16 @@ def test_input_that_adk_drops_or_misreads_is_a_warning(with_case: Open, case: st
     assert not document.broken
     assert _reported(document)[0].startswith(f"3:{marked.index('§') + 1} {expected}")
     assert document.cases[0].eval_id == document.case(0).eval_id == "b"
+
+
+@pytest.mark.parametrize(
+    "extra", ['"app_name": "a", "appName": "b"', '"session_input": {"evalId": 1, "eval_id": 2, %s}']
+)
+def test_keys_of_other_objects_in_two_spellings_are_no_warning(with_case: Open, extra: str) -> None:
+    session = '"app_name": "s", "user_id": "u"'
+    # A case without anything to warn about would not be scanned.
+    document = with_case(f'{{"eval_id": "b", "conversation": [{TURN}], "x": NaN, {extra.replace("%s", session)}}}')
+    assert not [line for line in _reported(document) if "two spellings" in line]
 
 
 def test_lone_surrogates_are_kept(opened: Open) -> None:

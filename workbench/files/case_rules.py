@@ -103,12 +103,14 @@ def dropped_keys(schema: Any, value: Any) -> Iterator[Breach]:
 def two_spellings(case: Any) -> Iterator[Breach]:
     """Yield a warning for each key that a case or its session input has in both snake_case and camelCase.
 
-    Here ADK silently reads the second one; elsewhere it rejects the file. `case` is the JSON.
+    ADK silently reads the one in camelCase, in any order. `case` is the JSON.
     """
-    for location, value in (((), case), (("session_input",), get(case, "session_input"))):
-        for key in sorted(value.keys() & (_CASE_KEYS | _SESSION_KEYS)) if isinstance(value, dict) else ():
-            if key != to_camel(key) and to_camel(key) in value:
-                message = f"`{key}` and `{to_camel(key)}` are the same key in two spellings: ADK reads the second"
+    session = get(case, "session_input")
+    for location, value, known in (((), case, _CASE_KEYS), (("session_input",), session, _SESSION_KEYS)):
+        for key in sorted(value.keys() & known) if isinstance(value, dict) else ():
+            camel = to_camel(key)
+            if key != camel and camel in value:
+                message = f"`{key}` and `{camel}` are the same key in two spellings: ADK reads `{camel}`"
                 yield Breach((*location, key), message, "Keep one", "warning", on_key=True)
 
 
