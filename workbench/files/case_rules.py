@@ -1,10 +1,9 @@
-"""ADK's rules for a case that span several fields, and the conversion to the form used at run time.
+"""ADK's rules for a case that span several fields.
 
 `schema` validates the single fields first. The rules here: `intermediate_data` uses only one of its two shapes,
 a case has exactly one of `conversation` and `conversation_scenario`, and a named persona exists.
 """
 
-import base64
 import difflib
 from collections.abc import Collection, Iterator
 from itertools import islice
@@ -14,7 +13,6 @@ from pydantic.alias_generators import to_camel
 
 from workbench.files.breaches import breaches_of, unread_keys
 from workbench.files.faults import Breach, below, nearest, nearest_hint
-from workbench.files.invocation import OPAQUE
 from workbench.files.schema import (
     PREBUILT_PERSONAS,
     EvalCase,
@@ -112,33 +110,6 @@ def two_spellings(case: Any) -> Iterator[Breach]:
             if key != camel and camel in value:
                 message = f"`{key}` and `{camel}` are the same key in two spellings: ADK reads `{camel}`"
                 yield Breach((*location, key), message, "Keep one", "warning", on_key=True)
-
-
-def normal_invocation(invocation: dict[str, Any]) -> dict[str, Any]:
-    """Return a validated turn in its run-time form: no nulls, no keys that ADK drops, plain JSON values."""
-    tidy: dict[str, Any] = normal(invocation)
-    events = tidy.get("intermediate_data", {}).get("invocation_events")
-    for event in events or ():
-        for key in event.keys() - _EVENT_KEYS:
-            del event[key]
-    return tidy
-
-
-def normal_session(session: dict[str, Any]) -> dict[str, Any]:
-    """Return a validated session input in its run-time form, without nulls. Unknown keys are not changed."""
-    tidy = {key: item for key, item in session.items() if item is not None or key not in _SESSION_KEYS}
-    return {**tidy, "events": normal(tidy["events"])} if "events" in tidy else tidy
-
-
-def normal(value: Any) -> Any:
-    """Return a validated value as JSON data without nulls. User data (arguments, state) is not changed."""
-    if isinstance(value, dict):
-        return {key: item if key in OPAQUE else normal(item) for key, item in value.items() if item is not None}
-    if isinstance(value, (list, tuple)):
-        return [normal(item) for item in value]
-    if isinstance(value, bytes):
-        return base64.urlsafe_b64encode(value).decode("ascii")
-    return value
 
 
 def _neither(odd_keys: set[str]) -> Breach:

@@ -15,9 +15,10 @@ from typing import Any
 from pydantic import with_config
 from typing_extensions import TypedDict
 
-from workbench.files.case_rules import invocation_breaches, mistyped, normal_invocation
+from workbench.files.case_rules import invocation_breaches, mistyped
 from workbench.files.faults import Breach, Location
 from workbench.files.genai_types import STRICT, Content
+from workbench.files.run_time_form import normal_invocation
 from workbench.files.schema import OPEN, IntermediateData
 from workbench.files.spelling import get, is_camel, key_for
 from workbench.text.json_values import mapping, objects, value_at

@@ -11,7 +11,6 @@ from typing import Any, Literal
 
 from workbench.files.breaches import breaches_of, describe, fault_of, faults_of
 from workbench.files.case_index import CaseIndex
-from workbench.files.case_rules import normal, normal_invocation, normal_session
 from workbench.files.current_cases import CurrentCases
 from workbench.files.dataset import normal_dataset_turn, stored_location
 from workbench.files.faults import Breach, Fault, Places, unexpected
@@ -19,6 +18,7 @@ from workbench.files.json_text.scanner import LARGEST_TREE, is_scannable, scan
 from workbench.files.json_text.text_file import TextFile, file_faults, read_json, unreadable
 from workbench.files.old_formats import session_input
 from workbench.files.opening import FileFormat, Opened, name_of, open_file
+from workbench.files.run_time_form import normal, normal_invocation, normal_session
 from workbench.files.schema import SessionInput
 from workbench.files.spelling import get
 from workbench.text.json_values import mapping, objects, parts_of, string
