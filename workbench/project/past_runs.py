@@ -168,7 +168,7 @@ def _of_session(records: Sequence[Execution]) -> StoredRun:
 
 
 def _complete(run: StoredRun, missing: Collection[CaseName], state: Path) -> None:
-    """Add the missing cases from the last stored run."""
+    """Add the missing cases from the last stored run, with its ID and its trouble, if it has any of them."""
     kept = open_run(LAST, state, state) if last_run(state) is not None else StoredRun()
     older = {ref: case for ref, case in kept.cases.items() if ref.name in missing and not case.empty}
     if older:

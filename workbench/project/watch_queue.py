@@ -361,7 +361,10 @@ def _cost(record: CaseRecord, depth: Effect, prices: Prices) -> _Cost:
 
 
 def _with_new(cost: _Cost, record: CaseRecord, config: CriteriaConfig | None) -> _Cost:
-    """Add the maximum number of judge calls for criteria that never judged the case before."""
+    """Add the maximum number of judge calls for criteria that never judged the case before.
+
+    If there are such calls, the cost in money is unknown.
+    """
     from workbench.criteria.registry import needs_bench
     from workbench.run.plan.preflight_cases import CallRange, criterion_calls, options_of
 

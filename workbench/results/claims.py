@@ -201,7 +201,7 @@ def _reason(item: dict[str, Any], turn: int, has_event: bool, width: int) -> Ite
 
 
 def origin_words(item: dict[str, Any], turn: int) -> Line:
-    """Return the source of the passages about a sentence: `find_order, a tool result in turn 1`."""
+    """Return the source of the passages about a sentence: `find_order, a tool result in turn 1`, or `unknown place`."""
     source = mapping(item.get("source"))
     kind = _KINDS.get(string(source.get("kind")))
     if kind is None:
