@@ -294,7 +294,7 @@ class Reader(Widget, Generic[Read]):
         return item.opens or reading.is_open(item) or any(target.pane in reading.titles for target in item.targets)
 
     def toggle_full(self) -> None:
-        """Unfold or fold the item under the cursor, or go to its source. Without items, do so for all long texts."""
+        """Unfold or fold the item under the cursor, or go to its source. Without items, toggle all long texts."""
         item = self._body.item
         if item is None:
             self._set_full(not self.reading.full)
