@@ -17,13 +17,21 @@ from typing import Any
 
 from tests.warm.forks import extend_path, run_to_the_end, serve
 from tests.warm.nursery import use_in_program
+from workbench.files.schema import EvalCase, EvalSet, adapter
 from workbench.judges.gemini import make_client
 from workbench.judges.google_access import GoogleAccess
 from workbench.run.scoring import scored_case, scorer
 
 _OF_PROGRAMS = (
+    "encodings.ascii",
+    "platformdirs.unix",
     "workbench.cli.command_line",
     "workbench.cli.following",
+    "workbench.cli.run_command",
+    "workbench.criteria.answer_match",
+    "workbench.criteria.efficiency",
+    "workbench.criteria.session_state",
+    "workbench.criteria.trajectory",
     "workbench.exporting.report",
     "workbench.project.project",
     "workbench.project.targets",
@@ -39,6 +47,8 @@ def import_all() -> None:
         asyncio.run(_make_client())
     for name in ("workbench.run.scoring.async_scorer", "workbench.judges.gemini", *_OF_PROGRAMS):
         importlib.import_module(name)
+    for schema in (EvalSet, EvalCase):
+        _ = adapter(schema).validator
     assert threading.active_count() == 1, "threads do not survive a fork"
     gc.collect()
     gc.freeze()
