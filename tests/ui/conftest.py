@@ -186,10 +186,6 @@ class FakeRun:
         self._loop.call_soon_threadsafe(self._over.set)
 
 
-_MOST_WAITS = 100
-"""Maximum number of checks, 10 ms apart, whether a key is done. Some tests delay a key on purpose."""
-
-
 class AtOnce(Pace):
     """A pace that paints every frame. Tests of `Pace` check which frames are left out."""
 
@@ -234,6 +230,8 @@ class Screen:
         self.engine = Scripted(self.session, settings, self.build)
         self.sent: list[str] = []
         """Sequences sent to the terminal's clipboard."""
+        self.patience = 1.0
+        """Seconds after which `pilot.press` returns although its keys are not done, for tests that hold them up."""
         theme_read, shown = themes.read(theme), shown or Display()
         self.app = WorkbenchApp(self.session, settings, themes, theme_read, engine=self.engine, shown=shown)
         self.main = self.app.main
@@ -244,6 +242,7 @@ class Screen:
         """Return the helper for an app that was made elsewhere."""
         screen = cls.__new__(cls)
         screen.app, screen.main, screen.session, screen.sent = app, app.main, app.session, []
+        screen.patience = 1.0
         return screen
 
     @asynccontextmanager
@@ -261,7 +260,7 @@ class Screen:
 
         async def press_and_wait(*keys: str) -> None:
             await press(*keys)
-            for _ in range(_MOST_WAITS):
+            for _ in range(int(self.patience * 100)):
                 if order._follower is None or not (order._waiting or any(order._at_work())):
                     break
                 await asyncio.sleep(0.01)

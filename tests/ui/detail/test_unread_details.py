@@ -31,6 +31,7 @@ async def test_previous_case_stays_visible_and_keys_wait_until_the_next_one_is_r
 
         monkeypatch.setattr("workbench.store.details._read", read)
         store.records = {ref: record.without_details(Path("a run"), 100) for ref, record in whole.items()}
+        screen.patience = 0.1
         try:
             await pilot.press("j")
             await screen.until(pilot, lambda: bool(threads))

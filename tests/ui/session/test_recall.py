@@ -36,6 +36,8 @@ async def test_screen_does_not_say_that_nothing_has_run_while_verdicts_are_loadi
         assert "clears the filter" not in screen.text
         may_read.set()
         await screen.until(pilot, lambda: "✗ late_parcel" in screen.text and "on_time" not in screen.text)
+        # The answer to "/" would stay for seconds.
+        screen.main.clear_message()
         await screen.until(pilot, lambda: "loading" not in screen.text)
 
 
