@@ -16,6 +16,8 @@ from tests.worker.conftest import needs_adk
 from workbench.agents.answering_child import FunctionFailedError, Functions
 from workbench.agents.environment import JudgeEnvironment
 
+pytestmark = pytest.mark.usefixtures("warm_scorers")
+
 QUESTION = {"kind": "rubrics", "prompt": "Is it?", "schema": None, "data": {"n": 1}}
 
 

@@ -184,6 +184,8 @@ STARTER = """
 import subprocess, time, os, signal
 
 def root_agent(message, session):
+    if message == "ends":
+        return
     started = [subprocess.Popen(["sleep", "1000"], start_new_session=own) for own in (False, True)]
     zygote = os.getppid()  # The only case of a run has the agent's process for its own.
     yield {"tool_call": {"name": "start", "args": {"pids": [child.pid for child in started]}}}
@@ -204,9 +206,9 @@ def started_by(outcome: Outcome, eval_id: str) -> list[int]:
 async def test_child_processes_of_a_case_end_with_a_killed_zygote(project: Project, beside: int) -> None:
     """With one case, its parent is the zygote. With two, it is the agent's process."""
     project.agent(STARTER)
-    project.cases("kill zygote", *["wait"] * beside)
+    project.cases("kill zygote", *["ends"] * beside)
     async with Children() as children:
-        outcome = await execute(project.plan(), children, RunOptions(concurrency=1, timeout=2))
+        outcome = await execute(project.plan(), children, ONE_BY_ONE)
     assert outcome.error("kill zygote")[0] == "crashed"
     assert gone(started_by(outcome, "kill zygote"))
 

@@ -23,7 +23,7 @@ WORKER_SERVER = Path(__file__).with_name("worker_server.py")
 _SCORERS = (MODULE, "tests.run.scripted_scorer")
 _PROGRAMS = ("workbench", "pytest")
 _WORKER = ("-X", "utf8", "-u", WORKER_DIR)
-_MODES = ("zygote", "solo")
+_MODES = ("zygote", "solo", "functions")
 _SET_CHILD_SUBREAPER = 36
 
 

@@ -197,6 +197,8 @@ _MANY = 20
 _QUIET = 0.2
 _LOCKED = 10.0
 _SLEPT = 2.0
+_RETURNS = 0.5
+"""Seconds between two looks for a project whose folders are all gone."""
 _BETWEEN = 0.1
 """Maximum number of seconds that the start of a new watch takes."""
 _IGNORED_FOLDERS = frozenset({".git", STATE_FOLDER, "__pycache__", ".adk", ".mypy_cache", ".ruff_cache", ".venv"})
@@ -317,7 +319,7 @@ class Changes:
                 # All folders are gone because the project was moved or deleted. It may come back.
                 lost = True
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._stop.wait(), 0.5)
+                    await asyncio.wait_for(self._stop.wait(), _RETURNS)
                 continue
             self._folders_changed.clear()
             if self._stop.is_set():  # `close` sets the event that was just cleared.

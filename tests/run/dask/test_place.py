@@ -98,6 +98,11 @@ class Lab:
 
 
 @pytest.fixture
+def looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_LOOK_EVERY", 0.01)
+
+
+@pytest.fixture
 async def lab(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Lab]:
     made = Lab(monkeypatch)
     await made.place.connect(NEEDS)
@@ -138,8 +143,7 @@ async def test_silent_worker_gets_no_case_as_long_as_there_is_another(lab: Lab) 
     other.cancel()
 
 
-async def test_incompatible_worker_gets_no_case(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_LOOK_EVERY", 0.01)
+async def test_incompatible_worker_gets_no_case(looks_often: None, lab: Lab) -> None:
     lab.workers(worker("w2", "Python 3.11, needs 3.12"), worker("w3", None))
     _, task = lab.part()
     await asyncio.sleep(0)

@@ -43,8 +43,8 @@ OPTIONS = RunOptions(concurrency=2, timeout=60)
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(agent_clock, "_SILENT", 0.2)
-    monkeypatch.setattr(children, "_CHECK_EVERY", 0.1)
+    monkeypatch.setattr(agent_clock, "_SILENT", 0.05)
+    monkeypatch.setattr(children, "_CHECK_EVERY", 0.03)
 
 
 class Process:

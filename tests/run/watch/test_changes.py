@@ -6,15 +6,23 @@ import os
 import subprocess
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import watchfiles
 
-from workbench.freshness.changes import Batch, Changes, is_watched, native_changes, remote_kind
+from workbench.freshness.changes import PROMPT, Batch, Changes, is_watched, native_changes, remote_kind
 from workbench.freshness.rereading import looks_unfinished
 
 WITHIN = 20.0
+OFTEN = replace(PROMPT, interval=20)
+"""The effort of a watch that polls more often."""
+
+
+@pytest.fixture(autouse=True)
+def _looks_for_the_project_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workbench.freshness.changes._RETURNS", 0.05)
 
 
 class Seen:
@@ -39,7 +47,7 @@ async def watching(
     root: Path, folders: Callable[[], list[Path]] | None = None, on_polling: Callable[[str], None] = lambda why: None
 ) -> AsyncIterator[Seen]:
     seen = Seen()
-    changes = Changes(root, folders or (lambda: [root, *(path for path in root.iterdir() if path.is_dir())]))
+    changes = Changes(root, folders or (lambda: [root, *(path for path in root.iterdir() if path.is_dir())]), OFTEN)
     changes.on_polling = lambda: on_polling(changes.polling)
 
     async def read() -> None:
@@ -126,18 +134,18 @@ async def test_git_switch_is_one_batch(tmp_path: Path) -> None:
         )
 
     git("init", "-q")
-    for number in range(300):
+    for number in range(100):
         (tmp_path / f"module_{number}.py").write_text("x = 1\n")
     git("add", ".")
     git("commit", "-qm", "one")
     git("switch", "-qc", "other")
-    for number in range(300):
+    for number in range(100):
         (tmp_path / f"module_{number}.py").write_text("x = 2\n")
     git("commit", "-qam", "two")
     async with watching(tmp_path, lambda: [tmp_path]) as seen:
         await asyncio.to_thread(git, "switch", "-q", "-")
         batch = await seen.next()
-        assert len(batch.paths) == 300
+        assert len(batch.paths) == 100
         assert seen.batches.empty()
 
 
