@@ -201,9 +201,10 @@ class _Storing:
         self._stored = False
 
     def add(self, response: Any, text: Optional[str]) -> None:
-        """Add a response of the answer. `text` is its JSON form, or None. Store the answer once it may be complete.
+        """Add a response of the answer. `text` is its JSON form, or None if it has none.
 
-        If another response follows, the stored answer is withdrawn. Responses that cannot be reused prevent storing.
+        An answer that may be complete is stored, and withdrawn if another response follows. Responses that cannot be
+        reused prevent storing.
         """
         if self._stored:
             self._on_answer({**self._call, "responses": None})

@@ -340,7 +340,7 @@ def die_at_end_of(lifeline: int) -> None:
     """
     os.read(lifeline, 1)
     if sys.platform == "linux":
-        # Some may have their own sessions, so killing our group does not reach them.
+        # Some may have their own sessions, so killing the group of this process does not reach them.
         kill_descendants()
     if os.getpgrp() in (os.getpid(), os.getppid()):
         kill_group(os.getpgrp())

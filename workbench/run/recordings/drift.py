@@ -253,9 +253,8 @@ def _together(
 ) -> tuple[CallT, ...]:
     """Return the new calls. One that was replayed, or differs only in its seconds, is replaced by its old call.
 
-    A replayed call keeps its new turn and branch.
-
-    If calls were replayed, unused old calls keep their positions, unless `prune` is set.
+    A replayed call keeps its new turn and branch. If calls were replayed, unused old calls keep their positions, unless
+    `prune` is set.
     """
     places = _places(old, new, key_of)
     found: list[CallT] = []
@@ -313,8 +312,9 @@ def _places(old: Sequence[CallT], new: Sequence[CallT], key_of: Callable[[CallT]
 
 
 def _woven(count: int, places: Sequence[int | None]) -> Iterator[tuple[int | None, int | None]]:
-    """Yield the indexes of old and new calls that form pairs, in the order of the `count` old calls.
+    """Yield pairs of the indexes of an old and a new call, in the order of the `count` old calls.
 
+    An index is None if a call has no partner.
     `places` has the index of the old call for each new call. A new call without one follows the new call before it.
     """
     partner = {place: number for number, place in enumerate(places) if place is not None}

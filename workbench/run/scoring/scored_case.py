@@ -75,7 +75,7 @@ class SyncScorer:
         self._cases: dict[int, Case] = {}
 
     def take(self, message: dict[str, Any]) -> None:
-        """Handle a message."""
+        """Do what a message says, or keep it in `async_messages` if that needs the event loop."""
         number = message.get("id", 0)
         match message["op"]:
             case "warm":
