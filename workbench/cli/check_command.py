@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from workbench.agents.workspace import Workspace
-    from workbench.editing.check.agent_rules import Problem
+    from workbench.editing.check.problem import Problem
     from workbench.project.check_findings import PlaceCheck
 
 _CLEAN, _WARNINGS, _ERRORS = 0, 1, 2

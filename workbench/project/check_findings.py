@@ -11,7 +11,7 @@ from pathlib import Path
 
 from workbench.agents.workspace import Workspace
 from workbench.criteria.secrets import Secrets
-from workbench.editing.check.agent_rules import Problem, Rule
+from workbench.editing.check.problem import Problem, Rule
 from workbench.editing.check.project import checked_agents
 from workbench.files.faults import Fault
 from workbench.files.plugins import Point, Trouble, installed

@@ -10,8 +10,9 @@ import pytest
 
 from workbench.agents.declared_tools import DeclaredTools
 from workbench.agents.workspace import open_workspace
-from workbench.editing.check.agent_rules import Problem
-from workbench.editing.check.project import check_project, recording_problems
+from workbench.editing.check.problem import Problem
+from workbench.editing.check.project import check_project
+from workbench.editing.check.recording_rules import recording_problems
 from workbench.files.json_text.scanner import LARGEST_TREE
 from workbench.run.recordings.recording import digest
 

@@ -1,4 +1,4 @@
-"""The type of all problems found by `check`, and the rules for agents: models, keys, `.env`, invalid modules.
+"""Rules for agents: models, keys, `.env`, invalid modules.
 
 The agents' modules are only read, not imported.
 """
@@ -7,14 +7,14 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal
 
 from workbench.agents.discovery import PYTHON_FILES, AgentFolder
 from workbench.agents.environment import AgentEnvironment, choose_interpreter, python_version
 from workbench.agents.workspace import Workspace
+from workbench.editing.check.problem import Problem
 from workbench.files.faults import Fault, nearest
 from workbench.files.file_access import read_regular
 from workbench.files.walk import Walk
@@ -27,94 +27,10 @@ if TYPE_CHECKING:
     from workbench.run.processes.agent_host import TrialImport
 
 
-Rule: TypeAlias = Literal[
-    "file",  # invalid JSON, or a violation of ADK's schema
-    "owner",  # an evalset without an agent, with a changed agent, or matched by location
-    "name",  # a file that looks like an evalset but has another name
-    "config",  # the criteria's names, thresholds and options
-    "never-passes",  # a threshold that no score reaches
-    "cannot-apply",  # a criterion that does not apply to any case
-    "empty-reference",  # no expected answer, although a criterion compares with it
-    "untyped-rubric",  # a rubric that ADK ignores
-    "empty-rubric",  # a rubric without text
-    "same-rubric",  # two rubrics with the same ID in a case and a turn
-    "unused",  # an expectation that no criterion compares
-    "history",  # what ADK does with the events in a session_input
-    "turns",  # a malformed turn: an empty message, a wrong role or unmatched IDs
-    "test-file-sessions",  # a test file with more than one case
-    "unknown-tool",  # an expected tool that the agent does not declare
-    "unknown-argument",  # an expected argument that the tool lacks, or a missing required one
-    "argument-type",  # a value that the tool's annotation does not allow
-    "set-id",  # an eval_set_id or app name that makes ADK fail when it saves results
-    "recording",  # a damaged or foreign recording, or an ignore list for an unknown tool
-    "same-set-id",  # two evalsets of an agent with the same ID
-    "stop-signal",  # a criterion waits for another stop signal than the simulated user sends
-    "simulator",  # a simulated user that cannot run
-    "function",  # a custom metric or judge whose function does not exist
-    "judge",  # no judge is available: a key is missing or a model is unknown
-    "key",  # the agent's own model has no key
-    "model",  # a model name of the agent that ADK does not know, or that looks misspelled
-    "retires",  # the model of an agent, judge or simulated user has an announced end
-    "source",  # a module of the agent that is not valid Python
-    "import",  # the agent cannot be imported (only with --import)
-    "extension",  # a package whose extension of the workbench is broken
-    "place",  # a place with other machines that cannot be used as it is (only with --on)
-    "missing",  # a file that agents used, and that other machines will not have (only with --on)
-    "environment",  # a line of `.env` that is not understood
-]
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """A problem found by `check`.
-
-    `fault` has the place, the message and the severity. An `error` stops a run or makes it useless, a `warning` may be
-    intended, a `note` is for information.
-    """
-
-    rule: Rule
-    fault: Fault
-
-
 _KNOWN = re.compile(r"(gemini|gemma|claude|model-optimizer)-|projects/")
 """Model names that ADK's registry has a class for. Names with a `/` or `:` contain their provider."""
 _FAMILIES = ("gemini", "gemma", "claude")
 _MAX_BYTES = 1 << 20
-
-
-def agent_problems(agent: AgentFolder, models: Iterable[str], environment: AgentEnvironment) -> Iterator[Problem]:
-    """Yield the problems of an agent. `models` are the model names in its sources."""
-    for warning in environment.warnings:
-        place = environment.file or agent.definition
-        hint = "Each line is NAME=value or a comment that starts with #"
-        yield Problem("environment", Fault(place, 0, 0, "", warning, hint, "warning"))
-    sources = _Sources(agent)
-    for model in sorted(filter(None, models)):
-        if _KNOWN.match(model) and (better := suggested_name(model)) is not None:
-            message = f"the model `{model}` of the agent {agent.name} looks misspelled"
-            yield Problem("model", Fault(*sources.place(model), "", message, f"Did you mean `{better}`?", "warning"))
-        if message := retires(f"the agent {agent.name}", model):
-            yield Problem("retires", Fault(*sources.place(model), "", message, successor_hint(model), "warning"))
-        if model.startswith("gemini-"):
-            try:
-                gemini_access(model, environment.values)
-            except NotAvailableError as missing:
-                message = f"the agent {agent.name} cannot run: {missing}"
-                hint = "Set GOOGLE_API_KEY or the Vertex AI variables in the agent's .env or in the environment"
-                yield Problem("key", Fault(*sources.place(model), "", message, hint, "warning"))
-        elif not _KNOWN.match(model) and not {"/", ":"} & set(model):
-            yield from _unknown(agent, model, sources)
-
-
-def _unknown(agent: AgentFolder, model: str, sources: "_Sources") -> Iterator[Problem]:
-    """Yield a warning about a model that ADK's registry lacks, unless the agent registers models itself."""
-    if any("LLMRegistry" in text for _, text in sources.texts):
-        return
-    family, dash, version = model.partition("-")
-    meant = nearest(family, _FAMILIES) if dash else None
-    hint = f"Did you mean `{meant}-{version}`?" if meant else "Models behind LiteLLM are objects: LiteLlm(model=…)"
-    message = f"the agent {agent.name} cannot run: ADK does not know the model `{model}`"
-    yield Problem("model", Fault(*sources.place(model), "", message, hint, "warning"))
 
 
 class _Sources:
@@ -142,6 +58,41 @@ class _Sources:
                 before = text[: found.start()]
                 return file, before.count("\n") + 1, found.start() - (before.rfind("\n") + 1) + 1
         return self._agent.definition, 0, 0
+
+
+def agent_problems(agent: AgentFolder, models: Iterable[str], environment: AgentEnvironment) -> Iterator[Problem]:
+    """Yield the problems of an agent. `models` are the model names in its sources."""
+    for warning in environment.warnings:
+        place = environment.file or agent.definition
+        hint = "Each line is NAME=value or a comment that starts with #"
+        yield Problem("environment", Fault(place, 0, 0, "", warning, hint, "warning"))
+    sources = _Sources(agent)
+    for model in sorted(filter(None, models)):
+        if _KNOWN.match(model) and (better := suggested_name(model)) is not None:
+            message = f"the model `{model}` of the agent {agent.name} looks misspelled"
+            yield Problem("model", Fault(*sources.place(model), "", message, f"Did you mean `{better}`?", "warning"))
+        if message := retires(f"the agent {agent.name}", model):
+            yield Problem("retires", Fault(*sources.place(model), "", message, successor_hint(model), "warning"))
+        if model.startswith("gemini-"):
+            try:
+                gemini_access(model, environment.values)
+            except NotAvailableError as missing:
+                message = f"the agent {agent.name} cannot run: {missing}"
+                hint = "Set GOOGLE_API_KEY or the Vertex AI variables in the agent's .env or in the environment"
+                yield Problem("key", Fault(*sources.place(model), "", message, hint, "warning"))
+        elif not _KNOWN.match(model) and not {"/", ":"} & set(model):
+            yield from _unknown(agent, model, sources)
+
+
+def _unknown(agent: AgentFolder, model: str, sources: _Sources) -> Iterator[Problem]:
+    """Yield a warning about a model that ADK's registry lacks, unless the agent registers models itself."""
+    if any("LLMRegistry" in text for _, text in sources.texts):
+        return
+    family, dash, version = model.partition("-")
+    meant = nearest(family, _FAMILIES) if dash else None
+    hint = f"Did you mean `{meant}-{version}`?" if meant else "Models behind LiteLLM are objects: LiteLlm(model=…)"
+    message = f"the agent {agent.name} cannot run: ADK does not know the model `{model}`"
+    yield Problem("model", Fault(*sources.place(model), "", message, hint, "warning"))
 
 
 def source_problems(agent: AgentFolder, root: Path) -> Iterator[Problem]:

@@ -12,7 +12,7 @@ from workbench.criteria.custom import function_path
 from workbench.criteria.description import JUDGE, RUBRICS
 from workbench.criteria.json_difference import shown
 from workbench.criteria.registry import described_criteria, descriptions, rubric_types
-from workbench.editing.check.agent_rules import Problem, Rule
+from workbench.editing.check.problem import Problem, Rule
 from workbench.files.criteria import CriteriaConfig, Criterion
 from workbench.files.evalset import EvalCase, EvalsetDocument
 from workbench.files.faults import Breach, Location, nearest_hint

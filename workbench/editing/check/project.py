@@ -2,16 +2,14 @@
 
 import os
 from collections.abc import Iterable, Iterator
-from itertools import chain
 from pathlib import Path
-from typing import Any
 
 from workbench.agents.declared_tools import DeclaredTools, declared_tools
 from workbench.agents.discovery import AgentFolder
 from workbench.agents.environment import adk_version, agent_environment, choose_interpreter
 from workbench.agents.workspace import EvalsetEntry, Workspace, duplicate_set_ids
 from workbench.criteria.registry import check_criteria
-from workbench.editing.check.agent_rules import Problem, Rule, agent_problems, source_problems, unreadable_definitions
+from workbench.editing.check.agent_rules import agent_problems, source_problems, unreadable_definitions
 from workbench.editing.check.criteria_rules import (
     CaseCounts,
     SimulatedCases,
@@ -25,21 +23,17 @@ from workbench.editing.check.criteria_rules import (
     splits_a_path,
     use_problems,
 )
+from workbench.editing.check.problem import Problem, Rule
+from workbench.editing.check.recording_rules import recording_problems
 from workbench.files.breaches import find
 from workbench.files.criteria import CriteriaConfig
 from workbench.files.evalset import BrokenCaseError
-from workbench.files.faults import Breach, Fault, Location, Places, json_path, nearest_hint, unexpected
-from workbench.files.frozen_path import FILE_SUFFIX, frozen_folder
+from workbench.files.faults import Breach, Fault, Places, json_path, unexpected
 from workbench.files.json_text.scanner import LARGEST_TREE, is_scannable, scan
 from workbench.files.json_text.text_file import TextFile
 from workbench.files.metrics_config import metric_place, own_entry
-from workbench.files.own_file import OwnFile, OwnFileError
 from workbench.judges.base import JudgeEnvironment
-from workbench.run.recordings.frozen_file import AGAIN, WHAT, frozen_content, parse_frozen
-from workbench.run.recordings.frozen_schema import IN
-from workbench.run.recordings.recording import Recording
 from workbench.text.counting import counted
-from workbench.worker.jsonable import FORM, UnknownFormError, decoded
 
 _NO_TOOLS = DeclaredTools({}, complete=False)
 
@@ -243,89 +237,3 @@ def _placed(file: Path, json_path: str, message: str, hint: str) -> Fault:
     if root is not None and (child := find(root, json_path)) is not None:
         line, column = places.at(child.node.start)
     return Fault(file, line, column, json_path, message, hint, "warning")
-
-
-_PARTS = {"instruction": 0, "tools": 0, "config": 0}
-_MODEL, _CODE = "$model", "$code"
-_READ = ("answer", "state", "in_place")
-"""Keys of values in which a replay decodes objects with `$form`."""
-
-
-def recording_problems(entry: EvalsetEntry, tools: DeclaredTools) -> Iterator[Problem]:
-    """Yield the problems of the recordings beside an evalset. `tools` are the tools that its agent declares."""
-    folder = frozen_folder(entry.file)
-    names = sorted(path for path in folder.glob(f"*{FILE_SUFFIX}")) if folder.is_dir() else []
-    for path in names:
-        try:
-            content = frozen_content(path)
-            recording = parse_frozen(path, content)
-            file = OwnFile(path, content, WHAT)
-            file.refuse(chain(_foreign(recording, entry), _ignored(recording, tools), _unreadable(file, path)))
-        except OwnFileError as error:
-            yield from (Problem("recording", fault) for fault in error.faults)
-
-
-def _foreign(recording: Recording, entry: EvalsetEntry) -> Iterator[Breach]:
-    owner = "" if entry.agent is None else entry.agent.name
-    own = {"eval_set_id": ("" if entry.document.broken else entry.eval_set_id), "agent": owner}
-    for key, expected in own.items():
-        found = getattr(recording, key)
-        same = _same_agent(found, expected) if key == "agent" else found == expected
-        if expected and not same:
-            message = f"this recording has the {key} `{found}`, but {entry.relative} has `{expected}`"
-            yield Breach(
-                (key,), message, f"If the answers are right, correct `{key}`. Else: {AGAIN.lower()}", "warning"
-            )
-
-
-def _same_agent(one: str, other: str) -> bool:
-    """Return whether two names may be paths of the same agent from different roots: one ends with the other."""
-    first, second = one.split("/"), other.split("/")
-    shared = min(len(first), len(second))
-    return first[-shared:] == second[-shared:]
-
-
-def _ignored(recording: Recording, tools: DeclaredTools) -> Iterator[Breach]:
-    declared = {tool.name: 0 for agent in recording.tools.values() for tool in agent if tool.name}
-    known = {**declared, **{call.tool: 0 for call in recording.calls}, **dict.fromkeys(tools.tools, 0)}
-    for tool, names in recording.ignore.items():
-        if tool == _MODEL:
-            for number, name in enumerate(names):
-                if name not in _PARTS:
-                    hint = nearest_hint(name, _PARTS, f"Parts are {', '.join(_PARTS)}")
-                    yield Breach(("ignore", tool, number), f"requests have no part `{name}`", hint, "warning")
-        elif tool not in known and tool != _CODE:
-            message = f"`{tool}` is not a tool of this recording or of its agent, so nothing is ignored"
-            hint = nearest_hint(tool, known, "Delete it")
-            yield Breach(("ignore", tool), message, hint, "warning", on_key=True)
-
-
-def _unreadable(file: OwnFile, path: Path) -> Iterator[Breach]:
-    """Yield a problem for each value of a recording that no replay can read.
-
-    Raises:
-        OwnFileError: a value file beside the recording has such a value, or is not JSON.
-        OSError: a value file cannot be read.
-    """
-    for number, call in enumerate(file.value["calls"]):
-        for place, holder in ((("calls", number), call), (("calls", number, "effects"), call.get("effects", {}))):
-            for key in _READ:
-                if key in holder:
-                    yield from _forms((*place, key), holder[key])
-                elif key + IN in holder:
-                    name = holder[key + IN]
-                    content = frozen_content(path.with_name(name))
-                    beside = OwnFile(path.with_name(name), b'{"value":' + content + b"}", "a recorded value")
-                    beside.refuse(_forms(("value",), beside.value["value"]))
-
-
-def _forms(place: Location, value: Any) -> Iterator[Breach]:
-    """Yield a problem for each innermost object with the key `$form` that is not known or cannot be read."""
-    children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    inner = [breach for key, child in children for breach in _forms((*place, key), child)]
-    yield from inner
-    if not inner and isinstance(value, dict) and FORM in value:
-        try:
-            decoded(value)
-        except UnknownFormError as error:
-            yield Breach(place, str(error), f"Correct it, or {AGAIN.lower()}")
