@@ -9,7 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from workbench.files.walk import IgnoreFile, ignored_by, read_ignore_file, relative_to
+from workbench.files.gitignore import IgnoreFile, ignored_by, read_ignore_file
+from workbench.files.walk import relative_to
 
 
 @pytest.mark.parametrize("root", ["/a", "/a/b", "/", ".", "..", "/a/b/c", "a"])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from workbench.files.file_access import real_path
 from workbench.files.folders import STATE_FOLDER, home
-from workbench.files.walk import is_repository
+from workbench.files.gitignore import is_repository
 
 
 def find_root(path: Path) -> Path:

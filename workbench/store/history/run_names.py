@@ -11,8 +11,8 @@ from pathlib import Path
 
 from workbench.files.file_access import real_path
 from workbench.files.folders import STATE_FOLDER, is_trusted, stored_folders, untrusted_root, untrusted_text
+from workbench.files.gitignore import is_repository
 from workbench.files.run_options import UsageFaultError
-from workbench.files.walk import is_repository
 from workbench.store.database.database import database, is_stored, run_path, state_of
 from workbench.store.database.opening import FILE_NAME
 from workbench.store.database.runs import find_run as run_by_id
