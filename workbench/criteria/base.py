@@ -135,11 +135,11 @@ def turn_pairs(request: ScoreRequest) -> list[tuple[dict[str, Any], dict[str, An
     """
     if request.expected is None:
         raise NotScorableError(f"{request.criterion.name} needs a reference, and this case has none")
-    same_length(request)
+    require_same_length(request)
     return list(zip(request.expected, request.actual, strict=True))
 
 
-def same_length(request: ScoreRequest) -> None:
+def require_same_length(request: ScoreRequest) -> None:
     """Check that the reference, if there is one, has as many turns as the transcript.
 
     Raises:

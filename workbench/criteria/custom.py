@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from workbench.agents.answering_child import FunctionFailedError
-from workbench.criteria.base import WHOLE, Bench, NotScorableError, Scored, ScoreRequest, same_length
+from workbench.criteria.base import WHOLE, Bench, NotScorableError, Scored, ScoreRequest, require_same_length
 from workbench.events.events import MetricResult, MetricStatus
 from workbench.files.spelling import get
 from workbench.text.counting import compared, counted, sign
@@ -116,7 +116,7 @@ def function_path(config: Mapping[str, Any]) -> str:
 def _turns_with_rubrics(request: ScoreRequest) -> list[dict[str, Any]]:
     """Return the actual turns, each with the rubrics of the case and of its reference added, as in ADK."""
     actual, expected = request.actual, request.expected
-    same_length(request)
+    require_same_length(request)
     turns = []
     for index, turn in enumerate(actual):
         own = () if expected is None else expected[index].get("rubrics") or ()

@@ -43,7 +43,7 @@ from workbench.criteria.base import (
     Scored,
     ScoreRequest,
     mean,
-    same_length,
+    require_same_length,
     status_of,
     turn_pairs,
 )
@@ -94,7 +94,7 @@ async def score_turns(request: ScoreRequest, bench: Bench) -> Scored:
 def _instances(request: ScoreRequest) -> list[dict[str, str | None]]:
     if request.criterion.name == "response_evaluation_score":
         return [_instance(actual, answer_text(expected)) for expected, actual in turn_pairs(request)]
-    same_length(request)
+    require_same_length(request)
     if request.expected is None:
         return [_instance(turn, None) for turn in request.actual]
     pairs = zip(request.expected, request.actual, strict=True)
@@ -146,7 +146,7 @@ async def score_conversation(request: ScoreRequest, bench: Bench) -> Scored:
         NotAvailableError: The project or the credentials are missing.
     """
     criterion = request.criterion
-    same_length(request)
+    require_same_length(request)
     rating = await bench.service().rate(criterion.name, conversation_sent(request.actual))
     rubrics = list(_rubrics(rating.get("rubrics")))
     last = rated_turn(criterion, rating, {"rubrics": rubrics}, _rubric_summary(rubrics))

@@ -22,7 +22,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from workbench.criteria.base import Bench, Scored, ScoreRequest, same_length
+from workbench.criteria.base import Bench, Scored, ScoreRequest, require_same_length
 from workbench.criteria.description import read_options
 from workbench.criteria.judged.claim_questions import (
     UNLABELLED,
@@ -185,7 +185,7 @@ async def score(request: ScoreRequest, bench: Bench) -> Scored:
         NotAvailableError: The judge cannot be used here.
     """
     criterion = request.criterion
-    same_length(request)
+    require_same_length(request)
     options = read_options(HallucinationOptions, criterion)
     intermediate = options.evaluate_intermediate_nl_responses
     texts = [_texts(turn, intermediate=intermediate) for turn in request.actual]

@@ -15,7 +15,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
-from workbench.criteria.base import Bench, NotScorableError, Scored, ScoreRequest, same_length
+from workbench.criteria.base import Bench, NotScorableError, Scored, ScoreRequest, require_same_length
 from workbench.criteria.description import RubricOptions, read_options
 from workbench.criteria.judged.descriptions import (
     ANSWER_RUBRICS,
@@ -82,7 +82,7 @@ async def score(request: ScoreRequest, bench: Bench) -> Scored:
     """
     criterion = request.criterion
     kind = _KINDS[criterion.name]
-    same_length(request)
+    require_same_length(request)
     rubrics = rubrics_by_turn(request, kind.type)
     if kind.judged == "conversation":
         rubrics = rubrics[-1:]
