@@ -12,7 +12,7 @@ from itertools import count
 from typing import Any, Final
 
 from workbench.exporting.exporter import Exporter
-from workbench.exporting.report import plain, report_cases
+from workbench.exporting.report import json_data, report_cases
 from workbench.files.invocation import recorded_events
 from workbench.store.execution import CaseRecord
 from workbench.store.history.other_programs import ENDING
@@ -41,7 +41,7 @@ def build_adk(store: Store, adk_version: Any = None) -> dict[str, bytes]:
     for number, (case, record) in enumerate(zip(report_cases(store), store.read_current(), strict=True), 1):
         if not case.evalset_file and not case.eval_set_id:
             continue  # Placeholder for unknown cases.
-        data = plain(case)
+        data = json_data(case)
         results = sets.setdefault((case.agent or "agent", case.eval_set_id or case.evalset_file), [])
         results.append(_case(data, record, f"{store.run.run_id}-{number}"))
     files: dict[str, bytes] = {}

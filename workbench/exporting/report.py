@@ -8,7 +8,7 @@ import json
 import math
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from typing import Any, Final, TypeVar, get_args
 
@@ -67,8 +67,8 @@ _TOO_DEEP = f"… [nested deeper than {_DEPTH} levels]"
 def report_pieces(store: Store, prices: Prices = _NO_PRICES) -> Iterator[bytes]:
     """Yield the report of the newest run as one line of ASCII JSON, case by case to save memory.
 
-    With `prices`, the details of judged criteria have their cost in `tally.cost`. JSON has neither NaN nor infinity. As
-    a score, they become null. In invocations and details, they become strings. Data nested too deeply is cut.
+    With `prices`, the details of judged criteria have their cost in `tally.cost`. NaN and infinity, which JSON
+    lacks, become null in scores and strings in invocations and details. Data nested too deeply is cut.
     """
     costs: list[float | None] = []
     warnings = {notice.message: None for notice in store.notices if notice.in_report}
@@ -82,18 +82,22 @@ def report_pieces(store: Store, prices: Prices = _NO_PRICES) -> Iterator[bytes]:
 
     repeats = map(_repeats, summarize_all(store.current_records(), store.run.until_sure))
     lists: dict[str, Iterable[BaseModel]] = {"cases": cases(), "repeats": repeats}
+    # Known only once the cases are written.
+    late: dict[str, Callable[[], Any]] = {
+        "judge_cost": lambda: total(costs) if prices else None,
+        "warnings": lambda: list(warnings),
+    }
+    fields = _fields(_frame(store, prices))
+    order = list(fields)
+    assert order.index("cases") < min(map(order.index, late)), order
     before = b"{"
-    for name, value in _fields(_frame(store, prices)).items():
+    for name, value in fields.items():
         yield before + _encode(name) + b": "
         before = b", "
         if name in lists:
             yield from _list(lists[name])
-        elif name == "judge_cost":  # Written after the cases, so the sum is complete.
-            yield _encode(total(costs) if prices else None)
-        elif name == "warnings":
-            yield _encode(list(warnings))
         else:
-            yield _encode(value)
+            yield _encode(late[name]() if name in late else value)
     yield b"}\n"
 
 
@@ -158,7 +162,7 @@ def _encode(part: Any) -> bytes:
         return json.dumps(_clean(part, _DEPTH), allow_nan=False).encode("ascii")
 
 
-def plain(part: BaseModel) -> Any:
+def json_data(part: BaseModel) -> Any:
     """Return a part of the report as JSON data, converted as in `report_pieces`."""
     return _clean(part, _DEPTH)
 
