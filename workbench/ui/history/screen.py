@@ -386,7 +386,7 @@ class HistoryScreen(ListScreen):
         event.stop()
         self._show_filtered()
 
-    def on_filter_input_left(self, event: FilterInput.Left) -> None:
+    def on_filter_input_done(self, event: FilterInput.Done) -> None:
         """Focus the list."""
         event.stop()
         self.runs.focus()

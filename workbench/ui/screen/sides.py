@@ -46,8 +46,8 @@ class FilterInput(PlainInput):
     """
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "done"), Binding("escape", "clear")]
 
-    class Left(Message):
-        """A report that the user left the field, whose value is the filter."""
+    class Done(Message):
+        """A report that the user is done with the field, whose value is the filter."""
 
     _labelled = False
     """Whether the field was last drawn with its label."""
@@ -101,12 +101,12 @@ class FilterInput(PlainInput):
         """Leave the field and keep its filter."""
         if not self.value.strip():
             self.end()
-        self.post_message(self.Left())
+        self.post_message(self.Done())
 
     def action_clear(self) -> None:
         """Clear the filter and leave the field."""
         self.end()
-        self.post_message(self.Left())
+        self.post_message(self.Done())
 
 
 class Cases(Vertical):
@@ -155,7 +155,7 @@ class Cases(Vertical):
         self._nothing.update(Content(text))
         self._nothing.display = bool(text)
 
-    def on_filter_input_left(self, event: FilterInput.Left) -> None:
+    def on_filter_input_done(self, event: FilterInput.Done) -> None:
         """Focus the tree."""
         event.stop()
         self.tree_view.focus()
@@ -194,13 +194,7 @@ class Right(Vertical):
     @property
     def detail(self) -> "CaseDetail":
         """The panes, created on first use."""
-        if self._detail is None:
-            from workbench.ui.detail.pane import CaseDetail
-
-            self._detail = CaseDetail()
-            self._detail.display = False
-            self.mount(self._detail)
-        return self._detail
+        return self.make_panes()
 
     @property
     def overview(self) -> "OverviewPane":
@@ -214,8 +208,14 @@ class Right(Vertical):
         return self._overview
 
     def make_panes(self) -> "CaseDetail":
-        """Create the panes early, so that the first case to be shown can have the focus at once."""
-        return self.detail
+        """Create the panes unless they exist. Called early, it lets the first case shown have the focus at once."""
+        if self._detail is None:
+            from workbench.ui.detail.pane import CaseDetail
+
+            self._detail = CaseDetail()
+            self._detail.display = False
+            self.mount(self._detail)
+        return self._detail
 
     def show_case(self, subject: "Subject") -> None:
         """Show the panes of a case or evalset."""

@@ -240,7 +240,7 @@ class TableScreen(ListScreen, inherit_bindings=False):
             table.stand_on(self._before)
         self.show_rows()
 
-    def on_filter_input_left(self, event: FilterInput.Left) -> None:
+    def on_filter_input_done(self, event: FilterInput.Done) -> None:
         """Focus the rows."""
         event.stop()
         self.rows.focus()
