@@ -25,10 +25,13 @@ if TYPE_CHECKING:
 _SHOWN = 50
 """Maximum number of cases listed for each kind of change that leaves the verdict as it is."""
 _LINE = 300
+"""Maximum number of characters of a line of a changed file."""
 _SAME, _REGRESSIONS, _USAGE = 0, 1, 2
+"""Exit codes."""
 _WORDS = {"regression": "REGRESSION", "fix": "FIX", "other": "CHANGED", "unfinished": "UNFINISHED", "score": "SCORE"}
-_UNLIKE = "not frozen in the same way, so not compared"
+"""Each kind of change with the word that begins its lines, in their order."""
 _MORE = {"unfinished": "without a verdict", "score": "with changed scores"}
+"""The kinds of change of which `_SHOWN` cases are listed, as text."""
 _DESCRIPTION = """Compare two runs. Lists regressions, then fixes, then changed scores. Each has the differences between
 the runs that can have caused it: prompt, code, model, versions, criteria, expected value, tool output, judge.
 
@@ -126,7 +129,11 @@ def _lines(found: "Comparison", weighed: "Gate") -> Iterator[str]:
             yield from _case_lines(case, word)
         if len(cases) > most:
             yield f"and {counted(len(cases) - most, 'more case')} {_MORE[change]} (--json has them all)"
-    apart = {"only in A": found.only_before, "only in B": found.only_after, _UNLIKE: found.unlike}
+    apart = {
+        "only in A": found.only_before,
+        "only in B": found.only_after,
+        "not frozen in the same way, so not compared": found.unlike,
+    }
     for word, executions in apart.items():
         if executions:
             yield f"{word}: {few((_label(one.ref) for one in executions), 5)}"
@@ -183,7 +190,8 @@ def _gate_lines(weighed: "Gate", verdict: str | None) -> Iterator[str]:
     if weighed.flaky:
         named = (f"{_label(ref)} ({one_line(words)})" for ref, words in weighed.flaky.items())
         yield f"known as flaky: {few(named, _SHOWN)}"
-    yield f"gate {'failed' if weighed.failed else 'passed' if weighed.is_comparable else 'undecided'}: {verdict}"
+    decided = "passed" if weighed.is_comparable else "undecided"
+    yield f"gate {'failed' if weighed.failed else decided}: {verdict}"
 
 
 def _case_lines(case: "ChangedCase", word: str) -> Iterator[str]:

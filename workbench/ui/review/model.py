@@ -13,7 +13,6 @@ from workbench.events.events import CaseName
 
 if TYPE_CHECKING:
     from workbench.editing.triage.entry import Entry
-    from workbench.events.events import CaseName
     from workbench.store.execution import Execution
     from workbench.store.reasons import Cause
     from workbench.ui.session.session import Session
@@ -116,7 +115,6 @@ class Review:
         self.question: Question | None = None
         self.interrupted = False
         """Whether the case changed while a verdict on its cause was pending. Then the next letter saves nothing."""
-        self.position = 0
         self._painted_at = math.inf
         self._version = 0
         self.position = self.names.index(first) if first in self.names else self._next_left(0)
