@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from workbench.agents.channel import Channel, Frame
+from workbench.agents.channel import Frame, LoopChannel
 from workbench.agents.child_process import OutputPipe
 from workbench.worker.frames import Channel as Blocking
 from workbench.worker.frames import FrameTooLargeError, encode
@@ -24,7 +24,7 @@ class Heard:
         self.ended: list[str] = []
         self.changed = asyncio.Event()
         ours, self.other = socket.socketpair()
-        self.channel = Channel(ours, self._frame, self._end)
+        self.channel = LoopChannel(ours, self._frame, self._end)
 
     def _frame(self, frame: Frame) -> None:
         self.frames.append(frame)

@@ -19,7 +19,7 @@ _DECODED_IN_THREAD = 256 * 1024
 Frame: TypeAlias = dict[str, Any]
 
 
-class Channel:
+class LoopChannel:
     """Frames to and from a child process, in order.
 
     `on_frame(frame)` is called for each frame received. `on_end(reason)` is called once, when no more frames can

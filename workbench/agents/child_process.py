@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from workbench.agents.channel import Channel, Frame
+from workbench.agents.channel import Frame, LoopChannel
 from workbench.worker.processes import MARK
 
 _ROUNDS = 50
@@ -308,7 +308,7 @@ class ChildProcess:
         self._printed = ""
         self._output = OutputPipe(output, self._keep)
         self._reaper: asyncio.Task[None] | None = None
-        self.channel = Channel(control, on_frame, lambda reason: self._lost())
+        self.channel = LoopChannel(control, on_frame, lambda reason: self._lost())
 
     @property
     def last_line(self) -> str:

@@ -28,7 +28,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from workbench.agents.channel import Channel
+from workbench.agents.channel import LoopChannel
 from workbench.run.dask.dask_part import LARGEST_REPORT
 from workbench.run.dask.task import Sealed, close_run, probe, run_execution
 from workbench.text.counting import counted
@@ -52,7 +52,7 @@ _STARTED_ALONE = len
 class Cluster:
     """The connection to one cluster. `channel` leads to the workbench."""
 
-    def __init__(self, channel: Channel) -> None:
+    def __init__(self, channel: LoopChannel) -> None:
         self._channel = channel
         self._client: Any = None
         self._address = ""
@@ -324,7 +324,7 @@ async def serve(sock: socket.socket) -> None:
     """Serve the workbench until it closes the socket."""
     ended = asyncio.Event()
     cluster: Cluster
-    channel = Channel(sock, lambda frame: cluster.take(frame), lambda reason: ended.set())
+    channel = LoopChannel(sock, lambda frame: cluster.take(frame), lambda reason: ended.set())
     cluster = Cluster(channel)
     done = [asyncio.ensure_future(event.wait()) for event in (ended, cluster.quit)]
     await asyncio.wait(done, return_when=asyncio.FIRST_COMPLETED)

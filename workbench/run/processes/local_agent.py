@@ -9,7 +9,7 @@ import socket
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from workbench.agents.channel import Channel, Frame
+from workbench.agents.channel import Frame, LoopChannel
 from workbench.agents.child_process import ChildProcess, Command, Lines, OutputPipe, how_it_ended
 from workbench.run.place import OnFrame, Stream
 from workbench.run.processes.agent_clock import PingCheck
@@ -29,7 +29,7 @@ class ForkedProcess:
     def __init__(self, control: socket.socket, on_frame: Callable[[Frame], None], kill: Callable[[int], None]) -> None:
         self.pid: int | None = None
         self.ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self.channel = Channel(control, on_frame, lambda reason: self._lost())
+        self.channel = LoopChannel(control, on_frame, lambda reason: self._lost())
         self._kill = kill
         self._ending: asyncio.Task[None] | None = None
         self._exit_reported: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -345,7 +345,7 @@ class ForkedCase(_LocalCase):
         """The id of the case's process, which leads a process group, once it is known."""
         self._ending: asyncio.Task[None] | None = None
         own, childs = socket.socketpair()
-        self._channel = Channel(own, self._take, self._channel_closed)
+        self._channel = LoopChannel(own, self._take, self._channel_closed)
         self._output: CaseOutput = self._captured(share=False)
         self.descriptors = (childs.detach(), *self._output.descriptors)
         """The case's ends of its socket and pipes, which the case takes over."""
