@@ -150,7 +150,10 @@ def without(content: Content, location: Location) -> Content:
 
 
 def with_criterion(content: Content, name: str) -> Content:
-    """Add a criterion at the end, with its first threshold. An existing criterion is not changed."""
+    """Return the content with a criterion at the end, with its proposed threshold.
+
+    An existing criterion is not changed.
+    """
     criteria = mapping(content.get("criteria"))
     return {**content, "criteria": {**criteria, name: criteria.get(name, first_threshold(name))}}
 
@@ -469,7 +472,7 @@ def guide(info: CriterionDescription) -> str:
 
 
 def proposed(name: str) -> str:
-    """Return the first threshold of a new criterion, as text."""
+    """Return the proposed threshold of a new criterion, as text."""
     return f"≥ {first_threshold(name):g}"
 
 

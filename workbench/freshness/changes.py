@@ -55,7 +55,8 @@ async def native_changes(
 ) -> AsyncIterator[tuple[set[Path], bool]]:
     """Yield sets of changed paths directly in the folders until `stop`. Without changes, yield empty sets regularly.
 
-    True means that some changes may be missing, because this process was stopped or there were too many changes.
+    Each set comes with a flag. It is True if some changes may be missing, because this process was stopped or there
+    were too many changes.
 
     Raises:
         NoEventsError: the system cannot report changes.
@@ -382,7 +383,7 @@ class Changes:
     async def _found(self) -> AsyncIterator[tuple[set[Path], bool]]:
         """Yield sets of changed paths until the folders change. Without changes, yield empty sets regularly.
 
-        True means that some changes may be missing.
+        Each set comes with a flag, which is True if some changes may be missing.
         """
         if not self.polling:
             async for found, may_miss in native_changes(self._watched, self._folders_changed, self.armed, self._effort):

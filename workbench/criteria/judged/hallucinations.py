@@ -64,7 +64,7 @@ _SHORTEST = 4
 
 
 def context_of(turn: Invocation, before: int | None = None) -> list[Piece]:
-    """Return the pieces for a text of the turn.
+    """Return what the agent could know when it wrote a text of the turn, as pieces of context.
 
     `before` is the index of the event with the text. Only earlier events count, and the grounding of this one. None
     means the final answer, which comes after all events.

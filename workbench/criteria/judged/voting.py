@@ -365,7 +365,7 @@ def read_verdict(text: str) -> Verdict:
 
 
 def open_votes(verdicts: Sequence[Verdict], left: int) -> int:
-    """Return the smallest number of further samples that can decide."""
+    """Return the smallest number of further samples that can decide, or 0 if none can change the verdict."""
     valid = sum(verdict.valid for verdict in verdicts)
     return still_needed(valid, len(verdicts) - valid, left)
 

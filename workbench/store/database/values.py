@@ -47,7 +47,7 @@ def add_contents(connection: Connection, contents: Mapping[str, bytes], now: flo
 
 
 def get_content(connection: Connection, digest: str) -> bytes | None:
-    """Return the content with a digest, or None."""
+    """Return the content with a digest, or None if it is missing or damaged."""
     found = connection.execute("SELECT data, crc FROM content WHERE digest = ?", (plain(digest),)).fetchone()
     return found[0] if found is not None and isinstance(found[0], bytes) and zlib.crc32(found[0]) == found[1] else None
 
@@ -103,7 +103,7 @@ class StoredAnswer(NamedTuple):
 
 
 def get_judge_answer(connection: Connection, key: str) -> StoredAnswer | None:
-    """Return the answer of a judge, or None."""
+    """Return the answer of a judge, or None if it is missing or damaged."""
     found = connection.execute("SELECT key, answer, stored, crc FROM judge_answer WHERE key = ?", (key,)).fetchone()
     return StoredAnswer(*found[1:3]) if found is not None and checksum(found[:3]) == found[3] else None
 
