@@ -16,6 +16,8 @@ from unittest.mock import patch
 import pytest
 
 from tests.cli.projects import run_here
+from tests.warm.nursery import Nursery
+from tests.warm.scorers import warm_scorers
 from workbench.cli.command_line import execute
 from workbench.files.folders import trust
 from workbench.ui.terminal.themes import Themes
@@ -50,7 +52,7 @@ def _commands(block: str) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def samples(tmp_path_factory: pytest.TempPathFactory, nursery: Nursery) -> Path:
     """Return the sample agent that the pages name, after two runs. Each wrote a report. The first is the baseline."""
     folder = tmp_path_factory.mktemp("docs") / "sample_agents"
     unused = shutil.ignore_patterns("__pycache__", ".*", "customers")
@@ -64,7 +66,8 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "agent-workbench history pin last",
         "agent-workbench run order_desk/refunds.evalset.json --json report.json",
     ):
-        code, output = _run(command, folder)
+        with warm_scorers(nursery):
+            code, output = _run(command, folder)
         assert code in (0, 3), output
     return folder
 

@@ -13,6 +13,8 @@ import pytest
 import yaml
 
 from tests.cli.projects import BAD, GOOD, RAISES, Project, case, python_path, run_here, statuses
+from tests.warm.nursery import Nursery
+from tests.warm.scorers import warm_scorers
 
 _ROOT = Path(__file__).parent.parent
 _PAGE = (_ROOT / "docs/shards.md").read_text("utf-8")
@@ -66,13 +68,14 @@ def _write(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def other_reports(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+def other_reports(tmp_path_factory: pytest.TempPathFactory, nursery: Nursery) -> list[Path]:
     """Return the reports of all shards but the third, from machines of their own."""
     folder = _write(tmp_path_factory.mktemp("others"))
     reports = [folder / "shards" / f"{index}.json" for index in (1, 2, 4)]
     for report in reports:
         words = ["run", "agents", "--shard", f"{report.stem}/{_SHARDS}", "--json", str(report)]
-        assert run_here(folder, words, {"PYTHONPATH": python_path()}).returncode in (0, 1)
+        with warm_scorers(nursery):
+            assert run_here(folder, words, {"PYTHONPATH": python_path()}).returncode in (0, 1)
     return reports
 
 

@@ -17,6 +17,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from statistics import NormalDist, fmean
 from typing import Literal, TypeAlias
 
@@ -426,6 +427,7 @@ def _rate(side: tuple[int, int]) -> float:
     return passed / judged
 
 
+@cache
 def _z(share: float) -> float:
     return NormalDist().inv_cdf(share)
 
