@@ -298,7 +298,7 @@ def test_network_file_systems_are_known_by_their_mount(
 
 def test_too_old_sqlite_is_refused_with_both_versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 30, 0))
-    with pytest.raises(OSError, match=r"too old: it needs 3\.31\.0"):
+    with pytest.raises(OSError, match=r"too old: agent-workbench needs 3\.31\.0"):
         Database(tmp_path).write(put)
 
 
