@@ -211,7 +211,7 @@ def test_only_a_limited_number_of_json_files_is_checked(tree: Tree, monkeypatch:
     assert "of 5 JSON files" in reasons["."]
 
 
-def test_broken_python_is_named(tree: Tree) -> None:
+def test_agent_with_a_syntax_error_is_listed(tree: Tree) -> None:
     project = tree({"a/agent.py": "def (:", "b/agent.py": AGENT})
     found = discover(project)
     assert _agents(project, found) == ["b"]

@@ -13,7 +13,7 @@ def test_cost_of_a_case_excludes_the_start() -> None:
     assert case_of(lambda cases: 2.0 + 0.005 * cases, 1000) == pytest.approx(5.0)
 
 
-def test_costs_are_shown_in_cases_of_this_machine(
+def test_time_is_shown_as_a_multiple_of_this_machines_time_per_case(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv(figures.VARIABLE, str(tmp_path / "figures"))

@@ -122,7 +122,7 @@ def test_reports_compare_with_runs(project: Project, here: Here) -> None:
     assert _compared(here, first.name, "baseline")[1]["summary"]["unchanged"] == 4
 
 
-def test_runs_without_a_common_case_exit_with_2(project: Project, here: Here) -> None:
+def test_compare_without_a_common_case_exits_with_2(project: Project, here: Here) -> None:
     project.run("run", ".", "--case", "greet_one", "--plain")
     project.run("run", ".", "--case", "greet_two", "--plain")
     one, other = (path.name for path in stored_runs(project.root / ".workbench")[-2:])

@@ -43,7 +43,7 @@ def found(where: Where, old: str, new: str) -> list[tuple[Any, ...]]:
     return [(one.turn, one.what, one.old, one.new) for one in replacements(CASE, where, old, new)]
 
 
-def test_texts_change_in_messages_and_answers_only() -> None:
+def test_replacing_text_changes_only_messages_and_answers() -> None:
     assert found("text", "refund", "credit") == [
         (0, "user", "refund A-7, refund it now", "credit A-7, credit it now"),
         (0, "answer", "No refund for A-7.", "No credit for A-7."),

@@ -282,7 +282,7 @@ def test_input_that_adk_drops_or_misreads_is_a_warning(with_case: Open, case: st
 @pytest.mark.parametrize(
     "extra", ['"app_name": "a", "appName": "b"', '"session_input": {"evalId": 1, "eval_id": 2, %s}']
 )
-def test_keys_of_other_objects_in_two_spellings_are_no_warning(with_case: Open, extra: str) -> None:
+def test_two_spellings_of_an_unrelated_key_give_no_warning(with_case: Open, extra: str) -> None:
     session = '"app_name": "s", "user_id": "u"'
     # A case without anything to warn about would not be scanned.
     document = with_case(f'{{"eval_id": "b", "conversation": [{TURN}], "x": NaN, {extra.replace("%s", session)}}}')

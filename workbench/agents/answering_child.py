@@ -371,7 +371,7 @@ class Functions:
                 raise FunctionFailedError("timeout", message) from None
             else:
                 return answer
-        raise FunctionFailedError("import_failed", f"{request['path']}: its files change too often to import it")
+        raise FunctionFailedError("import_failed", f"{request['path']} cannot be imported: its files keep changing")
 
 
 def _crashed(request: Mapping[str, Any], lost: ChildLostError) -> FunctionFailedError:

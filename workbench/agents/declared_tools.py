@@ -166,9 +166,9 @@ class DeclaredTools:
 
 
 def declared_tools(agent: AgentFolder) -> DeclaredTools:
-    """Return the tools and models that an agent's sources declare. Of an agent in YAML, only the models are read.
+    """Return the tools and models that an agent's sources declare. For an agent in YAML, only models are read.
 
-    If the sources cannot be read, there are none.
+    If the sources cannot be read, the result is empty.
     """
     if agent.kind != "python":
         return DeclaredTools({}, complete=False, models=frozenset(_models_in_yaml(agent.folder)))

@@ -233,7 +233,7 @@ def _identical(wanted: list[Hashable], got: list[Hashable], in_order: list[tuple
 def _differing(
     in_order: list[tuple[int, int]], moved: dict[int, int], similarity: _Similarity
 ) -> list[tuple[int, int]]:
-    """Pair calls of the same name but different arguments, between the identical calls on either side of them."""
+    """Pair the calls between two matched pairs: same name, different arguments, the most similar ones together."""
     taken = set(moved.values())
     pairs: list[tuple[int, int]] = []
     above, left = -1, -1

@@ -26,8 +26,8 @@ What each criterion measures, what it needs, and which options it has:
               "tool_trajectory_avg_score": {"threshold": 1.0, "match_type": "IN_ORDER"}}}
 ```
 
-This is a `test_config.json`. Each criterion has a threshold, alone or as `threshold` beside its
-options. A score at or above the threshold passes. Nothing is rounded. You can
+This is a `test_config.json`. The value of a criterion is its threshold, or an object with
+`threshold` and options. A score at or above the threshold passes. Nothing is rounded. You can
 [edit criteria](criteria-editing.md) on the screen. Other editors can complete and check the file
 with the [schema](test_config.schema.json).
 

@@ -155,7 +155,7 @@ def case_from_conformance(spec: Any, recordings: Any, session: Any = None) -> Ca
         raise NoSessionError("spec.yaml: initial_state: this must be an object")
     items = mapping(recordings).get("recordings")
     if not isinstance(items, list):
-        raise NoSessionError("generated-recordings.yaml: it must have a list `recordings`")
+        raise NoSessionError("generated-recordings.yaml: `recordings` must be a list")
     made = session if session is not None else _session(messages, objects(items))
     base = case_from_session({**mapping(made), "app_name": agent, "user_id": _USER, "state": state or {}})
     notes = [note for note in base.notes if note != NOT_IN_SESSIONS] if session is not None else [_SYNTHETIC]

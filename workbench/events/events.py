@@ -439,10 +439,10 @@ class Frozen:
 
 @dataclass(frozen=True, slots=True)
 class Thawed:
-    """The differences between a live case and its recording, with numbers of tool calls.
+    """The differences between a live case and its recording, with counts of tool calls.
 
     Each of `changes` is `{"kind", "about", "agent", "tool", "call", "turn", "where": [{"path", "then", "now"}]}`.
-    `kind` is the name of a number below, such as `gone`. `about` is `call`, `declaration` or `models`. `turn` counts
+    `kind` is the name of a count below, such as `gone`. `about` is `call`, `declaration` or `models`. `turn` counts
     from 1 or is null. The other values are short texts.
     """
 

@@ -98,7 +98,10 @@ def old_format_of(content: Any) -> OldFormat | None:
 
 
 def _is_old_case(item: dict[str, Any]) -> bool:
-    """Return whether an object looks like an old case: it has turns below `data`, or only keys of an old case."""
+    """Return whether an object looks like an old case.
+
+    Its `data` contains something like turns or is no list, or it has `name` and only keys of an old case.
+    """
     turns = item.get("data")
     if isinstance(turns, list) and turns:
         return any(not isinstance(turn, dict) or any(nearest(key, _TURN_KEYS) for key in turn) for turn in turns)

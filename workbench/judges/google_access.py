@@ -131,7 +131,7 @@ def gemini_access(model: str, values: Mapping[str, str]) -> GoogleAccess:
     if key:
         return GoogleAccess(True, key, base_url=address)
     raise NotAvailableError(
-        f"{model} needs a project or a key on Vertex",
+        f"{model} needs a project or an API key for Vertex AI",
         "set GOOGLE_CLOUD_PROJECT (and GOOGLE_CLOUD_LOCATION, default global) or GOOGLE_API_KEY in <agent>/.env",
     )
 

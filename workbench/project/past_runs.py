@@ -149,7 +149,11 @@ def _with_changes(plan: Plan, run: StoredRun, workspace: Workspace, state: Path)
         message = f"changed since the transcripts were made: {describe_few(left, _LISTED)}"
         notices.append(Noticed("info", message, "Run the cases to use the changes"))
     if taken := [change for change in every if change.input in _TAKEN_IN]:
-        notices.append(Noticed("info", f"changed since that run, and used now: {describe_few(taken, _LISTED)}"))
+        notices.append(
+            Noticed(
+                "info", f"changed since that run, and scored with the current version: {describe_few(taken, _LISTED)}"
+            )
+        )
     return replace(plan, notices=(*plan.notices, *notices)) if notices else plan
 
 

@@ -416,7 +416,7 @@ class InputRecorder:
             self._changed = changed
 
     def _changed_in(self, event: CaseFinished) -> frozenset[Path]:
-        """Return the files that have changed content now, or had it while this case ran."""
+        """Return the files that differ from the start of the run, now or at some time while this case ran."""
         started = time.time() - event.duration_seconds
         return self._changed.union(path for path, at in self._restored.items() if at >= started)
 

@@ -183,7 +183,9 @@ class Run:
 
     def _lose_place(self, why: str) -> None:
         """End the run, because the connection to the cluster was lost."""
-        self._notify(Noticed("error", f"the place was lost: {why}", "The same command continues the run"))
+        self._notify(
+            Noticed("error", f"the connection to the cluster was lost: {why}", "The same command continues the run")
+        )
         self.stop()
 
     def _notify(self, notice: Noticed) -> None:

@@ -166,9 +166,9 @@ def _node(turn: int, item: dict[str, Any], events: int) -> Node | None:
 
 
 def _from_events(turn: int, events: list[Any]) -> Node:
-    """Return a tree with a node per agent, in the order in which they spoke.
+    """Return the tree of a turn without spans. Consecutive events of one agent share a node.
 
-    Each of the model's events becomes a model call, and each function call a tool call.
+    Each event that is not only tool responses becomes a model call, and each function call a tool call.
     """
     root = Node(0, turn, "turn", "")
     agent: Node | None = None

@@ -367,8 +367,8 @@ def set_model(name: str) -> None:
 def intercept_agents() -> None:
     """Make every class of agents in this process apply the changes of a fork. Only forks with a change need it.
 
-    In a plugin's callback, the instruction is mixed with texts of tools and other agents already, and the model is
-    chosen after it.
+    A plugin's callback cannot do this: there, the instruction is already merged with texts of tools and other agents,
+    and the model is chosen later.
     """
     patch_classes(LlmAgent, {"canonical_instruction": _instructed})
     _intercept_agent_models()

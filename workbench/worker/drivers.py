@@ -36,7 +36,7 @@ class NoAgentError(Exception):
 
 
 def use_plugins(files: Dict[str, str]) -> None:
-    """Load the driver files of plugins, by name. For one that cannot be loaded, print a warning."""
+    """Load the driver files of plugins (name → path). Print a warning for each that cannot be loaded."""
     for name, file in files.items():
         if name in _plugins:
             continue

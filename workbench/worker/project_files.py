@@ -205,9 +205,10 @@ def watch(*roots: str) -> None:
 
 
 def on_written(callback: Callable[[str], None]) -> None:
-    """Call `callback`, and no earlier one, with each file before it is first opened for writing, in any thread.
+    """Set the callback for written files. It replaces an earlier one.
 
-    Databases that were opened before count as unchanged so far.
+    It is called once for each file, in the thread that writes: before the file is opened for writing, renamed or
+    removed, or after a database changed. Changes of databases before this call do not count.
     """
     _on_written[:] = [callback]
     _databases.update((database, _state(database)) for database in list(_databases))

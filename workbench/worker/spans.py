@@ -179,7 +179,7 @@ class Trace:
         return name
 
     def combined_digest(self, pieces: List[Optional[str]]) -> str:
-        """Return one digest of several pieces. It is equal in every conversation with the same steps."""
+        """Return one digest of several pieces. Generated IDs are ignored, so the same steps give the same digest."""
         return digest(dumps([self._plain.get(piece or "", piece) for piece in pieces]))
 
     def plain(self, piece: str) -> str:

@@ -52,7 +52,7 @@ def test_cases_that_miss_the_same_argument_have_the_same_cause() -> None:
         ("its outcome was not recorded: gone", "its outcome was not recorded"),
     ],
 )
-def test_missed_request_is_named_by_its_part(message: str, text: str) -> None:
+def test_cause_of_a_missed_request_names_the_part_that_differs(message: str, text: str) -> None:
     assert miss_text(f"desk made a model request that is not recorded: {message}") == f"model of desk: {text}"
 
 

@@ -191,7 +191,7 @@ async def test_lost_cluster_cancels_unfinished_executions(lab: Lab, how: str) ->
         lab.child.ended.set_result("was killed by SIGKILL")
         why = "the client of Dask was killed by SIGKILL"
     error = (await task).error
-    assert (error.kind, error.message) == ("cancelled", f"the place was lost: {why}")
+    assert (error.kind, error.message) == ("cancelled", f"the connection to the cluster was lost: {why}")
     assert lab.lost == [why]
     _, late = lab.part()
     assert (await late).error.kind == "cancelled"

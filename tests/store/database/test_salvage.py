@@ -85,7 +85,7 @@ def test_file_that_was_cut_is_read_up_to_the_cut(tmp_path: Path) -> None:
     assert [run.run_id for run in Database(tmp_path).read(all_runs) or []][:1] == ["2026-11-20T10-00-00-aaaa"]
 
 
-def test_events_that_are_not_in_order_are_damage(tmp_path: Path) -> None:
+def test_unordered_events_are_treated_as_damage(tmp_path: Path) -> None:
     fill(tmp_path)
     path = tmp_path / "runs.db"
     content = path.read_bytes()

@@ -116,7 +116,7 @@ def test_the_defaults_can_be_changed() -> None:
         ),
     ],
 )
-def test_another_judge_reaches_the_run_and_the_reason(tmp_path: Path, value: Any, after: Any) -> None:
+def test_changed_judge_is_used_and_listed_as_a_change(tmp_path: Path, value: Any, after: Any) -> None:
     choice = choice_of(tmp_path, {"criteria": {JUDGED: value}})
     applied = draft_with(choice, {"criteria": {JUDGED: value}}, {"criteria": {JUDGED: after}}).apply(choice)
     (criterion,) = applied.config.criteria

@@ -67,7 +67,8 @@ class Passage(NamedTuple):
 def passages(text: str, sentences: Sequence[str]) -> list[Passage]:
     """Return the judge's sentences in their order, then the passages of `text` that none of them covers.
 
-    A sentence is returned at most as often as the text contains it, however often the judge repeats it.
+    A repeated sentence is returned at most as often as the text contains it; `times` counts the repetitions. A sentence
+    that the text does not contain is returned once, as `invented`, unless a passage of the text can replace it.
     """
     coverage = _Coverage(words_with_offsets(_without_markup(text)))
     cut = [(sentence, _key(sentence)) for sentence in sentences]

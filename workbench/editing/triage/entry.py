@@ -184,7 +184,7 @@ def entry_of(data: Any) -> Entry:
         raise ValueError("it is not an object")
     judged = data.get("judged")
     if not isinstance(judged, dict):
-        raise ValueError("the judged item is missing")
+        raise ValueError("`judged` is missing or not an object")
     turn = data.get("turn")
     if turn is not None and (not isinstance(turn, int) or isinstance(turn, bool) or turn < 1):
         raise ValueError("`turn` is not a positive integer")

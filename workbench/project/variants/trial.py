@@ -326,7 +326,7 @@ def _copy_folder(plan: Plan, tree: Copy, source: Path, goal: Path) -> Copy:
         return copy_project(source, goal, _project_files(plan, source))
     if len(folders) > 1:
         hint = "Name a copy of the whole project, or cases of one agent"
-        raise UsageFaultError(f"{source} is one agent, and the cases belong to {len(folders)}", hint)
+        raise UsageFaultError(f"{source} is one agent, but the cases belong to {len(folders)} agents", hint)
     inside = folders.pop().relative_to(plan.root).as_posix()
     other = copy_project(source, goal.with_name(f"{goal.name}-agent"), _project_files(plan, source))
     return replace_folder(copy_of_copy(tree, goal), inside, other)
@@ -340,7 +340,9 @@ def _refuse_elsewhere(plan: Plan) -> None:
     """
     for name, setting in plan.agents.items():
         if not setting.agent.folder.is_relative_to(plan.root):
-            raise UsageFaultError(f"{name} is outside of the project ({plan.root}), so it has no variants")
+            raise UsageFaultError(
+                f"the agent {name} is outside of the project ({plan.root}), so no variant of it can run"
+            )
     if not plan.agents:
         entry = plan.entries[0]
         why = "no agent can run" if entry.blocked is None else entry.blocked.message

@@ -328,7 +328,7 @@ class DaskPart:
     def lost_place(self, why: str, hint: str) -> None:
         """End the execution because the connection to the cluster was lost."""
         self._key = ""
-        self._settle(Transcript(error=CaseError("cancelled", f"the place was lost: {why}", hint)))
+        self._settle(Transcript(error=CaseError("cancelled", f"the connection to the cluster was lost: {why}", hint)))
 
     def stop_waiting(self) -> None:
         """End the execution if no worker has started it."""

@@ -224,7 +224,7 @@ def fork_plan(workspace: Workspace, fork: Fork, options: RunOptions) -> Plan:
     """
     evalset = _evalset(workspace, fork)
     if evalset.agent is None:
-        raise UsageFaultError(f"{evalset.relative} belongs to no agent any more", "", "nothing")
+        raise UsageFaultError(f"{evalset.relative} no longer belongs to an agent", "", "nothing")
     configs = ConfigFaults(workspace.root)
     blocked = why_blocked(evalset, configs) if evalset.relative else None
     if blocked is not None:

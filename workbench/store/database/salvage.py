@@ -61,7 +61,7 @@ def damaged_files(path: Path) -> list[Path]:
 def last_set_aside(path: Path) -> str:
     """Return when the database at `path` was last set aside (UTC, ISO 8601), or "" if it never was.
 
-    Runs that began before may be lost without a row that says so.
+    Runs that began before that time may be missing from the database without a trace.
     """
     times = []
     for file in damaged_files(path):

@@ -102,7 +102,7 @@ class ListedRun:
 
     @property
     def word(self) -> str:
-        """Name that `open_summary` finds the run by: its ID, or the path of a result file."""
+        """The name of the run for `open_summary`: its ID, or the path of a result file."""
         return self.path if self.adk else self.run_id
 
     @property
@@ -112,7 +112,7 @@ class ListedRun:
 
     @property
     def outcomes(self) -> dict[str, int]:
-        """The counts, with executions that the run never reached as `not_run` and not as `cancelled`."""
+        """The counts by status. Executions that the run never reached count as `not_run`, not as `cancelled`."""
         return split_unreached(self.counts, self.no_verdict if self.seconds is None else 0)
 
     def as_json(self) -> dict[str, Any]:

@@ -308,7 +308,7 @@ class ChatScreen(ModalScreen[Conversation | ForkAsked | None]):
             self._view.focus()
         elif self.talk.finished and self._confirming != "leave":
             self._confirming = "leave"
-            self._say("not kept: + keeps it as a case, esc again discards it", warning=True)
+            self._say("conversation not saved: + keeps it as a case, esc again discards it", warning=True)
         else:
             self.leave()
             self.dismiss(None)
@@ -337,7 +337,7 @@ class ChatScreen(ModalScreen[Conversation | ForkAsked | None]):
         """Start a new conversation. If answered turns would be lost, ask for a second key press."""
         if self.talk.finished and self._confirming != "new":
             self._confirming = "new"
-            self._say("not kept: + keeps it as a case, T again discards it", warning=True)
+            self._say("conversation not saved: + keeps it as a case, T again discards it", warning=True)
             return
         self._begin()
         self.action_enter()

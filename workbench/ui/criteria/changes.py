@@ -130,7 +130,7 @@ class FormChanges:
     def undo(self) -> Location | None:
         """Undo the last change. Return the location where the user made it, or None if the cursor was on no row."""
         if not self._undo_stack:
-            raise ValueRefusedError("no unsaved changes: in the tree, u undoes saved ones")
+            raise ValueRefusedError("nothing to undo here; u in the tree undoes saved changes")
         self._state, at = self._undo_stack.pop()
         return at
 

@@ -236,7 +236,7 @@ class MainScreen(View):
         self.show_state()
 
     def action_mark_range(self) -> None:
-        """Start a range, or mark the cases of the started one."""
+        """Start a range at the cursor, or mark the cases from its start to the cursor."""
         self.tree_view.mark_range()
         self.show_state()
 

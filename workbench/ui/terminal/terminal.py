@@ -131,8 +131,9 @@ _FRAMES_LOCAL = "250"
 def prepare() -> None:
     """Set the environment variables that Textual reads when it is imported, unless the user has set them.
 
-    Animations are turned off because they send many frames, and so is smooth scrolling over SSH. Locally, the wait
-    after esc is short. Over SSH, an escape sequence may arrive in parts, so Textual's own wait applies.
+    Animations are always off, because they send many frames. Over SSH, smooth scrolling is off, too. Locally, the wait
+    after esc is short and the limit of frames is high. Over SSH, an escape sequence may arrive in parts, so Textual's
+    own wait applies.
     """
     os.environ.setdefault("TEXTUAL_ANIMATIONS", "none")
     if over_ssh():
