@@ -44,7 +44,10 @@ async def until_quiet(min_sleep: float = _HORIZON, max_sleep: float = 1.0, *, dr
             await asyncio.sleep(_LOOK_AGAIN)
         elif draws and _undrawn:
             # Widgets may notice what has changed only when they are drawn.
-            compositor, behind = _undrawn.popitem()
+            try:
+                compositor, behind = _undrawn.popitem()
+            except KeyError:  # The screens of an earlier test are gone: their references are weak.
+                continue
             screen: Any = compositor.root
             if screen.is_running and screen.is_current:
                 _render(compositor, screen_stack=behind)

@@ -93,9 +93,10 @@ async def test_conversation_of_a_frozen_project_says_that_it_is_live(project: Pa
     (project / "pyproject.toml").write_text('[tool.agent-workbench]\nfrozen = "tools"\n', "utf-8")
     async with opened(project) as (pilot, screen):
         await talk(pilot, screen)
-        assert "live: this conversation really calls tools, only runs are frozen (pyproject.toml)" in screen.text
+        live = "live: this conversation really calls tools, only runs are frozen (pyproject.toml)"
+        await screen.until(pilot, lambda: live in screen.text)
         await ask(pilot, screen, "hello", "You: hello")
-        assert "live: this conversation really calls" in screen.text
+        assert live in screen.text
 
 
 async def test_conversation_becomes_a_passing_case(project: Path) -> None:
