@@ -275,7 +275,7 @@ async def test_turn_is_stopped_or_killed_if_it_does_not_react(project: Path) -> 
         await screen.until(pilot, lambda: "the agent did not stop and was killed" in screen.text)
         assert "The conversation is over" in screen.text
         await pilot.press("escape", "T")
-        await screen.until(pilot, lambda: "not kept" in screen.text)
+        await screen.until(pilot, lambda: "conversation not saved" in screen.text)
         await pilot.press("T")
         await screen.until(pilot, lambda: "Type a message below" in screen.text)
         await ask(pilot, screen, "again", "You: again")
@@ -291,7 +291,7 @@ async def test_closing_warns_once_if_a_conversation_would_be_lost(project: Path)
         await talk(pilot, screen)
         await ask(pilot, screen, "hello", "You: hello")
         await pilot.press("escape", "escape")
-        assert "not kept" in screen.text
+        assert "conversation not saved" in screen.text
         await pilot.press("escape")
         await screen.until(pilot, lambda: screen.app.screen is screen.main)
 
