@@ -76,10 +76,11 @@ async def play(player: Player) -> AsyncIterator[str]:
 
 
 async def _press(player: Player, key: str) -> None:
-    """Press a key that does something."""
+    """Press a key that does something, and wait until the screen rests: a list that is still being read has no row."""
     before = player.text
     await player.press(key)
     await player.until(lambda text: text != before and _NOTHING not in text, 20.0)
+    await player.settle()
 
 
 async def _show(player: Player, title: str) -> None:

@@ -186,7 +186,7 @@ def test_conformance_test_case_has_raw_answers_and_effects_of_its_session(
     [
         ({"spec": "agent: [\n"}, "spec.yaml: line 2"),
         ({"spec": "description: x"}, "spec.yaml: it must have `agent` and `user_messages`"),
-        ({"generated_recordings": "recordings: 3"}, "must have a list `recordings`"),
+        ({"generated_recordings": "recordings: 3"}, "`recordings` must be a list"),
         ({"generated_recordings": "recordings: [{user_message_index: x}]"}, "must be a number from 0"),
         ({"spec": "!!python/object/apply:os.system [true]"}, "spec.yaml: line 1"),
     ],

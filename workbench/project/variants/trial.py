@@ -326,7 +326,7 @@ def _copy_folder(plan: Plan, tree: Copy, source: Path, goal: Path) -> Copy:
         return copy_project(source, goal, _project_files(plan, source))
     if len(folders) > 1:
         hint = "Name a copy of the whole project, or cases of one agent"
-        raise UsageFaultError(f"{source} is one agent, but the cases belong to {len(folders)} agents", hint)
+        raise UsageFaultError(f"{source} is one agent, but the cases belong to {counted(len(folders), 'agent')}", hint)
     inside = folders.pop().relative_to(plan.root).as_posix()
     other = copy_project(source, goal.with_name(f"{goal.name}-agent"), _project_files(plan, source))
     return replace_folder(copy_of_copy(tree, goal), inside, other)
