@@ -1,7 +1,7 @@
 """A view without a terminal. It records messages and dialogs, and answers questions."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import Row
 from workbench.ui.tree.query import Query, parse_query
 from workbench.ui.tree.scope import targets_of
+from workbench.ui.widgets.basics import Work
 
 
 def nothing(*given: Any) -> None:
@@ -191,11 +192,9 @@ class FakeView(_Screen):  # type: ignore[misc]
         if done is not None:
             done(self.answers.pop(0))
 
-    def work(self, work: Awaitable[Any], group: str, *, exclusive: bool = True) -> None:
-        if group == "disk":  # It would follow the disk for ever.
-            work.close()  # type: ignore[attr-defined]
-        else:
-            self._tasks.append(asyncio.ensure_future(work))
+    def work(self, work: Work, group: str, *, exclusive: bool = True) -> None:
+        if group != "disk":  # It would follow the disk for ever.
+            self._tasks.append(asyncio.ensure_future(work()))
 
     def set_timer(self, delay: float, callback: Callable[[], Any]) -> Timer:
         self.timers.append(Timer(delay, callback))

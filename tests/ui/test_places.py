@@ -1,5 +1,6 @@
 """The place of the next run, how busy machines are in the bar, and the page that lists them."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -68,7 +69,7 @@ async def test_everything_that_leaves_the_machine_is_listed_before_the_user_conf
     async with screen.open((80, 24)) as pilot:
         news = screen.app.main.controllers.news
         for answer in (["q"], ["down", "enter"]):
-            news.view.work(news._confirm(sending), "confirm place", exclusive=False)
+            news.view.work(partial(news._confirm, sending), "confirm place", exclusive=False)
             await screen.until(pilot, lambda: isinstance(pilot.app.screen, PickScreen))
             await screen.until(pilot, lambda: "not encrypted" in screen.text and "variables" in screen.text)
             await pilot.press(*["j"] * 30)

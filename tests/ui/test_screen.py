@@ -414,6 +414,6 @@ async def test_work_that_is_cancelled_before_its_first_step_leaves_no_warning(op
         """Do nothing, because this work is cancelled before it begins."""
 
     async with screen.open((80, 24)):
-        screen.main.work(later(), "test", exclusive=False)
+        screen.main.work(later, "test", exclusive=False)
         screen.main.workers.cancel_all()
     gc.collect()  # A warning would fail the test.

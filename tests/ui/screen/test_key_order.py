@@ -287,14 +287,19 @@ async def test_keys_do_not_wait_for_background_work(open_screen: OpenScreen) -> 
 
 
 def _groups() -> Iterator[str]:
-    """Return the names of the groups of workers in the screen's modules."""
+    """Yield the names of the groups of workers in the screen's modules."""
     for path in sorted(Path(str(workbench.ui.__file__)).parent.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            called = getattr(node.func, "attr", "") if isinstance(node, ast.Call) else ""
-            if isinstance(node, ast.Call) and called in ("run_worker", "work"):
-                named = [word.value for word in node.keywords if word.arg == "group"]
-                groups = named if called == "run_worker" else node.args[1:2]
+            if isinstance(node, ast.Call):
+                called = getattr(node.func, "attr", "") or getattr(node.func, "id", "")
+                place = {"work": 1, "start_work": 2}.get(called)
+                groups = node.args[place : place + 1] if place else []
                 yield from (str(group.value) for group in groups if isinstance(group, ast.Constant))
+
+
+def test_only_one_function_starts_workers() -> None:
+    sources = sorted(Path(str(workbench.ui.__file__)).parent.rglob("*.py"))
+    assert [path.name for path in sources if ".run_worker(" in path.read_text("utf-8")] == ["basics.py"]
 
 
 AWAITED = frozenset(

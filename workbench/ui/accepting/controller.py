@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from workbench.store.details import read_details
@@ -55,13 +56,13 @@ class Accept(Controller):
             self.view.say(self.session.why_nothing_found("no case here failed: nothing to accept"))
             return
         if row is None or pairs != [(row.evalset, row.case)]:
-            self.view.work(self.accept_cases(pairs), "edit")
+            self.view.work(partial(self.accept_cases, pairs), "edit")
             return
         record = self.session.record(row)
         if record is not None and not record.finished:
             self.view.say("the case is still running: wait until it ends", warning=True)
             return
-        self.view.work(self.accept_row(row, record), "edit")
+        self.view.work(partial(self.accept_row, row, record), "edit")
 
     async def accept_cases(self, pairs: Sequence[Pair]) -> bool:
         """Let the user choose differences in several cases, and save them as one edit. Return whether any was saved.
@@ -212,7 +213,7 @@ class Accept(Controller):
         if not found:
             return False
         failed = any(record.state == "failed" for record in every)
-        self.view.work(self._accept_drift(found, ask=failed), "edit")
+        self.view.work(partial(self._accept_drift, found, ask=failed), "edit")
         return True
 
     async def _accept_drift(self, records: "Sequence[Execution]", *, ask: bool) -> None:

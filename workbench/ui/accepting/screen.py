@@ -44,7 +44,7 @@ from workbench.ui.editing.proposals import (
     show_hunks,
     shown_change,
 )
-from workbench.ui.widgets.basics import Titled
+from workbench.ui.widgets.basics import Titled, start_work
 from workbench.ui.widgets.footer import KeyLine
 from workbench.ui.widgets.rows import Piece
 
@@ -220,7 +220,7 @@ class AcceptScreen(ChangesScreen[HunkList, bool]):
             self.say("nothing chosen: space chooses the line, a chooses everything", warning=True)
         elif not self._busy:
             self._busy = True
-            self.run_worker(self._write(), group="save")
+            start_work(self, self._write, "save")
 
     # Writing
 
@@ -259,7 +259,7 @@ class AcceptScreen(ChangesScreen[HunkList, bool]):
 
     def _show_change(self) -> None:
         self.say("")
-        self.run_worker(self._compare(frozenset(self.list.chosen), dict(self.list.offers)), group="preview")
+        start_work(self, partial(self._compare, frozenset(self.list.chosen), dict(self.list.offers)), "preview")
 
     async def _compare(self, chosen: frozenset[Hunk], rules: Mapping[Hunk, Offer]) -> None:
         criteria, lines, scores = await asyncio.to_thread(self._preview_of, chosen, tuple(rules.values()))

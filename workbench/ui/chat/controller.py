@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -53,7 +54,7 @@ class Keep(Controller):
         if row is None or record is None or not record.finished:
             self.view.say("first put the cursor on a case that has run")
             return
-        self.view.work(self._keep_run(row, record), "talk")
+        self.view.work(partial(self._keep_run, row, record), "talk")
 
     async def _keep_run(self, row: "Row", record: "Execution") -> None:
         from workbench.ui.chat.conversation import captured_from_record
@@ -75,7 +76,7 @@ class Keep(Controller):
 
         `first` is the file to offer first.
         """
-        self.view.work(self._keep_record(record, captured, agent, first), "talk")
+        self.view.work(partial(self._keep_record, record, captured, agent, first), "talk")
 
     async def _keep_record(
         self, record: "CaseRecord", captured: "Captured", agent: "AgentFolder | None", first: Path | None
@@ -90,7 +91,7 @@ class Keep(Controller):
     def keep_session(self) -> None:
         """Create a case from a conversation that ADK saved."""
         if self.workspace() is not None:
-            self.view.work(self._keep_session(), "talk")
+            self.view.work(self._keep_session, "talk")
 
     async def choose_agent(self) -> "AgentFolder | None":
         """Return the agent of the row under the cursor, else the only agent, else the one that the user chooses.
@@ -247,7 +248,7 @@ class Talk(Controller):
         if not workspace.agents:
             self.view.say("no agents here to talk to")
         else:
-            self.view.work(self._talk(), "talk")
+            self.view.work(self._talk, "talk")
 
     async def _talk(self) -> None:
         agent = await self._keep.choose_agent()

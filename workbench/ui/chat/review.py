@@ -35,6 +35,7 @@ from workbench.ui.dialogs.items import Item, searching
 from workbench.ui.dialogs.pick import NameScreen, PickScreen, show_keys
 from workbench.ui.dialogs.screens import RowsScreen
 from workbench.ui.editing.drafts import in_short
+from workbench.ui.widgets.basics import start_work
 from workbench.ui.widgets.footer import KeyLine, bindings, bindings_of
 from workbench.ui.widgets.rows import Piece, RowsOf
 
@@ -299,7 +300,7 @@ class ReviewScreen(RowsScreen[bool]):
         if self._list.row.kind == "id":
             self.app.push_screen(NameScreen("ID of the case", self._id_fault, self._choice.eval_id), self._take_id)
         elif self._list.row.kind == "file":
-            self.run_worker(self._choose_file(), exclusive=True)
+            start_work(self, self._choose_file, "save", exclusive=True)
         else:
             self.action_mark()
 
@@ -311,7 +312,7 @@ class ReviewScreen(RowsScreen[bool]):
             self.say(fault, warning=True)
         elif not self._busy:
             self._busy = True
-            self.run_worker(self._put(), exclusive=True)
+            start_work(self, self._put, "save", exclusive=True)
 
     def action_keys(self) -> None:
         """Show the keys of the dialog."""

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,7 +34,7 @@ class Criteria(Controller):
 
     def criteria(self) -> None:
         """Edit the criteria of the evalset under the cursor."""
-        self.view.work(self._edit_criteria(), "edit")
+        self.view.work(self._edit_criteria, "edit")
 
     def options(self) -> None:
         """Change the options of the next run: its criteria, use of recordings, and place."""
@@ -41,7 +42,7 @@ class Criteria(Controller):
         if self.session.workspace is None or not targets:
             self.view.say("no cases here")
         else:
-            self.view.work(self._edit_next_run(targets), "edit")
+            self.view.work(partial(self._edit_next_run, targets), "edit")
 
     async def _edit_criteria(self) -> None:
         entry = await self._whose_criteria()

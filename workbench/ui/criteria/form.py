@@ -31,6 +31,7 @@ from workbench.ui.dialogs.items import searching
 from workbench.ui.dialogs.pick import PickScreen, show_keys
 from workbench.ui.editing.drafts import UnreadableError, json_text
 from workbench.ui.editing.field import FieldScreen
+from workbench.ui.widgets.basics import start_work
 from workbench.ui.widgets.footer import bindings, bindings_of
 
 STEP = 0.05
@@ -51,7 +52,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         super().__init__(self.list, keys, footer("criteria"))
         self.edits, self.mode = edits, mode
         warn = partial(self.say, warning=True)
-        self._previews = PreviewPanel(edits, self.list, warn, lambda work: self.run_worker(work, group="look"))
+        self._previews = PreviewPanel(edits, self.list, warn, lambda work: start_work(self, work, "look"))
         self._typing = NumberTyping(self.list, self._take_number)
         self._leaving = Leaving(self, edits, mode, saver, self._reject, self._saved)
         self._needs_value = False

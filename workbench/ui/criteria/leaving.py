@@ -26,6 +26,7 @@ from workbench.ui.dialogs.pick import Ask
 from workbench.ui.dialogs.screens import RowsScreen
 from workbench.ui.editing.conflicts import Chosen, choose_version, save, save_error_message
 from workbench.ui.session.next_run import PlaceOptions, RecordingOptions
+from workbench.ui.widgets.basics import start_work
 
 Ending: TypeAlias = Literal["applied", "run", "try"]
 """How the editor was closed, unless the changes were discarded."""
@@ -122,7 +123,7 @@ class Leaving:
                 then()
             return
         self._busy = True
-        self._screen.run_worker(self._save(wanted, then), group="save")
+        start_work(self._screen, partial(self._save, wanted, then), "save")
 
     async def _save(self, wanted: Sequence[ConfigEdit], then: Callable[[], object] | None) -> None:
         messages = []

@@ -3,7 +3,7 @@
 import asyncio
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -26,6 +26,7 @@ from workbench.ui.criteria.changes import FormChanges
 from workbench.ui.criteria.form_list import FormList
 from workbench.ui.editing.conflicts import save_error_message
 from workbench.ui.editing.drafts import json_text
+from workbench.ui.widgets.basics import Work
 
 # The explanation of a row
 
@@ -216,7 +217,7 @@ class Previewer:
         self._next = draft, content
         if not self._busy:
             self._busy = True
-            self._run(self._work())
+            self._run(self._work)
 
     async def _work(self) -> None:
         try:
@@ -278,7 +279,7 @@ class PreviewPanel:
         edits: Sequence[ConfigEdit],
         rows: FormList,
         warn: Callable[[str], object],
-        run: Callable[[Coroutine[Any, Any, None]], object],
+        run: Callable[[Work], None],
     ) -> None:
         self._edits, self._list, self._warn = edits, rows, warn
         self._previewers = [Previewer(edit.what_if, run, partial(self._take, n)) for n, edit in enumerate(edits)]

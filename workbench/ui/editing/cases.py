@@ -1,9 +1,10 @@
 """Actions on whole cases and files: new, duplicate, rename, move, delete, and conversion of old files."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from workbench.text.counting import counted, few
 from workbench.text.safe_text import one_line, plain
@@ -35,16 +36,16 @@ class Cases(Controller):
 
     def new_case(self) -> None:
         """Create a case in the evalset under the cursor."""
-        self._in_evalset(lambda row: self._new(row, scenario=False))
+        self._in_evalset(partial(self._new, scenario=False))
 
     def new_scenario(self) -> None:
         """Create a scenario: a case in which a simulated user talks to the agent."""
-        self._in_evalset(lambda row: self._new(row, scenario=True))
+        self._in_evalset(partial(self._new, scenario=True))
 
     def rename(self) -> None:
         """Change the ID of the case under the cursor."""
         if (row := self.current_case()) is not None:
-            self.view.work(self._rename(row), "edit")
+            self.view.work(partial(self._rename, row), "edit")
 
     def duplicate(self) -> None:
         """Duplicate the marked or current cases."""
@@ -58,13 +59,13 @@ class Cases(Controller):
         """Move the marked or current cases to another evalset."""
         self._with_cases(self._move_to)
 
-    def _in_evalset(self, work: "Callable[[Row], Awaitable[None]]") -> None:
+    def _in_evalset(self, work: "Callable[[Row], Coroutine[Any, Any, None]]") -> None:
         if (row := self.current_evalset()) is not None:
-            self.view.work(work(row), "edit")
+            self.view.work(partial(work, row), "edit")
 
-    def _with_cases(self, work: "Callable[[list[tuple[int, int]]], Awaitable[None]]") -> None:
+    def _with_cases(self, work: "Callable[[list[tuple[int, int]]], Coroutine[Any, Any, None]]") -> None:
         if pairs := self.marked_or_current():
-            self.view.work(work(pairs), "edit")
+            self.view.work(partial(work, pairs), "edit")
 
     # One case
 
@@ -188,11 +189,11 @@ class Cases(Controller):
 
     def new_evalset(self) -> None:
         """Create an empty evalset."""
-        self.view.work(self._new_file("new evalset", ".evalset.json"), "edit")
+        self.view.work(partial(self._new_file, "new evalset", ".evalset.json"), "edit")
 
     def new_test_file(self) -> None:
         """Create an empty test file."""
-        self.view.work(self._new_file("new test file", ".test.json"), "edit")
+        self.view.work(partial(self._new_file, "new test file", ".test.json"), "edit")
 
     def migrate(self) -> None:
         """Convert the evalset under the cursor from an old format."""
@@ -203,7 +204,7 @@ class Cases(Controller):
         if entry.document.editable:
             self.view.say("the evalset needs no conversion")
         else:
-            self.view.work(self._migrate(entry), "edit")
+            self.view.work(partial(self._migrate, entry), "edit")
 
     async def _new_file(self, what: str, suffix: str) -> None:
         from workbench.editing.evalset_file import new_evalset

@@ -39,7 +39,7 @@ class Edit(Controller):
     def edit(self) -> None:
         """Edit the case or evalset under the cursor."""
         if (row := self.current_evalset()) is not None:
-            self.view.work(self.edit_row(row), "edit")
+            self.view.work(partial(self.edit_row, row), "edit")
 
     def edit_outside(self) -> None:
         """Open the source file of the item under the cursor in the user's editor, at the item's line."""
@@ -47,7 +47,7 @@ class Edit(Controller):
         if place is None:
             self.view.say("no file here: put the cursor on a case or an agent")
         else:
-            self.view.work(self._open(place), "edit")
+            self.view.work(partial(self._open, place), "edit")
 
     async def _open(self, place: "Place") -> None:
         try:

@@ -6,6 +6,7 @@ saved, the text stays in the field, and the cursor goes to the fault.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any, ClassVar, Protocol
 
 from textual.app import ComposeResult
@@ -49,7 +50,7 @@ from workbench.ui.editing.drafts import (
     with_row,
 )
 from workbench.ui.editing.field import FieldScreen, RowList, ValueField
-from workbench.ui.widgets.basics import Titled
+from workbench.ui.widgets.basics import Titled, start_work
 from workbench.ui.widgets.footer import bindings, bindings_of
 
 _LEAVES = "esc closes"
@@ -262,7 +263,7 @@ class EditorScreen(FieldScreen[None]):
         self._show_value()
         if self._fresh:
             # Esc in the first field of a new part cancels adding it.
-            self.run_worker(self._take_back(again=False), group="back")
+            start_work(self, partial(self._take_back, again=False), "back")
 
     def out_of_field(self) -> None:
         """Go back to the rows and show the value again."""
@@ -335,16 +336,16 @@ class EditorScreen(FieldScreen[None]):
 
     def action_undo(self) -> None:
         """Undo the last edit."""
-        self.run_worker(self._take_back(again=False), group="back")
+        start_work(self, partial(self._take_back, again=False), "back")
 
     def action_redo(self) -> None:
         """Redo the edit that was undone last."""
-        self.run_worker(self._take_back(again=True), group="back")
+        start_work(self, partial(self._take_back, again=True), "back")
 
     def action_edit_outside(self) -> None:
         """Open the whole draft in the user's editor."""
         if not self._busy:
-            self.run_worker(self._edit_whole(), group="save")
+            start_work(self, self._edit_whole, "save")
 
     async def _take_back(self, *, again: bool) -> None:
         # Pressing undo twice quickly undoes two edits, one after the other.
@@ -371,7 +372,7 @@ class EditorScreen(FieldScreen[None]):
 
     def _save(self, value: Any, label: str, at: Location, *, go_on: bool = False) -> None:
         self._busy = True
-        self.run_worker(self._write(value, label, at, go_on), group="save")
+        start_work(self, partial(self._write, value, label, at, go_on), "save")
 
     async def _write(self, value: Any, label: str, at: Location, go_on: bool) -> None:
         try:

@@ -45,12 +45,12 @@ class Files(Controller):
     def undo(self) -> None:
         """Undo the last edit."""
         if self.workspace() is not None:
-            self.view.work(self._say_taken_back(again=False), "back", exclusive=False)
+            self.view.work(partial(self._say_taken_back, again=False), "back", exclusive=False)
 
     def redo(self) -> None:
         """Redo the edit that was undone last."""
         if self.workspace() is not None:
-            self.view.work(self._say_taken_back(again=True), "back", exclusive=False)
+            self.view.work(partial(self._say_taken_back, again=True), "back", exclusive=False)
 
     async def _say_taken_back(self, *, again: bool) -> None:
         async with self._one_at_a_time:

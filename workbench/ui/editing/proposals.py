@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import unified_diff
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
@@ -30,6 +31,7 @@ from workbench.ui.actions import footer
 from workbench.ui.detail.body import Body
 from workbench.ui.dialogs.screens import RowsScreen
 from workbench.ui.tree.labels import NEIGHBOURS
+from workbench.ui.widgets.basics import start_work
 from workbench.ui.widgets.footer import KeyLine, bindings_of
 from workbench.ui.widgets.rows import Piece, RowsOf
 
@@ -372,7 +374,7 @@ class SeveralScreen(ChangesScreen[ProposalList, Choice | None]):
         # Without a choice, show what choosing the line would change.
         numbers = self.list.chosen[line.proposal] or ({line.part} if line.part >= 0 else None)
         parts = [line.proposal.parts[number] for number in sorted(numbers or range(len(line.proposal.parts)))]
-        self.run_worker(self._compare(line, line.proposal, parts), group="preview", exclusive=True)
+        start_work(self, partial(self._compare, line, line.proposal, parts), "preview", exclusive=True)
 
     async def _compare(self, line: Line, proposal: Proposal, parts: Sequence[Any]) -> None:
         lines = await asyncio.to_thread(_difference, proposal, parts)

@@ -50,7 +50,7 @@ class Replace(Controller):
         if self.workspace() is None:
             return
         if pairs := self.view.targets("replace"):
-            self.view.work(self._replace(pairs), "edit")
+            self.view.work(partial(self._replace, pairs), "edit")
         else:
             self.view.say("no cases here")
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from workbench.store.details import read_details
@@ -43,7 +44,7 @@ class Faults(Controller):
         """Show how many executions each fault in each tool takes, and run them if the user agrees."""
         pairs = self.view.targets("try_faults")
         if self._run.can_start(pairs):
-            self.view.work(self._offer(pairs), "faults")
+            self.view.work(partial(self._offer, pairs), "faults")
 
     async def _offer(self, pairs: Targets) -> None:
         from workbench.ui.faults.screen import FaultDialog
@@ -117,7 +118,7 @@ class Faults(Controller):
         else:
             places = (self.session.verdicts.place(*name) for name in names)
             pairs = [place for place in places if place is not None]
-            self.view.work(self._try(pairs, frozen=frozen), "faults")
+            self.view.work(partial(self._try, pairs, frozen=frozen), "faults")
 
     async def _try(self, pairs: Targets, *, frozen: bool) -> None:
         matrix = await self._matrix(pairs, frozen=frozen)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -30,6 +31,7 @@ from workbench.ui.running.run_thread import SideRun, cancel_words
 from workbench.ui.screen.list_screen import CASE_KEYS, SplitScreen
 from workbench.ui.screen.sides import Right
 from workbench.ui.terminal.host import Host
+from workbench.ui.widgets.basics import start_work
 from workbench.ui.widgets.footer import KeyLine, bindings, bindings_of
 
 
@@ -209,7 +211,7 @@ class FaultScreen(SplitScreen):
             return False
         details = known_details(record)
         if details is None:
-            self.run_worker(self._read(record), group="details", exclusive=True)
+            start_work(self, partial(self._read, record), "details", exclusive=True)
         else:
             self.right.show_case(Subject(details, state=self._state, prices=self._prices))
         return True

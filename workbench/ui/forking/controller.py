@@ -47,7 +47,7 @@ class Fork(Controller):
             self.view.say("the case is still running: wait until it ends", warning=True)
         else:
             names = self.view.right.detail.place_names if self.view.right.shows_case else ()
-            self.view.work(self._fork_execution(record, names), "talk")
+            self.view.work(partial(self._fork_execution, record, names), "talk")
 
     async def _fork_execution(self, record: "Execution", names: Sequence[str]) -> None:
         details = await asyncio.to_thread(read_details, record)
@@ -67,7 +67,9 @@ class Fork(Controller):
         verdict = record.state, tuple(record.metrics.values())
         state = self.session.state_dir
         frozen = record.frozen is not None
-        self.view.work(self._fork(lambda: original_of_record(record, state), names, verdict, agent, frozen), "talk")
+        self.view.work(
+            partial(self._fork, lambda: original_of_record(record, state), names, verdict, agent, frozen), "talk"
+        )
 
     async def fork_chat(self, talk: "Conversation", session: dict[str, Any], names: Sequence[str]) -> None:
         """Fork a conversation with an agent. `names` identify the turn or call under the cursor."""

@@ -47,9 +47,9 @@ class Freezing(Controller):
         pairs, row = self.view.targets("freeze"), self.view.rows.cursor
         record = self.session.record(row) if row is not None and pairs == [(row.evalset, row.case)] else None
         if record is not None and lacks_recording(record):
-            self.view.work(self._fix_missing((record.ref.evalset_file, record.ref.eval_id), record), "edit")
+            self.view.work(partial(self._fix_missing, (record.ref.evalset_file, record.ref.eval_id), record), "edit")
         else:
-            self.view.work(self.freeze_cases(pairs), "edit")
+            self.view.work(partial(self.freeze_cases, pairs), "edit")
 
     async def freeze_cases(self, pairs: Sequence[Pair]) -> bool:
         """Show what freezing these cases would write, and write what the user chooses.
@@ -142,7 +142,7 @@ class Freezing(Controller):
         if ended and self._after_run:
             names, self._after_run = self._after_run, frozenset()
             if not self.view.covered:
-                self.view.work(self.freeze_cases(self._pairs(names)), "edit")
+                self.view.work(partial(self.freeze_cases, self._pairs(names)), "edit")
 
     async def _ignore(self, file: str, tool: str, argument: str) -> None:
         from workbench.editing.freezing import ignoring

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -23,6 +24,7 @@ from workbench.ui.actions import footer
 from workbench.ui.detail.body import Body
 from workbench.ui.dialogs.screens import RowsScreen
 from workbench.ui.editing.proposals import BOXES
+from workbench.ui.widgets.basics import start_work
 from workbench.ui.widgets.footer import KeyLine, bindings_of
 from workbench.ui.widgets.rows import Piece, RowsOf
 
@@ -174,7 +176,7 @@ class FreezeScreen(RowsScreen[FreezeChoice | None]):
         self._show_case()
 
     def _prepare_again(self) -> None:
-        self.run_worker(self._prepared(self._models, self._prunes), group="preview", exclusive=True)
+        start_work(self, partial(self._prepared, self._models, self._prunes), "preview", exclusive=True)
 
     async def _prepared(self, models: bool, prune: bool) -> None:
         try:

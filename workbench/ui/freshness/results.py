@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from workbench.results.faces import COUNTED
@@ -62,7 +63,7 @@ class PastResults(Controller):
         """Read the newest stored verdicts in the background, and show them."""
         self.session.loading = "results"
         self.view.show_facts()
-        self.view.work(self._load_verdicts(), "recall")
+        self.view.work(self._load_verdicts, "recall")
 
     async def _load_verdicts(self) -> None:
         try:
@@ -152,7 +153,9 @@ class PastResults(Controller):
         record = self.session.record(row) if row is not None and row.case >= 0 else None
         if record is not None and record.finished:
             ref = record.ref
-            self._due = self.view.set_timer(_CURSOR_REST, lambda: self.view.work(self._read_past_runs(ref), "earlier"))
+            self._due = self.view.set_timer(
+                _CURSOR_REST, lambda: self.view.work(partial(self._read_past_runs, ref), "earlier")
+            )
 
     async def _read_past_runs(self, ref: "CaseRef") -> None:
         state, record = self.session.state_dir, self.session.store.records.get(ref)
@@ -244,7 +247,7 @@ class OtherRuns(Controller):
         self._again = True
         if self._runs is not None and not self._looking:
             self._looking = True
-            self.view.work(self._look(self._runs), "follow runs", exclusive=False)
+            self.view.work(partial(self._look, self._runs), "follow runs", exclusive=False)
 
     async def _look(self, runs: "Runs") -> None:
         try:

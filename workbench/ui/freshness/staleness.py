@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -139,7 +140,7 @@ class Staleness(Controller):
         self._again = True
         if self._idle.is_set():
             self._idle.clear()
-            self.view.work(self._compare(None), "staleness", exclusive=False)
+            self.view.work(partial(self._compare, None), "staleness", exclusive=False)
 
     async def compared(self) -> None:
         """Compare every verdict with the current inputs, and wait for the result."""
@@ -153,7 +154,7 @@ class Staleness(Controller):
         if self._last is not None and self._idle.is_set() and time.monotonic() >= self._due:
             self._may_have_changed = False
             self._idle.clear()
-            self.view.work(self._compare_if_outdated(self._last), "staleness", exclusive=False)
+            self.view.work(partial(self._compare_if_outdated, self._last), "staleness", exclusive=False)
 
     async def _compare_if_outdated(self, last: Comparison) -> None:
         changed = await asyncio.to_thread(last.is_outdated)
@@ -285,7 +286,7 @@ class Follow(Controller):
 
     def begin(self) -> None:
         """Follow changes on disk until the program ends."""
-        self.view.work(self._follow(), "disk", exclusive=False)
+        self.view.work(self._follow, "disk", exclusive=False)
 
     def compared(self) -> None:
         """After a comparison, show which files made verdicts stale, and follow the files of new verdicts."""
@@ -296,7 +297,7 @@ class Follow(Controller):
 
     def _update_soon(self) -> None:
         if self.session.follower is not None:
-            self.view.work(self._update(walk=False), "follow", exclusive=False)
+            self.view.work(partial(self._update, walk=False), "follow", exclusive=False)
 
     async def _follow(self) -> None:
         follower = await asyncio.to_thread(self._engine.follow, lambda: self._staleness.files)
@@ -333,7 +334,7 @@ class Follow(Controller):
             self._show_soon(_AGAIN)
         elif self._pending and not self._reading:
             self._reading = True
-            self.view.work(self._read(), "follow", exclusive=False)
+            self.view.work(self._read, "follow", exclusive=False)
 
     async def _read(self) -> None:
         """Read what changed and show it. If the user has started something else meanwhile, try again later."""

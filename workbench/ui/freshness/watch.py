@@ -1,6 +1,7 @@
 """The watch: turn it on and off, start runs after saves, and step through changed verdicts."""
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING
 
 from workbench.events.events import Noticed
@@ -89,7 +90,9 @@ class Watch(Controller):
             if watching.jobs.armed is not None:
                 items.insert(0, Item(f"only {cases(len(watching.jobs.armed))} (marked)", heading=True))
         nothing = "no files are watched" if watching else "The watch is off. Press esc, then w to turn it on."
-        self.view.work(self.view.pick("watched files, and why", items, nothing=nothing), "ask", exclusive=False)
+        self.view.work(
+            partial(self.view.pick, "watched files, and why", items, nothing=nothing), "ask", exclusive=False
+        )
 
     # On and off
 
@@ -101,7 +104,7 @@ class Watch(Controller):
             return
         self._arming, self.arm_when_read = True, False
         marked = set(self.view.rows.marks)
-        self.view.work(self._drive(marked), "watch")
+        self.view.work(partial(self._drive, marked), "watch")
         self._run.thread.also(self._engine.warm())
         watched = cases(len(marked)) if marked else "all cases"
         self.view.say(f"watching {watched}: a save reruns the cases that it affects")

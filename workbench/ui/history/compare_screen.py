@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -31,6 +32,7 @@ from workbench.ui.session import run_labels
 from workbench.ui.session.run_labels import state_of
 from workbench.ui.terminal.host import Host
 from workbench.ui.tree.labels import NEIGHBOURS, fitted, label, style_of
+from workbench.ui.widgets.basics import start_work
 from workbench.ui.widgets.footer import bindings_of
 from workbench.ui.widgets.rows import Piece, RowsOf
 
@@ -152,7 +154,7 @@ class CompareScreen(SplitScreen):
         names = " → ".join(dict.fromkeys(map(run_labels.agents_and_evalsets, runs)))
         self.show_bar(f"◂ compared: {times}   {names}", "esc: back")
         self._draw()
-        self.run_worker(self._read(), group="read", exclusive=True)
+        start_work(self, self._read, "read", exclusive=True)
 
     async def _read(self) -> None:
         try:
@@ -198,7 +200,7 @@ class CompareScreen(SplitScreen):
         case = self.changes.row.case
         self._draw()
         unread = case is not None and case.ref not in self._pairs
-        self.when_resting((lambda: self._load(case)) if case is not None and unread else None)
+        self.when_resting(partial(self._load, case) if case is not None and unread else None)
 
     async def _load(self, case: ChangedCase) -> None:
         try:

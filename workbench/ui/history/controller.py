@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from workbench.text.safe_text import one_line
@@ -35,7 +36,7 @@ class History(Controller):
     def history(self) -> None:
         """Open the list of stored runs."""
         if self.workspace() is not None:
-            self.view.work(self._show_history(), "history")
+            self.view.work(self._show_history, "history")
 
     async def _show_history(self) -> None:
         workspace = self.session.workspace
@@ -59,13 +60,13 @@ class History(Controller):
     def compare(self) -> None:
         """Compare the newest run with another one."""
         if self.workspace() is not None:
-            self.view.work(self._compare_last(), "compare")
+            self.view.work(self._compare_last, "compare")
 
     # One run
 
     def _show_run(self, run: "ListedRun") -> None:
         if run.injected and not run.adk:
-            self.view.work(self._show_injected(run), "history")
+            self.view.work(partial(self._show_injected, run), "history")
         else:
             self._show_cases(run)
 
@@ -119,7 +120,7 @@ class History(Controller):
     def _compare(self, before: "ListedRun | None", after: "ListedRun") -> None:
         """Show what changed between two runs. If `before` is None, let the user choose it."""
         if before is None:
-            self.view.work(self._choose_and_compare(after), "compare")
+            self.view.work(partial(self._choose_and_compare, after), "compare")
             return
         from workbench.project.targets import compare_command
         from workbench.ui.history.compare_screen import CompareScreen

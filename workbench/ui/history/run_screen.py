@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -38,7 +39,7 @@ from workbench.ui.session.run_labels import ended_in, evalset_name, state_of
 from workbench.ui.terminal.host import Host
 from workbench.ui.tree.case_tree import CaseTree
 from workbench.ui.tree.verdicts import WHOLE_FILE, Verdicts
-from workbench.ui.widgets.basics import Line
+from workbench.ui.widgets.basics import Line, start_work
 from workbench.ui.widgets.footer import bindings, bindings_of
 from workbench.ui.widgets.rows import Piece
 
@@ -206,7 +207,7 @@ class RunScreen(SplitScreen):
         self.right.show_page("this run", [("loading", "")])
         self.tree_view.when_moved = self._show
         self._say_which()
-        self.run_worker(self._read(), group="read", exclusive=True)
+        start_work(self, self._read, "read", exclusive=True)
 
     async def _read(self) -> None:
         try:
@@ -231,7 +232,7 @@ class RunScreen(SplitScreen):
     def _show(self) -> None:
         refs = self.tree_view.refs
         unread = any(ref not in self._records for ref in refs)
-        self.when_resting((lambda: self._load(refs)) if unread else None)
+        self.when_resting(partial(self._load, refs) if unread else None)
         if not refs:
             self.right.show_page("this run", self._about())
         elif not unread:
@@ -360,7 +361,7 @@ class RunScreen(SplitScreen):
         if fault := reason_undeletable([self._run], self._active_run()):
             self.say(fault, warning=True)
         else:
-            self.run_worker(self._delete(), group="delete", exclusive=True)
+            start_work(self, self._delete, "delete", exclusive=True)
 
     async def _delete(self) -> None:
         if await confirm_delete(self.app, self._state, [self._run]):

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -23,7 +24,7 @@ from workbench.ui.screen.list_screen import ListScreen
 from workbench.ui.screen.sides import FilterInput
 from workbench.ui.session import relative_times, run_labels
 from workbench.ui.terminal.host import Host
-from workbench.ui.widgets.basics import PlainInput
+from workbench.ui.widgets.basics import PlainInput, start_work
 from workbench.ui.widgets.footer import bindings_of
 from workbench.ui.widgets.rows import Piece, RowsOf
 
@@ -203,7 +204,7 @@ class HistoryScreen(ListScreen):
     def on_screen_resume(self) -> None:
         """Read the runs again."""
         # A run may have ended meanwhile.
-        self.run_worker(self._read(), group="read", exclusive=True)
+        start_work(self, self._read, "read", exclusive=True)
 
     async def _read(self) -> None:
         if not self._read_once:
@@ -325,7 +326,7 @@ class HistoryScreen(ListScreen):
         if run.adk:
             self.say("ADK results cannot be the baseline; mark one and press C to compare", warning=True)
             return
-        self.run_worker(self._pin(run), group="pin", exclusive=True)
+        start_work(self, partial(self._pin, run), "pin", exclusive=True)
 
     async def _pin(self, run: ListedRun) -> None:
         pinned = run.run_id != self.runs.baseline
@@ -350,7 +351,7 @@ class HistoryScreen(ListScreen):
         if fault := reason_undeletable(runs, self._active_run()):
             self.say(fault, warning=True)
         elif runs:
-            self.run_worker(self._delete(list(runs)), group="delete", exclusive=True)
+            start_work(self, partial(self._delete, list(runs)), "delete", exclusive=True)
 
     async def _delete(self, runs: list[ListedRun]) -> None:
         if not await confirm_delete(self.app, self._state, runs):

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -130,7 +131,7 @@ class General(Controller):
             for notice in notices
         ]
         title, nothing = "notices of the last run", "no notices in the last run"
-        self.view.work(self.view.pick(title, items, nothing=nothing), "ask", exclusive=False)
+        self.view.work(partial(self.view.pick, title, items, nothing=nothing), "ask", exclusive=False)
 
     # Copying
 
@@ -155,7 +156,7 @@ class General(Controller):
     def copy_command(self) -> None:
         """Ask which shell command to copy: the last run or comparison again, the status, or an export."""
         if self.workspace() is not None:
-            self.view.work(self._copy_command(), "ask", exclusive=False)
+            self.view.work(self._copy_command, "ask", exclusive=False)
 
     async def _copy_command(self) -> None:
         line = await self.view.pick("copy which command?", self._commands())
@@ -212,7 +213,7 @@ class General(Controller):
 
     def screenshot(self) -> None:
         """Ask for a file name and save the screen there as SVG."""
-        self.view.work(self._screenshot(), "screenshot")
+        self.view.work(self._screenshot, "screenshot")
 
     async def _screenshot(self) -> None:
         from workbench.files.file_access import replace_content
@@ -255,14 +256,14 @@ class General(Controller):
                 seconds=_TO_CONFIRM,
             )
         else:
-            self.view.work(self._leave(), "leave")
+            self.view.work(self._leave, "leave")
 
     def open_folder(self) -> None:
         """Ask for another folder and open it in place of this one."""
         if self.session.store.activity.busy:
             self.view.say("a run is active: x cancels it", warning=True)
         else:
-            self.view.work(self._open_folder(), "ask", exclusive=False)
+            self.view.work(self._open_folder, "ask", exclusive=False)
 
     async def _open_folder(self) -> None:
         base = self.session.path if self.session.path.is_dir() else self.session.path.parent

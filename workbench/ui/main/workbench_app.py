@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -24,6 +25,7 @@ from workbench.ui.session.session import Session
 from workbench.ui.terminal.host import Host
 from workbench.ui.terminal.terminal import Display, Watchdog, stop_until_continued
 from workbench.ui.terminal.themes import ThemeError, Themes, filters_for, variable_defaults
+from workbench.ui.widgets.basics import start_work
 from workbench.ui.widgets.footer import KeyLine, textual_keymap
 from workbench.ui.widgets.textual_private import SparseApp
 
@@ -217,7 +219,7 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
         for fault in (*self._settings.faults, *self._keys.faults, *self._faults):
             self.notify(fault, title="settings", severity="warning", timeout=8)
         self.call_after_refresh(self._read_other_styles)
-        self.run_worker(controllers.open(watch=self._watch), group="read")
+        start_work(self, partial(controllers.open, watch=self._watch), "read")
 
     def _read_other_styles(self) -> None:
         """Read the stylesheets of all other screens after the first frame.

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -212,7 +213,7 @@ class Review(Controller):
             self._busy = True
             if len(step.names) > _MANY:
                 self._screen.say(f"saving {len(step.names):,} verdicts")
-            self.view.work(self._save(step, option), "edit")
+            self.view.work(partial(self._save, step, option), "edit")
 
     async def _save(self, step: "Step", option: "Option") -> None:
         assert self._model is not None
@@ -274,7 +275,7 @@ class Review(Controller):
 
     def undo(self) -> None:
         """Undo the last edit of the review, and go back to its case."""
-        self.view.work(self._undo(), "edit")
+        self.view.work(self._undo, "edit")
 
     async def _undo(self) -> None:
         assert self._model is not None
@@ -313,7 +314,7 @@ class Review(Controller):
             self._screen.say(f"note for the next verdict: {text}" if text else "no note")
             return
         self._busy = True
-        self.view.work(self._save_note(entry, row, text), "edit")
+        self.view.work(partial(self._save_note, entry, row, text), "edit")
 
     async def _save_note(self, entry: "Entry", row: Row, text: str) -> None:
         from dataclasses import replace
@@ -344,7 +345,7 @@ class Review(Controller):
             self._with_dialog(lambda: self._accept.accept_row(row, self.session.record(row)))
 
     def _with_dialog(self, work: "Callable[[], object]") -> None:
-        self.view.work(self._in_dialog(work), "edit")
+        self.view.work(partial(self._in_dialog, work), "edit")
 
     async def _in_dialog(self, work: "Callable[[], object]") -> None:
         """Do work that opens a dialog over the review, then show the case again."""
@@ -425,7 +426,7 @@ class Review(Controller):
         known = map(self._cases.record, names)
         records = [record for record in known if record is not None and known_details(record) is None]
         if records:
-            self.view.work(asyncio.to_thread(lambda: [read_details(record) for record in records]), "ahead")
+            self.view.work(partial(asyncio.to_thread, lambda: [read_details(record) for record in records]), "ahead")
 
     def _state(self) -> tuple[object, ...]:
         """Return the current case and a value that changes with it. Return () on the last page."""
@@ -448,7 +449,7 @@ class Review(Controller):
         names = self._model.outcome().cases.get(kind, [])
         match kind:
             case "agent bug":
-                self.view.work(self._copy_bugs(names), "talk")
+                self.view.work(partial(self._copy_bugs, names), "talk")
             case "expectation wrong":
                 self._with_dialog(lambda: self._accept.accept_cases(self._pairs(names)))
             case "judge wrong":

@@ -28,6 +28,7 @@ from workbench.ui.review.key_lines import KeyLines, Offered
 from workbench.ui.review.model import Review
 from workbench.ui.triage.dialog import NoteInput
 from workbench.ui.triage.question import Option
+from workbench.ui.widgets.basics import start_work
 from workbench.ui.widgets.footer import bindings, bindings_of
 from workbench.ui.widgets.textual_private import SparseApp
 
@@ -153,7 +154,7 @@ class CaseReviewScreen(Screen[None]):
     def show(self) -> None:
         """Show the current case or the last page. While a case is being read, the previous one stays."""
         if not self.review.done and not self._controller.is_read(self.review.name):
-            self.run_worker(self._read_and_show(), group="details", exclusive=True)
+            start_work(self, self._read_and_show, "details", exclusive=True)
             return
         width = self.app.size.width
         if self.review.done:

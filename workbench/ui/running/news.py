@@ -4,6 +4,7 @@ import asyncio
 import textwrap
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from workbench.events.events import CaseFinished, CaseRef, Event, Noticed, RepeatsDropped, RunFinished, RunStarted
@@ -105,7 +106,7 @@ class News(Controller):
                 if item.asks is None:
                     notices.append(Noticed("error", item.message, item.hint))
                 else:
-                    self.view.work(self._confirm(item.asks), "ask", exclusive=False)
+                    self.view.work(partial(self._confirm, item.asks), "ask", exclusive=False)
             case Ended():
                 store.drop_request(item.number)
                 if store.activity.running:

@@ -167,7 +167,7 @@ class Run(Controller):
         if confirmed or (len(targets) <= most and not self.session.prices):
             self._request(targets, build, starting)
         else:
-            self.view.work(self._confirm(targets, build, starting, times, most), "confirm", exclusive=False)
+            self.view.work(partial(self._confirm, targets, build, starting, times, most), "confirm", exclusive=False)
 
     async def _confirm(
         self, targets: Targets, build: Callable[[Targets], Build], starting: str, times: int, most: int
@@ -206,7 +206,7 @@ class Run(Controller):
         self.session.starting = starting
         self.session.store.request_run()
         self.view.show_facts()
-        self.view.work(self._start(targets, build), "start", exclusive=False)
+        self.view.work(partial(self._start, targets, build), "start", exclusive=False)
 
     # For the watch
 

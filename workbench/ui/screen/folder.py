@@ -5,6 +5,7 @@ import math
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from workbench.text.collecting import collector_paused
@@ -60,7 +61,7 @@ class Folder(Controller):
 
     def read_settings(self) -> None:
         """Read the project's settings for recordings and places."""
-        self.view.work(self._read_settings(), "read setting", exclusive=False)
+        self.view.work(self._read_settings, "read setting", exclusive=False)
 
     async def _read_settings(self) -> None:
         from workbench.files.project_settings import known_mode, known_places
@@ -98,7 +99,7 @@ class Folder(Controller):
         if await self.view.pick("you did not create this .workbench", items, placeholder=""):
             # Keys wait for this work: an undo or edit before its end would have no state folder.
             done = asyncio.Event()
-            self.view.work(self._use(root, trust, done), "trust")
+            self.view.work(partial(self._use, root, trust, done), "trust")
             await done.wait()
 
     async def _use(self, root: "Path", trust: Callable[["Path"], None], done: asyncio.Event) -> None:
@@ -113,13 +114,13 @@ class Folder(Controller):
 
     def reload(self) -> None:
         """Read the folder again."""
-        self.view.work(self._reload(), "read")
+        self.view.work(self._reload, "read")
 
     def try_samples(self) -> None:
         """Copy the sample agents into the open folder, and show them."""
         if (workspace := self.workspace()) is not None:
             target = workspace.target if workspace.target.is_dir() else workspace.target.parent
-            self.view.work(self._try_samples(target), "edit")
+            self.view.work(partial(self._try_samples, target), "edit")
 
     async def _try_samples(self, folder: "Path") -> None:
         from workbench.files.folders import copy_samples
@@ -150,7 +151,7 @@ class Folder(Controller):
             )
             for item in sorted(ignored, key=lambda item: not item.evalset)
         ]
-        self.view.work(self._open_ignored(items), "ask", exclusive=False)
+        self.view.work(partial(self._open_ignored, items), "ask", exclusive=False)
 
     async def _open_ignored(self, items: list[Item]) -> None:
         path = await self.view.pick(f"{counted(len(items), 'path')} ignored", items, nothing="nothing was ignored")
@@ -161,7 +162,7 @@ class Folder(Controller):
     def choose_agent(self) -> None:
         """Ask which agent the evalset under the cursor belongs to."""
         if (row := self.current_evalset()) is not None:
-            self.view.work(self._choose(self.session.entry(row.evalset)), "ask", exclusive=False)
+            self.view.work(partial(self._choose, self.session.entry(row.evalset)), "ask", exclusive=False)
 
     async def read_again(self) -> bool:
         """Read the folder and show it. If it cannot be read, show the reason and return False.
@@ -297,7 +298,7 @@ class Checks(Controller):
         if self.session.loading == "results":
             self.loaded()  # The verdicts come first, also on a slow machine.
         elif workspace is not None and sum(len(entry.document.cases) for entry in workspace.evalsets) <= MOST_CASES:
-            self.view.work(self._check(workspace), "check")
+            self.view.work(partial(self._check, workspace), "check")
 
     def import_agents(self) -> None:
         """Import each agent in a child process."""
@@ -320,7 +321,7 @@ class Checks(Controller):
 
     def found(self) -> None:
         """List the problems found by check."""
-        self.view.work(self._show_found(), "check")
+        self.view.work(self._show_found, "check")
 
     async def _show_found(self) -> None:
         workspace = self.workspace()

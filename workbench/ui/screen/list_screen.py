@@ -20,6 +20,7 @@ from workbench.ui.detail.body import Body
 from workbench.ui.dialogs.pick import show_keys
 from workbench.ui.screen.sides import Right
 from workbench.ui.terminal.host import Host, copy
+from workbench.ui.widgets.basics import start_work
 from workbench.ui.widgets.footer import KeyLine, bindings
 from workbench.ui.widgets.rows import RowView
 
@@ -133,7 +134,7 @@ class SplitScreen(ListScreen):
         """Run `read` once the cursor rests, and not the function of the previous call. None runs nothing."""
         if self._due is not None:
             self._due.stop()
-        self._due = read and self.set_timer(_SOON, lambda: self.run_worker(read(), group="case", exclusive=True))
+        self._due = read and self.set_timer(_SOON, lambda: start_work(self, read, "case", exclusive=True))
 
     def on_body_moved(self, event: Body.Moved) -> None:
         """Stop the message from bubbling."""

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from workbench.events.events import Event, RunStarted
@@ -142,7 +143,7 @@ class Overview(Controller):
         self._due = None
         scope = self.view.overviews.scope
         if scope is not None and self.view.right.shows_overview:
-            self.view.work(self._read_stored(scope), "overview")
+            self.view.work(partial(self._read_stored, scope), "overview")
 
     async def _read_stored(self, scope: Scope) -> None:
         """Read and show trend and costs in steps. Stop if the scope or the run changes."""

@@ -1,7 +1,7 @@
 """The main screen without its controllers: widgets and their content, messages, dialogs and background work."""
 
 import asyncio
-from inspect import CORO_CREATED, getcoroutinestate, iscoroutine
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from textual.app import ComposeResult
@@ -26,11 +26,11 @@ from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import Pair, Row
 from workbench.ui.tree.query import FLAKY, Query
 from workbench.ui.tree.scope import Scope, targets_of
-from workbench.ui.widgets.basics import Split
+from workbench.ui.widgets.basics import Split, Work, start_work
 from workbench.ui.widgets.footer import KeyLine
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from workbench.agents.workspace import Workspace
@@ -78,8 +78,6 @@ class View(Screen[None]):
         """Replaces `say` while another screen shows the messages itself, else None."""
         self.next_path: Path | None = None
         """The folder to open after this app has ended, or None to quit."""
-        self._unstarted: list[Coroutine[Any, Any, Any]] = []
-        """Coroutines that may not have started yet."""
         self._shown_record: Execution | None = None
         self._nothing: NothingFound | None = None
         self._overviews: Showing | None = None
@@ -268,21 +266,9 @@ class View(Screen[None]):
         self.next_path = reopen
         self.app.exit(0)
 
-    def work(self, work: "Awaitable[Any]", group: str, *, exclusive: bool = True) -> None:
-        """Run a coroutine in the background. With `exclusive`, first cancel the group's current work.
-
-        The next key waits for the work, unless its group is in `key_order.BACKGROUND`.
-        """
-        self._unstarted = [one for one in self._unstarted if getcoroutinestate(one) == CORO_CREATED]
-        if iscoroutine(work):
-            self._unstarted.append(work)
-        self.run_worker(work, group=group, exclusive=exclusive)
-
-    def on_unmount(self) -> None:
-        """Close coroutines that never started, because Python would warn that they were not awaited."""
-        for work in self._unstarted:
-            if getcoroutinestate(work) == CORO_CREATED:
-                work.close()
+    def work(self, work: "Work", group: str, *, exclusive: bool = True) -> None:
+        """Run an async function in the background. By default, first cancel the group's current work."""
+        start_work(self, work, group, exclusive=exclusive)
 
     def drawn(self) -> str:
         """Return the screen as SVG."""
@@ -409,7 +395,7 @@ class View(Screen[None]):
                 self.right.show_case(self.subject(row))
             else:
                 # The case before stays until then, and the next key waits.
-                self.run_worker(self._read_and_show(row), group="details", exclusive=True)
+                start_work(self, partial(self._read_and_show, row), "details", exclusive=True)
 
     async def _read_and_show(self, row: Row) -> None:
         await self.read(row)

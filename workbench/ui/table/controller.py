@@ -1,6 +1,7 @@
 """The controller of the table of cases."""
 
 import asyncio
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -43,7 +44,7 @@ class CaseTable(Controller):
     def table(self) -> None:
         """Show the marked or current cases in a table."""
         if self.workspace() is not None:
-            self.view.work(self._open(), "open")
+            self.view.work(self._open, "open")
 
     def loaded(self) -> None:
         """Update the table after the folder was read again. Cursor and order stay."""
@@ -163,7 +164,7 @@ class CaseTable(Controller):
 
     def _compute_costs(self) -> None:
         if self._costs is not None and self._table is not None:
-            self.view.work(self._read_costs(self._table, self._costs), "costs")
+            self.view.work(partial(self._read_costs, self._table, self._costs), "costs")
 
     async def _read_costs(self, table: "Table", known: "Spending") -> None:
         verdicts = self.session.verdicts
@@ -199,7 +200,7 @@ class CaseTable(Controller):
             table.replace_source(RunCells(table.source.cases, self._runs))
         if self._page is not None:
             self._page.show_rows()
-        self.view.work(self._read_runs(table, self._runs), "runs")
+        self.view.work(partial(self._read_runs, table, self._runs), "runs")
 
     async def _read_runs(self, table: "Table", runs: "PastRuns") -> None:
         state, running = self.session.state_dir, self.session.store.activity.running

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
@@ -29,7 +30,7 @@ from workbench.ui.terminal.host import Host
 from workbench.ui.tree.outline import Pair
 from workbench.ui.tree.query import parse_query
 from workbench.ui.tree.scope import scope_of, targets_of
-from workbench.ui.widgets.basics import PlainInput
+from workbench.ui.widgets.basics import PlainInput, start_work
 from workbench.ui.widgets.footer import bindings, bindings_of
 from workbench.ui.widgets.textual_private import set_border_title
 
@@ -187,7 +188,7 @@ class TableScreen(ListScreen, inherit_bindings=False):
         self._foot.show(*known)
         record = None if pair is None else self._session.verdicts.record(*pair)
         if record is not None and known_details(record) is None:
-            self.run_worker(self._read(record), group="details", exclusive=True)
+            start_work(self, partial(self._read, record), "details", exclusive=True)
 
     async def _read(self, record: Execution) -> None:
         """Read the details of an execution, and update the explanation of the cell."""
@@ -264,7 +265,7 @@ class TableScreen(ListScreen, inherit_bindings=False):
         """Sort by the column under the cursor, or reverse the order."""
         unread = self.table.unread()
         if unread:
-            self.run_worker(self._read_and_sort(unread), group="sort")
+            start_work(self, partial(self._read_and_sort, unread), "sort")
         else:
             self._sort_rows()
 

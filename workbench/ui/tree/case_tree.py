@@ -9,6 +9,7 @@ from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import Row
 from workbench.ui.tree.query import Query, Sort
 from workbench.ui.tree.verdicts import Verdicts
+from workbench.ui.widgets.basics import start_work
 from workbench.ui.widgets.rows import Piece, RowView
 
 if TYPE_CHECKING:
@@ -178,7 +179,7 @@ class CaseTree(RowView):
         pieces = self._labels.pieces(self.model.outline.row(position), width)
         if self.model.verdicts.unread and not self._reading:
             self._reading = True
-            self.run_worker(self._read_accounts(), group="ahead")
+            start_work(self, self._read_accounts, "ahead")
         return pieces
 
     async def _read_accounts(self) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,7 +49,7 @@ class Triage(Controller):
     def loaded(self) -> None:
         """Read the triage files again, because the folder was read."""
         assert self.session.workspace is not None
-        self.view.work(self._read_triage(self.session.workspace.evalsets), "triage")
+        self.view.work(partial(self._read_triage, self.session.workspace.evalsets), "triage")
 
     async def reread(self, files: Sequence[Path]) -> bool:
         """Read triage files again. Return False if any of the files is not the triage file of an evalset."""
@@ -102,7 +103,7 @@ class Triage(Controller):
     def triage(self) -> None:
         """Open the triage dialog for the verdict under the cursor, or for the marked cases."""
         if pairs := self.marked_or_current():
-            self.view.work(self._triage_marked(pairs) if self.view.rows.marks else self._triage_row(), "edit")
+            self.view.work(partial(self._triage_marked, pairs) if self.view.rows.marks else self._triage_row, "edit")
 
     async def _triage_row(self) -> None:
         """Open the dialog for the case under the cursor. With auto-advance, continue with the next problem."""

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from workbench.text.counting import counted, few
@@ -41,12 +42,12 @@ class Variants(Controller):
         """Ask which variants to try, and try them."""
         targets = self.view.targets("try_variants")
         if self._can_start(targets):
-            self.view.work(self._ask(targets, None), "variants")
+            self.view.work(partial(self._ask, targets, None), "variants")
 
     def try_cases(self, targets: Targets) -> None:
         """Try the working tree against HEAD on these cases."""
         if self._can_start(targets):
-            self.view.work(self._try(targets, None), "variants")
+            self.view.work(partial(self._try, targets, None), "variants")
 
     def _can_start(self, targets: Targets) -> bool:
         if self.workspace() is None:
@@ -83,7 +84,7 @@ class Variants(Controller):
 
         def left(_: None) -> None:
             if tried.stage == "refused" and choice is not None:
-                self.view.work(self._ask(targets, choice), "variants")
+                self.view.work(partial(self._ask, targets, choice), "variants")
 
         self.view.push(
             TryScreen(

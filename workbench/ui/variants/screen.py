@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import ClassVar, NamedTuple, TypeAlias
 
 from textual.binding import BindingType
@@ -39,6 +40,7 @@ from workbench.ui.screen.list_screen import SplitScreen
 from workbench.ui.terminal.host import Host
 from workbench.ui.terminal.terminal import Pace
 from workbench.ui.variants.model import Try, question
+from workbench.ui.widgets.basics import start_work
 from workbench.ui.widgets.footer import bindings_of
 from workbench.ui.widgets.rows import Piece, RowsOf
 
@@ -173,7 +175,7 @@ class TryScreen(SplitScreen):
 
     def _take_news(self) -> None:
         self._due, self._waiting, self._updating = None, False, True
-        self.run_worker(self._update(), group="read")
+        start_work(self, self._update, "read")
 
     async def _update(self) -> None:
         taken = await asyncio.to_thread(self.tried.update)
@@ -367,7 +369,7 @@ class TryScreen(SplitScreen):
             self.say("this case has run once in each variant")
             return
         self._opened = case, pairs, (number + 1) % len(pairs)
-        self.run_worker(self._show_pair(), group="details", exclusive=True)
+        start_work(self, self._show_pair, "details", exclusive=True)
 
     def go_left(self) -> None:
         """Go back to the cases if conversations were shown, else to the variants."""
@@ -432,7 +434,7 @@ class TryScreen(SplitScreen):
         elif not self.cases.has_focus:
             self._focus_cases()
         elif (line := self.cases.row_or_none) is not None and line.case is not None:
-            self.run_worker(self._open(line.case), group="details", exclusive=True)
+            start_work(self, partial(self._open, line.case), "details", exclusive=True)
         elif line is not None:
             self._shows_same = True
             self._show_cases()
@@ -461,7 +463,7 @@ class TryScreen(SplitScreen):
         if not self.cases.next_worse(step):
             self.say("no case got worse here" + (" so far" if self.tried.going else ""))
         elif self.in_right and (line := self.cases.row_or_none) is not None and line.case is not None:
-            self.run_worker(self._open(line.case), group="details", exclusive=True)
+            start_work(self, partial(self._open, line.case), "details", exclusive=True)
         else:
             self.cases.focus()
 
@@ -472,7 +474,7 @@ class TryScreen(SplitScreen):
         elif self.variants.variant == 0:
             self.say(f"the others are compared with {self._against}: choose another variant")
         else:
-            self.run_worker(self._show_files(self.variants.variant), group="details", exclusive=True)
+            start_work(self, partial(self._show_files, self.variants.variant), "details", exclusive=True)
 
     def action_accept(self) -> None:
         """Write the variant's files into the project, after a confirmation."""
@@ -481,14 +483,14 @@ class TryScreen(SplitScreen):
         elif self.tried.going:
             self.say("the try is still running: x cancels it", warning=True)
         else:
-            self.run_worker(self._say_result(self._keep(self.variants.variant)), group="keep")
+            start_work(self, partial(self._say_result, partial(self._keep, self.variants.variant)), "keep")
 
     def action_undo(self) -> None:
         """Undo the last edit."""
-        self.run_worker(self._say_result(self._undo()), group="keep")
+        start_work(self, partial(self._say_result, self._undo), "keep")
 
-    async def _say_result(self, work: Awaitable[str]) -> None:
-        if words := await work:
+    async def _say_result(self, work: Callable[[], Awaitable[str]]) -> None:
+        if words := await work():
             self.say(words)
 
     def action_cancel(self) -> None:

@@ -1,12 +1,14 @@
-"""Small widgets of several screens: a framed title, a text field, a page of labelled lines, and two sides."""
+"""Small widgets of several screens (a framed title, a text field, labelled lines, two sides), and background work."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from typing import Any, TypeAlias
 
 from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
+from textual.dom import DOMNode
 from textual.events import MouseDown, MouseMove, MouseUp
 from textual.strip import Strip
 from textual.widget import Widget
@@ -16,6 +18,8 @@ from workbench.results.cells import cell_len, cut_name, fit
 from workbench.results.lines import hang_text, pieces, wrap
 from workbench.text.safe_text import one_line
 
+Work: TypeAlias = Callable[[], Coroutine[Any, Any, object]]
+"""An async function without arguments, or a `functools.partial` of an async function."""
 _CORNERS = 6
 """Cells of a frame's first line beside its title."""
 
@@ -217,3 +221,13 @@ class Split(Horizontal):
         share = max(_LEAST, min(columns, width - _LEAST)) / width
         if share != self.share:
             self.use(share)
+
+
+def start_work(node: DOMNode, work: Work, group: str, *, exclusive: bool = False) -> None:
+    """Run an async function in the background. With `exclusive`, first cancel the group's current work.
+
+    The next key waits for the work, unless its group is in `key_order.BACKGROUND`. `work` is not a coroutine, because
+    Python warns about a coroutine that is cancelled before its first step.
+    """
+    function: Any = work  # The types of `run_worker` do not allow a function that returns None.
+    node.run_worker(function, group=group, exclusive=exclusive)
