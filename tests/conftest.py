@@ -68,13 +68,24 @@ def _homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     return (above / str(number) for number in count())
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _clean_session(_homes: Iterator[Path]) -> Iterator[None]:
+    """Let what several tests share be made in the environment of a test. Servers of forks serve only their own."""
+    with pytest.MonkeyPatch.context() as patch:
+        _clean(patch, next(_homes))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _clean_environment(_homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    home = next(_homes)
+    _clean(monkeypatch, next(_homes))
+
+
+def _clean(patch: pytest.MonkeyPatch, home: Path) -> None:
     # pytest-textual-snapshot needs its variable.
     for name in set(os.environ) - {"TEXTUAL_SNAPSHOT_TEMPDIR"}:
         if _SECRET.search(name) or name.startswith(("GOOGLE_", "AGENT_WORKBENCH_", "TEXTUAL_", "SSH_")):
-            monkeypatch.delenv(name)
+            patch.delenv(name)
     # Without byte-code each process that a test starts would compile all of the workbench.
     for name in (
         "NO_COLOR",
@@ -86,10 +97,10 @@ def _clean_environment(_homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) 
         "PYTHONDONTWRITEBYTECODE",
         "PYTHONPATH",
     ):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
-    monkeypatch.setenv("XDG_DATA_HOME", str(home / "data"))
-    monkeypatch.setenv("ADK_DISABLE_LOAD_DOTENV", "")
+        patch.delenv(name, raising=False)
+    patch.setenv("XDG_CONFIG_HOME", str(home / "config"))
+    patch.setenv("XDG_DATA_HOME", str(home / "data"))
+    patch.setenv("ADK_DISABLE_LOAD_DOTENV", "")
 
 
 @pytest.fixture(scope="session")
