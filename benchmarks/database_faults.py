@@ -49,7 +49,7 @@ from workbench.editing.saving import Saver
 from workbench.events.event_json import as_line
 from workbench.events.events import CaseFinished, CaseRef, Event, Noticed, PlannedCase, RunFinished, RunStarted
 from workbench.files.run_options import UsageFaultError
-from workbench.results.compare import compare
+from workbench.results.run_comparison import compare
 from workbench.run.resuming import read_results
 from workbench.store.database.database import close_databases, database, run_path
 from workbench.store.database.opening import PAGE_SIZE

@@ -181,7 +181,7 @@ TOURS = (
         "frozen",
         (
             Scene("frozen-miss", "/ 返 金 enter g n 1"),
-            Scene("frozen-ways-out", "K"),
+            Scene("frozen-choices", "K"),
             Scene("frozen-scores", "escape escape / w r o n g enter g n 2"),
             Scene("frozen-file", "escape / l o n g enter g n 1"),
         ),

@@ -11,11 +11,11 @@ from tests.ui.transcripts import LATE_PARCEL
 from workbench.events.events import CaseError, MetricResult, MetricStatus, PlannedCase
 from workbench.freshness.changed_files import ChangedFile
 from workbench.results.change_causes import Cause
-from workbench.results.changed import Change
-from workbench.results.compare import ChangedCase, ComparedCase
+from workbench.results.changed_verdicts import Change
 from workbench.results.document import Subject
 from workbench.results.history import build
 from workbench.results.lines import View
+from workbench.results.run_comparison import ChangedCase, ComparedCase
 from workbench.store.execution import CaseRecord, CaseState, Turn
 
 WIDTHS = (24, 36, 56, 78)

@@ -13,10 +13,10 @@ from workbench.events.events import SpansRecorded, Thawed
 from workbench.files.evalset import EvalCase
 from workbench.files.invocation import content_text
 from workbench.results.cells import cell_len
-from workbench.results.compared import is_as_expected
 from workbench.results.document import Subject
 from workbench.results.evidence import build, place_in_case
 from workbench.results.lines import View
+from workbench.results.side_by_side import is_as_expected
 from workbench.store.execution import CaseRecord
 
 FIND = ("find_order", {"id": "A-7"})

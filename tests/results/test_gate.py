@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.results.runs import Cases, run, store_run
-from workbench.results.compare import compare
 from workbench.results.gate import Gate, drop_text, gate, gate_text, notes
+from workbench.results.run_comparison import compare
 
 P, F, E = "passed", "failed", "error"
 

@@ -35,12 +35,12 @@ from workbench.files.prices import Price, Prices
 from workbench.freshness.changed_files import ChangedFile
 from workbench.results import evidence, judges, trace
 from workbench.results.change_causes import Cause
-from workbench.results.changed import Change
-from workbench.results.compare import ChangedCase, ComparedCase
+from workbench.results.changed_verdicts import Change
 from workbench.results.document import Document, Subject
 from workbench.results.error import error_lines
 from workbench.results.forked import compared, conversation
 from workbench.results.lines import View
+from workbench.results.run_comparison import ChangedCase, ComparedCase
 from workbench.run.forking import Point
 from workbench.store.execution import CaseRecord
 

@@ -29,7 +29,7 @@ from workbench.events.events import (
     TurnFinished,
     TurnStarted,
 )
-from workbench.results.changed import rate_of
+from workbench.results.changed_verdicts import rate_of
 from workbench.store.details import read_details
 from workbench.store.history.summary import summarize_events
 from workbench.store.store import Store

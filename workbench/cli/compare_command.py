@@ -17,8 +17,8 @@ from workbench.text.safe_text import one_line, plain
 
 if TYPE_CHECKING:
     from workbench.events.events import CaseRef, MetricResult
-    from workbench.results.compare import ChangedCase, Comparison
     from workbench.results.gate import Gate
+    from workbench.results.run_comparison import ChangedCase, Comparison
     from workbench.store.execution import Execution
     from workbench.store.history.summary import Summary
 
@@ -86,8 +86,8 @@ def compare_command(
     first, second = words if len(words) == 2 else ("baseline", words[0])
 
     state = common.known_runs((first, second), state_dir)
-    from workbench.results.compare import compare
     from workbench.results.gate import gate, gate_text
+    from workbench.results.run_comparison import compare
     from workbench.results.statistics import ALPHA
     from workbench.store.history.reading import open_summary
 
@@ -109,7 +109,7 @@ def compare_command(
         # One write, because there may be thousands of lines.
         write_line(sys.stdout, "\n".join([*_lines(found, weighed), *_gate_lines(weighed, verdict)]))
     if markdown is not None:
-        from workbench.exporting.comparison import comparison_markdown
+        from workbench.exporting.comparison_markdown import comparison_markdown
 
         content = comparison_markdown(found, weighed, verdict, os.environ)
         if not write_file("--markdown", markdown, lambda: (content,)):

@@ -20,7 +20,7 @@ from workbench.project.project import Project
 from workbench.project.watch import News, RunningWatch, Waiting
 from workbench.project.watch_queue import limit_words
 from workbench.project.watching import Start
-from workbench.results.changed import Outcome, differs, outcome
+from workbench.results.changed_verdicts import Outcome, differs, outcome
 from workbench.results.faces import COUNTED
 from workbench.results.plain_lines import label
 from workbench.results.plain_summary import repeat_lines, repeats_of

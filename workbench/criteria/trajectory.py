@@ -206,11 +206,7 @@ def _turn(
     value = others[rule.match_type]
     others[NAMES_ONLY] = float(Calls(wanted, got, CallRules(ignore_args=True)).match(rule.match_type))
     reason = "" if value else next(_complaints(rows, rule.match_type), "")
-    details: dict[str, Any] = {
-        **_stored(rule),
-        "rows": rows[:MAX_ROWS],
-        "other_match_types": others,
-    }
+    details: dict[str, Any] = {**_stored(rule), "rows": rows[:MAX_ROWS], "other_match_types": others}
     if len(rows) > MAX_ROWS:
         details["more_rows"] = len(rows) - MAX_ROWS
     return MetricResult(

@@ -270,10 +270,7 @@ def _cell(text: str) -> str:
 
 
 MARKDOWN: Final = Exporter(
-    "md",
-    "failures and their reasons, for a pull request",
-    ".md",
-    lambda run: (build_markdown(run.store, run.context),),
+    "md", "failures and their reasons, for a pull request", ".md", lambda run: (build_markdown(run.store, run.context),)
 )
 CSV: Final = Exporter("csv", "one line per criterion of each case", ".csv", lambda run: (build_csv(run.store),))
 

@@ -13,8 +13,8 @@ from workbench.events.events import CaseStatus, MetricResult, MetricStatus
 from workbench.exporting.report_shape import Count, Object, Part, Words, output_schema
 from workbench.freshness.changed_files import FileKind
 from workbench.results.change_causes import CauseKind
-from workbench.results.compare import ORDER, Change, ChangedCase, Comparison
 from workbench.results.gate import Gate
+from workbench.results.run_comparison import CHANGE_KINDS, ChangedCase, ChangeKind, Comparison
 from workbench.results.statistics import Result
 from workbench.store.reasons import JudgedBy, judge_name, judged_by
 
@@ -90,7 +90,7 @@ class CompareCause(Part):
 class CompareCase(CompareRef):
     """An execution with another verdict or other scores."""
 
-    change: Change
+    change: ChangeKind
     before: CaseStatus | None
     """Null without an end."""
     after: CaseStatus | None
@@ -192,7 +192,7 @@ def compare_report(found: Comparison, gate: Gate, verdict: str | None) -> dict[s
         schema_name=SCHEMA,
         a=CompareRun.of(found.before),
         b=CompareRun.of(found.after),
-        summary=CompareCount(**{change: found.count(change) for change in ORDER}, unchanged=found.unchanged),
+        summary=CompareCount(**{change: found.count(change) for change in CHANGE_KINDS}, unchanged=found.unchanged),
         rates=CompareRates.of(gate.rates) if gate.rates.cases else None,
         drops=[
             CompareDrop.of(

@@ -56,8 +56,8 @@ if TYPE_CHECKING:
     from workbench.editing.freezing import Freezing
     from workbench.project.fault_matrix import FaultMatrix
     from workbench.project.last_verdicts import LastVerdict
-    from workbench.results.compare import Comparison
     from workbench.results.gate import Gate
+    from workbench.results.run_comparison import Comparison
 
 __all__ = ["Project", "Running", "TrialImport"]
 
@@ -466,7 +466,7 @@ class Project:
         Raises:
             UsageFaultError: a run does not exist.
         """
-        from workbench.results.compare import compare
+        from workbench.results.run_comparison import compare
         from workbench.store.history.reading import open_summary
 
         folder = self.targets().folder

@@ -55,7 +55,7 @@ def aligned_rows(
 ) -> list[dict[str, Any]]:
     """Return the rows that align expected and actual calls (see `criteria.call_rows`).
 
-    They come from the result of the trajectory criterion if it has valid ones. Otherwise the calls are aligned here.
+    Valid rows in the result of the trajectory criterion are used. Otherwise the calls are aligned here.
     """
     details = scored.details if scored else {}
     rows = details.get("rows")
@@ -65,7 +65,6 @@ def aligned_rows(
 
 
 def _is_row(row: Any) -> bool:
-    """Return whether a row of the criterion's details has the documented form."""
     if not isinstance(row, dict) or row.get("mark") not in GLYPHS:
         return False
     sides = [row.get("expected"), row.get("actual")]
@@ -119,7 +118,7 @@ def call_lines(
 
 
 def _brief(lines: list[Line], mark: str, width: int) -> list[Line]:
-    """Return the lines around the marked ones, or the first lines if none is marked."""
+    """Return the first line, the last line and the lines around marked ones, or the first lines if none is marked."""
     near = {0, len(lines) - 1}
     for index, line in enumerate(lines):
         if mark and has_style(line, mark):
@@ -140,7 +139,7 @@ def _brief(lines: list[Line], mark: str, width: int) -> list[Line]:
 
 
 def _in_a_row(name: Text, args: dict[str, Any], marked: frozenset[str], mark: str, width: int) -> list[Line]:
-    """Return simple arguments in sequence on a few lines, or [] if that would be hard to read."""
+    """Return the call with simple arguments on a few lines, or [] if these lines would be hard to read."""
     if any(isinstance(value, dict | list) for value in args.values()):
         return []
     parts = [f"{_key(key)}={plain(compact(value))}" for key, value in args.items()]
@@ -184,7 +183,7 @@ def _spread(name: Text, args: dict[str, Any], marked: frozenset[str], mark: str)
 
 
 def _key(key: str) -> str:
-    return one_line(key, limit=200) if key.isidentifier() else one_line(compact(key), limit=200)
+    return one_line(key if key.isidentifier() else compact(key), limit=200)
 
 
 def _argument_marked(key: str, marked: frozenset[str]) -> bool:
@@ -236,7 +235,7 @@ def difference_lines(
 
 
 def value_lines(details: Mapping[str, Any], width: int, view: View) -> Iterator[Line]:
-    """Yield the differing values in a result's `details`, then those that a rule accepts."""
+    """Yield the differing values in a result's `details`, then the different values that a rule accepts."""
     beyond = details.get("more_differences")
     found = objects(details.get("differences"))
     yield from difference_lines(found, width, view, beyond if isinstance(beyond, int) else 0, named=True)
@@ -244,7 +243,7 @@ def value_lines(details: Mapping[str, Any], width: int, view: View) -> Iterator[
 
 
 def match_type_words(scored: MetricResult) -> Line:
-    """Return the match type, and known scores under the others: `EXACT; others would score IN_ORDER 0.00`."""
+    """Return the match type, and known scores of other match types: `EXACT; others would score IN_ORDER 0.00`."""
     others = scored.details.get("other_match_types")
     used = one_line(str(scored.details.get("match_type") or ""))
     rule: Line = Text.styled(used, "strong") if used else Text()

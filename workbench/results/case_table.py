@@ -1,6 +1,6 @@
 """The table of cases: its columns, its cells, and the columns that fit into a width."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Literal, NamedTuple, TypeAlias, TypeVar
@@ -15,9 +15,6 @@ from workbench.store.execution import Execution
 from workbench.text.counting import amount, compared, cut_score
 
 Item = TypeVar("Item")
-_MINUTE = 60
-_MANY = 100_000
-_SMALL_COST = 0.001
 
 
 class Rank(IntEnum):
@@ -66,6 +63,7 @@ EMPTY = Cell("", None, Rank.EMPTY)
 NOT_APPLICABLE = Cell(FACES["not_applicable"].glyph, "not_applicable", Rank.NOT_APPLICABLE)
 NOT_EVALUATED = Cell(FACES["not_evaluated"].glyph, "not_evaluated", Rank.NOT_EVALUATED)
 ERROR = Cell(FACES["error"].glyph, "error", Rank.ERROR)
+_WITHOUT_SCORE = {"error": ERROR, "not_evaluated": NOT_EVALUATED, "not_applicable": NOT_APPLICABLE}
 
 
 def criterion_cell(record: Execution | None, name: str, *, configured: bool) -> Cell:
@@ -80,24 +78,19 @@ def criterion_cell(record: Execution | None, name: str, *, configured: bool) -> 
         return NOT_APPLICABLE
     if record is None or not record.has_verdict:
         return EMPTY
-    return {"error": ERROR, "not_evaluated": NOT_EVALUATED}.get(record.state, NOT_APPLICABLE)
+    return _WITHOUT_SCORE.get(record.state, NOT_APPLICABLE)
 
 
 def result_cell(result: MetricResult) -> Cell:
     """Return the cell of one result. A score below its threshold is never rounded up to it."""
-    match result.status:
-        case "error":
-            return ERROR
-        case "not_evaluated":
-            return NOT_EVALUATED
-        case "not_applicable":
-            return NOT_APPLICABLE
     status, score = result.status, result.score
-    glyph = FACES[status].glyph if status == "failed" else ""
+    if status in _WITHOUT_SCORE:
+        return _WITHOUT_SCORE[status]
     if score is None:
         return Cell(FACES[status].glyph, status, Rank.VALUE, float("-inf"))
     if status == "informational":
         return Cell(amount(score), status, Rank.VALUE, score)
+    glyph = FACES[status].glyph if status == "failed" else ""
     return Cell(Score(glyph, score, result.threshold), status, Rank.VALUE, score)
 
 
@@ -120,10 +113,10 @@ def seconds_cell(record: Execution | None) -> Cell:
     if record is None or not record.has_verdict:
         return EMPTY
     seconds = record.duration_seconds
-    if seconds < _MINUTE:
+    if seconds < 60:
         # Tenths are cut like scores.
         return Cell(f"{int(seconds * 10) / 10:.1f} s", None, Rank.VALUE, seconds)
-    minutes, rest = divmod(int(seconds), _MINUTE)
+    minutes, rest = divmod(int(seconds), 60)
     return Cell(f"{minutes}:{rest:02}", None, Rank.VALUE, seconds)
 
 
@@ -137,7 +130,7 @@ def tokens_cell(record: Execution | None) -> Cell:
     found = record.usage.tokens
     if not found:
         return NOT_APPLICABLE
-    return Cell(f"{found:,}" if found < _MANY else f"{found // 1000:,}k", None, Rank.VALUE, found)
+    return Cell(f"{found:,}" if found < 100_000 else f"{found // 1000:,}k", None, Rank.VALUE, found)
 
 
 def cost_cell(record: Execution | None, cost: float | None, *, known: bool) -> Cell:
@@ -149,7 +142,7 @@ def cost_cell(record: Execution | None, cost: float | None, *, known: bool) -> C
         return EMPTY
     if cost is None:
         return NOT_EVALUATED
-    text = "0" if not cost else "<.001" if cost < _SMALL_COST else f"{cost:.3f}" if cost < _MINUTE else f"{cost:,.0f}"
+    text = "0" if not cost else "<.001" if cost < 0.001 else f"{cost:.3f}" if cost < 60 else f"{cost:,.0f}"
     return Cell(text, None, Rank.VALUE, cost)
 
 
@@ -167,7 +160,6 @@ def in_order(items: Iterable[Item], cell_of: Callable[[Item], Cell], *, descendi
 
 
 Kind: TypeAlias = Literal["case", "input", "criterion", "run", "cost", "tokens", "time"]
-_LARGEST_FIRST = frozenset({"cost", "tokens", "time"})
 _LEAST_WIDTH = 5
 """Cells of a score with its glyph: `✗0.50`."""
 _NARROW = 80
@@ -191,7 +183,7 @@ class Column:
     @property
     def largest_first(self) -> bool:
         """Whether the worst value is the largest one."""
-        return self.kind in _LARGEST_FIRST
+        return self.kind in ("cost", "tokens", "time")
 
     @property
     def width(self) -> int:
@@ -204,7 +196,7 @@ COST, TOKENS, TIME = Column("cost", "cost"), Column("tokens", "tokens"), Column(
 
 
 def criterion_columns(configured: Iterable[str], records: Iterable[Execution]) -> list[Column]:
-    """Return a column for each criterion: first the configured ones, then others with results.
+    """Return a column with a unique title for each criterion: first the configured ones, then others with results.
 
     Informational criteria get a column only if they are configured.
     """
@@ -221,18 +213,13 @@ def criterion_columns(configured: Iterable[str], records: Iterable[Execution]) -
                 names[name] = None
             if result.details and name not in functions and is_function(result):
                 functions.add(name)
-    return _with_titles(names, functions)
-
-
-def _with_titles(names: Collection[str], functions: Collection[str]) -> list[Column]:
-    """Return columns with unique titles. A second `tone` becomes `tone2`."""
     columns: list[Column] = []
     taken: set[str] = set()
     for name in names:
         info = descriptions().get(name)
         first = title = info.short if info is not None else short_title(name)
         number = 2
-        while title in taken:
+        while title in taken:  # A second `tone` becomes `tone2`.
             title = f"{first[: 6 - len(str(number))]}{number}"
             number += 1
         taken.add(title)

@@ -1,5 +1,6 @@
 """Failing cases grouped by cause, and causes as plain text."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -25,16 +26,12 @@ class CauseGroup(Generic[Key]):
 def group_by_cause(cases: Iterable[tuple[Key, Cause]]) -> list[CauseGroup[Key]]:
     """Return the groups, the biggest first. Groups of the same size are in the order of their first case.
 
-    Groups of one case are merged into a last group, `ONE_OF_A_KIND`. They are not merged if there is only one, or if
-    there are at most `MAX_SINGLE` and no bigger groups.
+    Several groups of one case are merged into a last group, `ONE_OF_A_KIND`, unless there are at most `MAX_SINGLE`
+    groups and no bigger ones.
     """
     found: dict[str, tuple[Cause, list[Key]]] = {}
     for key, cause in cases:
-        group = found.get(cause.slug)
-        if group is None:
-            found[cause.slug] = (cause, [key])
-        else:
-            group[1].append(key)
+        found.setdefault(cause.slug, (cause, []))[1].append(key)
     # Python's sort is stable, so equal sizes stay in the order of their first case.
     groups = sorted(found.values(), key=lambda group: -len(group[1]))
     shared = [CauseGroup(cause, tuple(keys)) for cause, keys in groups if len(keys) > 1]
@@ -46,14 +43,12 @@ def group_by_cause(cases: Iterable[tuple[Key, Cause]]) -> list[CauseGroup[Key]]:
 
 def single_slugs(causes: Iterable[Cause]) -> frozenset[str]:
     """Return the slugs that occur exactly once among the causes."""
-    seen: dict[str, int] = {}
-    for cause in causes:
-        seen[cause.slug] = seen.get(cause.slug, 0) + 1
-    return frozenset(slug for slug, count in seen.items() if count == 1)
+    counts = Counter(cause.slug for cause in causes)
+    return frozenset(slug for slug, count in counts.items() if count == 1)
 
 
 def matching_slugs(wanted: Sequence[str], known: Iterable[str]) -> frozenset[str]:
-    """Return the known slugs that match a filter. A wanted text selects the equal slug, or else all that contain it."""
+    """Return the known slugs that match a filter. Each wanted text selects the equal slug, else all that contain it."""
     slugs = frozenset(known)
     found: set[str] = set()
     for text in wanted:
@@ -64,14 +59,14 @@ def matching_slugs(wanted: Sequence[str], known: Iterable[str]) -> frozenset[str
 def failing_groups(records: Iterable[Execution]) -> list[CauseGroup[Execution]]:
     """Return the executions that failed or ended in an error, grouped by cause, the biggest group first.
 
-    Executions with injected faults are left out: they fail for the injected reason.
+    Executions with injected faults are left out, because they fail for the injected reason.
     """
     failing = (record for record in records if _has_cause(record))
     return group_by_cause((record, record.cause or UNKNOWN) for record in failing)
 
 
 def is_shared(group: CauseGroup[Execution]) -> bool:
-    """Return whether the cases of a group have the same cause."""
+    """Return whether a group has several cases with the same cause."""
     return len(group.cases) > 1 and group.cause != ONE_OF_A_KIND
 
 

@@ -75,7 +75,7 @@ def cut_sibling(name: str, width: int, siblings: Iterable[str]) -> str:
         if cell_len(rest) < width and not any(other.endswith(rest) for other in others):
             return f"…{rest}"
     for start in reversed(starts):
-        # Where it differs from the sibling that is most like it, else from others.
+        # Begin at the last word that differs from some sibling, else at an earlier one.
         head = cut(name[start:], width - 1)
         if not any(head.removesuffix("…") in other for other in others):
             return f"…{head}"

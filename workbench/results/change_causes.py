@@ -108,7 +108,7 @@ def _descriptions(before: Side, after: Side, unknown: set[Input]) -> list[str]:
 
 
 def _case(run: Summary, execution: Execution) -> object:
-    """Return the recorded text of the case. If it was lost, return an object that equals no other."""
+    """Return the recorded text of the case, or an object that equals no other if the text was lost."""
     try:
         return run.bundles.texts[execution.given[0]]
     except LookupError:
@@ -183,10 +183,9 @@ def causes(before: Side, after: Side, files: dict[str, list[ChangedFile]]) -> It
 
 
 def _decisive(old: Execution, new: Execution) -> set[str]:
-    """Return the criteria that made the difference.
+    """Return the criteria that made the difference: those with another status, else with another score, else all.
 
-    These are the criteria whose status changed. If there are none, they are those whose score changed, or else all.
-    The result is empty if one of the executions broke off.
+    Return an empty set if one of the executions broke off.
     """
     if _broke(old) or _broke(new):
         return set()

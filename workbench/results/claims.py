@@ -29,8 +29,6 @@ _KINDS = {
     "call": "a tool call",
     "result": "a tool result",
 }
-_TO_GO = Text.styled("enter goes there", "hint")
-_TO_EVENT = Text.styled("i shows its event in the trace", "hint")
 _TO_QUESTION = Text.styled("enter shows the question", "hint")
 
 
@@ -104,13 +102,9 @@ def _text_head(text: dict[str, Any], view: View) -> Iterator[Line]:
     """Yield `order_agent  the answer ··· 0.50 · 2 of 4 grounded`: the author, the step and the result."""
     author = one_line(string(text.get("author")), limit=100) or "the agent"
     step = text.get("step")
-    when = (
-        "the answer"
-        if text.get("final") is True
-        else f"step {step + 1}"
-        if isinstance(step, int)
-        else "before the answer"
-    )
+    when = f"step {step + 1}" if isinstance(step, int) else "before the answer"
+    if text.get("final") is True:
+        when = "the answer"
     sentences = _counted(text)
     holding = sum(string(item.get("label")) in HOLDS for item in sentences)
     score = number(text.get("score"))
@@ -120,11 +114,10 @@ def _text_head(text: dict[str, Any], view: View) -> Iterator[Line]:
     end = Text.styled(" · ".join(figures), "muted") if figures else Text()
     left: Line = Text.assemble(" ", (author, "name"), (f"  {when}", "label"))
     size = end.cell_len
-    yield (
-        pad(cut_line(left, max(view.width - size - 2, 8)), view.width - size - 1) + end
-        if end
-        else cut_line(left, view.width)
-    )
+    if end:
+        yield pad(cut_line(left, max(view.width - size - 2, 8)), view.width - size - 1) + end
+    else:
+        yield cut_line(left, view.width)
     if unread := string(text.get("unread")):
         yield from hang_text(Text.styled(" ! ", "status-error"), safe(unread), view.width, 3)
         if not objects(text.get("sentences")):
@@ -137,7 +130,7 @@ def _counted(text: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def face_of(item: dict[str, Any]) -> Face:
-    """Return the face of a sentence's label. Unknown labels have the face of a missing label."""
+    """Return the face of a sentence's label. An unknown label has the face of a missing one."""
     return LABELS.get(string(item.get("label")), LABELS["unlabelled"])
 
 
@@ -192,12 +185,12 @@ def _reason(item: dict[str, Any], turn: int, has_event: bool, width: int) -> Ite
         yield from wrap(Text.styled("the judge gave no reason", "muted"), width)
     if mapping(item.get("source")) or any(text.strip() for _, style, text in sections if style):
         known = string(mapping(item.get("source")).get("kind")) in _KINDS
-        hint = _TO_GO if known else _TO_QUESTION
+        hint = Text.styled("enter goes there", "hint") if known else _TO_QUESTION
         yield from labelled("from", Text.assemble(origin_words(item, turn), "  ", hint), width)
     else:
         yield from wrap(_TO_QUESTION, width)
     if has_event:
-        yield from wrap(_TO_EVENT, width)
+        yield from wrap(Text.styled("i shows its event in the trace", "hint"), width)
 
 
 def origin_words(item: dict[str, Any], turn: int) -> Line:

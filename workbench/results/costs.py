@@ -15,9 +15,7 @@ from workbench.text.counting import few
 from workbench.text.json_values import mapping
 from workbench.text.safe_text import one_line
 
-_ONE_CALL = {"calls": 1, "input_tokens": 1, "output_tokens": 1}
 NO_PRICES = "add [prices] to the settings to see costs"
-_NAMED = 4
 _AGENT, _JUDGE, _USER = "the agent's model", "a judge", "the simulated user"
 
 
@@ -87,7 +85,8 @@ def conversation_cost(turns: Iterable[SpansRecorded | None], prices: Prices) -> 
         known = known and found.cost is not None
         costs.append(found.cost or 0.0)
         models = {node.name for node in root.walk() if node.kind == "model"}
-        unpriced |= {name for name in models if judge_cost(name, _ONE_CALL, prices) is None}
+        one_call = {"calls": 1, "input_tokens": 1, "output_tokens": 1}
+        unpriced |= {name for name in models if judge_cost(name, one_call, prices) is None}
     return ConversationCost(calls, sum(costs) if known else None, frozenset(unpriced))
 
 
@@ -129,7 +128,7 @@ def not_known(found: Costs) -> str:
     """Return how many executions have an unknown cost and why, or "" if all costs are known."""
     if not found.unknown:
         return ""
-    listed = few((one_line(name, limit=60) for name in found.missing), _NAMED)
+    listed = few((one_line(name, limit=60) for name in found.missing), 4)
     return f"unknown for {found.unknown:,}: no price or token count for {listed}"
 
 

@@ -36,7 +36,7 @@ def criteria_part(entry: EvalsetEntry, view: View) -> Iterator[Line]:
 
 
 def case_setting(case: EvalCase, view: View, *, ran: bool) -> Iterator[Line]:
-    """Yield the settings of a case, without its turns. If it `ran`, yield only those that explain its transcript."""
+    """Yield the settings of a case, without its turns. If the case `ran`, yield only its scenario and its rubrics."""
     if case.session_input and not ran:
         yield from under(label("session"), _session(case.session_input, view))
     if case.scenario is not None:
@@ -95,7 +95,7 @@ def _session(session: dict[str, Any], view: View) -> Iterator[Line]:
 
 
 def file_document(entry: EvalsetEntry | None, view: View, found: Iterable[Fault] = ()) -> Document:
-    """Return an evalset as a document. Its faults come first, including the problems that `check` found."""
+    """Return an evalset as a document, its faults first. Without an `entry`, the document is empty."""
     document = Document()
     if entry is None:
         return document
@@ -106,7 +106,7 @@ def file_document(entry: EvalsetEntry | None, view: View, found: Iterable[Fault]
 
 
 def file_faults(entry: EvalsetEntry, found: Iterable[Fault] = ()) -> list[Fault]:
-    """Return all faults of an evalset and of its criteria, with the problems that `check` found."""
+    """Return all faults of an evalset and of its criteria, then the problems that `check` found, without duplicates."""
     return list(dict.fromkeys([*entry.document.faults, *entry.criteria.config.faults, *found]))
 
 

@@ -3,8 +3,9 @@
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypeVar, overload
 
 from rich.text import Text
 
@@ -12,14 +13,14 @@ from workbench.agents.workspace import EvalsetEntry
 from workbench.files.evalset import EvalCase
 from workbench.files.faults import Fault
 from workbench.files.prices import Prices
-from workbench.results.changed import Change
+from workbench.results.changed_verdicts import Change
 from workbench.results.lines import Line, has_style
 from workbench.results.repeats import CaseRepeats
 from workbench.store.execution import CaseRecord
 
 if TYPE_CHECKING:
     from workbench.editing.triage.entry import Entry
-    from workbench.results.compare import ComparedCase
+    from workbench.results.run_comparison import ComparedCase
     from workbench.store.history.latest import PastRun
     from workbench.store.inputs import Change as InputChange
 
@@ -27,18 +28,15 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class _Missing:
-    """A placeholder for a value that is not created yet."""
-
-
-_MISSING: Final = _Missing()
+class _Missing(Enum):
+    VALUE = "not created yet"
 
 
 class LazyList(Sequence[T]):
     """A list whose promised values are created on first use and then stored."""
 
     def __init__(self, values: Iterable[T] = ()) -> None:
-        self._values: list[T | _Missing] = list(values)
+        self._values: list[T | Literal[_Missing.VALUE]] = list(values)
         # One function per promise: one per value would give the garbage collector ten thousand objects.
         self._promised: list[int] = []
         self._makers: list[Callable[[int], T]] = []
@@ -51,7 +49,7 @@ class LazyList(Sequence[T]):
         """Append `count` values. `make` creates each of them on first use, from its index among them."""
         self._promised.append(len(self._values))
         self._makers.append(make)
-        self._values += [_MISSING] * count
+        self._values += [_Missing.VALUE] * count
 
     def __len__(self) -> int:
         return len(self._values)
@@ -66,7 +64,7 @@ class LazyList(Sequence[T]):
         if isinstance(place, slice):
             return [self[one] for one in range(*place.indices(len(self._values)))]
         value = self._values[place]
-        if isinstance(value, _Missing):
+        if value is _Missing.VALUE:
             place %= len(self._values)
             number = bisect_right(self._promised, place) - 1
             value = self._values[place] = self._makers[number](place - self._promised[number])
@@ -77,8 +75,8 @@ class LazyList(Sequence[T]):
 class Subject:
     """The subject of a pane.
 
-    `record` is an execution of a case, `case` the case in its file, and `entry` that file. `record` is None if the case
-    never ran. `case` is None for a file and for an unreadable case.
+    `record` is an execution of a case, `case` the case in its file, and `entry` the file. `record` is None if the case
+    never ran. `case` is None if the subject is a file or an unreadable case.
     """
 
     record: CaseRecord | None = None
@@ -116,17 +114,12 @@ class Subject:
     @property
     def identity(self) -> tuple[object, ...]:
         """A value that is equal for two subjects if they are the same case in any state."""
-        repeat = self.record.ref.repeat if self.record is not None else 1
-        if self.entry is not None:
-            name = (
-                self.case.eval_id
-                if self.case is not None
-                else self.record.ref.eval_id
-                if self.record is not None
-                else None
-            )
-            return self.entry.file, name, 0 if self.repeats is not None else repeat
-        return self.record.ref if self.record is not None else None, self.repeats is not None
+        ref = None if self.record is None else self.record.ref
+        if self.entry is None:
+            return ref, self.repeats is not None
+        named = self.case or ref
+        repeat = 0 if self.repeats is not None else 1 if ref is None else ref.repeat
+        return self.entry.file, None if named is None else named.eval_id, repeat
 
     @property
     def stage(self) -> tuple[object, ...]:
@@ -180,9 +173,9 @@ Aside: TypeAlias = Callable[[int], Iterable[Line]]
 class Item:
     """Lines `start` to `end` (exclusive) that the cursor selects as one.
 
-    `key` identifies the item in every layout of the document. `opens` is whether it can be unfolded, by adding its key
-    to `View.opened`. `targets` are its places in other panes. `heads` is whether it is the heading of all items whose
-    keys begin with its own. The first cell of its lines is blank, for the cursor's mark.
+    `key` identifies the item in every layout of the document. `opens` is whether the item can be unfolded, by adding
+    its key to `View.opened`. `targets` are its places in other panes. `heads` is whether the item is the heading of all
+    items whose keys begin with its own. The first cell of each line is blank, for the cursor's mark.
     """
 
     key: str
@@ -241,7 +234,7 @@ class Document:
         aside: Aside | None = None,
         heads: bool = False,
     ) -> None:
-        """Add lines that the cursor selects as one. Other panes can point at them too."""
+        """Add lines that the cursor selects as one, and to which other panes can refer by `key`."""
         start = len(self.lines)
         self.lines.extend(lines)
         self.items.extend([Item(key, start, len(self.lines), opens, targets, aside, heads)])
@@ -277,7 +270,7 @@ class Document:
         return self._places
 
     def known_from(self, line: int, pane: str) -> Item | None:
-        """Return an item that links the first place at or below `line` to `pane`, or None without such a place."""
+        """Return an item that links the first place at or below `line` to `pane`, or None without a place below."""
         below = [lines for lines in self.places.values() if lines.stop > line]
         if not below:
             return None
@@ -293,11 +286,11 @@ class Document:
             return None
 
     def item_at(self, line: int) -> int:
-        """Return the number of the item at `line`, else of the last one above it, else 0."""
+        """Return the number of the item at or above `line`, or 0 if there is none."""
         return max(bisect_right(self._starts, line) - 1, 0)
 
     def whole(self, number: int) -> list[Line]:
-        """Return the lines of an item. Those of a heading include all items below it."""
+        """Return the lines of an item. The lines of a heading include all items below the heading."""
         item = self.items[number]
         if not item.heads:
             return self.lines[item.start : item.end]

@@ -72,8 +72,8 @@ def _folder(root: str) -> str:
 def error_lines(error: CaseError, view: View, *, traceback: bool | None = None, root: str = "") -> Iterator[Line]:
     """Yield the message, the hint, the last places in the user's code, and a fold for the traceback.
 
-    Without a message, the kind of error is described. The whole traceback is shown if `traceback` is True, or if it is
-    None and the view is full. Paths are relative to `root`, if it is known.
+    Without a message, the kind of error is described. `traceback` is whether to show the whole traceback. By default, a
+    full view shows it. Paths are relative to `root`, if `root` is known.
     """
     width = max(view.width - 1, 10)
     glyph, style = ("⊘", "strong") if error.kind == "cancelled" else ("!", "status-error-strong")

@@ -9,7 +9,6 @@ from rich.text import Text
 from workbench.events.events import MetricResult
 from workbench.results.calls import value_lines
 from workbench.results.cells import cell_len, cut_name
-from workbench.results.compared import add_causes
 from workbench.results.definition import case_faults, case_setting, criteria_part, fault_lines, file_document
 from workbench.results.document import Document, Subject
 from workbench.results.evidence_frame import WIDE, add_pieces, indent, labelled
@@ -35,6 +34,7 @@ from workbench.results.lines import (
 )
 from workbench.results.questions import end_words
 from workbench.results.sections import add_plugin_sections
+from workbench.results.side_by_side import add_causes
 from workbench.results.title import notes
 from workbench.store.execution import CaseRecord, Turn
 from workbench.text.counting import counted
@@ -82,8 +82,7 @@ def build(subject: Subject, view: View, *, key: str = "K") -> Document:
     _add_criteria(document, record, view)
     document.add(unjudged)
     _add_changes(document, subject, record, view)
-    setting = list(_setting(subject, view))
-    if setting:
+    if setting := list(_setting(subject, view)):
         document.gap()
         document.add(setting)
     add_plugin_sections(document, "Evidence", subject, view)
@@ -103,7 +102,7 @@ def _add_notes(document: Document, subject: Subject, view: View) -> None:
 
 
 def _add_definition(document: Document, subject: Subject, view: View) -> None:
-    """Add a case that has not run: its messages and expected calls, then its criteria and its setting."""
+    """Add a case that has not run: its problems and notes, its turns, its criteria and its setting."""
     document.add(case_faults(subject, view))
     _add_notes(document, subject, view)
     _add_turns(document, subject, None, view)
@@ -124,9 +123,6 @@ def place_in_case(record: CaseRecord) -> str:
 def failing_turns(record: CaseRecord) -> list[int]:
     """Return the indexes of the turns in which a metric failed or ended in an error."""
     return [index for index, turn in enumerate(record.turns) if turn_status(turn) in ("failed", "error")]
-
-
-# Turns
 
 
 def _add_turns(document: Document, subject: Subject, record: CaseRecord | None, view: View) -> None:
@@ -189,11 +185,11 @@ def _set_opening(document: Document, record: CaseRecord, above: bool) -> None:
             return
 
 
-# The case as a whole
-
-
 def _whole_case(record: CaseRecord, view: View, *, unjudged: bool) -> Iterator[Line]:
-    """Yield the reasons of unmet criteria that no turn shows. `unjudged` selects those that were not evaluated."""
+    """Yield the reasons of unmet criteria that no turn shows: with `unjudged`, only of criteria not evaluated.
+
+    Without `unjudged`, yield the reasons of the other unmet criteria.
+    """
     for name, result in record.metrics.items():
         in_turns = {one.status for one in record.in_turns(name)}
         if result.status not in _PROBLEMS or result.status in in_turns or not result.reason:
@@ -210,7 +206,7 @@ def _whole_case(record: CaseRecord, view: View, *, unjudged: bool) -> Iterator[L
 def _add_criteria(document: Document, record: CaseRecord, view: View) -> None:
     """Add the criteria, the worst first, and a legend for the sign of a function.
 
-    Each criterion has its own line. In a narrow view, several can share a line.
+    Each criterion has its own line. In a narrow view, several criteria can share a line.
     """
     own = record.custom_metrics
     judged: list[MetricResult] = [
@@ -264,7 +260,7 @@ def _signs(record: CaseRecord, result: MetricResult) -> Line:
 
 
 def _found(record: CaseRecord, result: MetricResult) -> Iterator[Line]:
-    """Yield the numbers of sentences that hold and of rubrics that are met: `3 of 4 sentences`, `1 of 2 rubrics`."""
+    """Yield the number of supported sentences and of met rubrics: `3 of 4 sentences`, `1 of 2 rubrics`."""
     turns = [turn.details for _, _, turn in results(record, result.name)]
     sentences = [
         item

@@ -7,26 +7,9 @@ from typing import Any
 from rich.text import Text
 
 from workbench.files.invocation import ToolCall, leaves_out, tool_calls, tool_results, with_inner_calls
-from workbench.results.calls import (
-    accepted_lines,
-    aligned_rows,
-    brief_call,
-    call_lines,
-    difference_lines,
-    own_calls,
-)
+from workbench.results.calls import accepted_lines, aligned_rows, brief_call, call_lines, difference_lines, own_calls
 from workbench.results.cells import cell_len
-from workbench.results.evidence_frame import (
-    Anchors,
-    Piece,
-    gutter,
-    labelled,
-    numbered,
-    room,
-    seen,
-    side,
-    side_room,
-)
+from workbench.results.evidence_frame import Anchors, Piece, gutter, labelled, numbered, room, seen, side, side_room
 from workbench.results.judged import shown_in
 from workbench.results.lines import Line, View, cut_line, hang, shortened, wrap
 from workbench.results.texts import beginning, both_sides, compact, pretty_lines
@@ -41,7 +24,6 @@ _SHORTEST_RESULT = 10
 """The minimum width of a result beside its call, in cells."""
 _SHORTEST_CALL = 16
 _RESULT_LINES = 4
-_CALL_STYLES = {"missing": "diff-missing", "extra": "diff-extra"}
 _NO_RESULT: Any = object()
 
 
@@ -83,7 +65,6 @@ def call_pieces(turn: Turn, expected: dict[str, Any] | None, places: Anchors, vi
 
 
 def _unaligned(calls: Sequence[ToolCall]) -> list[dict[str, Any]]:
-    """Return rows for calls that have no reference."""
     return [
         {"mark": "", "actual": {"name": one.name, "args": one.args}, "actual_index": number, "inside": one.inside}
         for number, one in enumerate(calls)
@@ -93,7 +74,7 @@ def _unaligned(calls: Sequence[ToolCall]) -> list[dict[str, Any]]:
 def _whole(
     rows: Sequence[dict[str, Any]], wanted: Sequence[ToolCall], made: Sequence[ToolCall]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the rows with all arguments in full, because criteria shorten long ones in their details."""
+    """Yield the rows with all arguments in full, because criteria store only the beginning of long arguments."""
     for row in rows:
         whole = dict(row)
         for name, calls in (("expected", wanted), ("actual", made)):
@@ -185,7 +166,7 @@ def _note(row: Mapping[str, Any], view: View) -> Line:
     if mark in ("missing", "extra"):
         only = f"only {view.sides[mark == 'extra']}"
         words = only if view.compares_executions else {"missing": "not called", "extra": "not expected"}[mark]
-        return Text.styled(words, _CALL_STYLES[mark])
+        return Text.styled(words, f"diff-{mark}")
     wanted = row.get("expected_index")
     if mark == "moved" and isinstance(wanted, int):
         return Text.styled(f"{first} as call {wanted + 1}", "diff-moved")

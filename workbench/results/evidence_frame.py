@@ -71,7 +71,7 @@ def anchors(index: int, turn: Turn | None) -> Anchors:
 
 
 def add_pieces(document: Document, pieces: Iterable[Piece]) -> None:
-    """Add the parts of a turn. Those with an anchor become items that link to the trace."""
+    """Add the parts of a turn. Parts with an anchor become items that link to the trace."""
     for lines, anchor in pieces:
         if anchor is None or not lines:
             document.add(lines)
@@ -103,7 +103,7 @@ def side_room(view: View, width: int | None = None) -> int:
 
 
 def _names_sides(view: View) -> bool:
-    # What is missing or extra can be guessed only of a reference.
+    # Without names, readers take the other side for the reference. Two executions always need names.
     return view.width >= _NAMED and (not view.narrow or view.compares_executions)
 
 
@@ -131,7 +131,7 @@ def labelled(name: str, mark: Text | str, body: Iterable[Line], view: View) -> I
 def side(mark: str, body: Iterable[Line], view: View) -> Iterator[Line]:
     """Return one side of a difference: `− expected  …` for "missing", `+ actual  …` for "extra".
 
-    A narrow view leaves out the words.
+    A narrow view leaves out the names of the sides.
     """
     sign, word = ("−", view.sides[0]) if mark == "missing" else ("+", view.sides[1])
     lead: Line = Text.styled(f"{sign} ", f"diff-{mark}")
@@ -141,6 +141,6 @@ def side(mark: str, body: Iterable[Line], view: View) -> Iterator[Line]:
 
 
 def brief(text: str, view: View, most: int, style: str = "") -> list[Line]:
-    """Return a text that fits beside the gutter, in at most `most` lines unless the view is full."""
+    """Return a text wrapped to the width beside the gutter, in at most `most` lines unless the view is full."""
     lines = text_lines(text, room(view), view, style)
     return lines if view.full else shortened(lines, most, room(view))

@@ -120,9 +120,9 @@ def final_claims(turn: Turn) -> list[dict[str, Any]]:
 
 
 def claim_lines(claims: Sequence[dict[str, Any]], turn: int, view: View) -> Iterator[Line]:
-    """Yield the sentences with their marks. Unsupported ones are followed by the passages about them.
+    """Yield the sentences of turn `turn` (from 0) with their marks.
 
-    `turn` is an index from 0.
+    Passages follow an unsupported sentence, or every sentence in a full view.
     """
     for holds, several in groupby(claims, key=lambda item: string(item.get("label")) in HOLDS):
         group = list(several)
@@ -134,7 +134,6 @@ def claim_lines(claims: Sequence[dict[str, Any]], turn: int, view: View) -> Iter
 
 
 def _claim(item: dict[str, Any], turn: int, view: View) -> Iterator[Line]:
-    """Yield a sentence with its mark, and the passages about it if it is unsupported or the view is full."""
     face, holds = face_of(item), string(item.get("label")) in HOLDS
     text = " ".join(plain(string(item.get("text"))).split()) or "(empty)"
     words = Text.styled(text, "" if holds else "strong")
@@ -150,7 +149,7 @@ def _claim(item: dict[str, Any], turn: int, view: View) -> Iterator[Line]:
 def _passages(item: dict[str, Any], turn: int, view: View) -> Iterator[Line]:
     """Yield the passages about a sentence and their source: `− "eta": "Tue"`, `track_parcel, a tool result in turn 1`.
 
-    Without passages or in a full view, yield the judge's reason.
+    Without passages or in a full view, also yield the judge's reason.
     """
     width, most = max(room(view) - 4, 8), 1_000_000 if view.full else _PASSAGE_LINES
     found = [(sign, style, string(item.get(key)).strip()) for sign, style, key in _SIDES]
@@ -177,7 +176,7 @@ def missed_in(record: CaseRecord, state: Path | None) -> "MissedCall | None":
 
 
 def missed_request_in(record: CaseRecord) -> "MissedRequest | None":
-    """Return the unrecorded model request that ended a case, or None. None also means that no part can be ignored."""
+    """Return the unrecorded model request that ended a case, or None. None also if none of its parts can be ignored."""
     if record.error is None or record.error.kind != "frozen_miss":
         return None
     from workbench.run.recordings.requests import missed_request
@@ -201,18 +200,18 @@ def case_error_lines(record: CaseRecord, state: Path | None, view: View, key: st
         return
     missed = missed_in(record, state)
     if missed is not None:
-        ways = _ways_out(key, *(["ignore an argument"] if missed.differing else []))
-        yield from miss_lines(missed, view, ways if error.kind == "frozen_miss" else error.hint)
+        choices = _choices(key, *(["ignore an argument"] if missed.differing else []))
+        yield from miss_lines(missed, view, choices if error.kind == "frozen_miss" else error.hint)
     elif error.kind == "frozen_miss" and (request := missed_request_in(record)) is not None:
         parts = " or ".join(map(part_words, request.parts))
-        yield from error_lines(replace(error, hint=_ways_out(key, f"ignore {parts}")), view)
+        yield from error_lines(replace(error, hint=_choices(key, f"ignore {parts}")), view)
     elif error.kind in ("frozen_miss", "frozen_file") and record.frozen is not None and not record.frozen.recorded:
         yield from error_lines(replace(error, hint=f"{key}: run it live and freeze it, or run it live once"), view)
     else:
         yield from error_lines(error, view, root=root)
 
 
-def _ways_out(key: str, *ignoring: str) -> str:
+def _choices(key: str, *ignoring: str) -> str:
     return f"{key}: {', '.join(['keep this call after a live run', *ignoring, 'or run live'])}"
 
 

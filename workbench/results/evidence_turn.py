@@ -82,7 +82,7 @@ def turn_pieces(
 
 
 def turn_line(index: int, turn: Turn | None, expected: dict[str, Any] | None, view: View, *, opened: bool) -> Line:
-    """Return a turn on one line: ` turn 1  = Where is my parcel? ▸`. Above an `opened` turn, leave out the message."""
+    """Return a turn on one line: ` turn 1  = Where is my parcel? ▸`. The line of an `opened` turn has no message."""
     try:
         said = one_line(content_text(turn.user if turn is not None else (expected or {}).get("user_content")))
     except _MALFORMED:
@@ -105,7 +105,7 @@ def _pieces(
     live = going and turn is not None and turn.actual is None
     broke_off = turn is not None and turn.actual is None and record is not None and record.error is not None
     if broke_off and not view.compares_executions:
-        # That it lacks calls and the answer is no evidence.
+        # The missing calls and the missing answer are no evidence, because the turn broke off.
         expected = None
     parts = [[Piece([*_user(record, index, total, turn, expected, seen(places.user, view))], places.user)]]
     if turn is not None and turn.note:
@@ -124,7 +124,7 @@ def _pieces(
             list(_texts(turn, expected, places, view)),
             [Piece([*_answer(turn, expected, index, seen(places.answer, view))], places.answer)],
         ]
-        # What the calls and the answer do not show comes first, unless a criterion failed that these do show.
+        # The reasons come first, unless the calls or the answer show a criterion that failed.
         shown = (turn.metrics.get(shown_in(turn.metrics, where)) for where in _IN_TURN)
         failed = any(result is not None and result.status == "failed" for result in shown)
         parts += [*acted, why] if failed else [why, *acted]
@@ -137,13 +137,10 @@ def _pieces(
         above = above or bool(filled)
 
 
-# The message
-
-
 def _user(
     record: CaseRecord | None, index: int, total: int, turn: Turn | None, expected: dict[str, Any] | None, view: View
 ) -> Iterator[Line]:
-    """Yield the user's message. If there are several turns, its label is the number of the turn."""
+    """Yield the user's message. Its label is the number of the turn, or `user` if there is only one turn."""
     content = turn.user if turn is not None else (expected or {}).get("user_content")
     text = content_text(content)
     status = turn_status(turn)
@@ -176,9 +173,6 @@ def _other_parts(content: Any, view: View) -> Iterator[Line]:
                 size = counted(len(str(value.get("data") or "")), "character")
                 words = f"file {one_line(str(value.get('mime_type') or '?'))}, {size} of base64"
             yield from wrap(Text.styled(one_line(words), "muted"), room(view))
-
-
-# Texts of agents before the answer
 
 
 def _texts(turn: Turn, expected: dict[str, Any] | None, places: Anchors, view: View) -> Iterator[Piece]:
@@ -235,9 +229,6 @@ def _sides(wanted: str, got: str | None, marks: tuple[object, object], view: Vie
     yield from wrap(Text.styled(note, "muted"), room(view)) if note else ()
 
 
-# The answer
-
-
 def _answer(turn: Turn, expected: dict[str, Any] | None, index: int, view: View) -> Iterator[Line]:
     given = (turn.so_far or {}).get("final_response")
     got = None if given is None else content_text(given)
@@ -268,9 +259,6 @@ def _answer(turn: Turn, expected: dict[str, Any] | None, index: int, view: View)
     yield from labelled("answer", mark, [*lines, *others], view)
 
 
-# Without a comparison
-
-
 def _one_side(invocation: dict[str, Any] | None, view: View, *, ran: bool) -> Iterator[Line]:
     """Yield a turn that has no reference. Only a turn that `ran` has tool results."""
     if invocation is None:
@@ -293,11 +281,8 @@ def _raw(turn: Turn | None, expected: dict[str, Any] | None, view: View) -> Iter
             yield from labelled(name, "", pretty_lines(value, room(view)), view)
 
 
-# Differences that can be accepted
-
-
 def hunk_lines(hunk: "Hunk", view: View) -> Iterator[Line]:
-    """Yield both sides of a difference. Of a call, only the differing part is shown."""
+    """Yield both sides of a difference. Only the differing part of a call is shown."""
     match hunk.kind:
         case "answer":
             wanted, got = _text(hunk.old), _text(hunk.new)

@@ -16,9 +16,6 @@ from workbench.store.execution import CaseRecord, Execution
 from workbench.text.counting import amount, compared, sign
 from workbench.text.safe_text import one_line
 
-_OF_METRICS = ("judge", "quota", "metric_crashed")
-_LONGEST_SETTING = 80
-
 
 def reasons(record: CaseRecord) -> list[str]:
     """Return one line for each reason why the case did not pass, the deciding ones first.
@@ -34,7 +31,8 @@ def reasons(record: CaseRecord) -> list[str]:
     for result in record.metrics.values():
         # An error of the case that came from a metric already says so.
         error = record.error if result.status == "error" else None
-        if error is not None and error.kind in _OF_METRICS and error.message.startswith(f"{result.name}: "):
+        kinds = ("judge", "quota", "metric_crashed")
+        if error is not None and error.kind in kinds and error.message.startswith(f"{result.name}: "):
             continue
         if result.status in ("failed", "error", "not_evaluated"):
             found.append(verdict(result, marks(record, result)))
@@ -72,7 +70,7 @@ def score_text(result: MetricResult) -> str:
 
 
 def error_hints(error: CaseError, root: str) -> Iterator[str]:
-    """Yield the line of the user's code that raised the error, relative to `root`, and the hint, if they are known."""
+    """Yield the place in the user's code that raised the error, relative to `root`, and the hint, if they are known."""
     if frames := user_frames(error, root):
         yield f"at {frames[-1].text(root)}"
     if error.hint:
@@ -80,7 +78,7 @@ def error_hints(error: CaseError, root: str) -> Iterator[str]:
 
 
 def other_criteria(record: Execution) -> str:
-    """Return how the criteria of a verdict differ from those in the file, or ""."""
+    """Return how the criteria of a verdict differ from the criteria in the file, or "" if they are the same."""
     return "; ".join(one_line(sentence, limit=300) for sentence in record.planned.criteria_changed)
 
 
@@ -121,7 +119,7 @@ def _criterion(name: str, value: Any) -> str:
         # Models and rubrics do not fit on a line.
         if setting is not None and snake(key) not in (JUDGE, RUBRICS):
             text = compact(setting) if isinstance(setting, dict | list) else str(setting)
-            shown.append(f"{key} {one_line(text, limit=_LONGEST_SETTING)}")
+            shown.append(f"{key} {one_line(text, limit=80)}")
     if shown:
         parts.append(f"({one_line(', '.join(shown))})")
     return " ".join(parts)

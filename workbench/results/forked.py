@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from workbench.files.prices import Prices, judge_cost, money, total
-from workbench.results.compared import add_turns, is_same
 from workbench.results.document import Document
 from workbench.results.error import error_lines
 from workbench.results.lines import View, remark
+from workbench.results.side_by_side import add_turns, is_same
 from workbench.run.forking import Original, Point
 from workbench.run.recordings.recording import ModelCall
 from workbench.store.execution import CaseRecord, Turn

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from workbench.events.events import CaseError, CaseRef
 from workbench.results import statistics
-from workbench.results.compare import Comparison, Repeats
+from workbench.results.run_comparison import Comparison, Repeats
 from workbench.results.statistics import ALPHA, Losses, PairedChange
 from workbench.store.execution import Execution
 from workbench.store.history.latest import past_runs

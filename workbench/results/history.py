@@ -8,7 +8,6 @@ from typing import Any
 from rich.text import Text
 
 from workbench.results.calls import call_text
-from workbench.results.compared import add_causes, add_compared
 from workbench.results.document import Document, Subject
 from workbench.results.faces import FACES, FLAKY, Status, badge, glyph
 from workbench.results.lines import (
@@ -29,6 +28,7 @@ from workbench.results.lines import (
 from workbench.results.repeat_texts import CAUSES, interval, share, spread, sureness
 from workbench.results.repeats import CaseRepeats, CriterionRepeats, Path
 from workbench.results.sections import add_plugin_sections
+from workbench.results.side_by_side import add_causes, add_compared
 from workbench.results.triage import triage_lines
 from workbench.store.history.latest import PastRun
 from workbench.text.counting import counted, percent

@@ -25,7 +25,7 @@ from typing import Any, Literal, TypeAlias
 
 from workbench.events.events import CaseRef
 from workbench.files.invocation import content_text, intermediate_texts, tool_calls, tool_responses
-from workbench.results.changed import rate_of
+from workbench.results.changed_verdicts import rate_of
 from workbench.store.details import read_details
 from workbench.store.execution import CaseRecord, Execution
 from workbench.store.rates import PassRate, Sure, broke_off, pass_hat_k, sure

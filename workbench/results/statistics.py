@@ -167,10 +167,7 @@ def compare_rates(pairs: Iterable[CasePair], *, alpha: float = ALPHA) -> PairedC
     )
     low, high = compared.interval
     return replace(
-        compared,
-        interval=(max(low, -1.0), min(high, 1.0)),
-        left_out=left_out,
-        cases_left_out=len(given) - len(found),
+        compared, interval=(max(low, -1.0), min(high, 1.0)), left_out=left_out, cases_left_out=len(given) - len(found)
     )
 
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from workbench.cli.watch_run import changed_lines, outcomes
 from workbench.events.events import CaseError, CaseRef, PlannedCase
-from workbench.results.changed import differs, outcome
+from workbench.results.changed_verdicts import differs, outcome
 from workbench.store.execution import CaseRecord, CaseState
 
 STATES: dict[str, CaseState] = {"p": "passed", "f": "failed", "e": "error", "n": "not_evaluated", "r": "error"}

@@ -20,7 +20,7 @@ from workbench.events.events import (
     TurnFinished,
 )
 from workbench.files.run_options import UsageFaultError
-from workbench.results.compare import NO_VERDICTS, Comparison, compare
+from workbench.results.run_comparison import NO_VERDICTS, Comparison, compare
 from workbench.store.execution import Execution
 from workbench.store.history.other_programs import agents_cli_summary, foreign_runs
 from workbench.store.history.reading import open_summary, read_run_events

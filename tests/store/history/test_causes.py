@@ -27,7 +27,7 @@ from workbench.events.events import (
 from workbench.files.invocation import content_text
 from workbench.freshness.changed_files import changed_files
 from workbench.results.change_causes import causes
-from workbench.results.compare import compare
+from workbench.results.run_comparison import compare
 from workbench.store.database.database import database
 from workbench.store.database.values import add_contents
 from workbench.store.history.summary import Summary, summarize_events

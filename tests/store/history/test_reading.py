@@ -13,8 +13,8 @@ from workbench.cli.compare_command import _lines
 from workbench.events.events import CaseRef, MetricResult, Noticed
 from workbench.files.run_options import UsageFaultError
 from workbench.project.compare_report import compare_report
-from workbench.results.compare import compare
 from workbench.results.gate import gate
+from workbench.results.run_comparison import compare
 from workbench.store.history.reading import open_run, open_summary, read_run_events
 from workbench.store.history.run_names import find_run
 from workbench.store.store import Store

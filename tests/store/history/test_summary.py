@@ -25,7 +25,7 @@ from workbench.events.events import (
     TurnFinished,
     Usage,
 )
-from workbench.results.compare import compare
+from workbench.results.run_comparison import compare
 from workbench.store.database.runs import ExecutionRow
 from workbench.store.history.execution_rows import RunRows, add_executions, facts_text
 from workbench.store.history.summary import Summary, summarize_events

@@ -30,7 +30,7 @@ from workbench.events.events import (
 )
 from workbench.files.evalset import case_or_none
 from workbench.files.run_options import RunOptions
-from workbench.results.compare import Comparison
+from workbench.results.run_comparison import Comparison
 from workbench.run.plan.run_plan import make_plan
 from workbench.run.plan.selection import select_cases
 from workbench.store.history import run_list

@@ -36,10 +36,7 @@ SCHEMA: dict[str, Any] = {
                 "type": "object",
                 "properties": {
                     "id": {"type": "string", "description": "The id of the rubric, copied."},
-                    "rationale": {
-                        "type": "string",
-                        "description": "Why, with the evidence, in a few sentences.",
-                    },
+                    "rationale": {"type": "string", "description": "Why, with the evidence, in a few sentences."},
                     "verdict": {"type": "string", "enum": ["yes", "no", "unclear"]},
                 },
                 "required": list(_REPLY_KEYS),

@@ -189,10 +189,7 @@ class SampledQuestion(Generic[T]):
         """Return the entry for `details["questions"]`. `shown` converts an answer to JSON data."""
         replies = [
             reply_record(
-                sample.number,
-                sample.reply,
-                None if sample.answer is None else shown(sample.answer),
-                sample.unread,
+                sample.number, sample.reply, None if sample.answer is None else shown(sample.answer), sample.unread
             )
             for sample in self.samples
         ]

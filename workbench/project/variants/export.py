@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from workbench.exporting import TRY_SCHEMA
-from workbench.exporting.comparison import MARK
+from workbench.exporting.comparison_markdown import MARK
 from workbench.exporting.report_shape import Count, Part, Words, output_schema
 from workbench.exporting.tables import code_span
 from workbench.files.prices import Prices

@@ -22,10 +22,10 @@ from workbench.project.variants.report import (
 )
 from workbench.project.variants.trial import FileChange
 from workbench.results.cells import cell_len, cut, cut_name, fit
-from workbench.results.compared import add_compared, difference_lines
 from workbench.results.document import Document
 from workbench.results.gate import change_text, rate_text
 from workbench.results.lines import View, heading, remark
+from workbench.results.side_by_side import add_compared, difference_lines
 from workbench.store.execution import CaseRecord
 from workbench.text.counting import counted, counted_status, few
 from workbench.text.safe_text import one_line

@@ -8,17 +8,17 @@ from textual.style import Style
 
 from workbench.events.events import CaseRef
 from workbench.results.cells import cell_len
-from workbench.results.compared import is_as_expected
 from workbench.results.document import Document, Subject
 from workbench.results.lines import pieces
 from workbench.results.panes import panes_of
+from workbench.results.side_by_side import is_as_expected
 from workbench.results.title import ending, title
 from workbench.ui.detail.reader import Reader
 from workbench.ui.detail.reading import Reading
 from workbench.ui.widgets.textual_private import set_border_title
 
 if TYPE_CHECKING:
-    from workbench.results.compare import ComparedCase
+    from workbench.results.run_comparison import ComparedCase
     from workbench.store.history.latest import PastRun
 
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from workbench.agents.workspace import Workspace
     from workbench.events.events import CaseRef
-    from workbench.results.changed import Earlier
-    from workbench.results.compare import ComparedCase, Comparison
+    from workbench.results.changed_verdicts import Earlier
+    from workbench.results.run_comparison import ComparedCase, Comparison
     from workbench.store.history.latest import OtherRun, PastRun
     from workbench.store.history.latest import OtherRuns as Runs
     from workbench.ui.screen.view import View
@@ -162,7 +162,7 @@ class PastResults(Controller):
         before = self.session.changed.before(record) if record is not None else None
 
         def read() -> "tuple[tuple[PastRun, ...], ComparedCase | None]":
-            from workbench.results.compare import ComparedCase
+            from workbench.results.run_comparison import ComparedCase
             from workbench.store.history.latest import past_runs
 
             try:
@@ -179,7 +179,7 @@ class PastResults(Controller):
     def _compared(self, before: str, after: str, ref: "CaseRef") -> "ComparedCase":
         """Return the comparison of a case in two runs. Call it in a thread, because it reads both runs."""
         from workbench.files.run_options import UsageFaultError
-        from workbench.results.compare import ComparedCase, compare, compared_case
+        from workbench.results.run_comparison import ComparedCase, compare
         from workbench.store.history.reading import open_summary
 
         state = self.session.state_dir
@@ -189,7 +189,9 @@ class PastResults(Controller):
                 self._comparisons[before, after] = compare(one, other, state)
         except UsageFaultError as error:
             return ComparedCase(trouble=str(error))
-        return compared_case(self._comparisons[before, after], ref)
+        found = self._comparisons[before, after]
+        case = next((case for case in found.cases if case.ref == ref), None)
+        return ComparedCase(case, tuple(file for file in found.files if file.agent == ref.agent))
 
 
 def _import_panes() -> None:

@@ -5,7 +5,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from workbench.events.events import Noticed
-from workbench.results.changed import Change
+from workbench.results.changed_verdicts import Change
 from workbench.text.safe_text import one_line
 from workbench.ui.dialogs.items import Item
 from workbench.ui.freshness.staleness import Staleness

@@ -14,12 +14,12 @@ from textual.content import Content
 
 from workbench.events.events import CaseRef
 from workbench.files.run_options import UsageFaultError
-from workbench.results.compare import ORDER, ChangedCase, Comparison, compare
-from workbench.results.comparison import counted, one_case, overview
+from workbench.results.comparison_documents import counted, one_case, overview
 from workbench.results.document import Document
 from workbench.results.faces import FACES
 from workbench.results.gate import Gate, gate
 from workbench.results.lines import View, remark
+from workbench.results.run_comparison import CHANGE_KINDS, ChangedCase, Comparison, compare
 from workbench.store.details import end_all, read_records
 from workbench.store.execution import CaseRecord
 from workbench.store.history.reading import open_summary
@@ -58,7 +58,7 @@ class ChangeRows(RowsOf[Line]):
         """Show a comparison."""
         self._runs = found.before, found.after
         lines = [Line()]
-        for change in ORDER:
+        for change in CHANGE_KINDS:
             cases = [case for case in found.cases if case.change == change]
             if cases:
                 lines += [Line(counted(change, len(cases))), *(Line(case=case) for case in cases)]

@@ -22,7 +22,7 @@ from workbench.ui.widgets.basics import STEP
 from workbench.ui.widgets.footer import bindings_of
 
 if TYPE_CHECKING:
-    from workbench.results.changed import Change
+    from workbench.results.changed_verdicts import Change
     from workbench.store.execution import Execution
     from workbench.ui.main.wiring import Controllers
     from workbench.ui.running.engine_run import Engine

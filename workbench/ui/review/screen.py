@@ -13,11 +13,11 @@ from textual.screen import Screen
 
 from workbench.events.events import CaseName
 from workbench.results import evidence
-from workbench.results.compared import is_as_expected
 from workbench.results.document import Document, Subject
 from workbench.results.evidence_frame import WIDE
 from workbench.results.lines import Line, View
 from workbench.results.review import Place, Row, done_lines, head_lines, last_page, message_line
+from workbench.results.side_by_side import is_as_expected
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
 from workbench.ui.detail.body import Body

@@ -22,8 +22,8 @@ from workbench.ui.widgets.basics import Line, Page, PlainInput
 
 if TYPE_CHECKING:
     from workbench.events.events import CaseRef
-    from workbench.results.compare import ComparedCase
     from workbench.results.document import Subject
+    from workbench.results.run_comparison import ComparedCase
     from workbench.results.tally import Overview
     from workbench.store.history.latest import PastRun
     from workbench.ui.detail.pane import CaseDetail

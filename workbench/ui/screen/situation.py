@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from workbench.editing.responsible import Place
-    from workbench.results.compare import ComparedCase
+    from workbench.results.run_comparison import ComparedCase
     from workbench.store.execution import CaseRecord
     from workbench.ui.screen.sides import Right
     from workbench.ui.session.session import Session

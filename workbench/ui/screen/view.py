@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from workbench.agents.workspace import Workspace
     from workbench.editing.responsible import Place
     from workbench.events.events import CaseRef
-    from workbench.results.changed import Change
+    from workbench.results.changed_verdicts import Change
     from workbench.results.document import Subject
     from workbench.results.repeats import CaseRepeats
     from workbench.store.execution import Execution

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from workbench.events.events import CaseFinished, CaseRef, Event, JudgeWaits, MetricScored, RunStarted, UserSimulated
 from workbench.files.file_access import Signature, signature_of
 from workbench.files.prices import Prices, criterion_cost, money, simulation_cost, total
-from workbench.results.changed import ChangedVerdicts
+from workbench.results.changed_verdicts import ChangedVerdicts
 from workbench.results.judged import count, is_function
 from workbench.store.execution import Execution
 from workbench.store.rates import RemainingTime

@@ -20,7 +20,7 @@ from workbench.events.events import (
     RunFinished,
     RunStarted,
 )
-from workbench.results.changed import rate_of
+from workbench.results.changed_verdicts import rate_of
 from workbench.results.faces import COUNTED, FACES, Status, stale_count
 from workbench.store.details import known_details
 from workbench.store.execution import Execution

@@ -14,14 +14,14 @@ from workbench.store.execution import Execution
 from workbench.store.history.summary import Summary
 from workbench.store.rates import never_ran
 
-Change: TypeAlias = Literal["regression", "fix", "other", "unfinished", "score"]
+ChangeKind: TypeAlias = Literal["regression", "fix", "other", "unfinished", "score"]
 NO_VERDICTS = (
     "agents-cli has no thresholds: only scores are compared, of cases with the same ID and of the same metrics"
 )
 _Key: TypeAlias = tuple[str | int, ...]
 """The fields of a `CaseRef` by which cases of two runs are matched, the repeat last."""
 _Metrics: TypeAlias = Mapping[str, MetricResult]
-ORDER: tuple[Change, ...] = ("regression", "fix", "other", "unfinished", "score")
+CHANGE_KINDS: tuple[ChangeKind, ...] = ("regression", "fix", "other", "unfinished", "score")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,26 +34,25 @@ class ChangedCase:
     - `fix`: it passes now and did not before.
     - `other`: another verdict, passed in neither run.
     - `score`: only scores differ.
-    - `unfinished`: one of the runs has no verdict for it, so any change is unknown.
+    - `unfinished`: one of the runs has no verdict for the case, so any change is unknown.
 
-    If the later run could not open the evalset, or found no agent for it, `after` is the error reported instead.
+    `only_scores` is whether one of the runs has no verdicts. Then only the scores of common criteria are compared.
     """
 
-    change: Change
+    change: ChangeKind
     before: Execution
     after: Execution
     causes: tuple[Cause, ...]
     only_scores: bool = False
-    """Whether one of the runs has no verdicts, so that only scores of common criteria are compared."""
 
     @property
     def ref(self) -> CaseRef:
-        """Reference of the case, from the later run if that names the case and its agent."""
-        return (self.after if _names_a_case(self.after) else self.before).ref
+        """The reference of the case, from the earlier run if the case is lost."""
+        return (self.before if self.is_lost else self.after).ref
 
     @property
     def is_lost(self) -> bool:
-        """Whether the later run could not open the evalset or found no agent for it. Then `after` is that error."""
+        """Whether the later run could not open the evalset or found no agent for it. Then `after` is this error."""
         return not _names_a_case(self.after)
 
     @property
@@ -67,14 +66,14 @@ class ChangedCase:
 
 @dataclass(frozen=True, slots=True)
 class Repeats:
-    """All executions of a case that both runs have, with comparable replay modes. Their numbers may differ."""
+    """All executions of a case that two runs have, with comparable replay modes. Their numbers can differ."""
 
     before: tuple[Execution, ...]
     after: tuple[Execution, ...]
 
     @property
     def ref(self) -> CaseRef:
-        """Reference of the case in the later run, as its first execution."""
+        """The first execution of the case in the later run."""
         return replace(self.after[0].ref, repeat=1)
 
 
@@ -82,10 +81,10 @@ class Repeats:
 class Comparison:
     """Two compared runs.
 
-    `cases` are sorted by kind of change (see `ORDER`), then in the order of the second run's plan. `unchanged` is the
-    number of other cases. `unlike` are executions of the second run that cannot be compared, because their replay modes
-    differ. `files` are the agents' files that differ. `differences` describes all other differences. `repeats` are the
-    cases that both runs have.
+    `cases` are sorted as in `CHANGE_KINDS`, then in the order of the second run's plan. `unchanged` is the number of
+    compared cases without a change. `unlike` are executions of the second run that cannot be compared, because their
+    replay modes differ. `files` are the agents' files that differ. `differences` describes all other differences.
+    `repeats` are the cases that both runs have.
     """
 
     before: Summary
@@ -101,7 +100,7 @@ class Comparison:
 
     @property
     def has_verdicts(self) -> bool:
-        """Whether both runs have verdicts. Some runs have only scores."""
+        """Whether both runs have verdicts, not only scores."""
         return self.before.has_verdicts and self.after.has_verdicts
 
     @property
@@ -109,14 +108,14 @@ class Comparison:
         """Whether no case has a verdict in both runs."""
         return not self.unchanged and all(case.change == "unfinished" for case in self.cases)
 
-    def count(self, change: Change) -> int:
+    def count(self, change: ChangeKind) -> int:
         """Return the number of cases with this change."""
         return Counter(case.change for case in self.cases)[change]
 
 
 @dataclass(frozen=True)
 class ComparedCase:
-    """An execution in two runs.
+    """The comparison of one execution in two runs.
 
     `case` is None if nothing changed. `files` are the agent's files that differ. `trouble` is the raw reason why the
     runs cannot be compared, or "".
@@ -127,20 +126,13 @@ class ComparedCase:
     trouble: str = ""
 
 
-def compared_case(found: Comparison, ref: CaseRef) -> ComparedCase:
-    """Return the part of a comparison that is about one execution of the later run."""
-    case = next((case for case in found.cases if case.ref == ref), None)
-    return ComparedCase(case, tuple(file for file in found.files if file.agent == ref.agent))
-
-
 def compare(before: Summary, after: Summary, state: Path) -> Comparison:
     """Compare two runs, `before` being the earlier one. `state` holds the contents of the agents' files."""
     only_scores = not (before.has_verdicts and after.has_verdicts)
     # ADK's results do not name the evalset's file.
-    whole = all(ref.evalset_file for run in (before, after) for ref in run.executions)
-    old, new = (
-        _by_case(run, _short_key if only_scores else _whole_key if whole else _fileless_key) for run in (before, after)
-    )
+    named = all(ref.evalset_file for run in (before, after) for ref in run.executions)
+    key_of = _short_key if only_scores else _whole_key if named else _fileless_key
+    old, new = _by_case(before, key_of), _by_case(after, key_of)
     paired = {**old, **_pair_repeats(old, new)}
     instead = _errors_instead([one for key, one in old.items() if key not in new], new.values())
     files = changed_files(before, after, state)
@@ -152,7 +144,7 @@ def compare(before: Summary, after: Summary, state: Path) -> Comparison:
             started = change != "unfinished" and _names_a_case(now)
             why = tuple(causes((before, then), (after, now), files)) if started else ()
             found.append(ChangedCase(change, then, now, why, only_scores))
-    found.sort(key=lambda case: ORDER.index(case.change))
+    found.sort(key=lambda case: CHANGE_KINDS.index(case.change))
     reported = {id(one) for pair in instead for one in pair}
     return Comparison(
         before,
@@ -204,12 +196,8 @@ def _errors_instead(missing: Iterable[Execution], new: Iterable[Execution]) -> l
     """Pair earlier cases with the later run's error if their evalset is now broken or has no agent."""
     errors = {_whole_key(one.ref): one for one in new if one.state == "error" and not _names_a_case(one)}
     files = {one.ref.evalset_file: one for one in errors.values() if one.ref.evalset_file and not one.ref.eval_id}
-    found = []
-    for one in missing:
-        error = errors.get(("", *_whole_key(one.ref)[1:])) or files.get(one.ref.evalset_file)
-        if error is not None:
-            found.append((one, error))
-    return found
+    found = ((one, errors.get(("", *_whole_key(one.ref)[1:])) or files.get(one.ref.evalset_file)) for one in missing)
+    return [(one, error) for one, error in found if error is not None]
 
 
 def _names_a_case(execution: Execution) -> bool:
@@ -262,7 +250,7 @@ def _verdict_of(execution: Execution) -> Hashable:
     return execution.state if execution.decides_case else None
 
 
-def _change(old: Execution, new: Execution, *, only_scores: bool = False) -> Change | None:
+def _change(old: Execution, new: Execution, *, only_scores: bool) -> ChangeKind | None:
     if only_scores:
         pairs = _both_scores(old.scores, new.scores).values()
         return "score" if any(one != other for one, other in pairs) else None if pairs else "unfinished"
@@ -277,7 +265,7 @@ def _change(old: Execution, new: Execution, *, only_scores: bool = False) -> Cha
 
 
 def _verdict(name: str, scores: _Metrics) -> tuple[float | None, str] | None:
-    """Return score and status, or None without a result or for figures that always differ, such as seconds."""
+    """Return score and status, or None without a result or for an informational figure, such as seconds."""
     result = scores.get(name)
     if result is None or (result.status == "informational" and _is_figure(name)):
         return None

@@ -21,9 +21,8 @@ def rate_of(records: Iterable[Execution]) -> PassRate:
 class Outcome:
     """The combined outcome of the repeats of a case in one run.
 
-    `state` is the common status of all repeats, or "" if they differ. `times` is their number. `mode` is the replay
-    mode:
-    "" for live repeats, None if none of them could run.
+    `state` is the common status of all repeats, or "" if they differ. `times` is the number of repeats. `mode` is their
+    replay mode (see `mode_of`).
     """
 
     state: str
@@ -39,27 +38,27 @@ class Outcome:
 
 
 def outcome(records: Sequence[Execution]) -> Outcome:
-    """Return the outcome of these repeats."""
+    """Return the combined outcome of repeats."""
     states = {record.state for record in records}
     return Outcome(states.pop() if len(states) == 1 else "", len(records), rate_of(records), mode_of(records))
 
 
 def mode_of(records: Iterable[Execution]) -> str | None:
-    """Return the replay mode of repeats: "" if they were live, None if none of them could run."""
+    """Return the replay mode of repeats: "" if the repeats were live, None if none of them could run."""
     return max((record.mode for record in records if not never_ran(record.state, record.error)), default=None)
 
 
 def are_alike(one: str | None, other: str | None) -> bool:
-    """Return whether executions with these replay modes are comparable. A frozen and a live execution are not."""
+    """Return whether executions with these replay modes are comparable. None is comparable with every mode."""
     return one == other or one is None or other is None
 
 
 def differs(before: Outcome, now: Outcome) -> bool:
     """Return whether two outcomes differ by more than chance.
 
-    Outcomes of different replay modes never differ. If only one of them has repeats that count, they differ. Uniform
-    outcomes differ if their statuses do. Others differ if each pass rate is outside the interval of the other. A flaky
-    case that passes 2 of 3 times, and then 1 of 3, does not differ.
+    Outcomes of different replay modes never differ. If only one outcome has repeats that count, the outcomes differ.
+    Uniform outcomes differ if their statuses do. Others differ if each pass rate is outside the interval of the other:
+    2 of 3 passes and then 1 of 3 do not differ.
     """
     if not are_alike(before.mode, now.mode):
         return False
@@ -79,7 +78,7 @@ class Change:
     """The state of a case before its newest verdict.
 
     `rates` are the outcomes of all repeats, before and now. Both are "" if each run had only one repeat. `flaky` is the
-    outcome of the last run with repeats if they did not agree, else "".
+    outcome of the last run in which repeats disagreed, or "" if the case is not known to be flaky.
     """
 
     before: Execution
@@ -89,10 +88,10 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """Earlier verdicts compared with the current ones. The keys are first executions of cases.
+    """Earlier verdicts compared with the current ones.
 
-    `runs` made the earlier verdicts, and `before` has the earlier executions of cases that changed. `flaky` has the
-    outcomes of flaky cases by case and replay mode.
+    `runs` are the IDs of the runs with the earlier verdicts. `before` has the earlier executions of each changed case,
+    by its first execution. `flaky` has the outcomes of flaky cases by first execution and replay mode.
     """
 
     runs: set[str]
@@ -103,8 +102,8 @@ class Earlier:
 class ChangedVerdicts:
     """The verdicts of a store that a new run changes.
 
-    Call `before_event` with each event before the store applies it. All repeats of a case are compared together, so
-    that a flaky case does not count as changed each time. A run without verdicts changes nothing. A cancelled case
+    Call `before_event` with each event before the store applies it. All repeats of a case are compared together,
+    because single repeats of a flaky case differ each time. A run without verdicts changes nothing. A cancelled case
     keeps its earlier comparison.
     """
 
@@ -113,19 +112,19 @@ class ChangedVerdicts:
         self._before: dict[CaseRef, list[Execution]] = {}
         """The previous finished executions, by the first execution of each case."""
         self._undecided: dict[CaseRef, list[Execution]] = {}
-        """The cases of the newest run that it has not decided yet, with the executions of their verdict so far."""
+        """The undecided cases of the newest run, with the executions of their previous verdict."""
         self._replaces = False
-        """Whether the first verdict of the newest run removes the changes of the runs before."""
+        """Whether the next verdict of the newest run removes the changes of the runs before."""
         self._decided: set[CaseRef] = set()
         """The cases with a new verdict since the changes were last reported."""
         self._flaky: dict[tuple[CaseRef, str | None], str] = {}
-        """The cases that are known to be flaky with their mode, and the outcome when they were repeated last."""
+        """The outcome of each flaky case in its last run with repeats, by case and replay mode."""
         self._runs: set[str] = set()
         """The runs that made the previous verdicts of the cases that the newest run has decided."""
 
     @property
     def runs(self) -> set[str]:
-        """The runs that made the previous verdicts, without those that are not comparable with the current ones."""
+        """The IDs of the runs with the previous verdicts, as far as these are comparable with the current verdicts."""
         left = ((self._before[case], now) for case, now in self._undecided.items() if case in self._before)
         comparable = (before for before, now in left if are_alike(mode_of(before), mode_of(now)))
         return self._runs | {record.run_id for before in comparable for record in before}
@@ -172,8 +171,8 @@ class ChangedVerdicts:
                 self._runs |= {record.run_id for record in earlier}
         self._decided.add(case)
 
-    def compared_with(self, earlier: Iterable[Execution]) -> "Earlier":
-        """Compare verdicts from before the newest run with the current ones. A thread may call this.
+    def compared_with(self, earlier: Iterable[Execution]) -> Earlier:
+        """Compare verdicts from before the newest run with the current ones. Threads may call this method.
 
         Cases with the same outcome as before are left out, because there may be thousands.
         """
@@ -188,7 +187,7 @@ class ChangedVerdicts:
         flaky = {(case, came.mode): came.text() for case, came in outcomes.items() if came.rate.flaky}
         return Earlier(runs, before, flaky)
 
-    def recall(self, earlier: "Earlier") -> None:
+    def recall(self, earlier: Earlier) -> None:
         """Add verdicts from before this session, unless a run of this session has changed verdicts already."""
         if not self._before:
             self._runs |= earlier.runs
@@ -196,10 +195,7 @@ class ChangedVerdicts:
             self._flaky |= earlier.flaky
 
     def flaky(self, record: Execution) -> str:
-        """Return `3/5 passed` if the case was flaky when it was last repeated, else "".
-
-        A single new verdict says little about such a case.
-        """
+        """Return `3/5 passed` if the case was flaky when it was last repeated, else ""."""
         return self._flaky.get((_repeat(record.ref), record.mode), "")
 
     def before(self, record: Execution) -> Execution | None:
@@ -225,9 +221,8 @@ class ChangedVerdicts:
     def statuses(self, ref: CaseRef) -> tuple[list[CaseState], list[CaseState]]:
         """Return the verdicts of a case's executions, before and now."""
         case = _repeat(ref)
-        return [record.state for record in self._before.get(case, [])], [
-            record.state for record in self._finished(case)
-        ]
+        before, now = self._before.get(case, []), self._finished(case)
+        return [record.state for record in before], [record.state for record in now]
 
     def refs(self) -> list[CaseRef]:
         """Return the cases whose outcome changed, each as its first execution.
@@ -242,7 +237,7 @@ class ChangedVerdicts:
         return sorted((case for case in self._before if self.is_changed(case)), key=order)
 
     def is_changed(self, ref: CaseRef) -> bool:
-        """Return whether the outcome of a case has changed. It has not while any repeat is unfinished."""
+        """Return whether the outcome of a case has changed. Return False while any repeat is unfinished."""
         case = _repeat(ref)
         before, now, ended = self._before.get(case), self._executions(case), self._finished(case)
         if not before or not ended or not all(record.finished for record in now):
@@ -261,7 +256,7 @@ class ChangedVerdicts:
         return [record for record in self._executions(case) if record.has_verdict]
 
     def _executions(self, case: CaseRef) -> list[Execution]:
-        """Return all executions of the case in its newest run. Repeats that only an earlier run had are left out."""
+        """Return all executions of the case in its newest run, without repeats that only an earlier run had."""
         records: list[Execution] = []
         for repeat in count(1):
             record = self._store.records.get(_repeat(case, repeat))
@@ -273,8 +268,9 @@ class ChangedVerdicts:
 
 def _repeat(ref: CaseRef, number: int = 1) -> CaseRef:
     """Return a repeat of a case, by default its first execution."""
-    same = ref.repeat == number
-    return ref if same else CaseRef(ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id, number)
+    if ref.repeat == number:
+        return ref
+    return CaseRef(ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id, number)
 
 
 def _worst(records: Iterable[Execution]) -> int:

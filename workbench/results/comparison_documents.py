@@ -10,37 +10,32 @@ from typing import Any
 from rich.text import Text
 
 from workbench.freshness.changed_files import ChangedFile
-from workbench.results.compare import ChangedCase, ComparedCase, Comparison
-from workbench.results.compared import add_causes, add_compared, difference_lines, file_lines
 from workbench.results.document import Document
-from workbench.results.gate import (
-    Gate,
-    change_text,
-    drop_text,
-    notes,
-    p_text,
-    rate_text,
-)
+from workbench.results.gate import Gate, change_text, drop_text, notes, p_text, rate_text
 from workbench.results.lines import Line, View, flow, hang, hang_text, heading, remark, safe
 from workbench.results.plain_lines import commit_words
+from workbench.results.run_comparison import ChangedCase, ChangeKind, ComparedCase, Comparison
+from workbench.results.side_by_side import add_causes, add_compared, difference_lines, file_lines
 from workbench.store.execution import CaseRecord
 from workbench.text import counting
 from workbench.text.safe_text import one_line
 
-CHANGES = {
-    "regression": ("regression", "status-failed"),
-    "fix": ("fix", "status-passed"),
-    "other": ("other verdict", "status-not-evaluated"),
-    "unfinished": ("without a verdict", "status-not-evaluated"),
-    "score": ("score change", "label"),
+CHANGES: dict[ChangeKind, tuple[str, str, str]] = {
+    "regression": ("regression", "regressions", "status-failed"),
+    "fix": ("fix", "fixes", "status-passed"),
+    "other": ("other verdict", "other verdicts", "status-not-evaluated"),
+    "unfinished": ("without a verdict", "without a verdict", "status-not-evaluated"),
+    "score": ("score change", "score changes", "label"),
 }
+"""Singular, plural and style of each kind of change."""
 _NAMED = 50
+"""Maximum number of cases that are named."""
 
 
 def overview(found: Comparison, gate: Gate, names: tuple[str, str], view: View) -> Document:
     """Return the overview of two runs: their counts, pass rates and differences.
 
-    `gate` says what chance explains. `names` are safe names of the older and the newer run.
+    `names` are safe names of the earlier and the later run.
     """
     document = Document()
     for sign, name, run in (("− ", names[0], found.before), ("+ ", names[1], found.after)):
@@ -100,18 +95,18 @@ def one_case(
 ) -> Document:
     """Return a case: the chance of its drop, the causes with changed lines, then both executions.
 
-    `records` is None while they are loading, or the reason why they cannot be read.
+    `records` is None while both executions are loading, or the raw reason why they cannot be read.
     """
     document = Document()
-    word, style = CHANGES[case.change]
+    word, _, style = CHANGES[case.change]
     ref = case.ref
     name = " › ".join(part for part in (ref.agent, ref.eval_set_id, ref.eval_id) if part)
     label = safe(f"  {name}{f' #{ref.repeat}' if ref.repeat != 1 else ''}".replace("\n", " "), "strong")
     document.add(hang_text(Text(), Text.assemble((word, style), label), view.width, 1))
-    drop = next((drop for drop in gate.drops if drop.ref == replace(case.ref, repeat=1)), None)
+    drop = next((drop for drop in gate.drops if drop.ref == replace(ref, repeat=1)), None)
     if drop is not None and case.change == "regression":
         document.add(remark(drop_text(drop, "→"), view))
-    own = tuple(file for file in files if file.agent == case.ref.agent)
+    own = tuple(file for file in files if file.agent == ref.agent)
     kinds = add_causes(document, ComparedCase(case, own), view)
     if records is None or isinstance(records, str):
         document.gap()
@@ -127,18 +122,15 @@ def one_case(
     return document
 
 
-def counted(change: str, number: int) -> str:
+def counted(change: ChangeKind, number: int) -> str:
     """Return `1 regression` or `2 regressions`."""
-    word, _ = CHANGES[change]
-    plural = {"regression": "regressions", "fix": "fixes", "other": "other verdicts", "score": "score changes"}.get(
-        change, word
-    )
+    word, plural, _ = CHANGES[change]
     return counting.counted(number, word, plural)
 
 
 def _counts(found: Comparison) -> Iterator[Line]:
-    for change, (_, style) in CHANGES.items():
-        number = found.count(change)  # type: ignore[arg-type]
+    for change, (_, _, style) in CHANGES.items():
+        number = found.count(change)
         if number or change in ("regression", "fix"):
             yield Text.styled(counted(change, number), style if number else "muted")
     yield Text.styled(f"{found.unchanged:,} unchanged", "muted")
@@ -147,7 +139,7 @@ def _counts(found: Comparison) -> Iterator[Line]:
 
 
 def _texts(name: str, values: Sequence[Any], view: View) -> Iterator[Line]:
-    """Yield the differing lines of two JSON values."""
+    """Yield `name`, then the differing lines of two values as JSON."""
     before, after = (json.dumps(value, indent=1, ensure_ascii=False, default=str).splitlines() for value in values)
     lines = list(difflib.unified_diff(before, after, lineterm="", n=1))[2:]
     yield Text()

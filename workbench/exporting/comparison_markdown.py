@@ -9,17 +9,9 @@ from urllib.parse import quote
 from workbench.events.events import CaseRef
 from workbench.exporting.tables import code_span
 from workbench.results.causes import cause_text, group_by_cause
-from workbench.results.compare import Comparison
-from workbench.results.gate import (
-    Drop,
-    Gate,
-    chance_text,
-    change_text,
-    notes,
-    p_text,
-    rate_text,
-)
+from workbench.results.gate import Drop, Gate, chance_text, change_text, notes, p_text, rate_text
 from workbench.results.plain_lines import commit_words
+from workbench.results.run_comparison import Comparison
 from workbench.store.history.summary import Summary
 from workbench.store.reasons import UNKNOWN
 from workbench.text.counting import counted

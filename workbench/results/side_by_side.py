@@ -11,23 +11,26 @@ from workbench.events.events import MetricResult
 from workbench.files.invocation import content_text, intermediate_texts, tool_calls, tool_results
 from workbench.freshness.changed_files import ChangedFile
 from workbench.results.cells import cell_len, cut_name
-from workbench.results.compare import ComparedCase
 from workbench.results.document import Document, Subject
 from workbench.results.evidence_frame import WIDE, indent, labelled, numbered, room, side, side_room
 from workbench.results.evidence_turn import turn_pieces
 from workbench.results.faces import BY_FUNCTION, FACES, glyph, score_text
 from workbench.results.judged import is_function, mark
 from workbench.results.lines import GLYPHS, Line, View, cut_line, flow, hang, hang_text, pad, remark, safe, wrap
+from workbench.results.run_comparison import ComparedCase
 from workbench.store.execution import CaseRecord, Turn
 from workbench.text.counting import cut_score
 from workbench.text.safe_text import one_line
 
 _CAUSE = 13
+"""The width of the column with the kinds of causes, in cells."""
+_ARROW: Line = Text.styled(" → ", "muted")
+_MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 _PART = re.compile(r"@@ -[0-9,]+ \+([0-9]+)(?:,[0-9]+)? @@")
 
 
 def add_causes(document: Document, compared: ComparedCase, view: View) -> set[str]:
-    """Add the likely causes of a change and the changed lines of files. Return the kinds of causes."""
+    """Add the likely causes of a change and the changed lines of files. Return the kinds of the causes."""
     case = compared.case
     causes = case.causes if case is not None else ()
     kinds: set[str] = {cause.kind for cause in causes}
@@ -47,7 +50,7 @@ def add_causes(document: Document, compared: ComparedCase, view: View) -> set[st
 
 
 def file_lines(files: Iterable[ChangedFile], view: View) -> Iterator[Line]:
-    """Yield each changed file of an agent: its path and first changed line, then the changed lines."""
+    """Yield each changed file: its path with the number of the first changed line, then the changed lines."""
     for file in files:
         first = next(filter(None, map(_line_number, file.lines)), "")
         place = one_line(f"{file.path}:{first}" if first else file.path)
@@ -78,10 +81,6 @@ def _line_number(line: str) -> str:
     return found[1] if found is not None else ""
 
 
-_ARROW: Line = Text.styled(" → ", "muted")
-_MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError)
-
-
 def add_compared(document: Document, before: CaseRecord, after: CaseRecord, view: View) -> None:
     """Add the verdicts of two executions, then the agent's actions in each turn, then the scores."""
     view = replace(view, sides=("before", "after"))
@@ -103,9 +102,9 @@ def add_compared(document: Document, before: CaseRecord, after: CaseRecord, view
 def add_turns(
     document: Document, then: Sequence[Turn], now: Sequence[Turn], record: CaseRecord | None, view: View, start: int = 0
 ) -> None:
-    """Add the turns of two executions. `record` is the later one. `view.sides` are their names.
+    """Add the turns of two executions: `then` of the earlier one, `now` of the later one, which `record` is.
 
-    Turns before `start`, and turns that are the same in both, take one line each.
+    `view.sides` are the names of the executions. Turns before `start`, and equal turns, take one line each.
     """
     total = max(len(then), len(now))
     for number in range(total):
@@ -127,7 +126,7 @@ def add_turns(
 
 
 def is_same(one: Turn, other: Turn) -> bool:
-    """Return whether two turns have the same message, calls, results and answers."""
+    """Return whether two turns have the same message, calls, results and answers. A malformed turn equals no other."""
     try:
         return _done(one) == _done(other)
     except _MALFORMED:
@@ -135,9 +134,9 @@ def is_same(one: Turn, other: Turn) -> bool:
 
 
 def is_as_expected(subject: Subject) -> bool:
-    """Return whether the agent did exactly what the case on disk expects. Then there is nothing to accept.
+    """Return whether the agent did exactly what the case on disk expects, which leaves nothing to accept.
 
-    Return False if the case has not finished, expects an end state, or cannot be compared.
+    Return False for a case that is unfinished, has a recorded end state, or cannot be compared.
     """
     record, case = subject.record, subject.case
     if record is None or case is None or not record.finished or record.final_session_state is not None:
@@ -171,7 +170,7 @@ def _done(turn: Turn) -> tuple[Any, ...]:
 
 
 def _verdicts(before: CaseRecord, after: CaseRecord, view: View) -> Iterator[Line]:
-    """Yield `case ≠ ✓ pass → ! error`, and the errors below it."""
+    """Yield `case ≠ ✓ pass → ! error`, then the errors."""
     faces = [FACES[before.state], FACES[after.state]]
     words: list[Line] = [Text.styled(f"{face.glyph} {face.word}", face.variable) for face in faces]
     differs = before.state != after.state

@@ -15,7 +15,7 @@ from workbench.events.events import (
     RunFinished,
     RunStarted,
 )
-from workbench.results.changed import ChangedVerdicts
+from workbench.results.changed_verdicts import ChangedVerdicts
 from workbench.store.store import Store
 
 A, B, C = (CaseRef("desk", "desk/talk.evalset.json", "talk", name) for name in "abc")

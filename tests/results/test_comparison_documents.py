@@ -3,11 +3,11 @@
 from pathlib import Path
 
 from tests.results.runs import run
-from workbench.results.compare import Comparison, compare
-from workbench.results.comparison import one_case, overview
+from workbench.results.comparison_documents import one_case, overview
 from workbench.results.document import Document
 from workbench.results.gate import Gate, gate
 from workbench.results.lines import View
+from workbench.results.run_comparison import Comparison, compare
 from workbench.store.history.summary import Summary
 
 SAME = {f"steady {at}": ["passed"] * 3 for at in range(9)}
