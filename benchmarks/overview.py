@@ -105,7 +105,7 @@ def _session(folder: Path, cases: int) -> tuple[Session, Tree]:
             record = _record(CaseRef("shop", entry.relative, entry.document.eval_set_id, case.eval_id), number)
             records[record.ref] = record
     session.store.restore(RunSummary("run-1"), list(records), records)
-    session.verdicts.recall(records)
+    session.verdicts.add(records)
     return session, tree
 
 

@@ -101,7 +101,7 @@ def main() -> None:
     themes = Themes()
     settings = config.Settings(Path("none.toml"))
     engine = Engine(session, settings)
-    engine.build = build  # type: ignore[method-assign]
+    engine.build = build  # type: ignore[method-assign, assignment]
     WorkbenchApp(session, settings, themes, themes.read(DEFAULT), engine=engine).run()
 
 

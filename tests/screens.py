@@ -330,7 +330,10 @@ def _at_work(app: WorkbenchApp, *, lasts: bool) -> list[str]:
         "comparing": bool(session.loading),
         "running": session.store.activity.busy and not lasts,
         "starting": lasts and any("starting the agent" in strip.text for strip in shown_strips(app)),
-        "trying": app.main.has_controllers and bool(app.runs._others) and not lasts and not _has_tried(app),
+        "trying": app.main.has_controllers
+        and bool(app.main.controllers.thread._others)
+        and not lasts
+        and not _has_tried(app),
     }
     open_now = [worker for worker in app.workers if not worker.is_finished and worker.group != "disk"]
     waiting = [worker.group for worker in open_now if dialogs.get(worker) not in app.screen_stack]

@@ -148,4 +148,4 @@ async def playing(folder: Path, size: tuple[int, int], theme: str = DEFAULT) -> 
             await player.settle()
             yield player
         finally:
-            await asyncio.to_thread(app.runs.close, 2.0)
+            await asyncio.to_thread(app.main.controllers.thread.close, 2.0)

@@ -65,7 +65,7 @@ class Watched(Screen):
             yield self
             if self.session.watching is not None:
                 await pilot.press("w")
-            await asyncio.to_thread(self.app.runs.close, 10.0)
+            await asyncio.to_thread(self.app.main.controllers.thread.close, 10.0)
 
     async def press(self, *keys: str) -> None:
         await self.pilot.press(*keys)
@@ -117,7 +117,7 @@ async def test_watch_requested_while_reading_starts_after_it(tmp_path: Path, mon
         wait.set()
         await watched.armed()
         await watched.press("w")
-        await asyncio.to_thread(watched.app.runs.close, 10.0)
+        await asyncio.to_thread(watched.app.main.controllers.thread.close, 10.0)
 
 
 async def test_save_runs_its_cases_and_changed_verdicts_can_be_visited(watched: Watched) -> None:
@@ -132,7 +132,7 @@ async def test_save_runs_its_cases_and_changed_verdicts_can_be_visited(watched: 
         assert watched.states() == {"good": "failed", "bad": "failed"}
         assert "saved → verdict" in watched.bar
         await watched.press("]")
-        row = watched.main.tree_view.row
+        row = watched.main.rows.cursor
         assert row is not None
         assert watched.session.entry(row.evalset).document.cases[row.case].eval_id == "good"
         detail = watched.main.right.detail

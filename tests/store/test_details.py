@@ -212,5 +212,5 @@ def test_restored_verdicts_need_no_details(tmp_path: Path, reads: list[str]) -> 
     store = Store()
     records = kept.executions
     store.restore(store.run, list(records), records)
-    Verdicts(store).recall(records)
+    Verdicts(store).add(records)
     assert reads == []

@@ -200,7 +200,7 @@ class Scripted(Engine):
         super().__init__(session, settings)
         self._make = make
 
-    def build(self, targets: Any, times: RepeatOptions = ONCE) -> Any:
+    def build(self, targets: Any, times: RepeatOptions = ONCE, recordings: Any = None) -> Any:
         return self._make(targets, times)
 
 
@@ -252,7 +252,7 @@ class Screen:
             record_writes(self.app, self._keep_copy)
             self._press_in_turn(pilot)
             yield pilot
-            await asyncio.to_thread(self.app.runs.close, 1.0)
+            await asyncio.to_thread(self.app.main.controllers.thread.close, 1.0)
 
     def _press_in_turn(self, pilot: Pilot[int]) -> None:
         """Make `pilot.press` wait until its keys are done. A key may wait, for example, until a case is read."""

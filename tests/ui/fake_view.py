@@ -314,7 +314,7 @@ class StillThread(RunThread):
 class WordEngine(Engine):
     """An engine that returns strings instead of runs."""
 
-    def build(self, targets: Any, times: RepeatOptions = ONCE) -> Any:
+    def build(self, targets: Any, times: RepeatOptions = ONCE, recordings: Any = None) -> Any:
         return "run", list(targets), times.runs
 
     def rescore(self, targets: Any, *, fresh: bool = False, references_of_now: bool = False) -> Any:

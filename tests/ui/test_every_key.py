@@ -54,7 +54,7 @@ async def opened(state: str, open_screen: OpenScreen, make_workspace: MakeWorksp
                 await screen.until(pilot, lambda: not screen.session.store.activity.running)
             yield pilot, screen
             may_read.set()
-            await asyncio.to_thread(screen.app.runs.close, 1.0)
+            await asyncio.to_thread(screen.app.main.controllers.thread.close, 1.0)
     finally:
         may_read.set()
 

@@ -342,7 +342,7 @@ async def test_panes_follow_the_run(open_screen: OpenScreen) -> None:
         await screen.until(pilot, lambda: "RUNNING" in screen.text)
         run.end_case(run.refs[0], "failed")
         await screen.until(pilot, lambda: "FAIL" in screen.text)
-        assert screen.main.tree_view.row == Row("case", 0, 0, 0)
+        assert screen.main.rows.cursor == Row("case", 0, 0, 0)
 
 
 @pytest.mark.parametrize("key", ["q", "x", "j", "r"])

@@ -13,8 +13,6 @@ from workbench.text.safe_text import one_line, plain
 from workbench.ui.terminal import terminal
 from workbench.ui.terminal.terminal import SIXTEEN_COLORS, Display, Watchdog, find_display, tell_textual
 
-_REFUSED = 2
-
 
 def open_screen(
     path: Path,
@@ -28,8 +26,8 @@ def open_screen(
 
     The exit code is 0, or 2 if the workbench could not open (the reason is on stderr), or 128 + the signal that ended
     it. A `theme` of None means the one of the settings, else the default. Without `mouse`, here or in the settings, the
-    terminal handles the mouse. `watch` turns the watch on. A `state_dir` of None means `.workbench` in the root. If the
-    user opens another folder, it is opened without a watch and with its own `.workbench`.
+    terminal handles the mouse. `watch` and `state_dir` (default: `.workbench` in the root) do not apply to a folder
+    that the user opens later.
     """
     before = terminal.TerminalState()
     watchdog = Watchdog(lambda: before.restore(wait=False))
@@ -56,7 +54,7 @@ def open_screen(
         chosen = themes.read(DEFAULT)
     if not path.exists():
         return _refuse(f"{path} does not exist")
-    with terminal.restored(before):
+    try:
         while True:
             app = WorkbenchApp(
                 Session(path, state_dir=state_dir, prices=settings.prices, checks=True),
@@ -81,14 +79,13 @@ def open_screen(
             chosen = themes.read(app.theme)
             watchdog.cleanup = lambda: None
             del app
-            scan_everything()  # It has cycles, and its cases take much memory.
+            scan_everything()  # The app has cycles, and its cases take much memory.
+    finally:
+        before.restore()
 
 
 def _theme_name(shown: Display, named: str | None, saved: str) -> str:
-    """Return the name of the initial theme.
-
-    With sixteen colours, a `saved` theme is ignored. Without colours, the `named` one is ignored, too.
-    """
+    """Return the initial theme. With sixteen colours, `saved` is ignored, and without colours, `named`, too."""
     if shown.colors == "none":
         return SIXTEEN_COLORS
     return named or (SIXTEEN_COLORS if shown.needs_plain_theme else saved)
@@ -96,4 +93,4 @@ def _theme_name(shown: Display, named: str | None, saved: str) -> str:
 
 def _refuse(message: str) -> int:
     sys.stderr.write(f"agent-workbench: {plain(one_line(message))}\n")
-    return _REFUSED
+    return 2

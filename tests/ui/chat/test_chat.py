@@ -62,7 +62,7 @@ async def opened(project: Path, size: tuple[int, int] = (100, 30)) -> AsyncItera
         screen = Screen.around(app)
         await screen.until(pilot, lambda: session.workspace is not None)
         yield pilot, screen
-        app.runs.close(2.0)
+        app.main.controllers.thread.close(2.0)
 
 
 async def type_in(pilot: Pilot[int], text: str) -> None:
@@ -115,7 +115,7 @@ async def test_conversation_becomes_a_passing_case(project: Path) -> None:
         await pilot.press("ctrl+o")
         await screen.until(pilot, lambda: "▌" in screen.text and len(cases_of(project)) == 2)
         await screen.until(pilot, lambda: screen.app.screen is screen.main)
-        row = screen.main.tree_view.row
+        row = screen.main.rows.cursor
         assert row is not None
         assert screen.session.entry(row.evalset).document.cases[row.case].eval_id == "where_is_it"
         await pilot.press("r")

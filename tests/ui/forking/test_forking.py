@@ -32,7 +32,7 @@ async def opened(project: Path) -> AsyncIterator[tuple[Pilot[int], Screen]]:
         screen = Screen.around(app)
         await screen.until(pilot, lambda: session.workspace is not None)
         yield pilot, screen
-        app.runs.close(2.0)
+        app.main.controllers.thread.close(2.0)
 
 
 async def test_fork_of_a_call_changes_the_instruction_keeps_a_try_and_saves_the_prompt(tmp_path: Path) -> None:

@@ -60,7 +60,9 @@ async def opened(project: Path, **settings: Any) -> AsyncIterator[tuple[Workbenc
         try:
             yield app, session, screen, pilot
         finally:
-            await asyncio.to_thread(app.runs.close, 10.0)  # Ends its processes, unless the test has quit.
+            await asyncio.to_thread(
+                app.main.controllers.thread.close, 10.0
+            )  # Ends its processes, unless the test has quit.
 
 
 async def test_r_runs_all_cases_and_n_goes_to_the_failed_one(project: Path) -> None:

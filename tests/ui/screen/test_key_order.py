@@ -223,7 +223,7 @@ async def test_keys_wait_for_a_dialog_that_opens_slowly(
         send(screen, "jjjc0.37")
         await pilot.pause()
         assert screen.app.screen is screen.main
-        assert screen.main.tree_view.row is not None
+        assert screen.main.rows.cursor is not None
         may_open.set()
         await screen.until(pilot, lambda: isinstance(screen.app.screen, CriteriaScreen))
         await screen.until(pilot, lambda: text_of(screen) == "0.37")

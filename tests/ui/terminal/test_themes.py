@@ -71,7 +71,7 @@ def test_fail_error_and_pass_differ(theme: Theme) -> None:
 
 
 def test_sixteen_colour_theme_uses_no_other_colours() -> None:
-    (file,) = (file for file in OWN.files if file.name == "terminal.toml")
+    file = OWN.files["terminal"]
     text = file.read_text(encoding="utf-8")
     assert "#" not in "".join(
         line.partition("#")[0] + line.partition('"')[2] for line in text.splitlines() if '"' in line

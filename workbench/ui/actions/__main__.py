@@ -76,12 +76,10 @@ def _rows(title: str, entries: Iterable[str]) -> Iterator[str]:
 
 
 def _meaning(action: Action) -> str:
-    """Return the keys of an action and its label, or "" if it has no keys."""
     return f"{_keys(action)} {action.label}" if action.keys else ""
 
 
 def _name(action: Action) -> str:
-    """Return the ID of an action and its keys."""
     return f"`{action.id}` {_keys(action)}".strip()
 
 

@@ -107,9 +107,6 @@ def _valid_overrides(
             yield name, tuple(dict.fromkeys(key for key in named if key not in odd))
 
 
-_ALWAYS = ("palette", "keys")
-
-
 @dataclass(frozen=True, slots=True)
 class Place:
     """A place of the main screen.
@@ -241,7 +238,7 @@ def place_of(situation: Situation) -> Place:
 def offered(situation: Situation) -> Iterator[Action]:
     """Yield the actions that the situation's place offers and that can work, most useful first.
 
-    Their labels fit the situation. They are made one by one, because a label may have to count many marked cases.
+    Their labels fit the situation. Labels are made one by one, because a label may have to count many marked cases.
     """
     ids = (name for name in place_of(situation).offers if name in BY_ID)
     return (labelled(BY_ID[name], situation) for name in ids if not why_not(name, situation))
@@ -252,7 +249,7 @@ def footer_of(situation: Situation, keys: Mapping[str, tuple[str, ...]], spare: 
 
     `spare` is the number of further actions to show if there is room.
     """
-    always = [BY_ID[name] for name in _ALWAYS if not why_not(name, situation)]
+    always = [BY_ID[name] for name in ("palette", "keys") if not why_not(name, situation)]
     here = (action for action in offered(situation) if keys[action.id])
     return [*islice(here, place_of(situation).in_footer + spare), *always]
 

@@ -10,7 +10,7 @@ from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
 from workbench.ui.dialogs.items import Item
 from workbench.ui.editing.files import Files
-from workbench.ui.running.run import Run, Targets, cases
+from workbench.ui.running.run import Run, Targets
 from workbench.ui.screen.controller import Controller
 from workbench.ui.variants.controller import Variants
 
@@ -77,7 +77,7 @@ class Criteria(Controller):
                     self.session.draft.forget(path)
             await self._files.folder.read_again()
 
-        title = f"next run: {cases(len(targets))}"
+        title = f"next run: {counted(len(targets), 'case')}"
         mode = EditorMode(title, lambda _: _ONCE, saved, apply, self.session.recordings, self.session.places)
         ending = await self._ask(list(edits.values()), mode)
         self.view.show_facts()

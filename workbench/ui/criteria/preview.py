@@ -107,10 +107,10 @@ def outlook_of_criterion(outlook: Outlook | None, name: str) -> list[str]:
             return []  # `outlook_of_all` says what happens to the cases.
         return ["last run: not scored by this criterion, so the effect is unknown until the next run"]
     before = f"new for {one.new:,}" if one.new else f"before: {one.before:,}"
-    lines = [f"last run: {one.after:,} of {cases(one.scored)} would pass this criterion ({before})"]
+    lines = [f"last run: {one.after:,} of {counted(one.scored, 'case')} would pass this criterion ({before})"]
     lines += _flips(one.flips, outlook)
     if one.redo:
-        lines.append(f"{cases(one.redo)} scored with other options: S scores again")
+        lines.append(f"{counted(one.redo, 'case')} scored with other options: S scores again")
     if one.ways:
         lines.append("would pass: " + " · ".join(f"{way} {count}" for way, count in one.ways.items()))
     return lines
@@ -151,11 +151,6 @@ def _flips(flips: Sequence[Flip], outlook: Outlook) -> list[str]:
 
 def _named(flip: Flip) -> str:
     return one_line(flip.name, limit=40) + ("" if flip.score is None else f" ({cut_score(flip.score, least=2)})")
-
-
-def cases(number: int) -> str:
-    """Return a number of cases as text: `1 case`, `2,000 cases`."""
-    return counted(number, "case")
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,7 @@ class Faults(Controller):
             names = [self._name(pair) for pair in pairs]
             unknown = [pair for pair in pairs if self._name(pair) in set(outlook.unknown)]
             self._waiting = names, frozen
-            self._run.start(unknown, lambda found: self._engine.build_with(found, RecordingOptions("")), confirmed=True)
+            self._run.start(unknown, partial(self._engine.build, recordings=RecordingOptions("")), confirmed=True)
         elif frozen:
             await self._try(pairs, frozen=True)
         else:

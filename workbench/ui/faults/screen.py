@@ -149,7 +149,7 @@ class FaultScreen(SplitScreen):
     def on_mount(self) -> None:
         """Show the table, and start the run unless the matrix is stored."""
         super().on_mount()
-        self.right.make_panes()
+        self.right.detail.display = False  # Created here, so that the first execution shown has the focus at once.
         self.frame.border_subtitle = Content(_APART)
         self.grid.when_moved, self.grid.when_laid_out = self._show_about, self._show_titles
         self._show_records()

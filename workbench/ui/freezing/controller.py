@@ -129,7 +129,7 @@ class Freezing(Controller):
     def _run_first(self, pairs: Sequence[Pair], recordings: RecordingOptions, *, freeze: bool) -> None:
         if freeze and not self.session.store.activity.busy:
             self._requested = frozenset(map(self._name, pairs))
-        self._run.start(pairs, lambda found: self._engine.build_with(found, recordings))
+        self._run.start(pairs, partial(self._engine.build, recordings=recordings))
 
     def _take(self, event: Event) -> None:
         if isinstance(event, RunStarted):
@@ -181,4 +181,4 @@ class Freezing(Controller):
     def thaw(self) -> None:
         """Run the cases live, and compare each tool answer with its recording."""
         recordings = RecordingOptions("thaw")
-        self._run.start(self.view.targets("thaw"), lambda found: self._engine.build_with(found, recordings))
+        self._run.start(self.view.targets("thaw"), partial(self._engine.build, recordings=recordings))

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 from workbench.events.events import Noticed
 from workbench.results.changed_verdicts import Change
+from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
 from workbench.ui.dialogs.items import Item
 from workbench.ui.freshness.staleness import Staleness
 from workbench.ui.running.engine_run import Engine
 from workbench.ui.running.news import News
-from workbench.ui.running.run import Run, cases
+from workbench.ui.running.run import Run
 from workbench.ui.screen.controller import Controller, show_notice
 from workbench.ui.screen.folder import Folder
 from workbench.ui.terminal.host import Host
@@ -88,7 +89,7 @@ class Watch(Controller):
             if watching.watcher.changes.polling:
                 items.insert(0, Item(f"polling: {one_line(watching.watcher.changes.polling)}", heading=True))
             if watching.jobs.armed is not None:
-                items.insert(0, Item(f"only {cases(len(watching.jobs.armed))} (marked)", heading=True))
+                items.insert(0, Item(f"only {counted(len(watching.jobs.armed), 'case')} (marked)", heading=True))
         nothing = "no files are watched" if watching else "The watch is off. Press esc, then w to turn it on."
         self.view.work(
             partial(self.view.pick, "watched files, and why", items, nothing=nothing), "ask", exclusive=False
@@ -106,7 +107,7 @@ class Watch(Controller):
         marked = set(self.view.rows.marks)
         self.view.work(partial(self._drive, marked), "watch")
         self._run.thread.also(self._engine.warm())
-        watched = cases(len(marked)) if marked else "all cases"
+        watched = counted(len(marked), "case") if marked else "all cases"
         self.view.say(f"watching {watched}: a save reruns the cases that it affects")
 
     def disarm(self) -> None:

@@ -89,7 +89,7 @@ class StoredRunTree(CaseTree):
             cases.setdefault(one.ref.name, []).append(one)
         ended = [every for every in cases.values() if any(state_of(summary, one) != "not_run" for one in every)]
         verdicts.store.records = {one.ref: ended_in(summary, one) for every in ended for one in every}
-        verdicts.recall(verdicts.store.records)
+        verdicts.add(verdicts.store.records)
         self.load(_workspace(summary))
         numbers = {entry.relative: number for number, entry in enumerate(self.model.entries)}
         for (name, eval_id), every in cases.items():
@@ -101,7 +101,7 @@ class StoredRunTree(CaseTree):
     @property
     def refs(self) -> tuple[CaseRef, ...]:
         """The executions of the case, repeat or broken file under the cursor, or () on other rows."""
-        row = self.row
+        row = self.model.cursor
         if row is None or row.evalset < 0:
             return ()
         executions = self._executions.get((row.evalset, row.case), ())
@@ -110,7 +110,7 @@ class StoredRunTree(CaseTree):
     @property
     def ref(self) -> CaseRef | None:
         """The execution under the cursor, or None. If a case has several, the one that decided its verdict."""
-        row, refs = self.row, self.refs
+        row, refs = self.model.cursor, self.refs
         record = self.model.verdicts.record(row.evalset, row.case, row.repeat) if row is not None and refs else None
         return record.ref if record is not None else next(iter(refs), None)
 
@@ -119,7 +119,7 @@ class StoredRunTree(CaseTree):
 
         Return False if there is nothing to collapse.
         """
-        row, outline = self.row, self.model.outline
+        row, outline = self.model.cursor, self.model.outline
         if row is not None and row.kind == "repeat" and row.parent is not None:
             self.go_to(row.parent)
         elif row is None or row.parent is None or (row.kind == "case" and not outline.is_open(row)):
@@ -288,7 +288,7 @@ class RunScreen(SplitScreen):
 
     def action_open(self) -> None:
         """Expand the row, or go to the panes."""
-        row = self.tree_view.row
+        row = self.tree_view.model.cursor
         if self.in_right or row is None or not self.tree_view.model.outline.has_children(row):
             super().action_open()
         else:

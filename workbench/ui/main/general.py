@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.files.folders import expanded, shortened
 from workbench.results.cells import fit
+from workbench.text.counting import counted
 from workbench.text.safe_text import one_line, plain
 from workbench.ui.actions import (
     COPY,
@@ -29,7 +30,7 @@ from workbench.ui.actions import (
 )
 from workbench.ui.dialogs.items import Item, Search, best, searching
 from workbench.ui.running.news import News
-from workbench.ui.running.run import Run, cases
+from workbench.ui.running.run import Run
 from workbench.ui.running.run_thread import cancel_words
 from workbench.ui.screen.controller import Controller
 from workbench.ui.terminal.host import Host, copy
@@ -108,16 +109,13 @@ class General(Controller):
         if not self._host.theme_names:
             self.view.say("NO_COLOR is set, so all themes look alike", warning=True)
             return
-        items = [
-            Item(name, ("theme", name), help="Shown as a preview. Press enter to use it.")
-            for name in self._host.theme_names
-        ]
-        current = ("theme", self.view.theme_name)
+        about = "Shown as a preview. Press enter to use it."
+        items = [Item(name, ("theme", name), help=about) for name in self._host.theme_names]
         self._pick(
             "theme",
             searching(items),
             on_move=lambda value: self._host.preview_theme(value and value[1]),
-            current=current,
+            current=("theme", self.view.theme_name),
         )
 
     def notices(self) -> None:
@@ -137,8 +135,7 @@ class General(Controller):
 
     def copy_id(self) -> None:
         """Copy the ID of the case, or the path of the file or agent, under the cursor."""
-        found = self._id_under_cursor()
-        if found is not None:
+        if (found := self._id_under_cursor()) is not None:
             self._copy(*found)
 
     def copy(self) -> None:
@@ -146,7 +143,7 @@ class General(Controller):
         row = self.view.rows.cursor
         if self.view.right.in_case or row is None:
             found = self.view.right.copied()
-        elif row is not None and row.case >= 0 and (case := self.session.case(row.evalset, row.case)) is not None:
+        elif row.case >= 0 and (case := self.session.case(row.evalset, row.case)) is not None:
             found = (f"JSON of {case.eval_id}", json.dumps(case.raw, ensure_ascii=False, indent=2))
         else:
             found = self._id_under_cursor()
@@ -251,7 +248,7 @@ class General(Controller):
             self._confirmed_by = self.view.keys_delivered + 1
             self._confirmed_until = time.monotonic() + _TO_CONFIRM
             self.view.say(
-                f"{cases(activity.unfinished)} still running: press again to kill them and quit",
+                f"{counted(activity.unfinished, 'case')} still running: press again to kill them and quit",
                 warning=True,
                 seconds=_TO_CONFIRM,
             )
@@ -280,7 +277,8 @@ class General(Controller):
 
     async def _leave(self, reopen: Path | None = None) -> None:
         if self.session.store.activity.busy:
-            self.view.say(cancel_words(cases(self.session.store.activity.unfinished), kill=True), warning=True)
+            unfinished = counted(self.session.store.activity.unfinished, "case")
+            self.view.say(cancel_words(unfinished, kill=True), warning=True)
         await asyncio.to_thread(self._run.thread.close)
         self._news.flush()
         self.view.leave(reopen)

@@ -158,7 +158,7 @@ class MainScreen(View):
             elif self.right.shows_overview:
                 self.controllers.overview.enter()
             return
-        row = self.tree_view.row
+        row = self.rows.cursor
         if row is None or row.kind in ("case", "repeat") or not self.tree_view.toggle_row():
             self.go_right()
 
@@ -249,11 +249,11 @@ class MainScreen(View):
 
     def action_problem(self, step: int) -> None:
         """Go to the next (1) or previous (-1) case that failed or ended in an error."""
-        before = self.tree_view.row
+        before = self.rows.cursor
         wrapped = self.tree_view.next_problem(step)
         if wrapped is None:
             self.say(self.session.why_nothing_found("nothing failed"))
-        elif before == self.tree_view.row:
+        elif before == self.rows.cursor:
             self.say("no other problem")
         elif wrapped:
             self.say("wrapped around")
@@ -285,8 +285,6 @@ class MainScreen(View):
 
 
 def _calls(controller: str, method: str) -> Callable[..., Any]:
-    """Return an action that calls a method of a controller."""
-
     def call(self: MainScreen, *arguments: Any) -> Any:
         return getattr(getattr(self.controllers, controller), method)(*arguments)
 

@@ -69,12 +69,7 @@ class Controllers:
         self.table = CaseTable(view, folder, run, self.overview, host)
         self.other_runs = OtherRuns(view, self.past_results, self.staleness, self.watch, self.review, engine)
         self.follow = Follow(
-            view,
-            folder,
-            self.staleness,
-            engine,
-            look_for_runs=self.other_runs.look,
-            read_triage=self.triage.loaded,
+            view, folder, self.staleness, engine, look_for_runs=self.other_runs.look, read_triage=self.triage.loaded
         )
         self.restoring = Restoring(view)
         self.general = General(view, run, news, host)

@@ -31,7 +31,6 @@ from workbench.ui.widgets.textual_private import SparseApp
 
 if TYPE_CHECKING:
     from workbench.ui.running.engine_run import Engine
-    from workbench.ui.running.run_thread import RunThread
 
 _SWITCH_SECONDS = 0.005
 """Python's default switch interval. `open_screen` uses a shorter one until the first frame."""
@@ -89,7 +88,7 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
             self.reload_settings,
             self._keys.faults,
             self._stop_as_job,
-            lambda: [self._settings.file, *self._themes.files],
+            lambda: [self._settings.file, *self._themes.files.values()],
         )
         self.main = MainScreen(session, self._keys.keys, self._engine, host)
 
@@ -130,7 +129,6 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
             self._watchdog.lend()
 
     def _take_terminal_back(self, _app: App[Any]) -> None:
-        """Draw the whole screen after another program used the terminal."""
         if self._watchdog is not None:
             self._watchdog.take_back()
         self.draw_in_full()
@@ -241,15 +239,10 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
 
         return self._given_engine or Engine(self.session, self._settings)
 
-    @property
-    def runs(self) -> "RunThread":
-        """The thread that runs cases."""
-        return self.main.controllers.thread
-
     def close_runs(self, timeout: float) -> None:
         """End all runs and their processes, and wait for them for at most `timeout` seconds."""
         if self.main.has_controllers:
-            self.runs.close(timeout=timeout)
+            self.main.controllers.thread.close(timeout=timeout)
 
     # For the main screen
 

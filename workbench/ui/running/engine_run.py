@@ -77,26 +77,24 @@ class Engine:
         assert self._session.workspace is not None
         return self._session.workspace
 
-    def build(self, targets: Iterable[tuple[int, int]], times: RepeatOptions = ONCE) -> Build:
-        """Return a run of these cases, with the session's unsaved criteria."""
-        return self._run_of(targets, times, self._session.recordings)
+    def build(
+        self,
+        targets: Iterable[tuple[int, int]],
+        times: RepeatOptions = ONCE,
+        recordings: RecordingOptions | None = None,
+    ) -> Build:
+        """Return a run of these cases, with the session's unsaved criteria.
 
-    def build_with(self, targets: Iterable[tuple[int, int]], recordings: RecordingOptions) -> Build:
-        """Return a run of these cases that uses recordings in the given way."""
-        return self._run_of(targets, ONCE, recordings)
-
-    def _run_of(self, targets: Iterable[tuple[int, int]], times: RepeatOptions, recordings: RecordingOptions) -> Build:
+        A value of None for `recordings` means those chosen in the session.
+        """
+        recordings = recordings or self._session.recordings
         chosen = _with_draft(self._workspace, self._session.draft)
         names = [chosen.case_name(*pair) for pair in sorted(set(targets))]
         replayed = {**recordings.run_options(), **self._session.places.run_options()}
 
         async def plan() -> "Plan":
-            options = self._options(
-                runs=times.runs,
-                until_sure=times.until_sure,
-                all_votes=self._settings.all_votes or times.all_votes,
-                **replayed,
-            )
+            all_votes = self._settings.all_votes or times.all_votes
+            options = self._options(runs=times.runs, until_sure=times.until_sure, all_votes=all_votes, **replayed)
             return await self._project.plan(options=options, workspace=chosen, names=names)
 
         return self._build(plan)

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from workbench.run.plan.plan import Plan
     from workbench.store.inputs import Effect
     from workbench.ui.screen.view import View
-    from workbench.ui.session.session import Session
 
 Targets: TypeAlias = Sequence[tuple[int, int]]
 """Cases as pairs of indexes, (evalset, case)."""
@@ -86,7 +85,7 @@ class Run(Controller):
                 self.start(targets, build, times=times.runs, most=len(targets))
 
         if self.can_start(targets):
-            self.view.push(RepeatScreen(f"repeat {cases(len(targets))}"), repeat)
+            self.view.push(RepeatScreen(f"repeat {counted(len(targets), 'case')}"), repeat)
 
     def score(self) -> None:
         """Score the cases again without running the agent."""
@@ -110,7 +109,7 @@ class Run(Controller):
     def cancel_cases(self, targets: Targets) -> None:
         """Cancel these cases, or kill them the second time."""
         refs = self.session.unfinished(targets)
-        self._cancel(refs, refs, cases(len(refs)))
+        self._cancel(refs, refs, counted(len(refs), "case"))
 
     def cancel_all(self) -> None:
         """Cancel the run, or kill it the second time."""
@@ -129,7 +128,6 @@ class Run(Controller):
         """Show how to resume an interrupted run. The user decides whether to resume it."""
         description = await asyncio.to_thread(self._engine.resumable)
         if description and not self.session.store.activity.running:
-            # On the last line, so that it covers nothing. The end may be cut.
             _, _, results = description.partition(": ")
             self.view.say(f"“resume run” (:) continues the last run: {results}", seconds=_OFFER_SECONDS)
 
@@ -176,7 +174,7 @@ class Run(Controller):
         names = self.view.rows.names()
         amount, cost = await asyncio.to_thread(self._cost, targets, starting == SCORING, times)
         if len(targets) > most or amount > MUCH_MONEY:
-            what = f"{'score' if starting == SCORING else 'run'} {cases(len(targets))}"
+            what = f"{'score' if starting == SCORING else 'run'} {counted(len(targets), 'case')}"
             what += f" {counted(times, 'time')}" if times > 1 else ""
             items = [Item(what, True, help=cost), Item("go back", False)]
             if not await self.view.pick(f"{what}?", items, placeholder=""):
@@ -243,7 +241,8 @@ class Run(Controller):
             self.view.say("a run is active: x cancels it", warning=True)
             return False
         if targets is not None and not targets:
-            self.view.say(_why_no_targets(self.session))
+            if self.workspace() is not None:
+                self.view.say("no cases here")
             return False
         return True
 
@@ -268,14 +267,3 @@ class Run(Controller):
             self._draft_in_use = Draft()
         if isinstance(event, RunStarted | RunFinished):
             self.session.cancelling.clear()
-
-
-def cases(number: int) -> str:
-    """Return a number of cases as text: `1 case`, `2,000 cases`."""
-    return counted(number, "case")
-
-
-def _why_no_targets(session: "Session") -> str:
-    if session.workspace is None and session.read_error:
-        return "the folder could not be read"
-    return "no cases here" if session.workspace else "still reading the folder"

@@ -61,10 +61,7 @@ News: TypeAlias = Event | Refused | Ended
 
 
 class RunThread:
-    """A thread that executes one run after the other.
-
-    `take` returns its events.
-    """
+    """A thread that executes one run after the other. `take` returns its events."""
 
     def __init__(self, at_end: Callable[[], Awaitable[None]] | None = None) -> None:
         """Prepare the thread, which starts on first use. It awaits `at_end` when it closes."""
@@ -99,7 +96,7 @@ class RunThread:
         def begin() -> None:
             self._task = self._loop.create_task(self._execute(build, number, self._task))
 
-        self._call(begin)
+        self.call(begin)
         return number
 
     def also(self, work: Callable[[], Awaitable[None]]) -> None:
@@ -114,31 +111,29 @@ class RunThread:
             self._others.add(task)
             task.add_done_callback(self._others.discard)
 
-        self._call(begin)
+        self.call(begin)
 
     def cancel(self, refs: list[CaseRef] | None, *, kill: bool = False, stop: bool = False) -> None:
-        """Cancel or kill cases. With None, do it for all running cases, and start no further ones.
-
-        With `stop`, no further cases start either.
-        """
+        """Cancel or kill these cases, or all running ones for None. For None or with `stop`, start no further cases."""
 
         def now() -> None:
             if self._run is None:
                 return
-            if refs is None:
+            if stop or refs is None:
                 self._run.stop()
-                self._run.cancel(None, kill=kill)
-            else:
-                if stop:
-                    self._run.stop()
-                for ref in refs:
-                    self._run.cancel(ref, kill=kill)
+            for ref in [None] if refs is None else refs:
+                self._run.cancel(ref, kill=kill)
 
-        self._call(now)
+        self.call(now)
 
     def call(self, function: Callable[[], object]) -> None:
-        """Call a function in the thread, soon."""
-        self._call(function)
+        """Call a function in the thread, soon. The first call starts the thread."""
+        if self._thread is None:
+            self._ready.clear()
+            self._thread = threading.Thread(target=lambda: asyncio.run(self._live()), name="workbench-run", daemon=True)
+            self._thread.start()
+            self._ready.wait()
+        self._loop.call_soon_threadsafe(function)
 
     def machines(self) -> "Sequence[MachineState]":
         """Return the other machines of the newest run, as they were at the previous call.
@@ -151,17 +146,14 @@ class RunThread:
                 self._machines = tuple(self._run.machines())
 
         if self._thread is not None:
-            self._call(look)
+            self.call(look)
         return self._machines
 
     def take(self) -> list[News]:
         """Return all events since the last call, oldest first."""
         self._asleep.set()
         self.decided = False
-        news: list[News] = []
-        while self._news:
-            news.append(self._news.popleft())
-        return news
+        return [self._news.popleft() for _ in range(len(self._news))]
 
     def close(self, timeout: float = 5.0) -> None:
         """Kill the run and end the thread. Do nothing if the thread has already ended.
@@ -172,14 +164,6 @@ class RunThread:
         if thread is not None:
             self._loop.call_soon_threadsafe(self._close_soon, timeout)
             thread.join(2 * timeout + 2)
-
-    def _call(self, function: Callable[[], object]) -> None:
-        if self._thread is None:
-            self._ready.clear()
-            self._thread = threading.Thread(target=lambda: asyncio.run(self._live()), name="workbench-run", daemon=True)
-            self._thread.start()
-            self._ready.wait()
-        self._loop.call_soon_threadsafe(function)
 
     async def _live(self) -> None:
         """Wait until the thread is to close, then end the run and all other work, and call `at_end`."""
@@ -275,10 +259,7 @@ class SideWork(Generic[_News]):
 
     def take(self) -> list[_News]:
         """Return all events since the last call."""
-        news: list[_News] = []
-        while self._news:
-            news.append(self._news.popleft())
-        return news
+        return [self._news.popleft() for _ in range(len(self._news))]
 
     def _publish(self, event: _News) -> None:
         self._news.append(event)

@@ -276,10 +276,7 @@ class Checks(Controller):
     """
 
     def __init__(
-        self,
-        view: "View",
-        folder: Folder,
-        try_imports: "Callable[[Workspace, Callable[[TrialImport], object]], None]",
+        self, view: "View", folder: Folder, try_imports: "Callable[[Workspace, Callable[[TrialImport], object]], None]"
     ) -> None:
         super().__init__(view)
         self._try_imports = try_imports

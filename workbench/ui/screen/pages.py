@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from workbench.ui.tree.verdicts import ImportResults
 
 
-_AGENTS_NAMED = 5
+_NAMED = 5
+"""Maximum number of agents, folders or files that a line names."""
 _KINDS = {"python": "Python", "yaml": "YAML"}
 
 
@@ -37,10 +38,7 @@ def agent_page(
         ("folder", _below(workspace, agent.folder)),
         ("defined by", f"{agent.attribute or 'the whole file'} in {_below(workspace, agent.definition)}"),
         ("kind", _KINDS[agent.kind]),
-        (
-            "evalsets",
-            str(len(entries)) if entries else "none yet; add a *.evalset.json or *.test.json beside the agent",
-        ),
+        ("evalsets", str(len(entries) or "none yet; add a *.evalset.json or *.test.json beside the agent")),
     ]
     if agent.name in imports.imported and agent.name not in imports.failed:
         lines.append(("import", "succeeded"))
@@ -109,7 +107,7 @@ def no_match_page(keys: "Mapping[str, tuple[str, ...]]", *, unrepeated: bool = F
 
 def no_evalsets_page(workspace: "Workspace", keys: "Mapping[str, tuple[str, ...]]") -> list[Line]:
     """Return the page of a folder that has agents but no evalsets."""
-    names = few((label(agent.name) for agent in workspace.agents_here), _AGENTS_NAMED)
+    names = few((label(agent.name) for agent in workspace.agents_here), _NAMED)
     lines: list[Line] = [
         (f"No evalsets in {one_line(shortened(workspace.target))}", ""),
         ("", ""),
@@ -117,11 +115,8 @@ def no_evalsets_page(workspace: "Workspace", keys: "Mapping[str, tuple[str, ...]
         ("", "Evalsets are files called *.evalset.json or *.test.json, in the agent's folder or elsewhere below."),
     ]
     if keys["talk"]:
-        talk = key_label(keys["talk"][0])
-        lines += [
-            ("", ""),
-            ("", f"Press {talk} to talk to an agent. You can keep the conversation as the first case."),
-        ]
+        text = "to talk to an agent. You can keep the conversation as the first case."
+        lines += [("", ""), ("", f"Press {key_label(keys['talk'][0])} {text}")]
     if workspace.ignored:
         lines += [("", ""), ("ignored", counted(len(workspace.ignored), "path"))]
         lines += [("", f"{_below(workspace, item.path)}: {one_line(item.reason)}") for item in workspace.ignored[:8]]
@@ -138,7 +133,6 @@ def _below(workspace: "Workspace", path: object) -> str:
     return one_line(str(path)).removeprefix(one_line(str(workspace.root)) + "/")
 
 
-_NAMED = 5
 _MOST_IGNORED = 1000
 """Maximum number of ignored paths that are looked up on the disk."""
 
@@ -161,7 +155,7 @@ class NothingFound(VerticalScroll, can_focus=True):
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        *bindings("move_down", "move_up", "page_down", "page_up", "top", "bottom", "enter"),
+        *bindings("move_down", "move_up", "page_down", "page_up", "top", "bottom", "enter")
     ]
 
     def __init__(self, run: Callable[[str], Awaitable[object]]) -> None:

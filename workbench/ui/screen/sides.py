@@ -193,8 +193,14 @@ class Right(Vertical):
 
     @property
     def detail(self) -> "CaseDetail":
-        """The panes, created on first use."""
-        return self.make_panes()
+        """The panes, created on first use. They can have the focus only after they are mounted."""
+        if self._detail is None:
+            from workbench.ui.detail.pane import CaseDetail
+
+            self._detail = CaseDetail()
+            self._detail.display = False
+            self.mount(self._detail)
+        return self._detail
 
     @property
     def overview(self) -> "OverviewPane":
@@ -206,16 +212,6 @@ class Right(Vertical):
             self._overview.display = False
             self.mount(self._overview)
         return self._overview
-
-    def make_panes(self) -> "CaseDetail":
-        """Create the panes unless they exist. Called early, it lets the first case shown have the focus at once."""
-        if self._detail is None:
-            from workbench.ui.detail.pane import CaseDetail
-
-            self._detail = CaseDetail()
-            self._detail.display = False
-            self.mount(self._detail)
-        return self._detail
 
     def show_case(self, subject: "Subject") -> None:
         """Show the panes of a case or evalset."""

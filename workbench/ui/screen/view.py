@@ -132,7 +132,7 @@ class View(Screen[None]):
         return responsible(self.session, self.rows, self.right)
 
     def _opens(self) -> str:
-        """Return the name of the source that `E` opens, such as `agent.py:38` or `refunds`, or "" if there is none."""
+        """Return the name of the source that `E` opens, such as `agent.py:38` or `refunds`, or ""."""
         place = responsible(self.session, self.rows, self.right, exact=False)
         if place is None:
             return ""
@@ -190,18 +190,14 @@ class View(Screen[None]):
         """Open a dialog and return its result."""
         return await self.app.push_screen_wait(dialog)
 
-    async def pick(
-        self,
-        title: str,
-        items: "Sequence[Item]",
-        *,
-        nothing: str = "nothing matches",
-        placeholder: str = "type to find",
-    ) -> Any:
-        """Let the user pick one of several items. Return the item's value, or None after esc."""
+    async def pick(self, title: str, items: "Sequence[Item]", **options: Any) -> Any:
+        """Let the user pick one of several items. Return the item's value, or None after esc.
+
+        `options` are further arguments of `PickScreen`.
+        """
         from workbench.ui.dialogs.pick import PickScreen
 
-        return await self.ask(PickScreen(title, searching(items), nothing=nothing, placeholder=placeholder))
+        return await self.ask(PickScreen(title, searching(items), **options))
 
     async def name_for(
         self, question: str, fault: "Callable[[str], str]", proposed: str = "", ways: str = ""
@@ -368,24 +364,21 @@ class View(Screen[None]):
         self.show_keys_here()
 
     def _show_right(self) -> None:
-        workspace, row = self.session.workspace, self.tree_view.row
+        workspace, row = self.session.workspace, self.rows.cursor
         if workspace is None:
             return
+        self._shown_record = None
         if not workspace.evalsets:
-            self._shown_record = None
             self.right.show_page("nothing to run", no_evalsets_page(workspace, self.keys))
         elif row is None:
             if not self.rows.query.empty and not self.session.is_loading:
                 # How to filter, instead of the row before.
-                self._shown_record = None
                 ran = self.session.verdicts.by_case.values()
                 unrepeated = FLAKY in self.rows.query.flags and all(len(verdict.refs) < 2 for verdict in ran)
                 self.right.show_page("no case matches", no_match_page(self.keys, unrepeated=unrepeated))
         elif self._has_overview(row):
-            self._shown_record = None
             self.overviews.show()
         elif row.kind == "all":
-            self._shown_record = None
             self.right.show_page(self.session.target_name, workspace_page(workspace, self.keys))
         elif row.kind == "agent":
             self._show_agent(workspace, row)
@@ -399,7 +392,7 @@ class View(Screen[None]):
 
     async def _read_and_show(self, row: Row) -> None:
         await self.read(row)
-        if self.tree_view.row == row:
+        if self.rows.cursor == row:
             self.show_row()
 
     @property
@@ -473,7 +466,7 @@ class View(Screen[None]):
 
     def refresh_row(self, touched: "set[CaseRef]") -> int:
         """Update the right side if one of these executions is shown on it. Return the number of lines painted."""
-        row = self.tree_view.row
+        row = self.rows.cursor
         if row is not None and self._has_overview(row):
             if self.right.shows_overview:
                 return self.overviews.update()
@@ -501,16 +494,13 @@ class View(Screen[None]):
         return self.bar.show(facts)
 
     def _show_agent(self, workspace: "Workspace", row: Row) -> None:
-        self._shown_record = None
-        name = self.tree_view.model.groups[row.agent]
-        numbers = self.tree_view.model.outline.evalsets[row.agent]
+        name = self.rows.groups[row.agent]
+        entries = [self.session.entry(number) for number in self.rows.outline.evalsets[row.agent]]
         agent = next((agent for agent in workspace.agents if agent.name == name), None)
         if agent is None:
-            loose = map(self.session.entry, numbers)
-            lines = [(one_line(one.file.name, limit=80), one_line(one.agent_reason)) for one in loose]
+            lines = [(one_line(one.file.name, limit=80), one_line(one.agent_reason)) for one in entries]
             self.right.show_page(name, lines)
         else:
-            entries = [self.session.entry(number) for number in numbers]
             page = agent_page(workspace, agent, entries, self.session.verdicts.imports)
             self.right.show_page(one_line(name, limit=80), page)
 

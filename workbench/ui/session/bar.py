@@ -323,17 +323,13 @@ def _phase(session: Session) -> str:
 
 
 def _machines(session: Session) -> tuple[str, str]:
-    """Return the load of the run's other machines as a long and a short text."""
     from workbench.results.machines import fleet_brief  # Most runs are on this machine.
 
     return fleet_brief(session.machines)
 
 
 def _when(session: Session, now: datetime) -> tuple[str, str]:
-    """Return the time of the last run as a long and a short text.
-
-    Both are "" without a run, during a run, or if the bar shows the time from a save to its verdict.
-    """
+    """Return the time of the last run, or two "" without one, during a run, or if the bar shows the watch's latency."""
     run = session.store.run
     of_save = session.watching is not None and session.watching.latency is not None
     if not run.started or session.store.activity.busy or of_save:
@@ -344,7 +340,6 @@ def _when(session: Session, now: datetime) -> tuple[str, str]:
 
 
 def _watch_words(session: Session, watching: "Watching") -> tuple[str, str]:
-    """Return the state of the watch as a long and a short text."""
     waiting = watching.jobs.waiting
     if waiting is not None and session.workspace is not None:
         stale = len(watching.jobs.depths)

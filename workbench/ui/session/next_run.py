@@ -157,7 +157,6 @@ Mode: TypeAlias = Literal["", "tools", "all", "thaw"]
 """The calls that recordings answer. "" and `thaw`: none; `thaw` also compares live answers with the recordings."""
 _MODES: tuple[Mode, ...] = ("", "tools", "all", "thaw")
 _WORDS = {"": "off", "tools": "tools", "all": "tools and models", "thaw": "thaw"}
-_SHORT = {"tools": "tools", "all": "all", "thaw": "thaw"}
 _HELP = {
     "": "agents call their tools and models",
     "tools": "tools are answered from the recordings",
@@ -204,12 +203,10 @@ class RecordingOptions:
     @property
     def for_bar(self) -> tuple[str, str]:
         """The mode as a long and a short text for the bar, or two "" if recordings are not used."""
-        if not self.effective:
-            return "", ""
-        sign = _SHORT[self.effective]
-        words = sign if sign == "thaw" else f"frozen {sign}"
-        live = self.live_on_miss and self.effective != "thaw"
-        return f"{words}{', live on a miss' if live else ''}", f"{words}{'+live' if live else ''}"
+        if self.effective in ("", "thaw"):
+            return self.effective, self.effective
+        words = f"frozen {self.effective}"
+        return (f"{words}, live on a miss", f"{words}+live") if self.live_on_miss else (words, words)
 
     @property
     def for_chat(self) -> str:

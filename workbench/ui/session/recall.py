@@ -29,8 +29,7 @@ class Recalled:
 def recall(state: Path, workspace: "Workspace") -> Iterator[Recalled]:
     """Yield the newest stored verdicts, newest run first. Reads files, so call it in a thread."""
     for latest in latest_runs(state, workspace.case_ids):
-        recalled = recall_run(latest, workspace)
-        if recalled is not None:
+        if (recalled := recall_run(latest, workspace)) is not None:
             yield recalled
 
 
@@ -47,8 +46,7 @@ def recall_previous(state: Path, workspace: "Workspace", newest_first: Iterable[
             if wanted is None or ref.name in wanted:
                 cases.setdefault(ref.evalset_file, set()).add(ref.eval_id)
         for latest in latest_runs(state, cases, before=newest.run.run_id, most=_MAX_PREVIOUS) if cases else ():
-            recalled = recall_run(latest, workspace)
-            if recalled is not None:
+            if (recalled := recall_run(latest, workspace)) is not None:
                 yield from (one for ref, one in recalled.records.items() if ref.eval_id in cases[ref.evalset_file])
         planned = {ref.name for ref in newest.latest.summary.executions}
         wanted = (planned if wanted is None else wanted & planned) - {ref.name for ref in newest.records}
@@ -63,12 +61,8 @@ def recall_run(latest: LatestRun, workspace: "Workspace") -> Recalled | None:
     records = {one.ref: one for one in latest.executions if _is_there(one.ref, ids)}
     if not records:
         return None
-    return Recalled(_run_summary(latest, records), records, latest)
-
-
-def _run_summary(latest: LatestRun, records: dict[CaseRef, Execution]) -> RunSummary:
     summary = latest.summary
-    return RunSummary(
+    run = RunSummary(
         summary.run_id,
         summary.root,
         summary.started,
@@ -79,6 +73,7 @@ def _run_summary(latest: LatestRun, records: dict[CaseRef, Execution]) -> RunSum
         other_criteria=any(record.planned.criteria_changed for record in records.values()),
         cancelled=sum(one.state == "cancelled" for one in summary.executions.values()),
     )
+    return Recalled(run, records, latest)
 
 
 def _is_there(ref: CaseRef, ids: dict[str, set[str]]) -> bool:

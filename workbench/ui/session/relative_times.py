@@ -35,10 +35,7 @@ class UpdateTimer:
         self._timer: Timer | None = None
 
     def wait(self, seconds: Iterable[float | None]) -> None:
-        """Restart the timer with the shortest of these waits, in seconds.
-
-        None is for a text that never changes.
-        """
+        """Restart the timer with the shortest of these waits, in seconds. None is for a text that never changes."""
         if self._timer is not None:
             self._timer.stop()
             self._timer = None

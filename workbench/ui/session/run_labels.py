@@ -45,35 +45,22 @@ def local_time(started: str) -> datetime | None:
 
 
 def short_time(started: str, now: datetime) -> str:
-    """Return a time as `5 min ago`, `14:03`, `yest. 14:03`, `21 Nov 14:03` or `2025-11-21`: at most twelve cells.
-
-    Return "no date" for an unknown time.
-    """
+    """Return a time as `5 min ago`, `14:03`, `yest. 14:03`, `21 Nov 14:03`, `2025-11-21` or `no date` (12 cells)."""
     time = local_time(started)
-    if time is None:
-        return "no date"
-    ago = (now - time).total_seconds()
-    if 0 <= ago < _MINUTE:
-        return "just now"
-    if 0 <= ago < _HOUR:
-        return f"{int(ago // _MINUTE)} min ago"
-    if time.date() == now.date():
-        return f"{time:%H:%M}"
-    if time.date() == (now - timedelta(days=1)).date():
-        return f"yest. {time:%H:%M}"
-    if time.year == now.year:
-        return f"{time.day} {time:%b %H:%M}"
-    return f"{time:%Y-%m-%d}"
+    if time is not None:
+        ago = (now - time).total_seconds()
+        if 0 <= ago < _MINUTE:
+            return "just now"
+        if 0 <= ago < _HOUR:
+            return f"{int(ago // _MINUTE)} min ago"
+        if time.date() == (now - timedelta(days=1)).date():
+            return f"yest. {time:%H:%M}"
+    return _by_date(started, now, "%H:%M", "%-d %b %H:%M", "%Y-%m-%d")
 
 
 def column_time(started: str, now: datetime) -> str:
     """Return a time as a column title: `14:02` today, `21 Nov` this year, else the year, or "no date"."""
-    time = local_time(started)
-    if time is None:
-        return "no date"
-    if time.date() == now.date():
-        return f"{time:%H:%M}"
-    return f"{time.day} {time:%b}" if time.year == now.year else f"{time:%Y}"
+    return _by_date(started, now, "%H:%M", "%-d %b", "%Y")
 
 
 def ran_words(started: str, now: datetime) -> tuple[str, str]:
@@ -85,10 +72,7 @@ def ran_words(started: str, now: datetime) -> tuple[str, str]:
 
 
 def seconds_until_change(started: str, now: datetime) -> float | None:
-    """Return the seconds until `short_time` may change, or None if the time is unknown.
-
-    After the first hour, the text can only change at midnight.
-    """
+    """Return the seconds until `short_time` may change, or None if the time is unknown."""
     time = local_time(started)
     if time is None:
         return None
@@ -97,6 +81,7 @@ def seconds_until_change(started: str, now: datetime) -> float | None:
     tomorrow = (midnight - now).total_seconds()
     if ago < 0:
         return min(-ago, tomorrow)
+    # After the first hour, the text can only change at midnight.
     return _MINUTE - ago % _MINUTE if ago < _HOUR else tomorrow
 
 
@@ -115,26 +100,21 @@ def no_runs_text(state: Path) -> str:
 
 
 def exact_time(started: str, now: datetime) -> str:
-    """Return a time with seconds: `14:03:21` today, `21 Nov 14:03:21` this year, else `2025-11-21 14:03:21`.
-
-    Return "no date" for an unknown time.
-    """
-    time = local_time(started)
-    if time is None:
-        return "no date"
-    if time.date() == now.date():
-        return f"{time:%H:%M:%S}"
-    return f"{time.day} {time:%b %H:%M:%S}" if time.year == now.year else f"{time:%Y-%m-%d %H:%M:%S}"
+    """Return a time as `14:03:21` today, `21 Nov 14:03:21` this year, else `2025-11-21 14:03:21`, or "no date"."""
+    return _by_date(started, now, "%H:%M:%S", "%-d %b %H:%M:%S", "%Y-%m-%d %H:%M:%S")
 
 
 def clock_time(started: str, now: datetime) -> str:
     """Return a time as `14:03` today, `21 Nov 14:03` this year, else `2025-11-21`, or "the last run" if unknown."""
+    return _by_date(started, now, "%H:%M", "%-d %b %H:%M", "%Y-%m-%d", unknown="the last run")
+
+
+def _by_date(started: str, now: datetime, today: str, this_year: str, earlier: str, unknown: str = "no date") -> str:
+    """Return an ISO 8601 time in the format for its date, or `unknown` if it is unknown or invalid."""
     time = local_time(started)
     if time is None:
-        return "the last run"
-    if time.date() == now.date():
-        return f"{time:%H:%M}"
-    return f"{time.day} {time:%b %H:%M}" if time.year == now.year else f"{time:%Y-%m-%d}"
+        return unknown
+    return time.strftime(today if time.date() == now.date() else this_year if time.year == now.year else earlier)
 
 
 def agents_and_evalsets(run: ListedRun, most: int = 3) -> str:
@@ -191,8 +171,7 @@ def flags(run: ListedRun, *, baseline: str | None, running: str) -> list[str]:
     """Return the special properties of a run as texts, such as `baseline`, most important first."""
     found = []
     if run.trouble:
-        newer = "later version" in run.trouble
-        found.append("newer version" if newer else "damaged")
+        found.append("newer version" if "later version" in run.trouble else "damaged")
     if run.run_id == baseline and not run.adk:
         found.append("baseline")
     if run.run_id == running:
@@ -237,10 +216,9 @@ def short_number(number: int) -> str:
 
 
 def pass_change(better: float | None) -> Piece:
-    """Return the change in passed cases since the previous run as `+2`, `−1` or `=`, with its style.
+    """Return the change in passed cases since the previous run as `+2`, `−0.3` or `=`, with its style.
 
-    Only cases of both runs count. With repeats, the change may be a fraction, such as `+0.3`. None, for no previous
-    run, gives an empty text.
+    Without a previous run (None), the text is empty.
     """
     if better is None:
         return "", "muted"

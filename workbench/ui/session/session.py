@@ -37,15 +37,8 @@ if TYPE_CHECKING:
     from workbench.ui.session.recall import Recalled
 
 
-# Judge calls of the newest run, counted from events, and their text in the bar
-
-
 class JudgeCount:
-    """Judge calls of the run so far.
-
-    `calls` and `cached` are numbers of calls. `by_function` is whether a Python function replaced a judge. With
-    `prices`, the text includes the cost.
-    """
+    """The numbers of calls of judges and simulated users in the run so far. With `prices`, the text has their cost."""
 
     def __init__(self, prices: Prices | None = None) -> None:
         self._prices = prices or Prices()
@@ -53,6 +46,7 @@ class JudgeCount:
         self.calls = 0
         self.cached = 0
         self.by_function = False
+        """Whether a Python function replaced a judge."""
         self.simulated = 0
         self.simulated_cached = 0
         self._cases: dict[CaseRef, tuple[int, int]] = {}
@@ -130,8 +124,8 @@ def _calls(calls: int, cached: int, noun: str) -> str:
 def wait_text(waits: Iterable[JudgeWaits], elapsed: float) -> tuple[str, str]:
     """Return the longest wait of a judge as a long and a short text, or two "" if none waits.
 
-    The texts are such as `gemini-2.5-flash waits 12 s: quota` and `waits 12 s`. `elapsed` is in seconds since the run
-    started, like `JudgeWaits.at`.
+    They are texts such as `gemini-2.5-flash waits 12 s: quota` and `waits 12 s`. `elapsed` is the time since the run
+    started, in seconds.
     """
     left = sorted(((wait.at + wait.seconds - elapsed, wait) for wait in waits), key=lambda pair: -pair[0])
     if not left or left[0][0] <= 0:
@@ -156,12 +150,7 @@ class Session:
     """
 
     def __init__(
-        self,
-        path: Path,
-        *,
-        state_dir: Path | None = None,
-        prices: Prices | None = None,
-        checks: bool = False,
+        self, path: Path, *, state_dir: Path | None = None, prices: Prices | None = None, checks: bool = False
     ) -> None:
         # `.` would follow the folder if it is moved, but a moved folder counts as gone.
         self.path = path.absolute()
@@ -176,9 +165,7 @@ class Session:
         """Executions of the active run that were cancelled once. Cancelling them again kills them."""
         self.draft = Draft()
         self.recordings = RecordingOptions()
-        """The use of recordings by the next runs."""
         self.places = PlaceOptions()
-        """The place of the next runs."""
         self.machines: Sequence[MachineState] = ()
         """The latest reported states of the current run's other machines."""
         self.workspace: Workspace | None = None
@@ -352,7 +339,7 @@ class Session:
         if not self.store.current:
             self.restored_run = recalled.run.run_id
         self.store.restore(recalled.run, list(recalled.records), recalled.records)
-        self.verdicts.recall(recalled.records)
+        self.verdicts.add(recalled.records)
 
     def adopt(self, recalled: "Recalled", *, ended: bool, continues: bool) -> None:
         """Show verdicts of a run in another program, except where newer ones are known.
@@ -376,7 +363,7 @@ class Session:
             self.judges.clear()
         current = [ref for ref in recalled.records if ref in records or known[ref].run_id == recalled.run.run_id]
         self.store.adopt(records, recalled.run if is_newest else None, current)
-        self.verdicts.adopt(records)
+        self.verdicts.add(records, replace=True)
 
     @property
     def is_loading(self) -> bool:
@@ -398,7 +385,7 @@ class Session:
         return self._clock() - self._began if self.store.activity.running else self.store.run.duration_seconds
 
     def waiting(self) -> tuple[str, str]:
-        """Return the longest wait of a judge as a long and a short text, or two "" if none waits."""
+        """Return the longest wait of a judge, as `wait_text` does."""
         return wait_text(self.store.activity.waits, self.elapsed())
 
     def _keep_time(self, event: object) -> None:

@@ -14,7 +14,7 @@ import sys
 import termios
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -57,8 +57,7 @@ def find_display(environment: Mapping[str, str], encoding: str | None) -> Displa
 def tell_textual(display: Display) -> None:
     """Make Textual use these colours. Call this before Textual is imported.
 
-    For NO_COLOR, Textual would show shades of grey, in which a failure looks like any other text. So the variable is
-    removed.
+    NO_COLOR is removed: Textual would show shades of grey, in which a failure looks like any other text.
     """
     os.environ.pop("NO_COLOR", None)
     if display.colors != "none":
@@ -120,27 +119,24 @@ class Pace:
 # Leaves the alternate screen, shows the cursor and wraps lines. Turns off the mouse, focus reports, bracketed paste,
 # in-band resize and the extended keyboard. Resets colours.
 _RESTORE = (
-    "\x1b[<u\x1b[?1049l\x1b[?25h\x1b[?7h\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1015l\x1b[?1016l"
-    "\x1b[?1004l\x1b[?2004l\x1b[?2048l\x1b[?2026l\x1b[0m\r"
+    b"\x1b[<u\x1b[?1049l\x1b[?25h\x1b[?7h\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1015l\x1b[?1016l"
+    b"\x1b[?1004l\x1b[?2004l\x1b[?2048l\x1b[?2026l\x1b[0m\r"
 )
-_ESCAPE_DELAY_LOCAL = "25"
-_FRAMES_LOCAL = "250"
-"""Maximum frames per second in Textual, so that a key waits 4 ms at most. `Pace` limits updates by runs."""
 
 
 def prepare() -> None:
     """Set the environment variables that Textual reads when it is imported, unless the user has set them.
 
-    Animations are always off, because they send many frames. Over SSH, smooth scrolling is off, too. Locally, the wait
-    after esc is short and the limit of frames is high. Over SSH, an escape sequence may arrive in parts, so Textual's
-    own wait applies.
+    Animations are always off, because they send many frames. Over SSH, smooth scrolling is off, too.
     """
     os.environ.setdefault("TEXTUAL_ANIMATIONS", "none")
     if over_ssh():
         os.environ.setdefault("TEXTUAL_SMOOTH_SCROLL", "0")
     else:
-        os.environ.setdefault("ESCDELAY", _ESCAPE_DELAY_LOCAL)
-        os.environ.setdefault("TEXTUAL_FPS", _FRAMES_LOCAL)
+        # Over SSH, an escape sequence may arrive in parts, so Textual's own wait applies there.
+        os.environ.setdefault("ESCDELAY", "25")
+        # A key waits 4 ms at most. `Pace` limits updates by runs.
+        os.environ.setdefault("TEXTUAL_FPS", "250")
 
 
 class TerminalState:
@@ -168,9 +164,14 @@ class TerminalState:
                 return
             termios.tcsetattr(number, termios.TCSANOW, self._settings)
             if wait:
-                os.write(number, _RESTORE.encode("ascii"))
-            else:
-                _write_at_once(number)
+                os.write(number, _RESTORE)
+                return
+            # `O_NONBLOCK` on the existing descriptor would also affect the shell.
+            again = os.open(os.ttyname(number), os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK)
+            try:
+                os.write(again, _RESTORE)
+            finally:
+                os.close(again)
 
 
 def in_foreground(terminal: int) -> bool:
@@ -179,27 +180,6 @@ def in_foreground(terminal: int) -> bool:
         return os.tcgetpgrp(terminal) == os.getpgrp()
     except OSError:
         return True
-
-
-def _write_at_once(number: int) -> None:
-    """Write the restoring sequence without waiting for the terminal.
-
-    The terminal is opened again, because `O_NONBLOCK` on the existing descriptor would also affect the shell.
-    """
-    again = os.open(os.ttyname(number), os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK)
-    try:
-        os.write(again, _RESTORE.encode("ascii"))
-    finally:
-        os.close(again)
-
-
-@contextlib.contextmanager
-def restored(before: TerminalState) -> Iterator[None]:
-    """Restore the terminal at the end of the block, even after a crash."""
-    try:
-        yield
-    finally:
-        before.restore()
 
 
 _MOMENT = 0.05
@@ -259,11 +239,12 @@ class Watchdog:
 
     def __init__(self, restore: Callable[[], None] = lambda: None) -> None:
         self.cleanup: Callable[[], None] = lambda: None
+        self.ends = False
+        """Whether a signal to end the program has arrived."""
         self._restore = restore
         self._loop: asyncio.AbstractEventLoop | None = None
         self._act: Callable[[int], None] | None = None
         self._attached = False
-        self._signalled = False
         self._free = threading.Event()
         self._free.set()
         self._taken, self._acted = threading.Event(), threading.Event()
@@ -301,13 +282,8 @@ class Watchdog:
         """Deliver signals again after `lend`."""
         self._free.set()
 
-    @property
-    def ends(self) -> bool:
-        """Whether a signal to end the program has arrived."""
-        return self._signalled
-
     def _on_signal(self, number: int, _frame: object) -> None:
-        self._signalled = True
+        self.ends = True
         with contextlib.suppress(OSError):  # A full pipe already has enough signals.
             os.write(self._write, bytes([number]))
 
@@ -334,8 +310,11 @@ class Watchdog:
         while True:
             for descriptor, _ in waiting.poll(None if reports_hang_up else _POLL_SECONDS * 1000):
                 return os.read(self._read, 1)[0] if descriptor == self._read else int(signal.SIGHUP)
-            if not reports_hang_up and is_gone(terminal):
-                return int(signal.SIGHUP)
+            if not reports_hang_up:
+                try:
+                    termios.tcgetattr(terminal)
+                except termios.error:
+                    return int(signal.SIGHUP)
 
     def _pass_on(self, number: int) -> None:
         """Make the event loop end the program, and wait for the end. Return early if the loop does not react."""
@@ -353,12 +332,3 @@ class Watchdog:
                     return
         # If all goes well, the process ends during this sleep.
         time.sleep(_LEFT_WITHIN)
-
-
-def is_gone(terminal: int) -> bool:
-    """Return whether the terminal of a file descriptor no longer exists."""
-    try:
-        termios.tcgetattr(terminal)
-    except termios.error:
-        return True
-    return False

@@ -62,12 +62,8 @@ def read_theme(file: Path) -> Theme:
         ThemeError: The file cannot be read, or is not a valid theme.
     """
     try:
-        data = tomllib.loads(read_regular_text(file, LARGEST_SETTINGS))
-    except (OSError, ValueError, RecursionError) as error:
-        raise ThemeError(one_line(f"theme {file}: {error}")) from error
-    try:
-        return _theme(file.stem, data)
-    except (ValueError, TypeError, AttributeError) as error:
+        return _theme(file.stem, tomllib.loads(read_regular_text(file, LARGEST_SETTINGS)))
+    except (OSError, ValueError, RecursionError, TypeError, AttributeError) as error:
         raise ThemeError(one_line(f"theme {file}: {error}")) from error
 
 
@@ -80,17 +76,12 @@ class Themes:
 
     def find(self) -> None:
         """Find the theme files, for the first time or again. They are not read yet."""
-        self._files = {file.stem: file for folder in self._folders for file in sorted(folder.glob("*.toml"))}
-
-    @property
-    def files(self) -> list[Path]:
-        """The theme files."""
-        return list(self._files.values())
+        self.files = {file.stem: file for folder in self._folders for file in sorted(folder.glob("*.toml"))}
 
     @property
     def names(self) -> list[str]:
         """The names of all themes, sorted."""
-        return sorted(self._files)
+        return sorted(self.files)
 
     def read(self, name: str) -> Theme:
         """Read the theme with this name.
@@ -98,15 +89,19 @@ class Themes:
         Raises:
             ThemeError: There is no such theme, or its file is invalid.
         """
-        if name not in self._files:
+        if name not in self.files:
             raise ThemeError(one_line(f"{name} is not a theme; known themes: {', '.join(self.names)}"))
-        return read_theme(self._files[name])
+        return read_theme(self.files[name])
 
 
 def variable_defaults(theme: Theme) -> dict[str, str]:
     """Return default values for the stylesheet variables that `theme` does not set."""
     colors = {name: getattr(theme, name) or theme.primary for name in _COLORS}
-    muted = "ansi_default" if theme.ansi else _between(theme)
+    muted = "ansi_default"
+    if not theme.ansi:
+        foreground = Color.parse(theme.foreground or ("#e0e0e0" if theme.dark else "#202020"))
+        background = Color.parse(theme.background or ("#121212" if theme.dark else "#efefef"))
+        muted = foreground.blend(background, 0.4).hex
     return {
         "status-passed": colors["success"],
         "status-failed": colors["error"],
@@ -159,12 +154,6 @@ def _theme(name: str, data: Mapping[str, Any]) -> Theme:
     return Theme(
         name=name, dark=bool(data.get("dark", True)), ansi=bool(data.get("ansi", False)), variables=variables, **colors
     )
-
-
-def _between(theme: Theme) -> str:
-    foreground = Color.parse(theme.foreground or ("#e0e0e0" if theme.dark else "#202020"))
-    background = Color.parse(theme.background or ("#121212" if theme.dark else "#efefef"))
-    return foreground.blend(background, 0.4).hex
 
 
 _FAILING = {1, 13}

@@ -47,11 +47,6 @@ class CaseTree(RowView):
         self._labels = Labels(self.model, self._now)
         self._lay_out()
 
-    @property
-    def row(self) -> Row | None:
-        """The row under the cursor, or None in an empty tree."""
-        return self.model.cursor
-
     def set_query(self, query: Query, *, typing: bool = False) -> None:
         """Filter the cases. If the user is `typing`, scroll to the top and put the cursor on the first match."""
         self.model.set_query(query, typing=typing)

@@ -151,10 +151,8 @@ class Labels:
         They are computed again only after a change, because there may be many thousand cases.
         """
         verdicts = self._verdicts
-        made_of = (
-            *(outline.fold(row.evalset), verdicts.stale, verdicts.flips),
-            *(verdicts.check_results, verdicts.triage.cases),
-        )
+        fold = outline.fold(row.evalset)
+        made_of = fold, verdicts.stale, verdicts.flips, verdicts.check_results, verdicts.triage.cases
         known = self._facts.get(row.evalset)
         if known is None or any(one is not other for one, other in zip(known[0], made_of, strict=True)):
             pairs = outline.cases(row)
@@ -188,9 +186,7 @@ class Labels:
         left = [("    ", ""), (FACES[state].glyph + " ", style), (label(summary.eval_id) or "(no id)", "")]
         pair = (row.evalset, row.case)
         if pair in self._verdicts.flips:
-            left.append(
-                (" ↓" if self._verdicts.flips[pair] else " ↑", "failed" if self._verdicts.flips[pair] else "passed")
-            )
+            left.append((" ↓", "failed") if self._verdicts.flips[pair] else (" ↑", "passed"))
         left += self._check_sign(pair, width)
         right: Pieces = []
         score: Pieces = []
@@ -198,11 +194,8 @@ class Labels:
             left[0] = ("  " + _arrow(outline, row), "muted")
             if self._verdicts.flaky(*pair) and state not in ("running", "queued"):
                 left[1] = (FLAKY.glyph + " ", "flaky")
-            right = [
-                *_frozen(self._verdicts.store.records[verdict.worst]),
-                *_other_criteria(self._verdicts.store.records[verdict.worst]),
-                *self._repeated(pair, verdict, width),
-            ]
+            record = self._verdicts.store.records[verdict.worst]
+            right = [*_frozen(record), *_other_criteria(record), *self._repeated(pair, verdict, width)]
         elif verdict is not None:
             record = self._verdicts.store.records[verdict.worst]
             right = [*_marks(record), *self._seconds(record, verdict.state)]
@@ -294,23 +287,20 @@ class Labels:
 
 
 def _width(left: Pieces, right: Pieces) -> int:
-    """Return the width of both sides of a row with the gap between them, in cells."""
     return sum(cell_len(text) for text, _ in (*left, *right)) + _GAP * bool(right)
 
 
 def _check_sign(severity: Literal["error", "warning"]) -> Piece:
-    """Return the sign for problems found by `check`."""
     face = CHECKED[severity]
     return f" {face.glyph}", face.variable.removeprefix("status-")
 
 
 def _triage_face(triage: TriageMark) -> Face:
-    """Return the sign for a triaged verdict. There is another one if the verdict has changed since."""
+    """Return the sign for a triaged verdict, or the one for a verdict that has changed since its triage."""
     return TRIAGED_EARLIER if triage.outdated else TRIAGED
 
 
 def _joined(pieces: Iterable[Piece]) -> Pieces:
-    """Return the pieces separated by blanks."""
     return [piece for number, item in enumerate(pieces) for piece in ([(" ", "")] if number else []) + [item]]
 
 

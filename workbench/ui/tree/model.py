@@ -374,7 +374,6 @@ class Tree:
             self._unfold(row)
 
     def _unfold(self, row: Row) -> None:
-        """Give a folded case its own row."""
         if self.outline.is_folded(row):
             self._set_fold(row.evalset, [case for case in self.outline.folds[row.evalset].folded if case != row.case])
             self.outline.rebuild()

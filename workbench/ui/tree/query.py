@@ -8,7 +8,7 @@ A case must match all parts, but only one of several statuses or causes. Example
 import difflib
 import operator
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
@@ -93,11 +93,6 @@ class Query:
     def empty(self) -> bool:
         """Whether the query matches everything."""
         return not any((self.words, self.statuses, self.metrics, self.flags, self.causes, self.inside))
-
-    def metrics_hold(self, records: Iterable[Execution]) -> bool:
-        """Return whether each condition on a metric matches at least one of the records."""
-        found = list(records)
-        return all(any(test.holds(record) for record in found) for test in self.metrics)
 
 
 def parse_query(text: str) -> Query:
@@ -214,8 +209,8 @@ def _matching(
     }
     for flag in query.flags:
         cases = [case for case in cases if tests[flag]((evalset, case))]
-    if query.metrics:
-        cases = [case for case in cases if query.metrics_hold(verdicts.records(evalset, case))]
+    for test in query.metrics:
+        cases = [case for case in cases if any(map(test.holds, verdicts.records(evalset, case)))]
     head = " ".join((entry.agent.name if entry.agent else "", entry.relative, entry.document.eval_set_id)).lower()
     if words := [word for word in query.words if word not in head]:
         summaries = entry.document.cases
@@ -234,13 +229,10 @@ def _is_triaged(verdicts: Verdicts, evalset: int, case: int) -> bool:
 
 
 def _sort_key(verdicts: Verdicts, evalset: int, sort: Sort) -> Callable[[int], Any]:
-    def slowest(records: list[Execution]) -> float:
-        return -max((record.duration_seconds for record in records), default=-1.0)
-
     def key(case: int) -> float:
         verdict = verdicts.by_case.get((evalset, case))
         if sort == "time":
-            return slowest(list(verdicts.records(evalset, case)))
+            return -max((record.duration_seconds for record in verdicts.records(evalset, case)), default=-1.0)
         if sort == "score":
             found = None if verdict is None else verdicts.store.records[verdict.worst].decisive
             return _LAST if found is None or found.score is None else found.score

@@ -79,12 +79,10 @@ class TriageIndex:
         entries = self.entries_of(evalset, eval_id)
         if not entries:
             return None
-        from workbench.editing.triage.entry import choice_label
+        from workbench.editing.triage.entry import choice_label, standing
 
         current = list(entries)
         if record is not None and record.answer:
-            from workbench.editing.triage.entry import standing
-
             current = [entry for entry in entries if standing(entry, record) == "now"]
         # An entry about the case is more informative than one about a label.
         entry = max(current or entries, key=lambda entry: (bool(entry.triage), entry.at))
@@ -193,13 +191,21 @@ class Verdicts:
         """Apply an event, after the store has applied it."""
         match event:
             case RunStarted():
-                self._start(event)
+                started = _by_name(planned.case for planned in event.cases)
+                self._newest.update(started)
+                for (file, eval_id), refs in started.items():
+                    # All are queued, so no record is needed. There may be many thousand.
+                    self._show(file, eval_id, CaseVerdict(tuple(refs), refs[0], "queued"))
             case CaseStarted() | CaseFinished() | MetricScored():
                 if isinstance(event, CaseFinished):
                     self.imports.add_case(event.case.agent, event.error)
                 self._review(*event.case.name)
             case RepeatsDropped():
-                self._drop(event)
+                dropped = frozenset(event.cases)
+                for name in _by_name(event.cases):
+                    self._newest[name] = [ref for ref in self._newest.get(name, ()) if ref not in dropped]
+                    if self._newest[name]:
+                        self._review(*name)
             case RunFinished():
                 cancelled = (record for record in self.store.current_records() if record.state == "cancelled")
                 for file, eval_id in {record.ref.name for record in cancelled}:
@@ -228,23 +234,14 @@ class Verdicts:
         self.changed |= _differing(self.check_results, found)
         self.check_results = found
 
-    def recall(self, refs: Iterable[CaseRef]) -> None:
-        """Add verdicts of executions of earlier sessions, which the store must have. Known verdicts are kept."""
+    def add(self, refs: Iterable[CaseRef], *, replace: bool = False) -> None:
+        """Add verdicts of stored executions, which the store must have. Without `replace`, keep known verdicts."""
         for name, of_case in _by_name(refs).items():
-            if name not in self._newest:
+            if replace or name not in self._newest:
                 self._newest[name] = of_case
                 for ref in of_case:
                     self.imports.add_case(ref.agent, self.store.records[ref].error)
                 self._review(*name)
-
-    def adopt(self, refs: Iterable[CaseRef]) -> None:
-        """Replace the verdicts of cases by the results of these executions, which the store must have."""
-        found = _by_name(refs)
-        self._newest.update(found)
-        for name, of_case in found.items():
-            for ref in of_case:
-                self.imports.add_case(ref.agent, self.store.records[ref].error)
-            self._review(*name)
 
     def refresh(self, ref: CaseRef) -> None:
         """Update the verdict of a case after the store has replaced the record of one of its executions."""
@@ -366,20 +363,6 @@ class Verdicts:
             self._numbers[evalset] = {case.eval_id: number for number, case in enumerate(cases)}
         return self._numbers[evalset].get(eval_id)
 
-    def _start(self, event: RunStarted) -> None:
-        started = _by_name(planned.case for planned in event.cases)
-        self._newest.update(started)
-        for (file, eval_id), refs in started.items():
-            # All are queued, so no record is needed. There may be many thousand.
-            self._show(file, eval_id, CaseVerdict(tuple(refs), refs[0], "queued"))
-
-    def _drop(self, event: RepeatsDropped) -> None:
-        dropped = frozenset(event.cases)
-        for name in _by_name(event.cases):
-            self._newest[name] = [ref for ref in self._newest.get(name, ()) if ref not in dropped]
-            if self._newest[name]:
-                self._review(*name)
-
     def _review(self, file: str, eval_id: str) -> None:
         refs = self._newest[file, eval_id] = self.store.reinstated.get((file, eval_id), self._newest[file, eval_id])
         self._show(file, eval_id, _verdict_of([self.store.records[ref] for ref in refs]))
@@ -408,7 +391,6 @@ class Verdicts:
 
 
 def _by_name(refs: Iterable[CaseRef]) -> dict[tuple[str, str], list[CaseRef]]:
-    """Return executions by case."""
     found: dict[tuple[str, str], list[CaseRef]] = {}
     for ref in refs:
         found.setdefault(ref.name, []).append(ref)
