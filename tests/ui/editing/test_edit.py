@@ -10,6 +10,7 @@ import pytest
 
 from tests.ui.conftest import OpenScreen
 from tests.ui.feed import Feed
+from workbench.events.events import CaseError, CaseFinished
 from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.editing.edit import edit_text, editor_command, open_file
 from workbench.ui.terminal.host import NoEditorError
@@ -85,6 +86,30 @@ async def test_e_opens_what_the_footer_names(open_screen: OpenScreen, monkeypatc
         screen.main.show_row()
         await screen.until(pilot, lambda: "E open refunds " in screen.text)
     assert opened == [("agent.py", 4), ("refunds.evalset.json", 1)]
+
+
+async def test_e_opens_the_line_of_the_project_that_raised_an_error(
+    open_screen: OpenScreen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    screen = open_screen()
+    opened: list[tuple[str, int]] = []
+    monkeypatch.setattr(screen.main, "lend_terminal", lambda use: opened.append((use.args[0].name, use.args[1])))
+    async with screen.open((120, 40)) as pilot:
+        agent = screen.workspace.agents[0].folder / "agent.py"
+        frames = [(agent, 7), (agent, 31), (agent.parents[3] / "elsewhere.py", 9)]
+        lines = (f'  File "{file}", line {line}, in refund\n    x()' for file, line in frames)
+        trace = "Traceback (most recent call last):\n" + "\n".join(lines) + "\nKeyError: 'price'"
+        feed = Feed(screen.session.store, screen.workspace)
+        (ref,) = feed.start(("refunds", "on_time"))
+        feed.begin(ref)
+        error = CaseError("agent_raised", "KeyError: 'price'", traceback=trace)
+        screen.session.store.apply(CaseFinished(ref, "error", error, 1.0))
+        feed.finish()
+        await pilot.press("n")
+        await screen.until(pilot, lambda: "E open agent.py:31" in screen.text)
+        await pilot.press("E")
+        await screen.until(pilot, lambda: len(opened) == 1)
+    assert opened == [("agent.py", 31)]
 
 
 async def test_invalid_text_is_offered_again_with_its_line(

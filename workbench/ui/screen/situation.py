@@ -1,7 +1,9 @@
 """The situation of the main screen, which decides which actions can work, and the source that `E` opens."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from workbench.results.error import user_frames
 from workbench.store.details import known_details
 from workbench.text.json_values import parts_of
 from workbench.ui.actions import Situation
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
 
     from workbench.editing.responsible import Place
     from workbench.results.run_comparison import ComparedCase
-    from workbench.store.execution import CaseRecord
+    from workbench.store.execution import CaseRecord, Execution
     from workbench.ui.screen.sides import Right
     from workbench.ui.session.session import Session
     from workbench.ui.tree.model import Tree
@@ -95,9 +97,9 @@ def _folder(session: "Session") -> Literal["reading", "unreadable", "nothing", "
 def responsible(session: "Session", rows: "Tree", right: "Right", *, exact: bool = True) -> "Place | None":
     """Return the source of the item under the cursor of the right side, else of the row, or None if there is none.
 
-    The item may be an agent, a call or a criterion. For a case whose verdict changed after a change of the agent's
-    files, the source is the changed line. Without `exact`, the line of a case in its file is not looked up. Nothing is
-    imported or run.
+    The item may be an agent, a call or a criterion. For a case that ended in an error, the source is the line of the
+    project that raised the error. For a case whose verdict changed after a change of the agent's files, the source is
+    the changed line. Without `exact`, the line of a case in its file is not looked up. Nothing is imported or run.
     """
     row, workspace = rows.cursor, session.workspace
     if row is None or workspace is None:
@@ -115,10 +117,23 @@ def responsible(session: "Session", rows: "Tree", right: "Right", *, exact: bool
     if row.kind != "evalset" and right.shows_case:
         if focused and (place := _of_item(session, row, right.detail.place_names)) is not None:
             return place
+        if (raised := _raised(session.record(row), workspace.root)) is not None:
+            return raised
         compared: ComparedCase | None = right.detail.reading.subject.compared
         if compared is not None and (changed := changed_place(workspace.root, compared.files)) is not None:
             return changed
     return case_place(session.entry(row.evalset), row.case, exact=exact)
+
+
+def _raised(record: "Execution | None", root: "Path") -> "Place | None":
+    """Return the line below `root` that raised the error of a case, or None without an error or such a line."""
+    shown = known_details(record) if record is not None and record.status == "error" else None
+    if shown is None or shown.error is None or not (frames := user_frames(shown.error, str(root))):
+        return None
+    from workbench.editing.responsible import Place
+
+    file = Path(frames[-1].file)
+    return Place(file, int(frames[-1].line)) if file.is_relative_to(root) and file.is_file() else None
 
 
 def _of_item(session: "Session", row: "Row", names: "Sequence[str]") -> "Place | None":
