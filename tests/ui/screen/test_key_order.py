@@ -27,10 +27,13 @@ from tests.ui.triage.test_triage_screen import run_all
 from workbench.editing import criteria_change
 from workbench.events.events import SpansRecorded
 from workbench.store.details import read_details
+from workbench.store.history.run_list import newest_runs
+from workbench.store.history.summary import ListedRun
 from workbench.ui.criteria.form import CriteriaScreen
 from workbench.ui.dialogs.items import Item, searching
 from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.editing.editor import EditorScreen
+from workbench.ui.history.screen import HistoryScreen
 from workbench.ui.screen import key_order
 from workbench.ui.widgets.textual_private import KeyParser
 
@@ -395,3 +398,24 @@ async def test_later_keys_of_a_burst_are_dropped_with_the_earlier_ones(
         await pilot.pause()
         assert screen.main.tree_view.cursor == 0
         may_end.set()
+
+
+async def test_keys_after_history_wait_until_the_newest_runs_are_listed(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = make_workspace()
+    for run in ("2026-01-01T10-00-00-aaaa", "2026-01-02T10-00-00-bbbb"):
+        keep(workspace, run, {"on_time": "passed"})
+    may_read = threading.Event()
+
+    def newest(state: Path) -> list[ListedRun]:
+        may_read.wait(10)
+        return newest_runs(state)
+
+    monkeypatch.setattr("workbench.ui.history.screen.newest_runs", newest)
+    screen = open_screen(workspace)
+    async with screen.open() as pilot:
+        send(screen, "HC")
+        await screen.until(pilot, lambda: isinstance(screen.app.screen, HistoryScreen))
+        may_read.set()
+        await screen.until(pilot, lambda: isinstance(screen.app.screen, PickScreen))

@@ -202,22 +202,24 @@ class HistoryScreen(ListScreen):
         self._about.update(Content("loading runs"))
 
     def on_screen_resume(self) -> None:
-        """Read the runs again."""
-        # A run may have ended meanwhile.
+        """Read the runs, again after each return. The first time, keys wait for the newest runs."""
+        if self._read_once:
+            start_work(self, self._read, "read", exclusive=True)
+        else:
+            start_work(self, self._read_newest, "open", exclusive=True)
+
+    async def _read_newest(self) -> None:
+        """Show the newest runs first, because reading all may take long."""
+        self.runs.baseline, newest = await asyncio.to_thread(lambda: (baseline(self._state), newest_runs(self._state)))
+        self.runs.running = self._active_run()
+        if newest:
+            self._all = newest
+            self._show_filtered()
         start_work(self, self._read, "read", exclusive=True)
 
     async def _read(self) -> None:
-        if not self._read_once:
-            # The newest runs first, because reading all may take long.
-            self.runs.baseline, newest = await asyncio.to_thread(
-                lambda: (baseline(self._state), newest_runs(self._state))
-            )
-            self.runs.running = self._active_run()
-            if newest:
-                self._all = newest
-                self._show_filtered()
-                # Lets them be painted before the others are read, which blocks the processor.
-                await asyncio.sleep(_A_FRAME)
+        if not self._read_once and self._all:
+            await asyncio.sleep(_A_FRAME)  # The newest runs are painted before the others are read.
         runs, trouble = await asyncio.to_thread(list_all_runs, self._state, self._root, self._agents)
         self.runs.baseline = await asyncio.to_thread(baseline, self._state)
         self.runs.running = self._active_run()
