@@ -1,18 +1,16 @@
 """The page about shards. The scripts of each system run all shards of a project, and merge them."""
 
 import json
-import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from tests.cli.projects import BAD, GOOD, RAISES, Project, case, python_path, run_here, statuses
+from tests.cli.projects import BAD, GOOD, RAISES, Project, case, python_path, run_here, run_script, statuses
 from tests.warm.nursery import Nursery
 from tests.warm.scorers import warm_scorers
 
@@ -83,22 +81,13 @@ def _run(script: str, folder: Path, index: int = 0) -> "subprocess.CompletedProc
     """Run a script as shard `index`, or as the merge for 0. Artifacts and volumes are folders of the project."""
     script = script.replace("${{ matrix.shard }}", str(index)).replace("/reports", "reports")
     own = {
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "GITHUB_STEP_SUMMARY": "summary.md",
         "CI_NODE_INDEX": str(index),
         "CI_NODE_TOTAL": str(_SHARDS),
         "SLURM_ARRAY_TASK_ID": str(index),
         "JOB_COMPLETION_INDEX": str(index - 1),
     }
-    return subprocess.run(
-        ["bash", "-c", script],
-        cwd=folder,
-        env={**os.environ, **own},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    return run_script(folder, script, own)
 
 
 @pytest.mark.usefixtures("warm_scorers")

@@ -3,7 +3,6 @@
 import importlib.util
 import json
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,9 @@ from typing import Any
 import pytest
 
 from benchmarks.installs import promised
+from tests.cli.projects import run_here
+from tests.warm.nursery import Nursery
+from tests.warm.scorers import warm_scorers
 
 pytest.importorskip("google.adk", reason="the samples' ADK agents need google-adk")
 
@@ -52,16 +54,15 @@ def described(samples: Path) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def cases(samples: Path) -> dict[str, dict[str, Any]]:
-    return run_cases(samples, expected=3)
+def cases(samples: Path, nursery: Nursery) -> dict[str, dict[str, Any]]:
+    with warm_scorers(nursery):
+        return run_cases(samples, expected=3)
 
 
 def run_cases(folder: Path, *options: str, expected: int) -> dict[str, dict[str, Any]]:
-    """Run samples without the user's environment. Return their cases in the report, by case ID."""
-    command = [sys.executable, "-m", "workbench", "run", str(folder), "--json", "-", "--plain", *options]
-    environment = {"PATH": "/usr/bin:/bin", "HOME": str(folder.parent), "LANG": "C.UTF-8"}
-    result = subprocess.run(command, capture_output=True, env=environment, timeout=240, check=False)
-    assert result.returncode == expected, result.stderr.decode()
+    """Run samples. Return their cases in the report, by case ID."""
+    result = run_here(folder, ["run", ".", "--json", "-", "--plain", *options], {})
+    assert result.returncode == expected, result.stderr
     report = json.loads(result.stdout)
     return {case["eval_id"]: case for case in report["cases"]}
 
@@ -87,6 +88,7 @@ def test_errors_name_their_cause(cases: dict[str, dict[str, Any]]) -> None:
         assert word in error["message"] + error["hint"], error
 
 
+@pytest.mark.usefixtures("warm_scorers")
 def test_sample_with_an_mcp_server_runs_frozen_without_the_server(samples: Path, tmp_path: Path) -> None:
     folder = tmp_path / "library_desk"
     shutil.copytree(samples / "library_desk", folder)
@@ -163,21 +165,18 @@ def test_each_answer_belongs_to_the_agent_of_its_folder(cases: dict[str, dict[st
         assert case["agent"] == case["evalset_file"].split("/")[0]
 
 
-def test_adk_loads_the_adk_samples_and_refuses_plain_functions(samples: Path) -> None:
+def test_adk_loads_the_adk_samples_and_refuses_plain_functions(samples: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`adk web` and `adk api_server` load agents like this."""
-    code = """
-import json, sys
-from google.adk.cli.utils.agent_loader import AgentLoader
-loader, found = AgentLoader(sys.argv[1]), {}
-for name in loader.list_agents():
-    try:
-        found[name] = type(loader.load_agent(name)).__name__
-    except Exception as error:
-        found[name] = "refused" if "BaseAgent" in str(error) else str(error)
-print(json.dumps(found))
-"""
-    done = subprocess.run([sys.executable, "-c", code, str(samples)], capture_output=True, text=True, check=True)
-    found = json.loads(done.stdout.splitlines()[-1])
+    loader = pytest.importorskip("google.adk.cli.utils.agent_loader").AgentLoader(str(samples))
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    found = {}
+    for name in loader.list_agents():
+        try:
+            found[name] = type(loader.load_agent(name)).__name__
+        except ValueError as error:
+            found[name] = "refused" if "BaseAgent" in str(error) else str(error)
+        for module in [one for one in sys.modules if one.partition(".")[0] == name]:
+            del sys.modules[module]
     plain = {name for name, kind in found.items() if kind == "refused"}
     assert plain == {"order_desk", "wrapped_bot"}
     assert {found[name] for name in found.keys() - plain} == {"LlmAgent"}

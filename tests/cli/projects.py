@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
-from tempfile import TemporaryFile
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import IO, Any
 from unittest.mock import patch
 
@@ -131,6 +131,44 @@ def run_here(folder: Path, words: Sequence[str], environment: dict[str, str]) ->
         written = [stream.read() for stream in (out, err) if stream.seek(0) == 0]
     assert isinstance(ended.value.code, int)
     return subprocess.CompletedProcess(words, ended.value.code, *written)
+
+
+_ASK = """#!/bin/bash
+printf '%s\\0' "$PWD" "$@" > "${0%/*}/asked"
+read -r code < "${0%/*}/answered"
+cat "${0%/*}/out"
+cat "${0%/*}/err" >&2
+exit "$code"
+"""
+_SCRIPT = 'bash -c "$1"; code=$?; : > "$0/asked"; exit "$code"'
+
+
+def run_script(folder: Path, script: str, environment: dict[str, str]) -> "subprocess.CompletedProcess[str]":
+    """Run a script of bash to its end. What it calls as `agent-workbench` runs in this process."""
+    with TemporaryDirectory() as name:
+        place = Path(name)
+        (place / "agent-workbench").write_text(_ASK, "utf-8")
+        (place / "agent-workbench").chmod(0o755)
+        for pipe in ("asked", "answered"):
+            os.mkfifo(place / pipe)
+        path = os.pathsep.join((name, str(Path(sys.executable).parent), os.environ["PATH"]))
+        with (place / "script.out").open("wb") as out, (place / "script.err").open("wb") as err:
+            process = subprocess.Popen(
+                ["bash", "-c", _SCRIPT, name, script],
+                cwd=folder,
+                env={**os.environ, **environment, "PATH": path},
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+            )
+        while asked := (place / "asked").read_bytes():
+            where, *words = asked.decode().split("\0")[:-1]
+            done = run_here(Path(where), words, environment)
+            (place / "out").write_text(done.stdout, "utf-8")
+            (place / "err").write_text(done.stderr, "utf-8")
+            (place / "answered").write_text(f"{done.returncode}\n")
+        written = [(place / stream).read_text("utf-8") for stream in ("script.out", "script.err")]
+        return subprocess.CompletedProcess(script, process.wait(), *written)
 
 
 def python_path() -> str:
