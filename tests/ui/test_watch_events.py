@@ -78,5 +78,5 @@ def test_refused_run_does_not_start_again_at_once() -> None:
 def test_store_keeps_the_job_of_a_watch_until_it_is_refused() -> None:
     watching = watched()
     assert watching.store.activity.watch_job == "run"
-    watching.end_start()
+    watching.next(busy=False)
     assert not watching.store.activity.busy

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from workbench.agents.workspace import Workspace
 from workbench.criteria.secrets import Secrets
-from workbench.editing.check.problem import Problem, Rule
+from workbench.editing.check.problem import Problem
 from workbench.editing.check.project import checked_agents
 from workbench.files.faults import Fault
 from workbench.files.plugins import Point, Trouble, installed
@@ -26,8 +26,8 @@ from workbench.run.plan.plan import AgentSetting, agent_setting
 def extension_problems() -> list[Problem]:
     """Import the extensions of other packages and return their problems."""
     found = installed()
-    plugins = {one.point for one in found.extensions if not one.is_own}
-    points = plugins | {trouble.extension.point for trouble in found.duplicates}
+    points = {one.point for one in found.extensions if not one.is_own}
+    points |= {trouble.extension.point for trouble in found.duplicates}
     return [_problem(trouble) for point in sorted(points) for trouble in _troubles(point)]
 
 
@@ -77,6 +77,11 @@ class PlaceCheck:
     """Agent → worker → why the agent cannot run there, or "" if it was imported."""
     problems: list[Problem] = field(default_factory=list)
 
+    def add(self, root: Path, message: str, hint: str = "", *, warning: bool = False) -> None:
+        """Add a problem of the place itself, for the project in `root`."""
+        fault = Fault(root, 0, 0, "", message, hint, "warning" if warning else "error")
+        self.problems.append(Problem("place", fault))
+
 
 def place_of(choice: PlaceChoice, root: Path) -> PlaceChoice:
     """Return a chosen place, completed from the project's settings.
@@ -101,59 +106,47 @@ async def check_place(
     Each agent is imported on each worker, if `ask` agrees to what is sent there. With `only_files`, only the files to
     send are found. `tell` gets raw lines about the progress.
     """
-    options = RunOptions(place=choice)
-    settings = {agent.name: agent_setting(agent, workspace.root, options) for agent in checked_agents(workspace)}
-    checking = _Checking(project, workspace, options, settings)
+    options, root = RunOptions(place=choice), workspace.root
+    settings = {agent.name: agent_setting(agent, root, options) for agent in checked_agents(workspace)}
+    check = PlaceCheck()
     await asyncio.to_thread(project.load_touched, workspace)
     try:
-        await checking.look(only_files=only_files, ask=ask, tell=tell)
-    except UsageFaultError as fault:
-        checking.problem(str(fault), fault.hint)
-    return checking.found
-
-
-class _Checking:
-    def __init__(
-        self, project: Project, workspace: Workspace, options: RunOptions, settings: Mapping[str, AgentSetting]
-    ) -> None:
-        self._project, self._workspace, self._options, self._settings = project, workspace, options, settings
-        self.found = PlaceCheck()
-
-    def problem(self, message: str, hint: str = "", *, warning: bool = False, file: Path | None = None) -> None:
-        rule: Rule = "place" if file is None else "missing"
-        fault = Fault(file or self._workspace.root, 0, 0, "", message, hint, "warning" if warning else "error")
-        self.found.problems.append(Problem(rule, fault))
-
-    async def look(self, *, only_files: bool, ask: Callable[[Sending], bool], tell: Callable[[str], None]) -> None:
-        root, settings = self._workspace.root, self._settings
-        sending = self.found.sending = await self._project.sending(self._options, root, settings)
-        cluster = self._project.cluster(self._options)
+        sending = check.sending = await project.sending(options, root, settings)
+        cluster = project.cluster(options)
         if sending is None or cluster is None:
-            return
+            return check
         for name, why in sending.left_out.items():
             if "`git add`" in why:
-                self.problem(f"this file is not sent to workers: {why}", file=root / name, warning=True)
-        if only_files:
-            return
-        self.found.needs = await asyncio.to_thread(needs_of, settings.values())
-        await self._project.connect_for(sending, cluster, self.found.needs, tell, ask)
-        await self._try_imports(cluster, tell)
+                message = f"this file is not sent to workers: {why}"
+                check.problems.append(Problem("missing", Fault(root / name, 0, 0, "", message, "", "warning")))
+        if not only_files:
+            check.needs = await asyncio.to_thread(needs_of, settings.values())
+            await project.connect_for(sending, cluster, check.needs, tell, ask)
+            await _try_imports(check, cluster, root, settings, options, tell)
+    except UsageFaultError as fault:
+        check.add(root, str(fault), fault.hint)
+    return check
 
-    async def _try_imports(self, cluster: DaskPlace, tell: Callable[[str], None]) -> None:
-        """Import each agent on each worker."""
-        clean = Secrets([os.environ, *(one.environment.values for one in self._settings.values())]).clean_text
-        cluster.begin(lambda text, hint: self.problem(clean(text), hint, warning=True))
-        folders = {name: setting.agent.folder for name, setting in self._settings.items()}
-        await cluster.send_files(self._workspace.root, folders)
-        await cluster.settle()
-        for name, setting in self._settings.items():
-            tell(f"importing {name} on each worker")
-            found = await asyncio.gather(
-                *(cluster.try_import(setting, self._options, address) for address, _ in cluster.usable())
-            )
-            self.found.imports[name] = {worker: clean(why) for worker, why in found}
-            for worker, why in self.found.imports[name].items():
-                if why:
-                    self.problem(f"{name} cannot run on {worker}: {why}", warning="" in dict(found).values())
-        self.found.machines = cleaned_states(cluster.machines(), clean)
-        cluster.begin()
+
+async def _try_imports(
+    check: PlaceCheck,
+    cluster: DaskPlace,
+    root: Path,
+    settings: Mapping[str, AgentSetting],
+    options: RunOptions,
+    tell: Callable[[str], None],
+) -> None:
+    clean = Secrets([os.environ, *(one.environment.values for one in settings.values())]).clean_text
+    cluster.begin(lambda text, hint: check.add(root, clean(text), hint, warning=True))
+    await cluster.send_files(root, {name: setting.agent.folder for name, setting in settings.items()})
+    await cluster.settle()
+    for name, setting in settings.items():
+        tell(f"importing {name} on each worker")
+        imports = (cluster.try_import(setting, options, address) for address, _ in cluster.usable())
+        found = dict(await asyncio.gather(*imports))
+        check.imports[name] = {worker: clean(why) for worker, why in found.items()}
+        for worker, why in check.imports[name].items():
+            if why:
+                check.add(root, f"{name} cannot run on {worker}: {why}", warning="" in found.values())
+    check.machines = cleaned_states(cluster.machines(), clean)
+    cluster.begin()

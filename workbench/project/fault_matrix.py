@@ -64,13 +64,13 @@ class FaultMatrix:
         """
         self._plan = plan
         self._state = state
-        evalsets = {
+        self._wanted = {
             entry.ref.name: entry.source.evalset.file
             for entry in plan.entries
             if entry.blocked is None and isinstance(entry.source, AgentSource)
         }
-        self._wanted = evalsets
-        self._tools = {name: found for name, file in evalsets.items() if (found := _frozen_tools(file, name[1]))}
+        """Case → its evalset."""
+        self._tools = {name: tools for name, file in self._wanted.items() if (tools := _frozen_tools(file, name[1]))}
         unknown: dict[str, list[str]] = {}
         for file, eval_id in self._unknown():
             unknown.setdefault(file, []).append(eval_id)
@@ -93,9 +93,9 @@ class FaultMatrix:
     @property
     def first_message(self) -> str:
         """A message that says how many cases `first` runs, and why."""
-        unknown = self._unknown()
-        what = "runs" if len(unknown) == 1 else "run"
-        return f"{counted(len(unknown), 'case')} {what} once without faults first, to see which tools are called"
+        number = len(self._unknown())
+        what = "runs" if number == 1 else "run"
+        return f"{counted(number, 'case')} {what} once without faults first, to see which tools are called"
 
     def add(self, records: Iterable[CaseRecord]) -> None:
         """Add the tools that the cases of `first` called. May read files."""
@@ -123,10 +123,14 @@ class FaultMatrix:
                 for criterion in entry.judging.question.criteria:
                     judges.update(_judge_calls(criterion, _turns(entry), all_votes=self._plan.options.all_votes))
         faults = [entry.planned.fault for entry in variants]
-        tools = tuple(dict.fromkeys(fault.tool for fault in faults if fault is not None))
-        recorded = sum(frozen_path(file, name[1]).is_file() for name, file in self._wanted.items())
-        blocked = faults.count(None)
-        return Outlook(runs, tools, tuple(sorted(self._unknown())), blocked, recorded, judges)
+        return Outlook(
+            executions=runs,
+            tools=tuple(dict.fromkeys(fault.tool for fault in faults if fault is not None)),
+            unknown=tuple(sorted(self._unknown())),
+            blocked=faults.count(None),
+            recorded=sum(frozen_path(file, name[1]).is_file() for name, file in self._wanted.items()),
+            judges=judges,
+        )
 
     def _unknown(self) -> set[CaseName]:
         return self._wanted.keys() - self._tools.keys()
@@ -139,14 +143,12 @@ class FaultMatrix:
         found: dict[CaseName, tuple[str, ...]] = {}
         failed: set[CaseName] = set()
         for one in run.executions:
-            ref = one.ref
-            try:
-                events = list(case_events(run.file, [ref]))
-            except (OSError, ValueError):
-                continue
-            found[ref.name] = (*found.get(ref.name, ()), *self._called(ref, events))
-            if one.state == "error":
-                failed.add(ref.name)
+            name = one.ref.name
+            with suppress(OSError, ValueError):
+                events = list(case_events(run.file, [one.ref]))
+                found[name] = (*found.get(name, ()), *self._called(one.ref, events))
+                if one.state == "error":
+                    failed.add(name)
         for name, tools in found.items():
             if tools or name not in failed:
                 yield name, tools
@@ -160,25 +162,25 @@ class FaultMatrix:
 
 
 def _turns(entry: PlanEntry) -> CallRange:
-    """Return the number of turns of a case. A simulated conversation counts as one."""
-    source, turns = entry.source, 1
+    """Return the number of turns of a case. A simulated conversation and a broken case count as one."""
+    source, turns = entry.source, None
     if isinstance(source, AgentSource) and source.index is not None:
         with suppress(BrokenCaseError):
-            turns = len(source.evalset.document.case(source.index).turns or (1,))
-    return CallRange(turns, turns)
+            turns = source.evalset.document.case(source.index).turns
+    number = len(turns) if turns else 1
+    return CallRange(number, number)
 
 
 def _judge_calls(criterion: Criterion, turns: CallRange, *, all_votes: bool) -> dict[str, int]:
-    options = options_of(criterion)
     info = descriptions()[criterion.name]
     if info.asks is None:
         return {}
+    options = options_of(criterion)
     calls = criterion_calls(criterion, options.samples, turns, (), all_votes=all_votes)
     return {SERVICE_NAME if info.needs_service else options.model: calls.high}
 
 
 def _frozen_tools(evalset: Path, eval_id: str) -> tuple[str, ...]:
-    """Return the tools in a case's recording; none if it has no recording, or one that cannot be read."""
     try:
         return tuple(call.tool for call in read_frozen(frozen_path(evalset, eval_id)).calls)
     except OwnFileError:

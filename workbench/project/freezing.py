@@ -86,7 +86,7 @@ def thawed_files(
 
 
 def _run_of(run_id: str, records: Iterable[Execution], state: Path) -> StoredRun:
-    """Return the stored run with these cases, or a run made of `records` if it was not stored."""
+    """Return a run of these cases, with the start and the versions of the stored run if there is one."""
     run = StoredRun(run_id, cases={record.ref: stored_case(read_details(record)) for record in records})
     with contextlib.suppress(UsageFaultError, OSError, ValueError):
         run.file = find_stored_run(run_id, state)

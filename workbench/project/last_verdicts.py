@@ -1,11 +1,11 @@
 """The last verdict of each case, and why it is stale. Nothing runs."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
 
-from workbench.agents.workspace import EvalsetEntry, Workspace
+from workbench.agents.workspace import Workspace
 from workbench.events.events import CaseName, CaseRef, CaseStatus, Frozen
 from workbench.freshness.staleness import stale_cases
 from workbench.results.faces import FACES
@@ -14,7 +14,8 @@ from workbench.store.history.latest import latest_runs
 from workbench.store.inputs import Change
 from workbench.store.reasons import JudgedBy, judged_by
 
-_ALL_KINDS: tuple[JudgedBy, ...] = ("rules", "function", "model")
+_KINDS: tuple[JudgedBy, ...] = ("rules", "function", "model")
+"""The kinds of judges. The first one among a case's judges is named."""
 _WORST_FIRST: Sequence[CaseStatus] = sorted(get_args(CaseStatus), key=lambda status: FACES[status].rank)
 
 
@@ -61,14 +62,12 @@ def last_verdicts(workspace: Workspace, state: Path) -> Iterator[LastVerdict]:
             executions.setdefault(one.ref.name, []).append(one)
     stale = stale_cases(latest, workspace)
     for entry in workspace.evalsets:
-        fault = _fault(entry)
+        unreadable = entry.document.broken and not entry.document.cases
+        fault = entry.document.faults[0].sentence(entry.relative) if unreadable else ""
         for eval_id in entry.case_ids or [""]:
-            name = entry.agent_name, entry.relative, entry.eval_set_id, eval_id
+            case = LastVerdict(entry.agent_name, entry.relative, entry.eval_set_id, eval_id, fault=fault)
             found = executions.get((entry.relative, eval_id))
-            if found is None:
-                yield LastVerdict(*name, fault=fault)
-            else:
-                yield _with_verdict(name, found, stale, fault)
+            yield case if found is None else _with_verdict(case, found, stale.get((entry.relative, eval_id), ()))
 
 
 def fresh_cases(names: Collection[CaseName], workspace: Workspace, state: Path) -> set[CaseName]:
@@ -91,32 +90,16 @@ def failed_cases(workspace: Workspace, state: Path) -> set[CaseName]:
     }
 
 
-def _with_verdict(
-    name: tuple[str, str, str, str],
-    executions: Sequence[Execution],
-    stale: Mapping[CaseName, tuple[Change, ...]],
-    fault: str,
-) -> LastVerdict:
+def _with_verdict(case: LastVerdict, executions: Sequence[Execution], changed: tuple[Change, ...]) -> LastVerdict:
     judges = {judged_by(result.details) for one in executions for result in one.scores.values()}
     worst = min(executions, key=lambda one: _WORST_FIRST.index(one.status))
-    frozen = tuple(one.frozen for one in executions)
-    unseen = tuple(dict.fromkeys(name for one in executions for name in one.unseen))
-    return LastVerdict(
-        *name,
-        worst.status,
-        worst.run_id,
-        # With several kinds, rules come before functions, and functions before models.
-        next((kind for kind in _ALL_KINDS if kind in judges), None),
-        frozen,
-        stale.get((name[1], name[3]), ()),
-        fault,
-        worst.machine,
-        unseen,
+    return replace(
+        case,
+        status=worst.status,
+        run_id=worst.run_id,
+        judged_by=next((kind for kind in _KINDS if kind in judges), None),
+        frozen=tuple(one.frozen for one in executions),
+        changed=changed,
+        machine=worst.machine,
+        unseen=tuple(dict.fromkeys(name for one in executions for name in one.unseen)),
     )
-
-
-def _fault(entry: EvalsetEntry) -> str:
-    """Return why no case of the file can run, or "" if one can."""
-    if entry.document.cases or not entry.document.broken:
-        return ""
-    return entry.document.faults[0].sentence(entry.relative)

@@ -15,7 +15,6 @@ from workbench.events.events import (
     CaseName,
     CaseRef,
     CaseStarted,
-    ForkChange,
     Noticed,
     RunStarted,
     Usage,
@@ -26,7 +25,7 @@ from workbench.files.folders import state_dir
 from workbench.files.project_root import find_root
 from workbench.files.run_options import PlaceChoice, RunOptions, UsageFaultError
 from workbench.freshness.staleness import stale_transcripts
-from workbench.run.forking import CannotForkError, Change, Fork, Original, read_original
+from workbench.run.forking import CannotForkError, Original, read_original
 from workbench.run.plan.plan import Plan, lost_agent, lost_in
 from workbench.run.plan.run_plan import fork_plan, make_rescore_plan, plan_cases
 from workbench.run.resuming import newest_interrupted, options_of, resumable_results
@@ -106,7 +105,9 @@ def plan_of_cases(
         UsageFaultError: no case has a transcript, or a config is wrong.
     """
     wanted = dict.fromkeys(workspace.case_name(*pair) for pair in cases)
-    run = _of_session(records)
+    of_session = {record.ref: case for record in records if not (case := stored_case(read_details(record))).empty}
+    used = dict.fromkeys(record.run_id for record in records if record.ref in of_session)
+    run = StoredRun(", ".join(used), cases=of_session)
     missing = wanted.keys() - {ref.name for ref in run.cases}
     if missing:
         _complete(run, missing, state)
@@ -120,10 +121,9 @@ def plan_of_cases(
     def criteria_of(file: str) -> CriteriaChoice | None:
         return now.get(file) if (workspace.root / file).is_file() else None
 
-    documents = {entry.relative: entry.document for entry in workspace.evalsets}
-    indexes = {workspace.case_name(evalset, case): case for evalset, case in cases}
-
     if references_of_now:
+        documents = {entry.relative: entry.document for entry in workspace.evalsets}
+        indexes = {workspace.case_name(evalset, case): case for evalset, case in cases}
         for stored in run.cases.values():
             _take_reference(stored, case_or_none(documents[stored.ref.evalset_file], indexes.get(stored.ref.name)))
     plan = make_rescore_plan(run, workspace.root, criteria_of, workspace.agents, options, lost_of=lost_in(workspace))
@@ -149,12 +149,9 @@ def _with_changes(plan: Plan, run: StoredRun, workspace: Workspace, state: Path)
         message = f"changed since the transcripts were made: {describe_few(left, _LISTED)}"
         notices.append(Noticed("info", message, "Run the cases to use the changes"))
     if taken := [change for change in every if change.input in _TAKEN_IN]:
-        notices.append(
-            Noticed(
-                "info", f"changed since that run, and scored with the current version: {describe_few(taken, _LISTED)}"
-            )
-        )
-    return replace(plan, notices=(*plan.notices, *notices)) if notices else plan
+        message = f"changed since that run, and scored with the current version: {describe_few(taken, _LISTED)}"
+        notices.append(Noticed("info", message))
+    return replace(plan, notices=(*plan.notices, *notices))
 
 
 def _take_reference(stored: StoredCase, case: EvalCase | None) -> None:
@@ -163,12 +160,6 @@ def _take_reference(stored: StoredCase, case: EvalCase | None) -> None:
         stored.started = replace(started, expected=tuple(case.turns), rubrics=tuple(case.rubrics))
         # The verdict no longer depends on the text that the case had in its run, even if that text comes back.
         stored.planned = replace(stored.planned, text="")
-
-
-def _of_session(records: Sequence[Execution]) -> StoredRun:
-    cases = {record.ref: case for record in records if not (case := stored_case(read_details(record))).empty}
-    used = [record.run_id for record in records if record.ref in cases]
-    return StoredRun(", ".join(dict.fromkeys(used)), cases=cases)
 
 
 def _complete(run: StoredRun, missing: Collection[CaseName], state: Path) -> None:
@@ -279,7 +270,6 @@ def describe_resumable(workspace: Workspace, state: Path) -> str:
 
 
 def _plan_of(workspace: Workspace, announced: RunStarted, place: PlaceChoice | None = None) -> Plan:
-    """Return the plan that runs the cases of a run again."""
     names = {planned.case.name for planned in announced.cases}
     if not names <= workspace.case_names:
         raise UsageFaultError(f"run {announced.run_id} has cases that no longer exist")
@@ -313,9 +303,7 @@ def original_of_turns(agent: str, session: dict[str, Any], turns: Sequence[Turn]
     ref = CaseRef(agent, "", "", "chat")
     finished = list(itertools.takewhile(lambda turn: turn.actual is not None, turns))
     started = CaseStarted(ref, 0.0, tuple({"user_content": turn.user} for turn in finished), {}, session=session)
-    steps = itertools.chain.from_iterable(
-        turn_events(ref, number, turn, Usage()) for number, turn in enumerate(finished)
-    )
+    steps = (event for number, turn in enumerate(finished) for event in turn_events(ref, number, turn, Usage()))
     return read_original(ref, "chat", started, steps, None)
 
 
@@ -339,20 +327,3 @@ def stored_original(
         return read_original(found[0].ref, run.run_id, found[0].started, found[0].steps, state)
     except CannotForkError as error:
         raise UsageFaultError(f"cannot fork {case}: {error}") from None
-
-
-def make_fork(
-    original: Original, turn: int, call: int = 0, *, change: ForkChange, value: object, agent: str, frozen: bool
-) -> Fork:
-    """Return a fork at the start of `turn`, or at `call`.
-
-    Turns count from 1, and calls from 1 in the whole conversation. 0 is no call.
-
-    Raises:
-        UsageFaultError: the turn or call does not exist, or the change does not fit it.
-    """
-    place = call - 1 if call else None
-    try:
-        return Fork(original, turn - 1, place, Change(change, value, agent), frozen)
-    except CannotForkError as error:
-        raise UsageFaultError(f"cannot fork: {error}") from None

@@ -21,7 +21,7 @@ from workbench.files.project_settings import with_project_setting
 from workbench.files.run_options import MATRIX, PlaceChoice, RunOptions, UsageFaultError
 from workbench.files.settings import Settings
 from workbench.freshness.agent_inputs import Touched
-from workbench.project.past_runs import make_fork, plan_of_fork, plan_of_run, stored_original
+from workbench.project.past_runs import plan_of_fork, plan_of_run, stored_original
 from workbench.project.running import Running, end
 from workbench.project.targets import NamedTargets, Targets
 from workbench.project.watch import News, RunningWatch
@@ -38,6 +38,7 @@ from workbench.run.dask.files import (
     needs_of,
 )
 from workbench.run.dask.place import DaskPlace
+from workbench.run.forking import CannotForkError, Change, Fork
 from workbench.run.place import Place
 from workbench.run.plan.plan import AgentSetting, Plan, agent_setting
 from workbench.run.plan.run_plan import plan_cases
@@ -281,7 +282,7 @@ class Project:
         If there is none, return `plan`. Notices in the returned plan say what is resumed, or why the run cannot be
         resumed. Do not call it in an event loop's thread: it reads files.
         """
-        found = resume(state_of(plan.root, self._explicit_state), plan, plan.options)
+        found = resume(self.state_dir(plan.root), plan, plan.options)
         if isinstance(found, Plan):
             return found
         self.run_ids.add(found.plan.run_id)
@@ -300,8 +301,11 @@ class Project:
         Without words, the target is the whole project. `named` are fields of `Targets`.
         """
         texts = tuple(os.fspath(word) for word in words) or (str(self.path.absolute()),)
-        folder = self.path if self.path.is_dir() else self.path.parent
-        return Targets(texts, folder, state_dir=self._explicit_state, **named)
+        return Targets(texts, self._folder, state_dir=self._explicit_state, **named)
+
+    @property
+    def _folder(self) -> Path:
+        return self.path if self.path.is_dir() else self.path.parent
 
     async def plan(
         self,
@@ -331,8 +335,7 @@ class Project:
         """
         from workbench.project.fault_matrix import FaultMatrix
 
-        state = state_of(plan.root, self._explicit_state)
-        return await asyncio.to_thread(lambda: FaultMatrix(plan, state, self._read()))
+        return await asyncio.to_thread(lambda: FaultMatrix(plan, self.state_dir(plan.root), self._read()))
 
     async def score(
         self,
@@ -355,7 +358,7 @@ class Project:
             plan_of_run,
             run,
             options or RunOptions(),
-            folder=self.targets().folder,
+            folder=self._folder,
             config=config,
             criteria=criteria,
             cases=cases,
@@ -387,7 +390,7 @@ class Project:
         return await asyncio.to_thread(
             freeze_run,
             run,
-            folder=self.targets().folder,
+            folder=self._folder,
             cases=cases,
             models=models,
             prune=prune,
@@ -420,12 +423,14 @@ class Project:
         Raises:
             UsageFaultError: the run, case or point does not exist, or the conversation cannot be forked.
         """
-        folder = self.targets().folder
         workspace = self._workspace or await self.read()
         original = await asyncio.to_thread(
-            stored_original, run, case, repeat, folder=folder, explicit_state=self._explicit_state
+            stored_original, run, case, repeat, folder=self._folder, explicit_state=self._explicit_state
         )
-        fork = make_fork(original, turn, call, change=change, value=value, agent=agent, frozen=frozen)
+        try:
+            fork = Fork(original, turn - 1, call - 1 if call else None, Change(change, value, agent), frozen)
+        except CannotForkError as error:
+            raise UsageFaultError(f"cannot fork: {error}") from None
         options = replace(options or RunOptions(), runs=tries)
         return self.run(await asyncio.to_thread(plan_of_fork, workspace, fork, options))
 
@@ -455,8 +460,7 @@ class Project:
         from workbench.project.last_verdicts import last_verdicts
 
         workspace = await self.read()
-        state = state_of(workspace.root, self._explicit_state)
-        return await asyncio.to_thread(lambda: list(last_verdicts(workspace, state)))
+        return await asyncio.to_thread(lambda: list(last_verdicts(workspace, self.state_dir(workspace.root))))
 
     async def compare(self, before: str = "baseline", after: str = "last") -> "Comparison":
         """Compare two stored runs, case by case.
@@ -469,11 +473,9 @@ class Project:
         from workbench.results.run_comparison import compare
         from workbench.store.history.reading import open_summary
 
-        folder = self.targets().folder
-        state = state_of(find_root(folder), self._explicit_state)
-
-        first, _ = await asyncio.to_thread(open_summary, before, state, folder)
-        second, _ = await asyncio.to_thread(open_summary, after, state, folder)
+        state = self.state_dir(find_root(self._folder))
+        first, _ = await asyncio.to_thread(open_summary, before, state, self._folder)
+        second, _ = await asyncio.to_thread(open_summary, after, state, self._folder)
         return await asyncio.to_thread(compare, first, second, state)
 
     async def gate(self, before: str = "baseline", after: str = "last", *, alpha: float = 0.05) -> "Gate":
@@ -487,8 +489,7 @@ class Project:
         from workbench.results.gate import gate
 
         found = await self.compare(before, after)
-        state = state_of(find_root(self.targets().folder), self._explicit_state)
-        return await asyncio.to_thread(gate, found, state, alpha=alpha)
+        return await asyncio.to_thread(gate, found, self.state_dir(find_root(self._folder)), alpha=alpha)
 
     def run(
         self, plan: Plan, publish: Publish | None = None, *, store: Store | None = None, state: Path | None = None
@@ -513,18 +514,17 @@ class Project:
         if cluster is not None:
             self._environments |= {one.agent.folder: one.environment.values for one in plan.agents.values()}
             self._secrets = Secrets([os.environ, *self._environments.values()])
-        own_state, store = state_of(plan.root, self._explicit_state), store or self.store
-        is_own = state is None
+        own_state, store = self.state_dir(plan.root), store or self.store
         writer = RunWriter.open(state, plan.run_id) if state is not None else self._writer(own_state, plan)
         if writer is not None:
             store.writers[plan.run_id] = writer
-        cache = own_state if (is_own and writer is not None) or own_state.is_dir() else None
+        cache = own_state if (state is None and writer is not None) or own_state.is_dir() else None
 
         def make(take: Publish) -> Run:
             return Run(plan, take, self.children, writer, cache, place, cluster)
 
         async def tidy_runs() -> None:
-            if writer is not None and is_own:
+            if writer is not None and state is None:
                 with contextlib.suppress(OSError):  # The next run tries again.
                     await asyncio.to_thread(tidy, own_state, self.settings.history)
 
@@ -552,15 +552,13 @@ class Project:
             {criterion.name for entry in workspace.evalsets for criterion in entry.criteria.config.criteria}
         )
         for agent in agents.values():
-            setting = agent_setting(agent, workspace.root, RunOptions())
-            await self.children.local.warm(setting)
+            await self.children.local.warm(agent_setting(agent, workspace.root, RunOptions()))
 
     def load_touched(self, workspace: Workspace) -> None:
         """Load the files that agents used in the runs of the last verdicts. Call it in a thread: it reads files."""
         from workbench.freshness.staleness import touched_in
 
-        cases = workspace.case_ids
-        latest = latest_runs(state_of(workspace.root, self._explicit_state), cases)
+        latest = latest_runs(self.state_dir(workspace.root), workspace.case_ids)
         self._touched_before = touched_in(latest, workspace)
 
     def touched(self) -> dict[Path, Touched]:
@@ -587,11 +585,10 @@ class Project:
             yield
 
     def _read(self) -> Workspace:
-        kept = None if self._explicit_state is None else read_owners(state_of(self.path, self._explicit_state))
+        kept = None if self._explicit_state is None else read_owners(self.state_dir(self.path))
         return open_workspace(self.path, stored_owners=kept)
 
     def _writer(self, state: Path, plan: Plan) -> RunWriter | None:
-        """Return the writer of a run: a new one, that of the resumed run, or None."""
         if plan.run_id in self._held:
             return self._held.pop(plan.run_id)
         return RunWriter.open(state, plan.run_id) if self._keep_runs else None

@@ -44,7 +44,6 @@ from workbench.store.database.runs import runs_by_age
 from workbench.store.database.salvage import last_set_aside
 from workbench.store.details import read_details
 from workbench.store.digests import Digests
-from workbench.store.execution import CaseRecord
 from workbench.store.history.run_names import started_at
 from workbench.store.history.stored_events import (
     UNREADABLE_CASES,
@@ -64,8 +63,6 @@ _FILES = 300
 """Maximum number of an agent's files that have a digest each."""
 _DATA = frozenset({".json", ".md", ".toml", ".txt"})
 """Suffixes of files that may be data or prompts."""
-DEFAULTS = "defaults"
-"""Placeholder for the config of cases without one."""
 
 
 def plan_of_shard(plan: Plan, number: ShardNumber) -> Plan:
@@ -73,29 +70,23 @@ def plan_of_shard(plan: Plan, number: ShardNumber) -> Plan:
 
     It reads the files that the verdicts depend on, so do not call it in an event loop's thread.
     """
-    shard = describe_shard(plan, number)
-    entries = plan.entries[number.index - 1 :: number.count]
-    names = {entry.ref.agent for entry in entries if entry.blocked is None}
-    agents = {name: setting for name, setting in plan.agents.items() if name in names}
-    text = f"shard {number}: {len(entries):,} of {shard.executions:,} executions"
-    return replace(plan, entries=entries, agents=agents, shard=shard, notices=(Noticed("info", text), *plan.notices))
-
-
-def describe_shard(plan: Plan, number: ShardNumber) -> Shard:
-    """Return the shard with this number of a whole plan."""
-    digests = Digests(_SALT)
     made = versions(plan.agents.values(), plan.options.place)
-    return Shard(
+    shard = Shard(
         number.index,
         number.count,
         executions=len(plan.entries),
         plan=plan_digest(entry.ref for entry in plan.entries),
-        files=dict(sorted(_files(plan, digests))),
+        files=dict(sorted(_files(plan, Digests(_SALT)))),
         criteria=_criteria(plan),
         options=_options(plan.options),
         versions={name: version for name, version in made.items() if name != "place"},
         commit=str(commit_of(plan.root, _GIT_SECONDS).get("commit", "")),
     )
+    entries = plan.entries[number.index - 1 :: number.count]
+    names = {entry.ref.agent for entry in entries if entry.blocked is None}
+    agents = {name: setting for name, setting in plan.agents.items() if name in names}
+    text = f"shard {number}: {len(entries):,} of {shard.executions:,} executions"
+    return replace(plan, entries=entries, agents=agents, shard=shard, notices=(Noticed("info", text), *plan.notices))
 
 
 def plan_digest(refs: Iterable[CaseRef]) -> str:
@@ -115,7 +106,7 @@ def _criteria(plan: Plan) -> dict[str, str]:
     """Return the criteria by config. A dataset and an evalset may use different criteria from the same file."""
     configs: dict[str, dict[int, CriteriaConfig]] = {}
     for entry in plan.entries:
-        configs.setdefault(entry.planned.config_file or DEFAULTS, {})[id(entry.config)] = entry.config
+        configs.setdefault(entry.planned.config_file or "defaults", {})[id(entry.config)] = entry.config
     return {name: digest([_as_json(config) for config in found.values()]) for name, found in sorted(configs.items())}
 
 
@@ -137,8 +128,9 @@ def _files(plan: Plan, digests: Digests) -> Iterator[tuple[str, str]]:
         agent = plan.agents.get(entry.ref.agent)
         if agent is not None and entry.blocked is None:
             judges = other_files(entry.config, plan.root, agent.agent.folder)
-            for path in {path for paths in judges.values() for path in paths if path.is_relative_to(plan.root)}:
-                yield relative_to(path, plan.root), digests.file(path)
+            for path in set().union(*judges.values()):
+                if path.is_relative_to(plan.root):
+                    yield relative_to(path, plan.root), digests.file(path)
     tracked = frozenset(os.fsdecode(run_git(plan.root, "ls-files", "-z", seconds=_GIT_SECONDS) or b"").split("\0"))
     for setting in plan.agents.values():
         yield from _sources(setting.agent.folder, plan.root, tracked, digests)
@@ -326,7 +318,6 @@ def _read_run(path: Path) -> _Part:
 
 
 def _read_report(path: Path) -> _Part:
-    """Read the report of a shard."""
     try:
         data = read_report_data(path)
     except OSError as error:
@@ -440,13 +431,10 @@ def _check_verdicts(part: _Part, store: Store) -> None:
             raise _damaged(f"{part.path}: its summary says {name} {number}, but its cases say {counts[name]}")
     allow = bool(part.shard.options.get("--allow-not-evaluated"))
     for record in records:
-        if record.status == "passed" and (doubt := _doubt(read_details(record), allow_not_evaluated=allow)):
-            raise _damaged(f"{part.path}: {record.ref.label} passed, but {doubt}")
-
-
-def _doubt(record: CaseRecord, *, allow_not_evaluated: bool) -> str:
-    """Return why a case that passed cannot have passed, or ""."""
-    if record.error is not None:
-        return f"has an error: {record.error.message}"
-    found = case_status(record.metrics.values(), allow_not_evaluated=allow_not_evaluated)
-    return "" if found == "passed" else f"its criteria say {found}"
+        if record.status != "passed":
+            continue
+        if record.error is not None:
+            raise _damaged(f"{part.path}: {record.ref.label} passed, but has an error: {record.error.message}")
+        found = case_status(read_details(record).metrics.values(), allow_not_evaluated=allow)
+        if found != "passed":
+            raise _damaged(f"{part.path}: {record.ref.label} passed, but its criteria say {found}")

@@ -201,7 +201,12 @@ def command_of_plan(plan: "Plan", workspace: "Workspace", state: Path, shell: Sh
     changed = any(entry.planned.criteria_changed for entry in plan.entries)
     caveat = "without the criteria changed for that run, which are in no file" if changed else ""
     if plan.scored_from:
-        return _score_command(plan, state, shell, caveat)
+        runs = plan.scored_from.split(", ")
+        if len(runs) > 1:
+            caveat = f"only the first of {len(runs)} runs with these transcripts"
+        ids = dict.fromkeys(entry.ref.eval_id for entry in plan.entries)
+        scoring = [*_options(plan.options), *shell.state(plan.root, state, by_run=True)]
+        return ShellCommand(("score", *scoring, *_each("--case", ids), runs[0]), caveat)
     words, cases = _targets(plan, workspace, shell)
     options = [*_options(plan.options), *_frozen(plan), *_place(plan), *shell.state(plan.root, state, by_run=False)]
     return ShellCommand(("run", *options, *_each("--case", cases), *words), caveat)
@@ -222,15 +227,6 @@ def export_command(run_id: str, root: Path, state: Path, shell: Shell) -> ShellC
     """Return the command that exports a run as an HTML page."""
     options = shell.state(root, state, by_run=True)
     return ShellCommand(("export", *options, "--format", "html", "-o", f"{run_id}.html", run_id))
-
-
-def _score_command(plan: "Plan", state: Path, shell: Shell, caveat: str) -> ShellCommand:
-    runs = plan.scored_from.split(", ")
-    if len(runs) > 1:
-        caveat = f"only the first of {len(runs)} runs with these transcripts"
-    cases = dict.fromkeys(entry.ref.eval_id for entry in plan.entries)
-    options = [*_options(plan.options), *shell.state(plan.root, state, by_run=True)]
-    return ShellCommand(("score", *options, *_each("--case", cases), runs[0]), caveat)
 
 
 def _targets(plan: "Plan", workspace: "Workspace", shell: Shell) -> tuple[list[str], list[str]]:
@@ -256,7 +252,7 @@ def _targets(plan: "Plan", workspace: "Workspace", shell: Shell) -> tuple[list[s
 
 
 def _with_ids(path: str, ids: Iterable[str]) -> Iterator[str]:
-    """Yield `FILE:id,id`. Several are yielded if one argument would be too long."""
+    """Yield `FILE:id,id`, in several arguments if one would be too long."""
     escaped, length = list[str](), 0
     for eval_id in map(escape, ids):
         if escaped and length + len(eval_id) > _LONGEST:

@@ -1,7 +1,7 @@
 """The driver of a watch, which starts the stale cases after each save and publishes news for front ends."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -48,52 +48,24 @@ class Runner(Watched, Protocol):
         ...
 
 
-class Runs(Protocol):
-    """The runs of a watch.
-
-    Their events must pass through `Watching.admit` before they reach the store. `Watch.run_ended` must be called after
-    each run, including those of the user.
-    """
-
-    @property
-    def busy(self) -> bool:
-        """Whether a run is running or requested."""
-        ...
-
-    def start_plan(self, make: Callable[[], Plan]) -> None:
-        """Start the run of the plan that `make` returns. If `make` refuses, that counts as a run that ended at once."""
-        ...
-
-    def supersede(self, refs: Sequence[CaseRef]) -> None:
-        """Kill these executions, and start no others of their run."""
-        ...
-
-
-async def _nothing() -> None:
-    """Return at once."""
-
-
 class Watch(Followed[News]):
-    """A watch that handles saves until `stop`, and lets `runs` run the stale cases.
+    """A watch that handles saves until `stop`. A subclass runs the stale cases.
 
-    `prepare` is awaited before the first save is handled.
+    The events of all runs must pass through `Watching.admit` before they reach the store. `run_ended` must be called
+    after each run, including those of the user.
     """
 
     def __init__(
         self,
         project: Watched,
         watching: Watching,
-        runs: Runs,
         take: Callable[[News], None],
         tasks: set[asyncio.Task[None]],
-        prepare: Callable[[], Awaitable[None]] = _nothing,
     ) -> None:
         super().__init__(take, tasks)
         self.watching = watching
         self.ended = False
         self._project = project
-        self._runs = runs
-        self._prepare = prepare
         self._watcher = watching.watcher
         self._published_cost: Estimate | None = None
         """The published cost that must be confirmed, or None."""
@@ -104,6 +76,22 @@ class Watch(Followed[News]):
             if changes.gone
             else Noticed("info", f"{root} exists again")
         )
+
+    @property
+    def busy(self) -> bool:
+        """Whether a run is running or requested."""
+        raise NotImplementedError
+
+    def start_plan(self, make: Callable[[], Plan]) -> None:
+        """Start the run of the plan that `make` returns. If `make` refuses, that counts as a run that ended at once."""
+        raise NotImplementedError
+
+    def supersede(self, refs: Sequence[CaseRef]) -> None:
+        """Kill these executions, and start no others of their run."""
+        raise NotImplementedError
+
+    async def _prepare(self) -> None:
+        """Do what must be done before the first save is handled."""
 
     async def _do(self) -> None:
         try:
@@ -131,11 +119,11 @@ class Watch(Followed[News]):
         with suppress(TimeoutError):
             # All verdicts of a run that is being closed are known.
             await asyncio.wait_for(self.watching.closed.wait(), _CLOSING)
-        if self._runs.busy:
+        if self.busy:
             return saved
         workspace = saved.snapshot.workspace
         fresh = await asyncio.to_thread(fresh_cases, unsure, workspace, self._project.state_dir(workspace.root))
-        return saved if self._runs.busy else replace(saved, impact=saved.impact.without(fresh))
+        return saved if self.busy else replace(saved, impact=saved.impact.without(fresh))
 
     def stop(self) -> None:
         """Stop handling saves and starting runs."""
@@ -146,8 +134,8 @@ class Watch(Followed[News]):
 
     def allow(self) -> None:
         """Start the job that waits because of its cost."""
-        self.watching.jobs.allow()
-        self._go_on(self.watching.next(self._runs.busy))
+        self.watching.jobs.allowed = True
+        self._go_on(self.watching.next(self.busy))
 
     def run_ended(self) -> None:
         """Handle the end of a run: watch the files that it read, and start the next job."""
@@ -156,15 +144,15 @@ class Watch(Followed[News]):
             task = asyncio.create_task(self._update_files())
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
-            self._go_on(self.watching.next(self._runs.busy))
+            self._go_on(self.watching.next(self.busy))
 
     def _take_save(self, saved: Saved) -> None:
         if saved.environments:
             self._project.renew()
         obsolete = [] if saved.trouble else self.watching.take(saved)
         if obsolete:
-            self._runs.supersede(obsolete)
-        start = self.watching.next(self._runs.busy)  # Before the save is published, so that listeners see what waits.
+            self.supersede(obsolete)
+        start = self.watching.next(self.busy)  # Before the save is published: listeners then see what waits.
         self._tell(saved)
         for notice in self.watching.notices(saved):
             self._publish(notice)
@@ -175,7 +163,7 @@ class Watch(Followed[News]):
         if start is not None and not self.ended:
             self.watching.started(start.job)
             self._tell(start)
-            self._runs.start_plan(lambda: self.watching.plan(start.job))
+            self.start_plan(lambda: self.watching.plan(start.job))
         elif waiting is not None and waiting != self._published_cost:
             self._tell(Waiting(waiting, len(self._watcher.snapshot.workspace.case_names)))
         self._published_cost = waiting
@@ -216,7 +204,7 @@ class RunningWatch(Watch):
         watching = watch_over(
             project, workspace, lambda: targets.open(self._watcher.snapshot.workspace), lambda: options, armed
         )
-        super().__init__(project, watching, self, take, project.tasks)
+        super().__init__(project, watching, take, project.tasks)
         self._runner = project
         self._plan = plan
         self._task: asyncio.Task[None] | None = None
@@ -224,7 +212,7 @@ class RunningWatch(Watch):
 
     @property
     def busy(self) -> bool:
-        """Whether cases are running or being scored."""
+        """Whether a run has started and not ended."""
         return self._task is not None
 
     def stop(self) -> None:
@@ -243,7 +231,7 @@ class RunningWatch(Watch):
         return one_line(relative_to(path, self._plan.root))
 
     def start_plan(self, make: Callable[[], Plan]) -> None:
-        """Start the run of the plan that `make` returns. If `make` refuses, that counts as a run that ended at once."""
+        """Start the run of the plan that `make` returns, in this event loop. If `make` refuses, publish why."""
         try:
             self._execute(make())
         except UsageFaultError as fault:
@@ -264,7 +252,8 @@ class RunningWatch(Watch):
         finally:
             if self.busy and not self.ended:
                 self.cancel(kill=True)
-            await asyncio.gather(*([self._task] if self._task is not None else []), return_exceptions=True)
+            if self._task is not None:
+                await asyncio.gather(self._task, return_exceptions=True)
 
     def _execute(self, plan: Plan) -> None:
         run = self._current = self._runner.run(plan, self._admit)

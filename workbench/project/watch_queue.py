@@ -17,6 +17,7 @@ from workbench.freshness.staleness import compare, criterion_of
 from workbench.freshness.watcher import Saved
 from workbench.results.costs import ConversationCost, conversation_cost
 from workbench.run.plan.plan import Plan, PlanEntry, lost_in
+from workbench.run.plan.preflight_cases import CallRange, criterion_calls, options_of
 from workbench.run.plan.run_plan import make_rescore_plan, plan_cases
 from workbench.run.plan.source import StoredSource
 from workbench.store.details import read_details
@@ -84,19 +85,18 @@ def scoring_plan(
 
 def _with_reference(case: StoredCase, now: EvalCase) -> StoredCase:
     """Return a stored case with the reference that the case has now."""
-    started = case.started
-    if started is None:
+    if case.started is None:
         return case
-    kept = started.expected, started.rubrics, started.final_session_state
-    if kept == (now.turns, now.rubrics, now.final_session_state):
+    state = now.final_session_state
+    started = replace(case.started, expected=now.turns, rubrics=now.rubrics, final_session_state=state)
+    if started == case.started:
         return case
-    started = replace(started, expected=now.turns, rubrics=now.rubrics, final_session_state=now.final_session_state)
     # Drop the text's digest: the agent did not run with the current text.
     return replace(case, started=started, planned=replace(case.planned, text=""))
 
 
 def _with_verdicts(entry: PlanEntry, verdicts: Sequence[Scored], changes: Collection[Change]) -> PlanEntry:
-    """Return the entry with its valid verdicts. `changes` are the changed inputs known to the watch."""
+    """Return the entry with those of the verdicts that are still valid."""
     if not isinstance(entry.source, StoredSource) or entry.source.case.started is None:
         return entry
     started, now = entry.source.case.started, entry.config
@@ -116,16 +116,16 @@ def _still_valid(scored: Scored, changes: Iterable[Change], config: CriteriaConf
         return None
     if name in config.custom_metrics:
         return scored
-    return _decided(scored, criterion.threshold) if needs_bench(name) else None
+    if not needs_bench(name):
+        return None
+    result, *turns = (_decided(result, criterion.threshold) for result in (scored.result, *scored.turns))
+    return Scored(result, tuple(turns))
 
 
-def _decided(scored: Scored, threshold: float) -> Scored:
-    def anew(result: MetricResult) -> MetricResult:
-        if result.status not in ("passed", "failed"):
-            return replace(result, threshold=threshold)
-        return replace(result, threshold=threshold, status=status_of(result.score, threshold))
-
-    return Scored(anew(scored.result), tuple(map(anew, scored.turns)))
+def _decided(result: MetricResult, threshold: float) -> MetricResult:
+    if result.status not in ("passed", "failed"):
+        return replace(result, threshold=threshold)
+    return replace(result, threshold=threshold, status=status_of(result.score, threshold))
 
 
 @dataclass(frozen=True)
@@ -203,18 +203,18 @@ class JobQueue:
     under_way: dict[CaseName, Effect] = field(default_factory=dict)
     waiting: Estimate | None = None
     """The cost that must be confirmed first, or None."""
-    _allowed: bool = False
+    allowed: bool = False
+    """Whether the user has confirmed the cost since the last save."""
 
     def take(self, saved: Saved) -> set[CaseName]:
         """Add a save, and return the cases whose current execution is obsolete because of it."""
         obsolete = set()
         for key in saved.impact.gone:
-            self.depths.pop(key, None)
-            self.changes.pop(key, None)
+            self.drop(key)
             if self.under_way.pop(key, None) is not None:
                 obsolete.add(key)
         for key, depth in saved.impact.depths.items():
-            if self.under_way.get(key) is not None:
+            if key in self.under_way:
                 obsolete.add(key)
                 depth = _deeper(depth, self.under_way.pop(key))
             self.depths[key] = _deeper(depth, self.depths.get(key))
@@ -223,12 +223,8 @@ class JobQueue:
         self.held -= saved.impact.depths.keys()
         if saved.impact.depths:
             self.edited = set(saved.impact.edited)
-            self._allowed = False
+            self.allowed = False
         return obsolete
-
-    def allow(self) -> None:
-        """Confirm the cost."""
-        self._allowed = True
 
     def next_job(
         self, failing: Callable[[CaseName], bool], cost: Callable[[Collection[CaseName], Effect], Estimate]
@@ -246,7 +242,7 @@ class JobQueue:
             keys = [key for key in keys if key not in self.blocked and key not in self.held]
             if not keys:
                 continue
-            if depth != "decide" and self.limit != Limit() and not self._allowed:
+            if depth != "decide" and self.limit != Limit() and not self.allowed:
                 estimate = cost(keys, depth)
                 if estimate.above(self.limit):
                     self.waiting = estimate
@@ -266,8 +262,7 @@ class JobQueue:
             return False
         needed = self.depths.get(key)
         if needed is None or EFFECTS.index(known) >= EFFECTS.index(needed):
-            self.depths.pop(key, None)
-            self.changes.pop(key, None)
+            self.drop(key)
             self.edited.discard(key)
         self.held.discard(key)
         return True
@@ -280,15 +275,10 @@ class JobQueue:
         """Do not start these cases again before another save. None means the running cases."""
         self.held.update(self.under_way if keys is None else keys)
 
-    def drop(self, keys: Iterable[CaseName]) -> None:
-        """Remove cases that have no transcript to score again."""
-        for key in keys:
-            self.depths.pop(key, None)
-            self.changes.pop(key, None)
-
-    def fresh(self, covered: Mapping[CaseName, Effect]) -> None:
-        """Mark cases as running because a run of the user includes them."""
-        self.under_way |= covered
+    def drop(self, key: CaseName) -> None:
+        """Do not count a case as stale any longer."""
+        self.depths.pop(key, None)
+        self.changes.pop(key, None)
 
 
 def _deeper(depth: Effect, other: Effect | None) -> Effect:
@@ -339,8 +329,8 @@ def estimate(
 
 def limit_words(limit: Limit, prices: Prices) -> str:
     """Return a text such as `50 calls, $0.50`, or "" without limits."""
-    parts = [] if limit.calls is None else [counted(limit.calls, "call")]
-    return ", ".join([*parts, *([] if limit.money is None else [money(limit.money, prices.currency)])])
+    calls = "" if limit.calls is None else counted(limit.calls, "call")
+    return ", ".join(filter(None, (calls, "" if limit.money is None else money(limit.money, prices.currency))))
 
 
 def _unknown(models: Collection[str]) -> str:
@@ -365,9 +355,6 @@ def _with_new(cost: _Cost, record: CaseRecord, config: CriteriaConfig | None) ->
 
     If there are such calls, the cost in money is unknown.
     """
-    from workbench.criteria.registry import needs_bench
-    from workbench.run.plan.preflight_cases import CallRange, criterion_calls, options_of
-
     calls = 0
     for criterion in () if config is None else config.criteria:
         judged = record.metrics.get(criterion.name)
@@ -399,6 +386,6 @@ def _own(record: CaseRecord, prices: Prices) -> ConversationCost:
     if calls and not prices:
         return ConversationCost(calls, None)
     found = conversation_cost((turn.spans for turn in record.turns), prices)
-    if calls in (0, found.calls):
-        return found if found.calls else ConversationCost(0, 0.0)
-    return ConversationCost(calls, None, found.unpriced)
+    if calls not in (0, found.calls):
+        return ConversationCost(calls, None, found.unpriced)
+    return found if found.calls else ConversationCost(0, 0.0)

@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -38,7 +39,7 @@ from workbench.store.inputs import Effect
 from workbench.store.store import Store
 from workbench.store.transcripts import stored_case
 
-DEPTH_WORDS: dict[Effect, str] = {
+_DEPTH_WORDS: dict[Effect, str] = {
     "run": "running the agent",
     "score": "scoring the transcripts",
     "decide": "comparing stored scores",
@@ -118,7 +119,11 @@ class Watching:
         self._obsolete: set[CaseRef] = set()
         self.superseded = False
         """Whether a save stopped the newest run."""
-        self._left: dict[CaseName, int] = {}
+        self._left = Counter[CaseName]()
+        """The number of executions of each case that have not ended."""
+        self._index: dict[CaseName, list[CaseRef]] = {}
+        """The executions in the store by case, as of `_indexed` executions."""
+        self._indexed = 0
         self._recurring = Recurring()
         self._ended = -math.inf
         self._saved = 0.0
@@ -163,8 +168,9 @@ class Watching:
         """Return notices about a save that was handled."""
         stay = "The last verdicts stay, as stale" if saved.impact.depths else "The last verdicts stay"
         if saved.trouble:
-            gone = self.watcher.changes.gone  # This is reported already.
-            return [] if gone else [Noticed("error", f"cannot be read: {saved.trouble}", stay)]
+            if self.watcher.changes.gone:
+                return []  # `Watch` has reported that.
+            return [Noticed("error", f"cannot be read: {saved.trouble}", stay)]
         found = [
             Noticed("warning", f"{ignored} changes whenever the agent runs, so it is ignored from now on")
             for ignored in self.ignored
@@ -181,33 +187,24 @@ class Watching:
         """
         if busy:
             return None
-        self.end_start()
+        if not self.announced.is_set():
+            # The started run was refused or failed. It starts again only after another save, not in an endless loop.
+            self.jobs.hold()
+            self.store.drop_request()
+            self.announced.set()
         self.jobs.ended()
         self._skip_what_was_never_run()
         job = self.jobs.next_job(self._failing, self.estimate)
         if job is None:
             return None
         total_cases = len(self.watcher.snapshot.workspace.case_names)
-        text = f"{self.estimate(job.keys, job.depth).text(total_cases)}: {DEPTH_WORDS[job.depth]}"
-        if job.depth == "decide":
-            text = f"{len(job.keys):,} of {total_cases:,} stale: {DEPTH_WORDS[job.depth]}"
-        return Start(job, text)
+        return Start(job, f"{self.estimate(job.keys, job.depth).text(total_cases)}: {_DEPTH_WORDS[job.depth]}")
 
     def started(self, job: Job) -> None:
         """Record that the front end starts a job, also in the store."""
         self.store.request_run(job.depth)
         self.announced.clear()
         self.jobs.started(job.keys, job.depth)
-
-    def end_start(self) -> None:
-        """Give up a started job whose run has not begun, because it was refused or failed.
-
-        It is not started again before another save, which prevents an endless loop.
-        """
-        if not self.announced.is_set():
-            self.jobs.hold()
-            self.store.drop_request()
-            self.announced.set()
 
     def estimate(self, keys: Collection[CaseName], depth: Effect) -> Estimate:
         """Return the estimated cost of these cases from their last run, or from other cases if they never ran."""
@@ -247,21 +244,16 @@ class Watching:
             self.announced.set()
             self._obsolete.clear()
             self.superseded = False
-            self._left = {}
-            for planned in event.cases:
-                key = planned.case.name
-                self._left[key] = self._left.get(key, 0) + 1
+            self._left = Counter(planned.case.name for planned in event.cases)
             self._of_save = bool(self.jobs.under_way)
             if not self._of_save:
                 # A run of the user makes its cases fresh too.
-                depth: Effect = "score" if event.scored_from else "run"
-                self.jobs.fresh(dict.fromkeys(self._left, depth))
+                self.jobs.started(self._left, "score" if event.scored_from else "run")
         elif isinstance(event, RunFinished):
             return self._run_finished(event)
         elif isinstance(event, RepeatsDropped):
             # The `CaseFinished` that made them unnecessary follows.
-            for dropped in event.cases:
-                self._left[dropped.name] = self._left.get(dropped.name, 1) - 1
+            self._left.subtract(dropped.name for dropped in event.cases)
         elif isinstance(event, CaseFinished):
             return self._finished(event)
         ref = getattr(event, "case", None)
@@ -286,11 +278,10 @@ class Watching:
         if event.case in self._obsolete:
             return None
         key = event.case.name
-        self._left[key] = self._left.get(key, 1) - 1
-        cancelled = event.status == "cancelled"
-        if cancelled:
+        self._left[key] -= 1
+        if event.status == "cancelled":
             self.jobs.hold([key])
-        if self._left[key] == 0 and not cancelled:
+        elif not self._left[key]:
             self.jobs.decided(key)
         return event
 
@@ -302,22 +293,21 @@ class Watching:
             for record in self._records(scored)
             if stored_case(read_details(record)).why_incomplete() is None
         }
-        self.jobs.drop(key for key in scored if key not in known)
+        for key in scored:
+            if key not in known:
+                self.jobs.drop(key)
 
     def _failing(self, key: CaseName) -> bool:
         return any(record.state in ("failed", "error") for record in self._records([key]))
 
     def _records(self, keys: Iterable[CaseName]) -> list[Execution]:
-        if self._index_of != len(self.store.records):
+        if self._indexed != len(self.store.records):
+            self._indexed = len(self.store.records)
             self._index = {}
             for ref in self.store.records:
                 self._index.setdefault(ref.name, []).append(ref)
-            self._index_of = len(self.store.records)
         refs = (ref for key in keys for ref in self._index.get(key, ()) if self.store.has_current_owner(ref))
         return [self.store.records[ref] for ref in refs]
-
-    _index_of = -1
-    _index: dict[CaseName, list[CaseRef]]
 
 
 def _time_of(saved: Saved) -> float:

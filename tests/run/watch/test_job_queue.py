@@ -75,7 +75,7 @@ def test_job_above_the_limit_waits() -> None:
     assert jobs.next_job(lambda key: False, cost) is None
     assert jobs.waiting is not None
     assert jobs.waiting.text(40) == "2 of 40 stale, about 10 calls"
-    jobs.allow()
+    jobs.allowed = True
     assert jobs.next_job(lambda key: False, cost) is not None
     jobs.take(saved({C: "run"}))
     assert jobs.next_job(lambda key: False, cost) is None, "a new save is asked for again"

@@ -10,13 +10,18 @@ from tests.ui.fake_view import Bench
 from workbench.events.events import CaseFinished, CaseStatus, RunFinished
 from workbench.files.run_options import RunOptions
 from workbench.freshness.watcher import Saved
-from workbench.project.watch import Watch
 from workbench.project.watch_queue import JobQueue
 from workbench.project.watching import Watching
 from workbench.store.inputs import Effect
+from workbench.ui.freshness.screen_watch import ScreenWatch
 from workbench.ui.running.run_thread import Ended
 
 KEY = ("order_desk/refunds.evalset.json", "late_parcel")
+PROJECT = cast(Any, SimpleNamespace(load_touched=lambda workspace: None, renew=lambda: None))
+
+
+async def _nothing() -> None:
+    pass
 
 
 async def _no_saves() -> AsyncIterator[Saved]:
@@ -25,7 +30,7 @@ async def _no_saves() -> AsyncIterator[Saved]:
         yield saved
 
 
-def arm(bench: Bench, depth: Effect = "run") -> Watch:
+def arm(bench: Bench, depth: Effect = "run") -> ScreenWatch:
     """Arm a watch with one stale case."""
     snapshot = SimpleNamespace(workspace=bench.workspace)
     watcher = SimpleNamespace(
@@ -38,8 +43,7 @@ def arm(bench: Bench, depth: Effect = "run") -> Watch:
     )
     jobs = JobQueue(depths={KEY: depth})
     watching = Watching(bench.session.store, cast(Any, watcher), jobs, RunOptions)
-    project = SimpleNamespace(load_touched=lambda workspace: None, renew=lambda: None)
-    watch = Watch(cast(Any, project), watching, bench.run, bench.watch.take, set())
+    watch = ScreenWatch(PROJECT, watching, bench.run, bench.watch.take, _nothing)
     bench.watch.adopt(watch)
     return watch
 
@@ -113,14 +117,13 @@ def test_second_w_turns_the_watch_off(bench: Bench) -> None:
 
 @pytest.mark.parametrize("times", range(1, 6))
 async def test_each_w_toggles_the_watch_while_it_is_prepared(bench: Bench, times: int) -> None:
-    watch = arm(bench)
+    watching = arm(bench).watching
     bench.watch.disarm()
-    watch.ended = False
-    bench.engine.watch = lambda *given: watch  # type: ignore[method-assign]
+    bench.engine.watch = lambda *given: (PROJECT, watching)  # type: ignore[method-assign]
     for _ in range(times):
         bench.watch.watch()
     await bench.view.settled()
-    assert (bench.session.watching is watch.watching) == bool(times % 2)
+    assert (bench.session.watching is watching) == bool(times % 2)
 
 
 def test_pressing_w_twice_before_the_folder_is_read_starts_no_watch(bench: Bench) -> None:

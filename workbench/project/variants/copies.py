@@ -142,8 +142,8 @@ def _commit(root: Path, word: str) -> str:
     """Return the ID of the commit that `word` names, or ""."""
     if word.startswith("-"):
         return ""  # Git would take it for an option.
-    found = run_git(root, "rev-parse", "--verify", "--quiet", f"{word}^{{commit}}", seconds=_SECONDS)
-    return (found or b"").decode("ascii", "replace").strip()
+    found = run_git(root, "rev-parse", "--verify", "--quiet", f"{word}^{{commit}}", seconds=_SECONDS) or b""
+    return found.decode("ascii", "replace").strip()
 
 
 # Copies
@@ -178,7 +178,7 @@ def copy_project(source: Path, target: Path, files: Iterable[str]) -> Copy:
                 status = path.lstat()
             except FileNotFoundError:
                 continue  # Git tracks it, and it was deleted.
-            if not _is_inside(goal.parent, target):
+            if not _is_inside(goal.parent):
                 continue
             if stat.S_ISLNK(status.st_mode):
                 found[name] = _make_link(os.readlink(path), name, source, target)  # noqa: PTH115
@@ -286,11 +286,6 @@ def is_tracked(source: Path) -> bool:
     return run_git(source, "rev-parse", "--show-prefix", seconds=_SECONDS) is not None
 
 
-def is_below(name: str, folder: str) -> bool:
-    """Return whether a relative path is in a folder, which may be "."."""
-    return folder == "." or name.startswith(f"{folder}/")
-
-
 def project_files(source: Path, *, new: bool = True) -> Iterator[str]:
     """Yield the paths of a project's files, relative to it. Some may not exist.
 
@@ -388,8 +383,8 @@ def _reported(source: Path) -> Iterator[None]:
         raise UsageFaultError(f"{source} cannot be copied: {unreadable_text(error)}") from None
 
 
-def _is_inside(folder: Path, target: Path) -> bool:
-    """Return whether a folder is in a copy, and not behind a link that leads out of it."""
+def _is_inside(folder: Path) -> bool:
+    """Return whether a folder of a copy is not behind a link, which may lead out of the copy."""
     return os.path.realpath(folder) == os.path.normpath(folder)
 
 
@@ -432,7 +427,7 @@ def _make_link(goal: str, name: str, root: Path, target: Path) -> str:
         goal = meant
     place = target / name
     place.parent.mkdir(parents=True, exist_ok=True)
-    if _is_inside(place.parent, target):
+    if _is_inside(place.parent):
         place.symlink_to(goal)
     return f"{LINK}{goal}"
 

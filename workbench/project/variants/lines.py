@@ -223,12 +223,7 @@ def files_document(name: str, against: str, source: str, files: Sequence[FileCha
         what = "new file" if file.before is None else "deleted" if file.after is None else ""
         if what:
             document.add(remark(what, view))
-        document.add(difference_lines(_changed_lines(file), view, 1))
+        lines = file.diff()
+        has_names = lines[:1] == [f"--- a/{file.path}"]
+        document.add(difference_lines(lines[2:] if has_names else lines, view, 1))
     return document
-
-
-def _changed_lines(file: FileChange) -> Iterator[str]:
-    """Yield the lines of a unified diff without the names of the files."""
-    for number, line in enumerate(file.diff()):
-        if not (number < 2 and line.startswith(("--- ", "+++ "))):
-            yield line

@@ -25,7 +25,6 @@ from workbench.project.variants.copies import (
     copy_project,
     copy_revision,
     find_revision,
-    is_below,
     is_copied,
     is_tracked,
     link_environment,
@@ -33,7 +32,7 @@ from workbench.project.variants.copies import (
     put_file,
     replace_folder,
 )
-from workbench.project.variants.variant import TREE, Variant, Wanted, changed_variants, refuse_same_names
+from workbench.project.variants.variant import TREE, Variant, Wanted, changed_variants
 from workbench.project.watch_queue import Estimate, estimate
 from workbench.results.costs import costs
 from workbench.run.plan.plan import AgentSetting, Plan, new_run_id
@@ -270,7 +269,10 @@ def _copies(
     ignored = [] if _travels(plan) else [name for name, size in _ignored(read_before, root, files) if size <= _COPIED]
     tree = copy_project(root, folder / "tree", [*files, *ignored])
     variants = [Variant(one.name, one.commit) for one in revisions]
-    refuse_same_names([*variants, Variant(TREE), *more])
+    names = [*(one.name for one in variants), TREE, *(one.name for one in more)]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageFaultError(f"two variants are called {name}", "Leave out one of them, or name it differently")
     copies = [
         copy_revision(root, one, folder / f"revision-{number}", tree, ignored) for number, one in enumerate(revisions)
     ]
@@ -311,8 +313,9 @@ def _project_files(plan: Plan, source: Path) -> Iterator[str]:
     elif is_tracked(source):
         yield from project_files(source, new=False)
     else:
-        folders = [setting.agent.folder.relative_to(plan.root).as_posix() for setting in plan.agents.values()]
-        yield from (name for name in project_files(source) if any(is_below(name, folder) for folder in folders))
+        folders = [setting.agent.folder.relative_to(plan.root) for setting in plan.agents.values()]
+        prefixes = tuple("" if folder == Path() else f"{folder.as_posix()}/" for folder in folders)
+        yield from (name for name in project_files(source) if name.startswith(prefixes))
 
 
 def _copy_folder(plan: Plan, tree: Copy, source: Path, goal: Path) -> Copy:
@@ -495,22 +498,19 @@ class _Limits:
         if found is not None:
             self._trial.costs[ref] = found.amounts.get(ref)
         if self._money is not None:
-            self._check_money(self._money)
+            known = self._trial.costs.values()
+            spent = total(known)
+            if spent is None or not known:
+                self._stop("unknown cost")
+            # Those that run will cost about as much as the others.
+            elif spent * (1 + self._trial.store.counts()["running"] / len(known)) >= self._money:
+                self._stop("cost")
         if self._calls is not None:
             self._asked += record.usage.judge_calls
             # Calls that fail are in no usage. With 0, executions that need no judge are all run.
             refused = any("--max-judge-calls" in result.reason for result in record.metrics.values())
             if refused or self._asked >= self._calls > 0:
                 self._stop("judge calls")
-
-    def _check_money(self, most: float) -> None:
-        known = self._trial.costs.values()
-        spent = total(known)
-        if spent is None or not known:
-            self._stop("unknown cost")
-        # Those that run will cost about as much as the others.
-        elif spent * (1 + self._trial.store.counts()["running"] / len(known)) >= most:
-            self._stop("cost")
 
     def _stop(self, why: Stopped) -> None:
         trial = self._trial

@@ -91,18 +91,6 @@ def changed_variants(wanted: Wanted, root: Path) -> list[Variant]:
     return made
 
 
-def refuse_same_names(variants: Sequence[Variant]) -> None:
-    """Reject variants with the same name.
-
-    Raises:
-        UsageFaultError: two have the same name.
-    """
-    names = [variant.name for variant in variants]
-    for name in names:
-        if names.count(name) > 1:
-            raise UsageFaultError(f"two variants are called {name}", "Leave out one of them, or name it differently")
-
-
 def _together(parts: Sequence[Variant]) -> Variant:
     return Variant(
         ", ".join(part.name for part in parts),

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from workbench.project.watch import News as WatchNews
     from workbench.project.watch import Watch as ProjectWatch
     from workbench.store.execution import Execution
+    from workbench.ui.freshness.screen_watch import ScreenWatch
     from workbench.ui.screen.view import View
 
 _HISTORY = "History"
@@ -124,9 +125,7 @@ class Watch(Controller):
 
     async def _drive(self, marked: "set[tuple[int, int]]") -> None:
         """Create a watch and run it until it is turned off or fails."""
-        watch = await asyncio.to_thread(
-            self._engine.watch, marked, self._run, self.take, self._prepare, self._host.setting_files()
-        )
+        watch = await asyncio.to_thread(self._make, marked)
         if not self._arming:
             return
         self._arming = False
@@ -134,6 +133,12 @@ class Watch(Controller):
         await watch.execute()
         if watch.ended and self._watch is watch:
             self.disarm()
+
+    def _make(self, marked: "set[tuple[int, int]]") -> "ScreenWatch":
+        from workbench.ui.freshness.screen_watch import ScreenWatch
+
+        project, watching = self._engine.watch(marked, self._host.setting_files())
+        return ScreenWatch(project, watching, self._run, self.take, self._prepare)
 
     def adopt(self, watch: "ProjectWatch") -> None:
         """Make this the current watch, and show its state on the screen."""

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from workbench.project.project import Project, TrialImport
     from workbench.project.variants.trial import Trial
     from workbench.project.variants.variant import Wanted
-    from workbench.project.watch import News as WatchNews
-    from workbench.project.watch import Runs, Watch
+    from workbench.project.watching import Watching
     from workbench.run.chat import Chat, ChatEvent
     from workbench.run.forking import Fork
     from workbench.run.plan.plan import Plan
@@ -241,30 +240,21 @@ class Engine:
 
         return make
 
-    def watch(
-        self,
-        marked: set[tuple[int, int]],
-        runs: "Runs",
-        take: "Callable[[WatchNews], None]",
-        prepare: Callable[[], Awaitable[None]],
-        screen_files: Collection[Path],
-    ) -> "Watch":
-        """Return a watch of the marked cases, or of all cases if none is marked. Reads files, so call it in a thread.
+    def watch(self, marked: set[tuple[int, int]], screen_files: Collection[Path]) -> "tuple[Project, Watching]":
+        """Return the project, and a watch of the marked cases, or of all cases if none is marked.
 
-        `screen_files` are settings and themes, which matter only to the screen.
+        `screen_files` are settings and themes, which matter only to the screen. Reads files, so call it in a thread.
         """
-        from workbench.project.watch import Watch
         from workbench.project.watching import watch_over
 
-        session, workspace, project = self._session, self._workspace, self._project
+        session, workspace = self._session, self._workspace
         armed = frozenset(workspace.case_name(*pair) for pair in marked)
 
         def options() -> "RunOptions":
             # What the user chooses while the watch is on holds for its next run.
             return self._options(**session.recordings.run_options(), **session.places.run_options())
 
-        watching = watch_over(project, workspace, session.read, options, armed, screen_files)
-        return Watch(project, watching, runs, take, set(), prepare)
+        return self._project, watch_over(self._project, workspace, session.read, options, armed, screen_files)
 
     def made_run(self, run_id: str) -> bool:
         """Return whether a run with this ID was made in this session. Can be called in any thread."""

@@ -217,10 +217,6 @@ class Run(Controller):
         """Start the run whose plan `make` returns. The watch has already announced the run to the store."""
         self.session.store.hand_over(self.thread.start(self._engine.planned(make)))
 
-    def supersede(self, refs: Sequence[CaseRef]) -> None:
-        """Kill these cases, and start no other cases of their run."""
-        self.thread.cancel(list(refs), kill=True, stop=True)
-
     async def _start(self, targets: Targets, build: Callable[[Targets], Build]) -> None:
         rows = self.view.rows
         names = rows.names()
