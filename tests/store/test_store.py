@@ -29,9 +29,9 @@ from workbench.events.events import (
     TurnFinished,
     TurnStarted,
 )
-from workbench.results.changed_verdicts import rate_of
 from workbench.store.details import read_details
 from workbench.store.history.summary import summarize_events
+from workbench.store.rates import rate_of
 from workbench.store.store import Store
 from workbench.store.transcripts import collect
 

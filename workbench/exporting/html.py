@@ -33,7 +33,7 @@ from workbench.results.lines import Line, pieces
 from workbench.results.machines import placed_texts
 from workbench.results.panes import case_lines
 from workbench.results.plain_lines import case_label, label, marks
-from workbench.results.plain_summary import by_need, count_text, repeats_of
+from workbench.results.plain_summary import count_text, repeats_of
 from workbench.results.repeat_texts import cells
 from workbench.results.tally import scores
 from workbench.results.trace import trace_lines
@@ -228,7 +228,7 @@ def _expensive(records: list[Execution], prices: Prices | None) -> Iterator[str]
 
 def _repeats(store: Store) -> Iterator[str]:
     """Yield the table of pass rates if any case ran more than once."""
-    cases = sorted(repeats_of(store), key=by_need)
+    cases = repeats_of(store)
     if not cases:
         return
     yield "<h2>Repeats</h2>\n<table><thead><tr>"

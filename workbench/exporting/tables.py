@@ -18,7 +18,7 @@ from workbench.results.frozen import FROZEN, drift_texts, frozen_total, frozen_w
 from workbench.results.lines import View
 from workbench.results.machines import lost_words, placed_texts
 from workbench.results.plain_lines import case_label, label, marks
-from workbench.results.plain_summary import by_need, count_text, repeats_of
+from workbench.results.plain_summary import count_text, repeats_of
 from workbench.results.repeat_texts import cells
 from workbench.run.fault_outcome import WAYS
 from workbench.store.details import read_details
@@ -215,7 +215,7 @@ def _faults(records: list[Execution]) -> Iterator[str]:
 
 def _repeats(store: Store, most: int) -> Iterator[str]:
     """Yield the table of pass rates if any case ran more than once."""
-    cases = sorted(repeats_of(store), key=by_need)
+    cases = repeats_of(store)
     if cases:
         yield ""
         yield "| repeats of | passed | rate (95%) | pass^k | | |"

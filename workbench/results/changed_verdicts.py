@@ -7,14 +7,8 @@ from itertools import count
 from workbench.events.events import CaseFinished, CaseRef, Event, RunStarted
 from workbench.results.faces import FACES
 from workbench.store.execution import CaseState, Execution
-from workbench.store.rates import PassRate, counts, never_ran, pass_rate
+from workbench.store.rates import PassRate, never_ran, rate_of
 from workbench.store.store import Store
-
-
-def rate_of(records: Iterable[Execution]) -> PassRate:
-    """Return the pass rate of a case over its repeats."""
-    counted = [record for record in records if counts(record.state, record.error)]
-    return pass_rate(sum(record.state == "passed" for record in counted), len(counted))
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,6 @@ from workbench.text.counting import amount, compared, sign
 from workbench.text.safe_text import one_line
 
 Status: TypeAlias = CaseState | MetricStatus | Literal["not_run"]
-_BETWEEN = "   "
-_SHORTEST_NAME = 8
 _SUFFIX = re.compile("(_avg)?(_score)?(_v[0-9]+)?$")
 _LONGEST = 200
 _SHORTEST_REASON = 10
@@ -138,12 +136,12 @@ def by_weight(results: Sequence[MetricResult]) -> list[MetricResult]:
 
 
 def chip(result: MetricResult, *, short: bool = False, width: int = 0) -> Line:
-    """Return a result on one line: `✗ response_match_score 0.61 < 0.80`. `width` cuts the middle of its name."""
+    """Return a result on one line: `✗ response_match_score 0.61 < 0.80`. `width` cuts the middle of the name."""
     sign, score = glyph(result.status), score_line(result)
     name = f" {short_name(result.name) if short else one_line(result.name, limit=60)}"
     room = width - sign.cell_len - score.cell_len - 1
     if width and room < cell_len(name):
-        name = cut_words(name, max(room, _SHORTEST_NAME))
+        name = cut_words(name, max(room, 8))
     return Text.assemble(sign, name, " ", score)
 
 
@@ -175,13 +173,13 @@ def cut_words(name: str, width: int) -> str:
 def chips(results: Sequence[MetricResult], width: int) -> Line:
     """Return as many results as fit on one line, the worst first, and the number of others.
 
-    If not even the worst one fits, its name is cut. Without results, the line is empty.
+    If not even the worst result fits, its name is cut. Without results, the line is empty.
     """
     ordered = by_weight(results)
     for count in range(len(ordered), 0, -1):
         more: Line = Text.styled(f"  +{len(ordered) - count}", "muted") if count < len(ordered) else Text()
         for short in (False, True):
-            line = joined([chip(result, short=short) for result in ordered[:count]], _BETWEEN) + more
+            line = joined([chip(result, short=short) for result in ordered[:count]], "   ") + more
             if line.cell_len <= width:
                 return line
     if not ordered:
@@ -208,9 +206,9 @@ def stale_mark(changes: Collection[Change], room: int) -> str:
 
 
 def stale_count(stale: Collection[Iterable[Change]]) -> tuple[str, str]:
-    """Return the number of stale cases with their changes, and without: `3 stale: prompt.txt` and `3 stale`.
+    """Return the number of stale cases, with and without their changes: `3 stale: prompt.txt` and `3 stale`.
 
-    `stale` has the changes of each stale case. Without any, both texts are "".
+    `stale` has the changes of each stale case. Without stale cases, both texts are "".
     """
     if not stale:
         return "", ""

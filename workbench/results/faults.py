@@ -94,7 +94,7 @@ def outcome_of(record: Execution) -> FaultOutcome:
 
 
 def by_function(handling: FaultHandling) -> bool:
-    """Return whether a function, not a language model, decided the outcome."""
+    """Return whether the outcome was decided by a function, not by a language model."""
     return is_without_model(judged_by(handling.details))
 
 
@@ -174,8 +174,6 @@ def counts_text(records: Iterable[Execution], *, signs: bool = False) -> str:
     )
 
 
-# The table on the screen
-
 Cell: TypeAlias = tuple[Execution, ...]
 """The executions of a cell, the worst first."""
 Cells: TypeAlias = Mapping[FaultWay, Cell]
@@ -254,7 +252,7 @@ class Form(NamedTuple):
     """A text form for all cells.
 
     `words` are the names of single outcomes, or None to use `cell_text`. `between` separates glyph and name. `least` is
-    the minimum width, so that columns do not change with each result. `gap` is the space after each cell.
+    the minimum width, which keeps columns from changing with each result. `gap` is the space after each cell.
     """
 
     words: Mapping[FaultOutcome, str] | None

@@ -43,15 +43,11 @@ def cost_after(original: Original, point: Point, prices: Prices | None) -> Cost:
         tally = {"calls": 1, "input_tokens": read, "output_tokens": written}
         tallies.append((str((model.request or {}).get("model") or ""), tally))
     tokens = sum(tally["input_tokens"] + tally["output_tokens"] for _, tally in tallies)
+    found = Cost(len(models), tokens, seen=original.has_models)
     if not prices:
-        return Cost(len(models), tokens, seen=original.has_models)
-    return Cost(
-        len(models),
-        tokens,
-        total(judge_cost(name, tally, prices) for name, tally in tallies),
-        prices.currency,
-        original.has_models,
-    )
+        return found
+    cost = total(judge_cost(name, tally, prices) for name, tally in tallies)
+    return replace(found, money=cost, currency=prices.currency)
 
 
 def conversation(original: Original) -> list[Turn]:
@@ -60,7 +56,7 @@ def conversation(original: Original) -> list[Turn]:
 
 
 def first_difference(original: Sequence[Turn], record: CaseRecord, point: Point) -> int | None:
-    """Return the index of the first turn in which a try differs from the original, or None if there is none yet.
+    """Return the index of the first turn in which a try differs from the original, or None without a difference so far.
 
     Unfinished turns are ignored, and so is the message that the fork changes.
     """

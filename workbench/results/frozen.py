@@ -1,6 +1,6 @@
 """Texts and lines about replayed cases, and about how live cases drifted from their recordings."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,22 +13,18 @@ from workbench.text.counting import counted, few
 from workbench.text.json_values import objects, string
 from workbench.text.safe_text import one_line
 
-FROZEN = "FROZEN"
-_DAY = 86_400
-_NUMBERS = ("tools", "models", "live", "misses")
-THAWED = "THAWED"
+FROZEN, THAWED = "FROZEN", "THAWED"
 _KINDS = ("same", "changed", "gone", "new", "unknown")
 _WORDS = {"gone": "not called any more", "unknown": "not reached"}
-_ABSENT = "not there"
 
 
 def frozen_mark(frozen: Frozen | None, now: datetime | None = None) -> str:
-    """Return the mark of a replayed case: `FROZEN (4 tool calls replayed, recorded today)`, or "" for a live one."""
+    """Return the mark of a replayed case: `FROZEN (4 tool calls replayed, recorded today)`, or "" for a live case."""
     return f"{FROZEN} ({frozen_words(frozen, now)})" if frozen is not None else ""
 
 
 def frozen_words(frozen: Frozen, now: datetime | None = None) -> str:
-    """Return the number of calls, the age of the recording, and the changes since, as safe text.
+    """Return the number of calls, the age of the recording, and the changes since the recording, as safe text.
 
     For example: 4 tool calls replayed, recorded today, code of `refund` changed since it was recorded.
     """
@@ -89,10 +85,10 @@ def frozen_count(frozen: int, total: int) -> str:
     return "frozen" if frozen >= total else f"{frozen:,} of {total:,} frozen"
 
 
-def _counts(cases: Iterable[Frozen]) -> Iterable[str]:
+def _counts(cases: Sequence[Frozen]) -> Iterator[str]:
     """Yield the numbers of replayed, live and missed calls."""
-    frozen = list(cases)
-    tools, models, live, misses = (sum(getattr(case, name) for case in frozen) for name in _NUMBERS)
+    names = ("tools", "models", "live", "misses")
+    tools, models, live, misses = (sum(getattr(case, name) for case in cases) for name in names)
     replayed = [counted(tools, "tool call")] if tools or not models else []
     replayed += [counted(models, "model call")] if models else []
     yield f"{' and '.join(replayed)} replayed"
@@ -109,7 +105,7 @@ def _days(recorded: str, now: datetime | None) -> int | None:
         return None
     if at.tzinfo is None:
         at = at.replace(tzinfo=UTC)
-    return max(0, int(((now or datetime.now(UTC)) - at).total_seconds() // _DAY))
+    return max(0, ((now or datetime.now(UTC)) - at).days)
 
 
 def _ago(days: int) -> str:
@@ -163,7 +159,7 @@ def change_texts(thawed: Thawed) -> Iterator[str]:
 
 
 def drift_texts(thawed: Thawed | None, most: int) -> list[str]:
-    """Return the mark of a thawed case and its first changes, as safe texts for exports. Other cases have none."""
+    """Return the mark of a thawed case and its first `most` changes, as safe texts for exports. Else return []."""
     if thawed is None:
         return []
     changes = list(change_texts(thawed))
@@ -188,6 +184,6 @@ def change_name(change: Mapping[str, Any]) -> str:
 
 
 def side_text(place: Mapping[str, Any], side: str) -> str:
-    """Return the value on one `side` of a change ("then" or "now"), as safe text."""
+    """Return the value on one `side` of a change ("then" or "now") as safe text, or `not there` without a value."""
     value = place.get(side)
-    return one_line(value, limit=300) if isinstance(value, str) else _ABSENT
+    return one_line(value, limit=300) if isinstance(value, str) else "not there"

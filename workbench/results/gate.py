@@ -1,7 +1,7 @@
 """Whether a later run is worse than an earlier one by more than chance, as data and as safe text."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from workbench.results.run_comparison import Comparison, Repeats
 from workbench.results.statistics import ALPHA, Losses, PairedChange
 from workbench.store.execution import Execution
 from workbench.store.history.latest import past_runs
-from workbench.store.rates import PassRate, counts, pass_rate
+from workbench.store.rates import pass_rate, rate_of
 from workbench.text.counting import counted, counted_status
 from workbench.text.safe_text import one_line
 
@@ -88,7 +88,7 @@ class Gate:
 
 
 def gate(found: Comparison, state: Path, *, alpha: float = ALPHA) -> Gate:
-    """Return the gate of two compared runs. `state` is the folder with stored runs, which show flaky cases."""
+    """Return the gate of two compared runs. `state` is the folder with the stored runs, which tell flaky cases."""
     cases = found.repeats if found.has_verdicts else ()
     pairs = [
         statistics.case_pair(*([one.status for one in side] for side in (case.before, case.after))) for case in cases
@@ -128,7 +128,7 @@ def _broke(execution: Execution) -> bool:
 
 def _mixed(case: Repeats) -> str:
     for name, side in (("A", case.before), ("B", case.after)):
-        rate = _rate(side)
+        rate = rate_of(side)
         if rate.flaky:
             return f"{rate.passed}/{rate.total} passed in {name}"
     return ""
@@ -140,14 +140,9 @@ def _flaky_before(state: Path, ref: CaseRef) -> str:
         runs = past_runs(state, ref, _PAST)
     except OSError:
         return ""
-    repeated = ((run.run_id, rate) for run in runs if (rate := _rate(run.executions)).total > 1)
+    repeated = ((run.run_id, rate) for run in runs if (rate := rate_of(run.executions)).total > 1)
     run_id, rate = next(repeated, ("", pass_rate(0, 0)))
     return f"{rate.passed}/{rate.total} passed in {run_id}" if rate.flaky else ""
-
-
-def _rate(executions: Iterable[Execution]) -> PassRate:
-    counted = [one.state == "passed" for one in executions if counts(one.state, one.error)]
-    return pass_rate(sum(counted), len(counted))
 
 
 def rate_text(rate: float | None) -> str:
@@ -167,7 +162,7 @@ def change_text(found: PairedChange) -> str:
 
 
 def p_text(p: float) -> str:
-    """Return a p-value as text: `p = 0.004`. It is rounded up, so that it never seems to reach a limit."""
+    """Return a p-value as text: `p = 0.004`. It is rounded up, because a value above a limit must not look below it."""
     return "p < 0.001" if p < 0.001 else f"p = {math.ceil(p * 1000 - 1e-9) / 1000:.3f}"
 
 
@@ -204,7 +199,7 @@ def unclear_text(found: PairedChange) -> str:
 
 
 def gate_text(gate: Gate) -> str:
-    """Return the reasons for the decision of a gate, without the words `passed` or `failed`."""
+    """Return the reasons for the decision of a gate, without the decision."""
     rates, reasons = gate.rates, []
     if gate.new_errors:
         reasons.append(f"{counted(len(gate.new_errors), 'case')} with new errors")
@@ -241,7 +236,7 @@ def _lost_text(gate: Gate) -> str:
 
 
 def drop_text(drop: Drop, arrow: str = "->") -> str:
-    """Return a drop as `3/3 -> 1/3 passed (chance alone: 20%)`, followed by where the case was flaky, if known."""
+    """Return a drop as `3/3 -> 1/3 passed (chance alone: 20%)`, followed by where the case was flaky, if anywhere."""
     (passed, judged), (later, of_later) = drop.before, drop.after
     words = f"{passed}/{judged} {arrow} {later}/{of_later} passed ({chance_text(drop.chance)})"
     return f"{words}, flaky: {one_line(drop.flaky)}" if drop.flaky else words

@@ -34,8 +34,6 @@ from workbench.store.history.latest import PastRun
 from workbench.text.counting import counted, percent
 from workbench.text.safe_text import one_line
 
-BAR = 40
-"""The maximum width of the bar, in cells."""
 _PATHS = 5
 _ARGUMENTS = 80
 _EXECUTIONS = 200
@@ -129,9 +127,6 @@ def _add_change(document: Document, subject: Subject, view: View) -> None:
     add_compared(document, before, record, view)
 
 
-# Repeats
-
-
 def _repeats_verdict(case: CaseRepeats, view: View) -> Iterator[Line]:
     if case.unfinished:
         words = f"{case.unfinished} of {len(case.records)} repeats have not finished."
@@ -164,7 +159,7 @@ def _rate(case: CaseRepeats, view: View) -> Iterator[Line]:
         return
     of_all = Text.styled(percent(rate.rate or 0.0), "strong")
     yield from part("rate", Text.assemble(of_all, (f"  {interval(rate)}", "muted")), view)
-    yield from under(Text(), [bar(case, min(BAR, view.room - 1))])
+    yield from under(Text(), [bar(case, min(40, view.room - 1))])
     if case.until is not None:
         style = {"above": "status-passed", "below": "status-failed"}.get(case.sure or "", "status-not-evaluated")
         yield from part("target", Text.styled(sureness(case), style), view)
@@ -262,21 +257,13 @@ def _titled(name: str, words: str, view: View) -> Line:
     return cut_line(Text.assemble((f" {name}", "heading"), (f"  {words}", "muted")), view.width)
 
 
-# Earlier runs
-
-
-_BARS = "▁▂▃▄▅▆▇█"
-_LEAST = 2
-"""The minimum number of runs for this line. A single run would only repeat the verdict."""
-
-
 def past_run_lines(name: str, earlier: Sequence[PastRun], view: View) -> Iterator[Line]:
     """Yield the name of a criterion and its scores, the oldest run on the left.
 
     Yield nothing while fewer than two runs have judged the case.
     """
-    judged = [found for run in reversed(earlier) if (found := _of_run(name, run)) is not None]
-    if len(judged) < _LEAST:
+    judged = [found for run in reversed(earlier) if (found := _score_and_status(name, run)) is not None]
+    if len(judged) < 2:  # A single run would only repeat the verdict.
         return
     scores = [score for score, _ in judged if score is not None]
     low, high = min([0.0, *scores]), max([1.0, *scores])
@@ -289,13 +276,12 @@ def past_run_lines(name: str, earlier: Sequence[PastRun], view: View) -> Iterato
     yield from hang(Text(), flow([bars, marks, summary], max(view.width - 3, 10), "  "), 3)
 
 
-def _of_run(name: str, run: PastRun) -> tuple[float | None, Status] | None:
-    """Return the mean score and the worst verdict of a run's repeats, or None without a result."""
+def _score_and_status(name: str, run: PastRun) -> tuple[float | None, Status] | None:
+    """Return the mean score and the worst status of a criterion over a run's repeats, or None without a result."""
     results = [one.scores[name] for one in run.executions if name in one.scores]
     if not results:
         return None
     scores = [result.score for result in results if result.score is not None]
-    # Repeats count with their mean score and their worst verdict.
     worst = min((result.status for result in results), key=lambda status: FACES[status].rank)
     return (sum(scores) / len(scores) if scores else None), worst
 
@@ -303,4 +289,4 @@ def _of_run(name: str, run: PastRun) -> tuple[float | None, Status] | None:
 def _bar(score: float | None, low: float, high: float) -> str:
     if score is None:
         return "·"
-    return _BARS[round((score - low) / (high - low) * (len(_BARS) - 1))]
+    return "▁▂▃▄▅▆▇█"[round((score - low) / (high - low) * 7)]

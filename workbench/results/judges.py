@@ -58,8 +58,6 @@ from workbench.text.counting import amount, counted, cut_score
 from workbench.text.json_values import mapping, objects, string
 from workbench.text.safe_text import one_line, plain
 
-BRIEF_REASON = 4
-"""Maximum number of lines of a folded reason."""
 _GUTTER = 11
 _ORIGINS = {
     "config": "from the criteria",
@@ -85,7 +83,7 @@ def rubric_account(result: MetricResult, view: View) -> Iterator[Line]:
 
 
 def add_rubrics(document: Document, subject: Subject, index: int, result: MetricResult, view: View) -> list[str]:
-    """Add the rubrics of turn `index` as items. Return the keys of those that are not met."""
+    """Add the rubrics of turn `index` as items. Return the keys of the rubrics that are not met."""
     problems: list[str] = []
     for place, rubric in enumerate(objects(result.details.get("rubrics"))):
         key = f"rubric/{result.name}/{index}/{place}"
@@ -121,7 +119,7 @@ def _rubric(rubric: dict[str, Any], opened: bool, view: View, mine: Line) -> Ite
     yield from hang(Text(), flow(parts, room), _GUTTER)
     reason = string(rubric.get("rationale")).strip()
     lines = wrap(Text.styled(plain(reason) or "no reason given", "muted"), room)
-    yield from hang(Text(), lines if opened else shortened(lines, BRIEF_REASON, room), _GUTTER)
+    yield from hang(Text(), lines if opened else shortened(lines, 4, room), _GUTTER)
 
 
 def _vote(sample: int, vote: dict[str, Any], view: View) -> Iterator[Line]:
@@ -131,19 +129,16 @@ def _vote(sample: int, vote: dict[str, Any], view: View) -> Iterator[Line]:
     return hang_text(Text(), text, view.width, _GUTTER)
 
 
-WORDS_SHOWN = 12
-# Details that the evidence shows, or that this pane shows in other words.
-_CALL_KEYS = {"rows", "match_type", "ignore_args", "args_match", "other_match_types"}
-_WORD_KEYS = {"expected_marks", "actual_marks", "matched", "missing", "extra", "precision", "recall", "f"}
-_JUDGED_KEYS = {
+_SHOWN_ELSEWHERE = {
+    "rows", "match_type", "ignore_args", "args_match", "other_match_types",
+    "expected_marks", "actual_marks", "matched", "missing", "extra", "precision", "recall", "f",
+    "checks", "figures", "differences", "more_differences", "accepted",
     "judge", "tally", "questions", "votes", "asked", "of", "split", "compared", "message",
     "rubrics", "unused", "texts", "share", "adk_score", "of_sentences",
-    "explanation", "error", "seconds", "attempts", "cached",
+    "explanation", "error", "seconds", "attempts", "cached", "turns", "lowest_turn",
     "stop", "starting_prompt", "conversation_plan", "plan", "user_persona", "persona",
 }  # fmt: skip
-_CHECKS = {"not_contains": "does not contain"}
-_RULE_KEYS = {"checks", "figures", "differences", "more_differences", "accepted"}
-_SHOWN_ELSEWHERE = _CALL_KEYS | _WORD_KEYS | _JUDGED_KEYS | _RULE_KEYS | {"turns", "lowest_turn"}
+"""Keys of details that the evidence shows, or that this pane shows in other words."""
 
 
 def build(subject: Subject, view: View, *, prompts: bool = True) -> Document:
@@ -200,13 +195,8 @@ def _add_criterion(
     document.add_item(key, _head(record, result, view, opened=opened), opens=True)
     document.add(judge_lines(record, result, view))
     if result.reason and not told:
-        document.add(
-            part(
-                "why",
-                safe(result.reason, "" if result.status in ("passed", "failed") else FACES[result.status].variable),
-                view,
-            )
-        )
+        style = "" if result.status in ("passed", "failed") else FACES[result.status].variable
+        document.add(part("why", safe(result.reason, style), view))
     document.add(hang(label("cost"), flow(tally_words(mapping(result.details.get("tally"))), view.room), GUTTER))
     document.add(claims.account(record, result, view))
     document.add(rubric_account(result, view))
@@ -232,10 +222,7 @@ def _add_criterion(
 
 
 def _head(record: CaseRecord, result: MetricResult, view: View, *, opened: bool) -> Iterator[Line]:
-    """Yield a criterion with its score and tags: `✗ response_match_score  0.61 < 0.80  ◐ split`.
-
-    If they do not fit on one line, they are broken between parts.
-    """
+    """Yield a criterion with its score and tags: `✗ response_match_score  0.61 < 0.80  ◐ split`."""
     name = Text.assemble(glyph(result.status), (f" {one_line(result.name, limit=200)}", "strong"))
     parts = [name, score_line(result), *criterion_tags(record, result.name), Text("" if opened else "▸", "fold")]
     for index, line in enumerate(flow(parts, max(view.width - 3, 10), "  ")):
@@ -275,13 +262,12 @@ def _service(result: MetricResult, view: View) -> Iterator[Line]:
         message = f"{string(fault.get('kind'))} {string(fault.get('code'))}: {string(fault.get('message'))}"
         yield from part("error", safe(message, "status-error"), view)
     if "attempts" in result.details:
-        yield from under(
-            label("cost"), flow([Text.styled(text, "muted") for text in reply_cost([result.details])], view.room)
-        )
+        costs = [Text.styled(text, "muted") for text in reply_cost([result.details])]
+        yield from under(label("cost"), flow(costs, view.room))
 
 
 def _about(result: MetricResult, view: View, *, explained: bool) -> Iterator[Line]:
-    """Yield match types and details for the whole case. With `explained`, also say what the criterion measures."""
+    """Yield match types and details for the whole case, `explained` after a description of the criterion."""
     info = descriptions().get(result.name) if explained else None
     if info is not None:
         yield from wrap(Text.styled(f"{info.title}. {info.measures} {info.how_to_read}", "muted"), view.width)
@@ -293,11 +279,10 @@ def _about(result: MetricResult, view: View, *, explained: bool) -> Iterator[Lin
 def _details(result: MetricResult, view: View) -> Iterator[Line]:
     """Yield the details of a result that no other part shows."""
     details = result.details
-    shares = [(word, details.get(key)) for key, word in (("precision", "precision"), ("recall", "recall"), ("f", "F"))]
     figures = [
         Text.assemble((f"{word} ", "muted"), cut_score(value, 2, 2))
-        for word, value in shares
-        if isinstance(value, int | float)
+        for key, word in (("precision", "precision"), ("recall", "recall"), ("f", "F"))
+        if isinstance(value := details.get(key), int | float)
     ]
     if figures:
         yield from flow(figures, view.width)
@@ -305,7 +290,7 @@ def _details(result: MetricResult, view: View) -> Iterator[Line]:
         words = details.get(key)
         untold = not result.reason or "…" in result.reason  # The reason names the words if they are few.
         if isinstance(words, list) and words and (view.full or (key != "matched" and untold)):
-            kept = words if view.full else words[:WORDS_SHOWN]
+            kept = words if view.full else words[:12]
             shown = "  ".join(one_line(str(word), limit=60) for word in kept)
             more = f"  … {len(words) - len(kept):,} more" if len(kept) < len(words) else ""
             yield from wrap(Text.assemble((f"{key}: ", "muted"), (shown, style), (more, "fold")), view.width)
@@ -320,7 +305,8 @@ def _checks(details: Mapping[str, Any], view: View) -> Iterator[Line]:
     """Yield the conditions on an answer (`✗ contains "refund"`) and the limits (`✓ tokens 480 of 500`)."""
     for check in objects(details.get("checks")):
         kind, text = string(check.get("kind")), one_line(string(check.get("text")), limit=200)
-        words = f"matches {text}" if kind == "regex" else f'{_CHECKS.get(kind, "contains")} "{text}"'
+        words = f'{"does not contain" if kind == "not_contains" else "contains"} "{text}"'
+        words = f"matches {text}" if kind == "regex" else words
         yield from wrap(Text.assemble(_sign(check.get("met")), f" {words}"), view.width)
     for name, figure in mapping(details.get("figures")).items():
         used, limit = mapping(figure).get("used"), mapping(figure).get("limit")

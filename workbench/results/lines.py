@@ -24,11 +24,12 @@ Line: TypeAlias = Text
 MIN_WIDTH = 24
 """The minimum width of a layout, in cells. On a narrower screen, lines are cut on the right."""
 
-_LABEL_GUTTER = 15
+GUTTER = 15
+"""The width of the gutter for labels, in cells."""
 _NARROWEST = 8
 """The minimum width of text beside a gutter, in cells."""
 _FURTHER = 2
-# Rich asks it only about justified text, which we have none of.
+# Rich uses the console only to justify text, which we never do.
 _CONSOLE = Console(width=80)
 _EAST_ASIAN = "[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\U00020000-\U0003fffd]"
 JOINERS = "\u200d\ufe0f"
@@ -63,7 +64,7 @@ def has_style(line: Line, *names: str) -> bool:
 def wrap(text: Text, width: int) -> list[Line]:
     """Return the text on lines of at most `width` cells (at least 2), without blanks at their ends.
 
-    Rich finds the breaks, except in East Asian text and in long paths. There, its lines would begin with punctuation,
+    Rich finds the breaks, except in East Asian text and in long paths, where Rich's lines would begin with punctuation,
     stay half empty, or end inside a name.
     """
     if text.cell_len <= width and "\n" not in text.plain:  # Most texts, in half of the time.
@@ -121,7 +122,7 @@ def fold(words: str, width: int) -> Line:
 
 
 def shortened(lines: list[Line], most: int, width: int) -> list[Line]:
-    """Return at most `most` lines. If there are more, the last one counts the omitted ones."""
+    """Return at most `most` lines. If there are more, the last line counts the omitted ones."""
     if len(lines) <= most:
         return lines
     return [*lines[: most - 1], fold(f"… {counted(len(lines) - most + 1, 'more line')}", width)]
@@ -149,10 +150,10 @@ def hang_text(lead: Line, text: Text, width: int, gutter: int) -> Iterator[Line]
 def labelled(name: str, text: Text, width: int) -> Iterator[Line]:
     """Yield a text after its name, in its own column if there is room."""
     lead = Text.styled(name, "label")
-    if width < 3 * _LABEL_GUTTER:
+    if width < 3 * GUTTER:
         yield from wrap(Text.assemble(lead, "  ", text), width)
     else:
-        yield from hang_text(lead, text, width, _LABEL_GUTTER)
+        yield from hang_text(lead, text, width, GUTTER)
 
 
 def rule(left: Line, right: Line, width: int) -> Line:
@@ -214,9 +215,6 @@ def _may_break(text: str, before: tuple[int, int, int], after: tuple[int, int, i
     return " " in (last, following) or (2 in (before[2], after[2]) and following not in _NOT_AT_START)
 
 
-# Parts with a label in a gutter
-
-GUTTER = 15
 SIDE_BY_SIDE = 100
 """The minimum width for expected and actual text side by side."""
 GLYPHS: Final[dict[str, str]] = {"same": "=", "differs": "≠", "missing": "−", "extra": "+", "moved": "↕"}

@@ -20,21 +20,15 @@ if TYPE_CHECKING:
     from workbench.run.dask.files import MachineState, Sending
 
 
-_MOST_NAME = 100
-_MOST_REASON = 300
 _GONE = ("lost", "unusable")
 _STYLES = {"ready": "status-passed", "lost": "status-error", "unusable": "status-error"}
-_NOT_ENCRYPTED = "not encrypted: others on the network can read and change the data"
 _MOST_LEFT_OUT = 8
-_MOST_CASES = 4
-"""Maximum number of running cases that are named for each machine."""
-_WIDEST_NAME = 40
-_MOST_WHY = 500
+"""Maximum number of files that are named as not sent."""
 
 
 def machine_name(name: str) -> str:
-    """Return the name of a machine as safe text. It may come from that machine."""
-    return one_line(name, limit=_MOST_NAME)
+    """Return the name of a machine, which may come from that machine, as safe text."""
+    return one_line(name, limit=100)
 
 
 def placed_words(record: CaseRecord) -> str:
@@ -46,7 +40,7 @@ def placed_words(record: CaseRecord) -> str:
 def lost_words(lost: LostAttempt) -> str:
     """Describe a lost attempt: `attempt 1 on one was lost: the connection was closed`."""
     where = f" on {machine_name(lost.machine)}" if lost.machine else ""
-    why = one_line(lost.why.removeprefix(f"{lost.machine}: "), limit=_MOST_REASON)
+    why = one_line(lost.why.removeprefix(f"{lost.machine}: "), limit=300)
     return f"attempt {lost.attempt}{where} was lost: {why}"
 
 
@@ -74,13 +68,14 @@ def sending_lines(sending: "Sending") -> Iterator[str]:
     """Yield the data that would leave this machine, for the user to confirm."""
     where = one_line(sending.address, limit=200)
     named = one_line(sending.place, limit=100)
+    plain = "not encrypted: others on the network can read and change the data"
     yield f"place      {where if where == named else f'{named} ({where})'}"
-    yield f"           {'encrypted' if sending.is_encrypted else _NOT_ENCRYPTED}"
+    yield f"           {'encrypted' if sending.is_encrypted else plain}"
     yield f"root       {one_line(str(sending.root), limit=300)}"
     yield f"files      {counted(len(sending.sizes), 'file')}, {megabytes(sum(sending.sizes.values()))}"
     yield f"variables  {', '.join(map(one_line, sending.variables)) or 'none'}"
     yield "           Whoever controls the scheduler or a worker can read all that, and run code there as you."
-    # A hidden file is no surprise.
+    # The least surprising files come last.
     left = sorted(sending.left_out.items(), key=lambda item: "hidden" in item[1] or "travel instead" in item[1])
     for name, why in left[:_MOST_LEFT_OUT]:
         yield f"  stays    {one_line(name, limit=150)}: {one_line(why, limit=150)}"
@@ -138,7 +133,7 @@ def machine_lines(states: "Sequence[MachineState]", width: int) -> Iterator[Line
     if not states:
         yield Text.styled(" No other machine yet. Press o to set the place of the next run.", "muted")
         return
-    names = [cut_name(machine_name(state.name), min(_WIDEST_NAME, max(8, width - 53))) for state in states]
+    names = [cut_name(machine_name(state.name), min(40, max(8, width - 53))) for state in states]
     room = max(map(cell_len, [*names, "machine"]))
     yield Text.styled(f" {fit('machine', room)}  {'phase':10}  running/slots   done  lost  last sign", "label")
     for name, state in zip(names, states, strict=True):
@@ -153,10 +148,10 @@ def machine_lines(states: "Sequence[MachineState]", width: int) -> Iterator[Line
         )
         if state.cases:
             turns = (f"{one_line(case, limit=60)}{f' turn {turn}' if turn else ''}" for case, turn in state.cases)
-            yield from hang_text(Text(), Text.styled(few(turns, most=_MOST_CASES), "muted"), width - 3, 3)
+            yield from hang_text(Text(), Text.styled(few(turns, most=4), "muted"), width - 3, 3)
         if state.why:
             yield from hang_text(Text(), Text.styled(_why(state), "muted"), width - 3, 3)
 
 
 def _why(state: "MachineState") -> str:
-    return one_line(state.why.removeprefix(f"{state.name}: "), limit=_MOST_WHY)
+    return one_line(state.why.removeprefix(f"{state.name}: "), limit=500)

@@ -23,14 +23,9 @@ CAUSE, CRITERION, FROZEN_CRITERION, CASE = "cause/", "criterion/", "frozen crite
 CHANGED = "changed"
 """The key of the item that opens the changed cases that are not listed."""
 _LEAST_CHANGES = 3
-"""Minimum room, in lines, for changed cases below the criteria. With less, they come above the criteria."""
-_FEW_CHANGES = 4
+"""Minimum room, in lines, for changed cases below the criteria. With less room, they come above the criteria."""
 _MOST_PROBLEMS = 6
 """Maximum number of lines about problems in the file."""
-_APART = "not in rate: "
-"""The label of the cases outside the pass rate. It explains why the totals of bar and rate differ."""
-_LOW = 11
-"""In windows lower than this, the causes come above time and cost."""
 _NAME, _SHORTEST_NAME, _MEAN = 14, 8, 4
 _BINS_OF_COLUMN = 2
 _COLUMNS = (BINS + 1) // _BINS_OF_COLUMN
@@ -79,13 +74,10 @@ def _sections(overview: Overview, width: int, height: int) -> list[list[Row]]:
     if room >= min(changed and changed + 1, _LEAST_CHANGES):
         most = min(max(room, _LEAST_CHANGES) - 1, LISTED_CHANGES)
         return [*above, [*_changes(overview.changes, across, most), *trend], *foot]
-    few = _changes(overview.changes, across, _FEW_CHANGES)
-    if height < _LOW:
+    few = _changes(overview.changes, across, 4)
+    if height < 11:  # The causes come above time and cost.
         return [totals[:1], causes, totals[1:], problems, few, criteria, trend, *foot]
     return [totals, causes, problems, few, criteria, trend, *foot]
-
-
-# The sections
 
 
 def _totals(overview: Overview, width: int) -> list[Row]:
@@ -95,7 +87,8 @@ def _totals(overview: Overview, width: int) -> list[Row]:
         frozen = Text.assemble((f"{FROZEN.glyph} {FROZEN.word.upper()} ", FROZEN.variable), frozen)
     if live and frozen:
         live = Text.assemble("live ", live)
-    first, *others = filter(None, (live, frozen)) if live or frozen else [_NO_RATE]
+    no_rate = Text.styled("no case passed or failed", "muted")
+    first, *others = filter(None, (live, frozen)) if live or frozen else [no_rate]
     rows = [*_both_ends(first, _moves(overview.changes), width), *others]
     if found.replays and not found.unfinished:
         rows += wrap(Text.styled(frozen_total(found.replays).partition(": ")[2], "muted"), width)
@@ -111,15 +104,13 @@ def _totals(overview: Overview, width: int) -> list[Row]:
     broken = found.failed_with_errors  # Of cases in the pass rate.
     within = Text.styled(f"{broken:,} failed with errors", FACES["error"].variable) if broken else Text()
     apart = _spaced(_apart(overview))
-    named = Text.assemble((_APART, "muted"), apart) if apart and (live or frozen) else apart
+    # The label explains why the totals of bar and rate differ.
+    named = Text.assemble(("not in rate: ", "muted"), apart) if apart and (live or frozen) else apart
     right = _spaced(filter(None, (within, named)))
     if left.cell_len + 2 + right.cell_len > width:
         right = _spaced(filter(None, (within, apart)))
     rows += _both_ends(left, right, width)
     return [Row(line) for line in rows]
-
-
-_NO_RATE: Line = Text.styled("no case passed or failed", "muted")
 
 
 def _rate(states: Mapping[Status, int]) -> Line:
@@ -160,7 +151,7 @@ def _apart(overview: Overview) -> Iterator[Line]:
 
 
 def _problems(overview: Overview, width: int) -> list[Row]:
-    """Return the first problems in the evalset's file, if any. If there are more, the end of the overview lists all."""
+    """Return the first problems in the evalset's file, or []. If there are more, the end of the overview lists all."""
     lines = _fault_lines(overview, width)
     if not lines:
         return []
@@ -192,10 +183,10 @@ def _causes(overview: Overview, width: int) -> list[Row]:
 
 
 def _criteria(found: Tally, width: int) -> list[Row]:
-    """Return a heading, and a row for each criterion. Frozen cases have separate rows. Return [] without scores.
+    """Return a heading, and a row for each criterion, with separate rows for frozen cases. Return [] without scores.
 
-    If names would be cut so far that two look alike, the distribution of scores is left out. If that is not enough,
-    each name has its own line.
+    If two names would be cut to the same text, the distribution of scores is left out. If two names would still look
+    the same, each name has its own line.
     """
     scored = [(one, "") for one in found.scores if one.cases]
     scored += [(one, f" {FROZEN.glyph}") for one in found.frozen_scores if one.cases]
@@ -315,9 +306,6 @@ def _file(overview: Overview, width: int) -> list[Row]:
     return [Row(Text.styled("File", "heading")), *map(Row, lines)]
 
 
-# Helpers
-
-
 def case_key(case: tuple[int, int]) -> str:
     """Return the key of a case's item."""
     return f"{CASE}{case[0]}/{case[1]}"
@@ -332,7 +320,7 @@ def case_of(key: str) -> tuple[int, int] | None:
 
 
 def criterion_of(key: str) -> tuple[str, bool] | None:
-    """Return the criterion of an item's key and whether it is about frozen cases, or None if it is no criterion."""
+    """Return the criterion of an item's key and whether the key is about frozen cases, or None for another key."""
     for beginning in (CRITERION, FROZEN_CRITERION):
         if key.startswith(beginning):
             return key.removeprefix(beginning), beginning == FROZEN_CRITERION

@@ -45,10 +45,7 @@ def case_line(record: CaseRecord) -> str:
 
 
 def brief_marks(record: CaseRecord) -> list[str]:
-    """Return the marks that must accompany the verdict of a case.
-
-    They are `frozen`, the `marks` of its judged criteria, `other criteria`, and `THAWED (…)`.
-    """
+    """Return marks that must accompany a verdict: `frozen`, `marks` of its criteria, `other criteria`, `THAWED (…)`."""
     found = ["frozen"] if record.frozen is not None else []
     found += dict.fromkeys(mark for result in _judged(record) for mark in marks(record, result))
     if record.planned.criteria_changed:
@@ -91,7 +88,7 @@ def _metric_word(record: CaseRecord, result: MetricResult) -> str:
 
 
 def marks(record: CaseRecord, result: MetricResult) -> list[str]:
-    """Return the tags that must accompany a judged verdict: `function`, `split` and `cached`. Others have none."""
+    """Return the tags that must accompany a judged verdict: `function`, `split` and `cached`. Else return []."""
     # Imported late, so that a list of runs need not wait for the criteria.
     from workbench.criteria.registry import descriptions, needs_bench
 

@@ -38,7 +38,6 @@ STYLES: dict[CaseState, str] = {
 }
 """Styles of statuses on a terminal."""
 _NO_PRICES = Prices()
-_FILES_NAMED = 5
 _CASES_NAMED = 20
 _CAUSES_NAMED = 12
 
@@ -65,8 +64,8 @@ def brief_lines(
 ) -> Iterator[SummaryLine]:
     """Yield a finished case for a terminal of this width: one line, and the reasons below it if it did not pass.
 
-    `before` maps reasons that were already shown to their first case. They are not repeated. `others` are the IDs of
-    other cases. A cut name stays different from these.
+    `before` maps reasons that were already shown to their first case. These reasons are not repeated. New reasons are
+    added to `before`. `others` are the IDs of other cases, from which a cut name stays different.
     """
     word = f"{VERDICTS[record.state]:5} "
     behind = "".join(f"  {mark}" for mark in brief_marks(record))
@@ -128,8 +127,7 @@ def summary_lines(
         yield SummaryLine(frozen)
     if drift := thawed_total(found for _, found in thawed):
         yield SummaryLine(drift)
-    judged = judged_text(records, prices)
-    if judged:
+    if judged := judged_text(records, prices):
         yield SummaryLine(judged)
     if store.run.cut_short_by is not None:
         yield SummaryLine(f"-x: no case started after {label(store.run.cut_short_by)}.")
@@ -312,7 +310,7 @@ def _criteria(records: Iterable[Execution]) -> Iterator[SummaryLine]:
     for (text, source), names in files.items():
         why = one_line(source, limit=1000)
         yield SummaryLine(f"{text} ({why})" if text else why, 2)
-        yield SummaryLine(few(map(one_line, names), _FILES_NAMED), 4, "dim")
+        yield SummaryLine(few(map(one_line, names), 5), 4, "dim")
 
 
 def _agents(records: Iterable[Execution]) -> Iterator[SummaryLine]:
@@ -347,28 +345,29 @@ def _judges(records: Iterable[Execution]) -> Iterator[SummaryLine]:
 
 
 def repeats_of(store: Store) -> list[CaseRepeats]:
-    """Return the repeats of each case that the newest run repeated, in the order of its plan."""
-    return list(summarize_all(store.current_records(), store.run.until_sure))
+    """Return the repeats of each case that the newest run repeated.
+
+    Flaky cases come first, then cases with low pass rates. Cancelled cases come last.
+    """
+
+    def order(case: CaseRepeats) -> tuple[bool, float]:
+        if case.cancelled == len(case.records):
+            return True, 2.0
+        return not case.flaky, case.rate.rate if case.rate.rate is not None else -1.0
+
+    return sorted(summarize_all(store.current_records(), store.run.until_sure), key=order)
 
 
 def repeat_lines(cases: Sequence[CaseRepeats]) -> Iterator[tuple[list[str], str, bool]]:
-    """Yield names of cases, a sentence that is true for all of them, and whether they are flaky.
+    """Yield names of cases with the same result, that result, and whether the cases are flaky.
 
-    Flaky cases come first, then those that pass least often. If there are many cases, only the first are named. All
-    text is safe.
+    If there are many cases, only the first are named. All text is safe.
     """
     groups: dict[str, list[CaseRepeats]] = {}
-    for case in sorted(cases, key=by_need):
+    for case in cases:
         groups.setdefault(sentence(case), []).append(case)
     for result, found in groups.items():
         names = [label(case.ref) for case in found[:_CASES_NAMED]]
         if len(found) > _CASES_NAMED:
             names.append(f"and {len(found) - _CASES_NAMED} more")
         yield names, result, found[0].flaky
-
-
-def by_need(case: CaseRepeats) -> tuple[bool, float]:
-    """Return a sort key: flaky cases first, then low pass rates first. Cancelled cases come last."""
-    if case.cancelled == len(case.records):
-        return True, 2.0
-    return not case.flaky, case.rate.rate if case.rate.rate is not None else -1.0

@@ -46,8 +46,6 @@ from workbench.text.counting import counted
 from workbench.text.json_values import mapping, objects, string
 from workbench.text.safe_text import one_line, plain
 
-BRIEF_REPLY = 3
-"""Maximum number of lines of a folded reply."""
 _INDENT = 3
 _BODY = 5
 _ABOUT = {
@@ -71,9 +69,8 @@ def add_questions(
     keys: list[str] = []
     for place, question in enumerate(questions(result.details)):
         key = question_key(result.name, turn, place)
-        mine = overridden(
-            subject, result.name, None if turn is None else turn + 1, "verdict", string(question.get("kind"))
-        )
+        number = None if turn is None else turn + 1
+        mine = overridden(subject, result.name, number, "verdict", string(question.get("kind")))
         opened = view.is_open(key)
         lines = [*_question_head(question, view, mine), *question_lines(question, opened, view, brief=brief)]
         document.add_item(key, lines, opens=True)
@@ -165,15 +162,10 @@ def _raw(text: str, opened: bool, room: int) -> list[Line]:
         except (ValueError, RecursionError):
             pass
     lines = wrap(Text.styled(plain(text) or "(empty)", "" if text else "muted"), room)
-    return lines if opened else shortened(lines, BRIEF_REPLY, room)
+    return lines if opened else shortened(lines, 3, room)
 
 
-# The simulated user
-
-BRIEF_SETTING = 6
-"""Maximum number of lines of a folded plan or persona."""
 _ENDS = {"stop_signal": "■ ended by the user's stop signal", "turn_limit": "■ turn limit reached"}
-_NAMES = (("conversation_plan", "plan"), ("starting_prompt", "starts with"), ("user_persona", "persona"))
 
 
 def add_simulated_user(document: Document, subject: Subject, view: View, asked: View) -> None:
@@ -182,7 +174,7 @@ def add_simulated_user(document: Document, subject: Subject, view: View, asked: 
     `asked` is the view of the questions.
     """
     record = subject.record
-    # The scenario of the run, or else that of the file.
+    # The file has the scenario if the run has none.
     scenario = mapping(record.scenario) if record is not None else {}
     if not scenario and subject.case is not None:
         scenario = mapping(subject.case.scenario)
@@ -205,7 +197,7 @@ def add_simulated_user(document: Document, subject: Subject, view: View, asked: 
 
 
 def end_words(record: CaseRecord) -> str:
-    """Return how the simulated user ended the conversation, or "": `■ ended by the user's stop signal`."""
+    """Return how a conversation with a simulated user ended, or "": `■ ended by the user's stop signal`."""
     return next((_ENDS[event.ended] for event in record.simulated if event.ended), "")
 
 
@@ -224,12 +216,13 @@ def _add_setting(document: Document, scenario: dict[str, Any], view: View) -> No
 
 def _setting(scenario: dict[str, Any], width: int, *, full: bool) -> Iterator[Line]:
     """Yield the plan, the starting prompt and the persona, each below its name."""
-    for key, name in _NAMES:
+    names = {"conversation_plan": "plan", "starting_prompt": "starts with", "user_persona": "persona"}
+    for key, name in names.items():
         lines = list(_setting_part(scenario.get(key), width))
         if not lines:
             continue
         yield Text.styled(name, "label")
-        yield from hang(Text(), lines if full else shortened(lines, BRIEF_SETTING, width), 2)
+        yield from hang(Text(), lines if full else shortened(lines, 6, width), 2)
 
 
 def _setting_part(value: Any, width: int) -> Iterator[Line]:

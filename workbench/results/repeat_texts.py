@@ -16,12 +16,8 @@ if TYPE_CHECKING:
     from workbench.store.rates import PassRate
 
 CAUSES: "dict[Cause, str]" = {
-    "agent": "agent",
-    "judge": "judge",
-    "both": "agent and judge",
-    "unknown": "agent or judge",
-}
-FLAKY = "FLAKY"
+    "agent": "agent", "judge": "judge", "both": "agent and judge", "unknown": "agent or judge"
+}  # fmt: skip
 
 
 def sentence(case: "CaseRepeats") -> str:
@@ -52,7 +48,7 @@ def figures(case: "CaseRepeats") -> Iterator[str]:
 def mark(case: "CaseRepeats") -> str:
     """Return `FLAKY (agent)` or `stable`, or "" if fewer than two repeats count."""
     if case.kind != "stable":
-        return f"{FLAKY} ({CAUSES[case.kind]})"
+        return f"FLAKY ({CAUSES[case.kind]})"
     return "stable" if case.rate.total > 1 else ""
 
 

@@ -25,15 +25,11 @@ from typing import Any, Literal, TypeAlias
 
 from workbench.events.events import CaseRef
 from workbench.files.invocation import content_text, intermediate_texts, tool_calls, tool_responses
-from workbench.results.changed_verdicts import rate_of
 from workbench.store.details import read_details
 from workbench.store.execution import CaseRecord, Execution
-from workbench.store.rates import PassRate, Sure, broke_off, pass_hat_k, sure
+from workbench.store.rates import PassRate, Sure, broke_off, pass_hat_k, rate_of, sure
 from workbench.store.reasons import judged_by
 from workbench.text.json_values import mapping
-
-_POSITIVE = ("valid", "yes")
-_NEGATIVE = ("invalid", "no")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +51,7 @@ class Firmness:
 
     @property
     def firm(self) -> bool:
-        """Whether no single vote decided the verdict.
-
-        If a judge voted, each question must have at least two votes.
-        """
+        """Whether no single vote decided the verdict. Each question to a judge must have at least two votes."""
         return self.rules or not self.judged or (self.least >= 2 and not self.near)
 
 
@@ -96,7 +89,7 @@ def _votes(details: Mapping[str, Any]) -> Iterator[tuple[int, int]]:
     for item in items:
         votes = mapping(item).get("votes")
         if isinstance(votes, dict):
-            yes, no = _sum(votes, _POSITIVE), _sum(votes, _NEGATIVE)
+            yes, no = _sum(votes, ("valid", "yes")), _sum(votes, ("invalid", "no"))
             if yes or no:
                 yield yes, no
 
@@ -107,10 +100,8 @@ def _sum(votes: Mapping[str, Any], names: tuple[str, ...]) -> int:
 
 
 Cause: TypeAlias = Literal["agent", "judge", "both", "unknown"]
-Kind: TypeAlias = Literal["stable", "agent", "judge", "both", "unknown"]
+Kind: TypeAlias = Cause | Literal["stable"]
 """The cause of a flaky case, or `stable`."""
-
-
 Call: TypeAlias = tuple[str, str]
 """Name of a tool and its arguments as JSON. Both are foreign text."""
 
@@ -119,9 +110,9 @@ Call: TypeAlias = tuple[str, str]
 class CriterionRepeats:
     """One criterion over the repeats.
 
-    `passed` and `failed` count the verdicts of the criterion. If there are both, `cause` says what varies. `split`
-    counts repeats in which the judge's votes disagreed. `rejudged` counts repeats whose evidence got another score in
-    another repeat. Both show a judge that disagrees with itself, even if all verdicts are passes.
+    `passed` and `failed` count the verdicts of the criterion. `cause` says what varies, or is None if nothing does.
+    `split` counts repeats in which the judge's votes disagreed. `rejudged` counts repeats whose evidence got another
+    score in another repeat. Both counts show a judge that disagrees with itself, even if all verdicts are passes.
     """
 
     name: str
@@ -169,7 +160,7 @@ class CaseRepeats:
 
     @property
     def ref(self) -> CaseRef:
-        """Reference of the first repeat."""
+        """The reference of the first repeat."""
         return self.records[0].ref
 
     @property
@@ -203,7 +194,7 @@ class CaseRepeats:
 
 
 def summarize(executions: Iterable[Execution], until: float | None = None) -> CaseRepeats:
-    """Return the summary of the repeats of a case, at least one. Reads their details."""
+    """Return the summary of the repeats of a case (at least one). Reads their details."""
     listed = tuple(sorted(executions, key=lambda execution: execution.ref.repeat))
     ordered = list(map(read_details, listed))
     rate, broke = rate_of(ordered), sum(broke_off(record.state, record.error) for record in ordered)
@@ -219,16 +210,9 @@ def summarize(executions: Iterable[Execution], until: float | None = None) -> Ca
         and all(turn.actual is not None for turn in record.turns)
         and not broke_off(record.state, record.error)
     ]
-    return CaseRepeats(
-        listed,
-        rate,
-        broke,
-        _kind(rate, broke, criteria),
-        criteria,
-        _paths(complete),
-        len(Counter(map(answers, complete))),
-        until,
-    )
+    answers = {tuple(content_text(turn.get("final_response")) for turn in _actual(record)) for record in complete}
+    kind = _kind(rate, broke, criteria)
+    return CaseRepeats(listed, rate, broke, kind, criteria, _paths(complete), len(answers), until)
 
 
 def summarize_all(records: Iterable[Execution], until: float | None = None) -> Iterator[CaseRepeats]:
@@ -300,7 +284,7 @@ def _paths(records: Sequence[CaseRecord]) -> tuple[Path, ...]:
     times: Counter[tuple[tuple[Call, ...], ...]] = Counter()
     passed: Counter[tuple[tuple[Call, ...], ...]] = Counter()
     for record in records:
-        taken = trajectories(record)
+        taken = tuple(map(_calls, _actual(record)))
         times[taken] += 1
         passed[taken] += record.state == "passed"
     return tuple(Path(taken, count, passed[taken]) for taken, count in times.most_common())
@@ -309,7 +293,7 @@ def _paths(records: Sequence[CaseRecord]) -> tuple[Path, ...]:
 def _evidence(record: CaseRecord, criterion: str) -> str:
     """Return the part of the transcript that `criterion` examines: tool calls, answers, or everything.
 
-    Except for tool calls, it includes the user's messages, because a simulated user varies them.
+    Answers come with the user's messages, because a simulated user varies them.
     """
     # Loading this module, for instance for a usage error, must not load all descriptions.
     from workbench.criteria.registry import descriptions
@@ -319,27 +303,12 @@ def _evidence(record: CaseRecord, criterion: str) -> str:
         # Unchanged: for this criterion missing arguments differ from {}.
         return _json([[(call.name, call.args) for call in tool_calls(turn)] for turn in _actual(record)])
     if info is not None and info.compares_answers:
-        return _json(
-            [
-                [content_text(turn.get("user_content")), content_text(turn.get("final_response"))]
-                for turn in _actual(record)
-            ]
-        )
+        names = ("user_content", "final_response")
+        return _json([[content_text(turn.get(name)) for name in names] for turn in _actual(record)])
     return _json([_whole(turn) for turn in _actual(record)])
 
 
-def trajectories(record: CaseRecord) -> tuple[tuple[Call, ...], ...]:
-    """Return the tool calls of a repeat, turn by turn."""
-    return tuple(trajectory(turn) for turn in _actual(record))
-
-
-def answers(record: CaseRecord) -> tuple[str, ...]:
-    """Return the final answer of each turn."""
-    return tuple(content_text(turn.get("final_response")) for turn in _actual(record))
-
-
-def trajectory(invocation: dict[str, Any]) -> tuple[Call, ...]:
-    """Return the tool calls of one turn in order."""
+def _calls(invocation: dict[str, Any]) -> tuple[Call, ...]:
     return tuple((call.name, _json(call.args or {})) for call in tool_calls(invocation))
 
 
@@ -350,11 +319,10 @@ def _whole(invocation: dict[str, Any]) -> list[Any]:
         intermediate_texts(invocation),
         content_text(invocation.get("final_response")),
     ]
-    return [*texts, trajectory(invocation), returned]
+    return [*texts, _calls(invocation), returned]
 
 
 def _actual(record: CaseRecord) -> list[dict[str, Any]]:
-    """Return the finished invocations."""
     return [turn.actual for turn in record.turns if isinstance(turn.actual, dict)]
 
 

@@ -33,7 +33,6 @@ _EXACT_STEPS = 300_000
 """Maximum number of additions for counting all flips, about 50 ms."""
 _SCALE = 2**4 * 3**2 * 5**3 * 7 * 11 * 13
 """A factor that turns rates over up to 16 repeats, and scores with up to three decimals, into whole numbers."""
-_JUDGED = ("passed", "failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +62,9 @@ class CasePair:
 def case_pair(before: Iterable[str], after: Iterable[str]) -> CasePair:
     """Return the pair of a case from the statuses of its executions: passed, failed, or why it was not judged."""
     sides = list(before), list(after)
-    then, now = ((side.count("passed"), sum(status in _JUDGED for status in side)) for side in sides)
-    return CasePair(then, now, tuple(status for side in sides for status in side if status not in _JUDGED))
+    then, now = ((side.count("passed"), side.count("passed") + side.count("failed")) for side in sides)
+    left_out = (status for side in sides for status in side if status not in ("passed", "failed"))
+    return CasePair(then, now, tuple(left_out))
 
 
 @dataclass(frozen=True, slots=True)
@@ -397,9 +397,9 @@ class Losses:
 def losses(pairs: Sequence[CasePair], *, alpha: float = ALPHA) -> Losses:
     """Find the losses of a later run. Without a real change, any are found with a probability of at most about `alpha`.
 
-    The pass rate alone would miss a few broken cases: if 3 of 60 cases no longer pass, it moves no farther than noise
-    moves it. Their repeats show that it is not noise. So the pass rate gets half of `alpha`, all drops together get a
-    quarter, and single cases get a quarter.
+    The pass rate alone would miss a few broken cases: if 3 of 60 cases no longer pass, the rate moves no farther than
+    noise moves it. The repeats of these cases show a real change. So the pass rate gets half of `alpha`, all drops
+    together get a quarter, and single cases get a quarter.
     """
     drops_p = chance_of_drops(pairs)
     clear = clear_drops(pairs, alpha=alpha / 4)

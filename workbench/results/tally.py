@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 STEPS = 20
 BINS = STEPS + 1
 """Number of bins for scores from 0 to 1. Each is 0.05 wide. The score 1 has its own, because many thresholds are 1."""
-_COUNTED = ("passed", "failed")
 _LEFT_OUT = ("informational", "not_applicable")
 LISTED_CHANGES = 8
 """Maximum number of changed cases that are listed."""
@@ -76,7 +75,7 @@ def scores(records: Iterable[Execution]) -> list[Scores]:
     of_cases: dict[CaseName, list[Execution]] = {}
     for record in records:
         of_cases.setdefault(record.ref.name, []).append(record)
-    return [summed(name, votes) for name, votes in votes_of(of_cases.values()).items()]
+    return list(_scores(of_cases.values()))
 
 
 def votes_of(cases: Iterable[Sequence[Execution]]) -> dict[str, list[tuple[Vote, int]]]:
@@ -153,7 +152,7 @@ def merged(parts: Sequence[Scores]) -> Scores:
 
 
 def _vote(results: Collection[MetricResult]) -> Vote:
-    counted = [result for result in results if result.status in _COUNTED]
+    counted = [result for result in results if result.status in ("passed", "failed")]
     scored = [(one.score, one) for one in counted if one.score is not None and not math.isnan(one.score)]
     passed = sum(result.status == "passed" for _, result in scored)
     thresholds = tuple(dict.fromkeys(result.threshold for _, result in scored))
@@ -279,7 +278,7 @@ def _merged(parts: Iterable[Sequence[Scores]]) -> tuple[Scores, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ChangedVerdict:
-    """A case whose verdict differs from that in an earlier run.
+    """A case with another verdict than in an earlier run.
 
     `name`, `before` and `after` are safe texts. `worse` is whether fewer of its executions pass.
     """

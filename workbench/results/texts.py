@@ -41,16 +41,14 @@ class _Word(NamedTuple):
 def compare(expected: str, actual: str) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
     """Return the equal and different pieces of both texts. Words, punctuation and white space all count."""
     left, right = _words(expected[:LIMIT]), _words(actual[:LIMIT])
-    pairs = lcs_pairs(
-        [expected[word.start : word.end] for word in left], [actual[word.start : word.end] for word in right]
-    )
+    words = [expected[word.start : word.end] for word in left], [actual[word.start : word.end] for word in right]
+    pairs = lcs_pairs(*words)
     uneven = list(_uneven_gaps(expected, actual, left, right, pairs))
     rows, columns = {row for row, _ in pairs}, {column for _, column in pairs}
     missing = _spans(left, rows, {row for row, _ in uneven})
     extra = _spans(right, columns, {column for _, column in uneven})
-    return tuple(_word_pieces(expected, missing, "missing", _BLANKS)), tuple(
-        _word_pieces(actual, extra, "extra", _BLANKS)
-    )
+    one, other = _word_pieces(expected, missing, "missing", _BLANKS), _word_pieces(actual, extra, "extra", _BLANKS)
+    return tuple(one), tuple(other)
 
 
 def from_marks(marks: Any, text: str, kind: Kind) -> tuple[Piece, ...] | None:
@@ -186,13 +184,13 @@ def marked(pieces: Iterable[Piece], view: View) -> Iterator[Text]:
     If `view.signs`, different pieces are written as −{missing} and +{extra}.
     """
     for text, kind in pieces:
+        inner = plain(text, limit=_FULL)
         sign = _SIGNS.get(kind)
         if sign is None:
-            yield Text(plain(text, limit=_FULL))
+            yield Text(inner)
             continue
-        inner = (
-            visible(text) if len(text) < 200 and ("\n" not in text or not text.strip()) else plain(text, limit=_FULL)
-        )
+        if len(text) < 200 and ("\n" not in text or not text.strip()):
+            inner = visible(text)
         yield Text.styled(f"{sign}{{{inner}}}" if view.signs else inner, f"mark-{kind}")
 
 
@@ -247,11 +245,10 @@ def _ending(text: str, most: int) -> str:
     return ending[start:] if start else ending[-most:]
 
 
-# JSON values
-
 INDENT = 2
+"""The indentation of JSON values, in cells."""
 MAX_DEPTH = 24
-"""Maximum depth of indented values. Deeper ones are written on one line, so that they do not exhaust the stack."""
+"""Maximum depth of indented values. Deeper values are written on one line, because they could exhaust the stack."""
 LONG = 100_000
 _ENCODER = json.JSONEncoder(ensure_ascii=False, default=str)
 

@@ -39,12 +39,8 @@ def title_parts(subject: Subject) -> list[str]:
             repeat = f" [{fault_title(record.planned)}]"
         names = [ref.agent, ref.eval_set_id, f"{ref.eval_id}{repeat}" if ref.eval_id else ref.evalset_file]
     else:
-        agent = entry.agent.name if entry is not None and entry.agent is not None else ""
-        names = [
-            agent,
-            entry.document.eval_set_id if entry is not None else "",
-            case.eval_id if case is not None else "",
-        ]
+        names = [] if entry is None else [entry.agent.name if entry.agent else "", entry.document.eval_set_id]
+        names += [] if case is None else [case.eval_id]
     return [one_line(name) for name in names if name]
 
 

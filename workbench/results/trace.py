@@ -44,10 +44,9 @@ from workbench.text.counting import counted
 from workbench.text.json_values import parts_of
 from workbench.text.safe_text import one_line, plain
 
-BRIEF_OUTPUT = 200
-MOST_ROWS = 2_000
-"""Maximum number of rows of a case in an export. The screen shows all of them."""
-_UNTIMED = "recorded without times; rebuilt from the events"
+_BRIEF_OUTPUT = 200
+_MOST_ROWS = 2_000
+"""Maximum number of rows of a case in an export. The screen shows all rows."""
 _WORDS = {"agent": "agent", "model": "model call", "tool": "tool call", "turn": "turn"}
 AGENT = "agent/"
 """Prefix of the place of an agent's row. Its turn and its name follow."""
@@ -57,10 +56,10 @@ def output_lines(stream: str, text: str, view: View) -> Iterator[Line]:
     """Yield the agent's output on a stream, below a heading. Unless the view is full, only its last lines are shown."""
     yield heading(f"the agent's {stream}", view.width)
     lines = text.rstrip("\n").split("\n")
-    if not view.full and len(lines) > BRIEF_OUTPUT:
+    if not view.full and len(lines) > _BRIEF_OUTPUT:
         # The newest lines are the ones that explain a failure.
-        yield fold(f" … {counted(len(lines) - BRIEF_OUTPUT, 'more line')} above", view.width)
-        lines = lines[-BRIEF_OUTPUT:]
+        yield fold(f" … {counted(len(lines) - _BRIEF_OUTPUT, 'more line')} above", view.width)
+        lines = lines[-_BRIEF_OUTPUT:]
     yield from hang_text(Text(), Text(plain("\n".join(lines), limit=400_000)), view.width - 1, 1)
 
 
@@ -152,7 +151,6 @@ def add_rows(document: Document, read: TraceRead, turn: TurnRead, columns: Colum
 
 
 def _places(node: Node) -> list[str]:
-    """Return the names by which other panes refer to the row."""
     call = node.facts.get("call")
     found = [f"call/{node.turn}/{call}", f"result/{node.turn}/{call}"] if isinstance(call, str) and call else []
     found += [f"event/{node.turn}/{event}" for event in node.events]
@@ -162,7 +160,7 @@ def _places(node: Node) -> list[str]:
 def _targets(node: Node) -> tuple[Target, ...]:
     """Return the places of a row in other panes.
 
-    A step inside a tool links to that tool, and an agent to its first step with an event.
+    A row without events links to the tool around it, else to its first step with an event.
     """
     places = _places(node)
     if not node.events:
@@ -249,9 +247,8 @@ def _add_steps(document: Document, number: int, turn: Turn, view: View) -> None:
     opened = view.is_open(key)
     found = list(steps(turn))
     style = "label" if opened else "fold"
-    head = cut_line(
-        Text.styled(f" {'▾' if opened else '▸'} full text of {counted(len(found), 'step')}", style), view.width
-    )
+    words = f" {'▾' if opened else '▸'} full text of {counted(len(found), 'step')}"
+    head = cut_line(Text.styled(words, style), view.width)
     full = replace(view, full=True)
     document.add_item(key, [head, *(line for step in found if opened for line in step_lines(step, full))], opens=True)
 
@@ -276,7 +273,7 @@ def _remarks(trace: TurnTrace, width: int, *, going: bool) -> Iterator[Line]:
     if going:
         yield from _note("still running; times appear when it ends", width)
     elif not trace.timed:
-        yield from _note(plain(trace.trouble) or _UNTIMED, width)
+        yield from _note(plain(trace.trouble) or "recorded without times; rebuilt from the events", width)
     if trace.root.error and not any(child.error == trace.root.error for child in trace.root.children):
         yield from _note(plain(trace.root.error), width, "status-error")
     if trace.root.note:
@@ -335,9 +332,9 @@ def trace_lines(record: CaseRecord, width: int) -> Iterator[Line]:
         return
     document = Document()
     add_trace(document, record.turns, None, None, View(width))
-    yield from document.lines[:MOST_ROWS]
-    if len(document.lines) > MOST_ROWS:
-        yield Text.styled(f" … {counted(len(document.lines) - MOST_ROWS, 'more row')}: the screen shows them", "fold")
+    yield from document.lines[:_MOST_ROWS]
+    if len(document.lines) > _MOST_ROWS:
+        yield Text.styled(f" … {counted(len(document.lines) - _MOST_ROWS, 'more row')}: the screen shows them", "fold")
     read = read_again(record.turns, None, None)
     for number, turn in enumerate(read.turns):
         if turn.visited_names:

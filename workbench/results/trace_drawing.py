@@ -21,13 +21,10 @@ _BARS: Final[dict[str, tuple[str, str]]] = {
     "tool": ("━", "label"),
     "turn": ("─", "muted"),
 }
-GAVE_EVENT = "•"
 _TIME = 8
 _TOKENS = 13
 _COST = 13
 _LEAST_NAME = 18
-
-# The path
 
 
 @dataclass(slots=True)
@@ -63,7 +60,6 @@ class PathLine(NamedTuple):
 
     branches: str
     stop: Stop
-    depth: int
     marked: bool
 
 
@@ -81,13 +77,9 @@ def path_of(root: Node, offered: Mapping[str, Iterable[str]] | None = None) -> T
             continue
         parent = places[node.parent.number] if node.parent is not None else start
         kind, name = node.kind, node.name
-        stop = parent.stops.get((kind, name))
-        if stop is None:
-            stop = parent.stops[kind, name] = Stop(kind, name)
-        places[node.number] = stop
+        stop = places[node.number] = parent.stops.setdefault((kind, name), Stop(kind, name))
         stop.count += 1
-        if node.error:
-            stop.errors += 1
+        stop.errors += bool(node.error)
         if kind != "model":
             step += 1
             stop.steps.append(step)
@@ -102,21 +94,14 @@ def path_of(root: Node, offered: Mapping[str, Iterable[str]] | None = None) -> T
 def draw_path(path: TurnPath, selected: Node | None = None) -> Iterator[PathLine]:
     """Yield the lines of the drawing, starting with the user."""
     way = {id(path.stops[node.number]) for node in selected.path} if selected is not None else set()
-    waiting: list[tuple[Stop, str, str, int]] = [(path.start, "", "", 0)]
+    waiting = [(path.start, "", "")]
     while waiting:
-        stop, branch, rest, depth = waiting.pop()
-        yield PathLine(branch, stop, depth, id(stop) in way)
-        children = list(stop.stops.values())
-        last = len(children) - 1
-        for place in range(last, -1, -1):
-            waiting.append(
-                (
-                    children[place],
-                    rest + ("└─ " if place == last else "├─ "),
-                    rest + ("   " if place == last else "│  "),
-                    depth + 1,
-                )
-            )
+        stop, branch, rest = waiting.pop()
+        yield PathLine(branch, stop, id(stop) in way)
+        if stop.stops:
+            last, *others = reversed(stop.stops.values())
+            waiting.append((last, f"{rest}└─ ", f"{rest}   "))
+            waiting += [(child, f"{rest}├─ ", f"{rest}│  ") for child in others]
 
 
 def visited_names(root: Node) -> list[str]:
@@ -161,8 +146,7 @@ def row_line(
     node: Node, branches: str, total: Total, columns: Columns, scale: Scale, currency: str, *, opened: bool
 ) -> Line:
     """Return the row of a node. The first cell is blank for the cursor."""
-    mark = GAVE_EVENT if node.events else " "
-    line = Text.styled(f" {mark}", "evidence-for" if node.events else "")
+    line = Text.styled(" •" if node.events else "  ", "evidence-for" if node.events else "")
     line.append_text(_name(node, branches, columns.name, opened=opened))
     if columns.tokens:
         tokens = f"{_short(total.read)}→{_short(total.written)}" if total.read or total.written else ""
@@ -194,9 +178,8 @@ def duration(seconds: float) -> str:
 
 def name_of(node: Node) -> str:
     """Return the name of a node as one safe line."""
-    return one_line(node.name.removeprefix("models/"), limit=200) or {"model": "model", "turn": "the turn"}.get(
-        node.kind, "(no name)"
-    )
+    unnamed = {"model": "model", "turn": "the turn"}.get(node.kind, "(no name)")
+    return one_line(node.name.removeprefix("models/"), limit=200) or unnamed
 
 
 def _name(node: Node, branches: str, width: int, *, opened: bool) -> Text:

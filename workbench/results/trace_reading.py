@@ -18,16 +18,7 @@ from workbench.results.lines import Line, fold
 from workbench.results.texts import beginning
 from workbench.results.trace_drawing import TurnPath, path_of, visited_names
 from workbench.store.execution import Turn
-from workbench.store.spans import (
-    Node,
-    PieceLostError,
-    Pieces,
-    TurnTrace,
-    content_digests,
-    read_turn,
-    request_of,
-    tool_names,
-)
+from workbench.store.spans import Node, PieceLostError, Pieces, TurnTrace, read_turn, request_of, tool_names
 from workbench.text.collecting import collector_paused
 from workbench.text.json_values import mapping, parts_of, string
 from workbench.text.safe_text import one_line
@@ -38,7 +29,7 @@ _LONGEST = 400
 _READ = 4 * _LONGEST
 """Maximum number of characters that are read for a line of `_LONGEST` characters."""
 _LONGEST_BRANCHES = 400
-"""Maximum width of branches, in cells. It is wider than any row."""
+"""Maximum width of branches, in cells. No row is as wide."""
 
 
 @dataclass(eq=False)
@@ -82,8 +73,8 @@ def messages(turn: Turn) -> list[Message]:
 def own_events(node: Node) -> frozenset[int]:
     """Return the indexes of the events of a row.
 
-    A step inside a tool has the events of that tool, and an agent has those of all its steps. The turn has -1, the
-    user's message.
+    An agent has the events of all its steps. A step inside a tool has the events of that tool. The turn, and a row
+    without any events, have -1: the user's message.
     """
     if node.kind == "turn":
         return frozenset({-1})
@@ -95,7 +86,7 @@ def own_events(node: Node) -> frozenset[int]:
 
 
 def conversation_lines(listed: Sequence[Message], lit: frozenset[int], width: int) -> Iterator[Line]:
-    """Yield a line per message. Messages of the events in `lit` are marked. A long turn is cut around them."""
+    """Yield a line per message, those of the events in `lit` marked. A long turn is cut around marked messages."""
     first = next((place for place, message in enumerate(listed) if message.event in lit), 0)
     # A low aside shows only the first lines, which must include the highlighted messages.
     start = first - 2 if first > 3 else 0
@@ -192,10 +183,6 @@ class TraceRead:
             return self.pieces.read(digest)
         except PieceLostError as lost:
             return Lost(str(lost))
-
-    def contents(self, node: Node) -> list[str]:
-        """Return the digests of the contents in a model's request."""
-        return content_digests(node, self.models)
 
     def path(self, turn: int) -> TurnPath:
         """Return the path of a turn, with the agents and tools that were offered but not used."""

@@ -16,7 +16,7 @@ from workbench.results.lines import Line, View, cut_line, fold, hang, hang_text,
 from workbench.results.texts import beginning, pretty
 from workbench.results.trace_drawing import GLYPHS, PathLine, draw_path
 from workbench.results.trace_reading import Lost, TraceRead, part_words
-from workbench.store.spans import Node, request_of, tool_names
+from workbench.store.spans import Node, content_digests, request_of, tool_names
 from workbench.text.counting import counted
 from workbench.text.json_values import mapping, objects, string
 from workbench.text.safe_text import one_line, plain
@@ -108,12 +108,8 @@ def _add(document: Document, key: str, name: str, summary: str, view: View, *, i
     return opened
 
 
-def _add_plain(document: Document, name: str, summary: str, view: View) -> None:
-    """Add a section that has no content, only the reason for that."""
-    _add_words(document, name, Text.styled(summary, "muted"), view)
-
-
 def _add_words(document: Document, name: str, summary: Text, view: View) -> None:
+    """Add a section that cannot be unfolded."""
     gutter = _INDENT + 4 + len(name)
     lines = hang_text(Text.styled(f"{' ' * (_INDENT + 2)}{name}  ", "label"), summary, view.width, gutter)
     document.add(cut_line(line, view.width) for line in lines)
@@ -126,7 +122,7 @@ def _add_events(document: Document, read: TraceRead, node: Node, key: str, view:
         why = "none"
         if within is not None:
             why = f"none: it ran inside the tool {one_line(within.name, limit=100)}, which criteria do not see"
-        _add_plain(document, "Event", why, view)
+        _add_words(document, "Event", safe(why, "muted"), view)
         return
     events = read.turns[node.turn].turn.events
     found = [events[number] for number in numbers if number < len(events)]
@@ -142,25 +138,21 @@ def _add_request(document: Document, read: TraceRead, node: Node, key: str, view
         if _add(document, key, "Request", brief(args), view):
             document.add(data_lines(args, INNER, view))
     elif node.kind != "model":
-        _add_plain(document, "Request", "it called no model itself", view)
+        _add_words(document, "Request", safe("it called no model itself", "muted"), view)
     elif not request_of(node):
-        why = (
-            "unknown: this run was recorded without requests" if not read.turns[node.turn].trace.timed else "not stored"
-        )
-        _add_plain(document, "Request", why, view)
+        timed = read.turns[node.turn].trace.timed
+        why = "not stored" if timed else "unknown: this run was recorded without requests"
+        _add_words(document, "Request", safe(why, "muted"), view)
     else:
         _add_model_request(document, read, node, key, view)
 
 
 def _add_model_request(document: Document, read: TraceRead, node: Node, key: str, view: View) -> None:
     request = request_of(node)
-    digests = read.contents(node)
+    digests = content_digests(node, read.models)
     summary = [counted(len(digests), "content")]
-    summary += [
-        name
-        for field, name in (("system", "instruction"), ("tools", "tools"), ("config", "options"))
-        if field in request
-    ]
+    names = {"system": "instruction", "tools": "tools", "config": "options"}
+    summary += [name for field, name in names.items() if field in request]
     if not _add(document, key, "Request", ", ".join(summary), view):
         return
     if "system" in request:
@@ -171,8 +163,8 @@ def _add_model_request(document: Document, read: TraceRead, node: Node, key: str
     add_contents(document, read, key, digests, view)
     if "tools" in request:
         tools = read.piece(request["tools"])
-        names = tool_names(tools)
-        if _add(document, f"{key}/tools", f"tools {len(names)}", ", ".join(map(_one, names)), view, indent=INNER):
+        offered = tool_names(tools)
+        if _add(document, f"{key}/tools", f"tools {len(offered)}", ", ".join(map(_one, offered)), view, indent=INNER):
             document.add(data_lines(tools, INNER + 2, view))
     if "config" in request:
         config = read.piece(request["config"])
@@ -190,9 +182,9 @@ def _add_response(document: Document, read: TraceRead, node: Node, key: str, vie
         if _add(document, key, "Response", summary, view):
             document.add(data_lines(answer, INNER, view))
     elif node.kind in ("agent", "turn"):
-        _add_plain(document, "Response", "it called no model itself", view)
+        _add_words(document, "Response", safe("it called no model itself", "muted"), view)
     elif not node.error:
-        _add_plain(document, "Response", node.note or "none", view)
+        _add_words(document, "Response", safe(node.note or "none", "muted"), view)
 
 
 def graph_lines(read: TraceRead, node: Node, width: int) -> Iterator[Line]:
@@ -224,9 +216,6 @@ def _stop_line(line: PathLine, width: int) -> Line:
 
 def _one(name: str) -> str:
     return one_line(name, limit=100)
-
-
-# Values
 
 
 def data_lines(value: Any, indent: int, view: View) -> Iterator[Line]:

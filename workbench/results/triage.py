@@ -18,15 +18,10 @@ _PARTS = {"": "verdicts", "sentence": "sentences", "rubric": "rubrics", "verdict
 _SIDE = 16
 _CELL = 14
 _NARROW_CELL = 7
-_EMPTY = (
-    "No verdicts triaged yet.",
-    "Press t to triage the verdicts of failed and passed cases. Labels of sentences and rubrics that you confirm or "
-    "override count too.",
-)
 
 
 def triage_chip(subject: Subject) -> Line:
-    """Return the newest triage of the current verdict: `⚑ judge wrong`. Without any, return the newest older one.
+    """Return the newest triage of the current verdict, else of an earlier verdict: `⚑ judge wrong`.
 
     The line is empty if the case was never triaged.
     """
@@ -82,7 +77,7 @@ def _word(label: str) -> str:
 def _standing(entry: Entry, subject: Subject) -> Standing:
     """Return whether the entry is about the current answer and verdict, or about earlier ones.
 
-    Without an answer, it counts as current.
+    Without an answer, the entry counts as current.
     """
     if subject.record is None or not subject.record.answer:
         return "now"
@@ -100,8 +95,10 @@ def agreement_lines(found: Iterable[JudgeAgreement], width: int, left_out: int =
         yield from wrap(Text.styled(left_out_text(left_out), "muted"), width)
         yield Text()
     if not found:
-        for sentence in _EMPTY:
-            yield from wrap(Text.styled(sentence, "muted"), width)
+        how = "Press t to triage the verdicts of failed and passed cases."
+        more = "Labels of sentences and rubrics that you confirm or override count too."
+        for words in ("No verdicts triaged yet.", f"{how} {more}"):
+            yield from wrap(Text.styled(words, "muted"), width)
         return
     for number, one in enumerate(found):
         if number:

@@ -88,6 +88,12 @@ def pass_rate(passed: int, total: int) -> PassRate:
     return PassRate(passed, total, low, high)
 
 
+def rate_of(executions: Iterable[Execution]) -> PassRate:
+    """Return the pass rate of a case over its repeats that count."""
+    counted = [one.state == "passed" for one in executions if counts(one.state, one.error)]
+    return pass_rate(sum(counted), len(counted))
+
+
 def pass_hat_k(passed: int, total: int, k: int) -> float | None:
     """Return pass^k: the probability that k runs in a row all pass.
 

@@ -20,11 +20,10 @@ from workbench.events.events import (
     RunFinished,
     RunStarted,
 )
-from workbench.results.changed_verdicts import rate_of
 from workbench.results.faces import COUNTED, FACES, Status, stale_count
 from workbench.store.details import known_details
 from workbench.store.execution import Execution
-from workbench.store.rates import PassRate
+from workbench.store.rates import PassRate, rate_of
 from workbench.store.reasons import UNKNOWN, Cause
 from workbench.store.store import Store
 
