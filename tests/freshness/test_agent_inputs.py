@@ -50,7 +50,7 @@ def test_installed_hidden_and_ignored_folders_are_not_inputs(root: Path) -> None
 
 def test_all_inputs_are_in_watched_folders(root: Path) -> None:
     workspace = open_workspace(root)
-    watched = Watcher(workspace, lambda: workspace, dict)._folders()
+    watched = set(Watcher(workspace, lambda: workspace, dict).changes._folders())
     assert {root / name for name in ("desk", "desk/data")} <= watched
     assert {(root / name).parent for name in _names(root)} <= watched
     assert watched.isdisjoint(root / name for name in ("desk/models", "desk/node_modules", "desk/env", "desk/.cache"))

@@ -120,18 +120,18 @@ def test_watch_reruns_all_cases_after_a_change_of_the_setting_unless_a_mode_was_
     project: Project, chosen: FrozenMode | None, affected: set[str]
 ) -> None:
     watcher = watcher_of(project, RunOptions(frozen=chosen))
-    assert ((project.root / FOLDER) in watcher._folders()) is (chosen == "tools")
+    assert ((project.root / FOLDER) in watcher.changes._folders()) is (chosen == "tools")
     set_mode(project, "tools")
     saved = watcher.check(Batch(frozenset({project.root / "pyproject.toml"})))
     assert saved is not None
     assert {eval_id for _, eval_id in saved.impact.depths} == affected
-    assert ((project.root / FOLDER) in watcher._folders()) is (chosen != "")
+    assert ((project.root / FOLDER) in watcher.changes._folders()) is (chosen != "")
 
 
 @pytest.mark.parametrize("frozen", [True, False])
 def test_only_a_frozen_watch_reruns_the_case_of_a_saved_recording(project: Project, frozen: bool) -> None:
     watcher = watcher_of(project, RunOptions(frozen="tools" if frozen else ""))
-    assert ((project.root / FOLDER) in watcher._folders()) is frozen
+    assert ((project.root / FOLDER) in watcher.changes._folders()) is frozen
     edit(project)
     saved = watcher.check(Batch(frozenset({project.root / FILE})))
     found = {} if saved is None else {key: named(changes) for key, changes in saved.impact.changes.items()}
@@ -150,4 +150,4 @@ def test_frozen_watch_notices_a_new_folder_of_recordings(project: Project) -> No
     saved = watcher.check(Batch(frozenset({project.root / FOLDER})))
     assert saved is not None
     assert {key[1] for key in saved.impact.changes} == {"one", "two"}
-    assert (project.root / FOLDER) in watcher._folders()
+    assert (project.root / FOLDER) in watcher.changes._folders()

@@ -148,7 +148,7 @@ def test_long_messages_are_cut() -> None:
 )
 def test_message_of_30_megabytes_is_cut_quickly_and_fits_a_frame(error: BaseException) -> None:
     """Patterns with quadratic time would hang here."""
-    for fault in (faults.agent_fault(error), faults.import_fault(error, "python")):
+    for fault in (faults.agent_fault(error), faults.import_fault(error)):
         assert sum(map(len, fault.values())) < 200_000
 
 
@@ -208,8 +208,9 @@ def test_adk_versions_below_the_oldest_supported_one_are_refused(version: str, s
 
 def test_old_framework_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(faults, "installed_adk", lambda: "1.2.0")
+    monkeypatch.setattr(faults, "PYTHON", "/opt/bin/python")
     error = ImportError("cannot import name 'App' from 'google.adk.apps' (unknown location)")
-    fault = faults.import_fault(error, "/opt/bin/python")
+    fault = faults.import_fault(error)
     assert fault["kind"] == "no_framework"
     assert fault["message"] == "google-adk 1.2.0 in /opt/bin/python is too old: 1.18 is the oldest supported version"
     assert fault["hint"].startswith('uv pip install --python /opt/bin/python "google-adk>=1.18"')
@@ -223,6 +224,9 @@ def test_old_framework_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
         ("nope.nope", "uv pip install --python /opt/bin/python …"),
     ],
 )
-def test_missing_module_of_an_installed_package_gets_no_install_hint(missing: str, hint: str) -> None:
+def test_missing_module_of_an_installed_package_gets_no_install_hint(
+    monkeypatch: pytest.MonkeyPatch, missing: str, hint: str
+) -> None:
+    monkeypatch.setattr(faults, "PYTHON", "/opt/bin/python")
     error = ModuleNotFoundError(f"No module named {missing!r}", name=missing)
-    assert faults.import_fault(error, "/opt/bin/python")["hint"].startswith(hint)
+    assert faults.import_fault(error)["hint"].startswith(hint)

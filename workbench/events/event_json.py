@@ -1,6 +1,7 @@
 """Conversion of events to JSON data and back, and to lines of JSON with limited nesting."""
 
 import dataclasses
+import functools
 import operator
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,9 +21,7 @@ def to_json(event: Event) -> dict[str, Any]:
 
 
 def from_json(data: Mapping[str, Any]) -> Event:
-    """Return the event that `to_json` wrote.
-
-    Unknown fields are ignored, so that events of newer versions can be read as far as possible.
+    """Return the event that `to_json` wrote. Fields that only newer versions know are ignored.
 
     Raises:
         ValueError: the event name is unknown, a field is missing, or a value has the wrong shape.
@@ -30,18 +29,8 @@ def from_json(data: Mapping[str, Any]) -> Event:
     kind = _TYPES.get(str(data.get("event")))
     if kind is None:
         raise ValueError(f"unknown event {data.get('event')!r}")
-    event: Event = build(kind, data)
+    event: Event = read_fields(kind, data)
     return event
-
-
-def read_fields(kind: type[ValueT], data: Any) -> ValueT:
-    """Return a dataclass of the type `kind` from the output of `fields_as_json`.
-
-    Raises:
-        ValueError: a field is missing, or a value has the wrong shape.
-    """
-    value: ValueT = build(kind, data)
-    return value
 
 
 def sentences(value: Any) -> tuple[str, ...]:
@@ -91,22 +80,17 @@ Reader: TypeAlias = Callable[[Any], Any]
 _READERS: dict[type[Any], list[tuple[str, Reader]]] = {}
 
 
-def _readers(kind: type[Any]) -> list[tuple[str, Reader]]:
-    """Return a reader for each field of a dataclass. They are cached, because a run may have a million events."""
-    if kind not in _READERS:
-        _READERS[kind] = [(name, _reader(hint)) for name, hint in get_type_hints(kind).items()]
-    return _READERS[kind]
-
-
-def build(kind: type[Any], data: Any) -> Any:
-    """Return an instance of the dataclass `kind` from its fields as JSON data.
+def read_fields(kind: type[ValueT], data: Any) -> ValueT:
+    """Return an instance of the dataclass `kind` from the output of `fields_as_json`. Unknown fields are ignored.
 
     Raises:
         ValueError: a field is missing, or a value has the wrong shape.
     """
     if not isinstance(data, Mapping):
         raise ValueError(f"{kind.__name__} must be an object, not {type(data).__name__}")
-    values = {name: read(data[name]) for name, read in _readers(kind) if name in data}
+    if kind not in _READERS:  # They are cached, because a run may have a million events.
+        _READERS[kind] = [(name, _reader(hint)) for name, hint in get_type_hints(kind).items()]
+    values = {name: read(data[name]) for name, read in _READERS[kind] if name in data}
     try:
         return kind(**values)
     except TypeError as error:
@@ -118,42 +102,34 @@ def _reader(hint: Any) -> Reader:
     if origin in (Union, types.UnionType):
         inner = _reader(next(member for member in get_args(hint) if member is not type(None)))
         return lambda value: None if value is None else inner(value)
-    if origin is tuple:
-        return _list_reader(_reader(get_args(hint)[0]))
     if dataclasses.is_dataclass(hint):
-        return lambda value: build(hint, value)  # type: ignore[arg-type]
+        return lambda value: read_fields(hint, value)  # type: ignore[arg-type]
+    if origin is tuple:
+        return functools.partial(_read_list, _reader(get_args(hint)[0]))
     if origin is Literal:
-        return _choice_reader(get_args(hint))
+        choices = get_args(hint)
+
+        def read_choice(value: Any) -> Any:
+            if value not in choices:
+                raise ValueError(f"{value!r} is not one of {', '.join(map(str, choices))}")
+            return value
+
+        return read_choice
     known: dict[Any, Any] = {float: (int, float), int: int, str: str, bool: bool, dict: dict}
-    wanted = known.get(origin or hint)
-    return _type_reader(hint, wanted) if wanted is not None else lambda value: value
+    wanted = known.get(origin or hint, object)
 
-
-def _list_reader(read: Reader) -> Reader:
-    def read_list(value: Any) -> Any:
-        if not isinstance(value, list):
-            raise ValueError(f"expected a list, got {type(value).__name__}")
-        return tuple(map(read, value))
-
-    return read_list
-
-
-def _choice_reader(choices: tuple[Any, ...]) -> Reader:
-    def read_choice(value: Any) -> Any:
-        if value not in choices:
-            raise ValueError(f"{value!r} is not one of {', '.join(map(str, choices))}")
-        return value
-
-    return read_choice
-
-
-def _type_reader(hint: Any, wanted: Any) -> Reader:
     def read_plain(value: Any) -> Any:
         if not isinstance(value, wanted):
             raise ValueError(f"expected {getattr(hint, '__name__', hint)}, got {type(value).__name__}")
         return value
 
     return read_plain
+
+
+def _read_list(read: Reader, value: Any) -> Any:
+    if not isinstance(value, list):
+        raise ValueError(f"expected a list, got {type(value).__name__}")
+    return tuple(map(read, value))
 
 
 _DEEPEST = 200
@@ -179,11 +155,6 @@ def as_line(event: Event) -> Line:
     return Line(event, text)
 
 
-def _values(value: Any) -> dict[str, Any]:
-    """Return the fields of a dataclass inside an event."""
-    return {name: getattr(value, name) for name in value.__slots__}
-
-
 def _is_too_deep(event: Event) -> bool:
     level: list[Any] = [event]
     for _ in range(_DEEPEST):
@@ -196,7 +167,9 @@ def _parts(value: Any) -> Sequence[Any]:
         return value
     if isinstance(value, dict):
         return list(value.values())
-    return list(_values(value).values()) if dataclasses.is_dataclass(value) else ()
+    if dataclasses.is_dataclass(value):
+        return [getattr(value, field.name) for field in dataclasses.fields(value)]
+    return ()
 
 
 def _cut(value: Any, levels: int = _DEEPEST) -> Any:
@@ -208,6 +181,6 @@ def _cut(value: Any, levels: int = _DEEPEST) -> Any:
     if isinstance(value, list | tuple):
         return type(value)(_cut(item, levels - 1) for item in value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {name: _cut(item, levels - 1) for name, item in _values(value).items()}
-        return dataclasses.replace(value, **fields)
+        names = (field.name for field in dataclasses.fields(value))
+        return dataclasses.replace(value, **{name: _cut(getattr(value, name), levels - 1) for name in names})
     return value

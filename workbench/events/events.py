@@ -217,7 +217,7 @@ class PlannedCase:
     fault: ToolFault | None = None
     """The fault to be injected, or None. An execution with a fault does not count as a repeat of the case."""
     fork: ForkOf | None = None
-    """The fork that this execution tries, or None. A fork does not count as a repeat of the case, either."""
+    """The fork that this execution tries, or None. A fork does not count as a repeat of the case."""
 
     @property
     def is_apart(self) -> bool:
@@ -237,8 +237,7 @@ class RunStarted:
     scored_from: str = ""
     """The run whose transcripts are scored again, or several joined by ", ". It is "" if the agents run."""
     versions: dict[str, Any] = field(default_factory=dict)
-    """Package → version, as far as known. This and the fields below are empty if they are
-    not known, as in JSON reports."""
+    """Package → version, as far as known. This field and those up to `inputs` are empty in JSON reports."""
     models: dict[str, Any] = field(default_factory=dict)
     """Agent → names of models in its sources."""
     sources: Sources = field(default_factory=dict)
@@ -539,7 +538,7 @@ class FilesRead:
 class RunResumed:
     """The continuation of an interrupted run. Cases with a result do not run again.
 
-    From here on, `at` counts from `started`.
+    In later events, `at` counts from `started`.
     """
 
     started: str

@@ -34,17 +34,12 @@ _NAMED = re.compile(rb"\b[A-Z][A-Z0-9_]{2,}\b")
 _LARGEST_SOURCE = 1 << 20
 _MOST_NAMES = 500
 MANY_NAMES = "*"
-"""Placeholder for the names of unset variables if there are too many. The names are then read from the sources
-again.
-"""
+"""Placeholder for the names of unset variables if there are too many. Then the sources are searched again for names."""
 _INSTALLED = (".dist-info", ".egg-info", ".egg-link")
-_IN_PLACE = "in place"
 _OWN = "workbench"
 """The name under which the packages include the workbench's own version."""
 _MOST_FILES = 2000
-"""Maximum number of files of a folder with a digest each. More files share one digest, under the folder's name with
-"/".
-"""
+"""Maximum number of files of a folder with a digest each. More files share one digest, under `FOLDER/`."""
 _MODULES = (".py", ".pyi", ".so")
 _PAPERS = re.compile(r"(readme|changelog|changes|license|licence|contributing|authors|notice|todo)\b", re.IGNORECASE)
 _TEST_FILE = re.compile(r"(test_.*|.*_test|conftest)\.py")
@@ -98,11 +93,11 @@ class AgentFiles:
 
     @functools.cached_property
     def own(self) -> tuple[Path, ...]:
-        """All files in its folder."""
+        """All files in the agent's folder."""
         return tuple(files_in(self._folder, self._others))
 
     def read_all(self) -> None:
-        """Compute the current digests of all files in its folder that may be inputs."""
+        """Read the digests of all files in the agent's folder that may be inputs, for later calls of `bundle`."""
         self._digests.files(self._that_count(None))
 
     def bundle(
@@ -129,7 +124,7 @@ class AgentFiles:
 
     @functools.cached_property
     def names_in_sources(self) -> frozenset[str]:
-        """Words in its Python files that may be names of environment variables."""
+        """Words in the agent's Python files that may be names of environment variables."""
         found: set[bytes] = set()
         for path in self._that_count(None):
             if path.suffix == ".py":
@@ -220,11 +215,10 @@ def _installed(interpreter: Path, root: Path) -> dict[str, str]:
             continue
         for entry in entries:
             if entry.endswith(_INSTALLED) and not entry.startswith("~"):  # pip is removing such an entry.
-                stem = entry.rpartition(".")[0]
-                name, _, version = stem.partition("-")
+                name, _, version = entry.rpartition(".")[0].partition("-")
                 name = re.sub(r"[-_.]+", "-", name).lower()
-                version = version.partition("-py")[0]  # The version of an egg is followed by Python's.
-                version = _IN_PLACE if _is_in_place(folder / entry, root) else version
+                # The version of an egg is followed by Python's.
+                version = "in place" if _is_in_place(folder / entry, root) else version.partition("-py")[0]
                 versions[name] = f"{versions[name]}, {version}" if name in versions else version
     return versions
 
@@ -310,10 +304,7 @@ def files_in(folder: Path, others: Iterable[Path]) -> Iterator[Path]:
 
 
 def may_name(path: Path, folder: Path, others: Iterable[Path]) -> bool:
-    """Return whether the sources in `folder` name a file outside of it, or are too many to be searched.
-
-    Used for agents that never ran.
-    """
+    """Return whether the sources of an agent in `folder` name a file outside of it, or are too many to be searched."""
     if _is_no_source(path) or path.is_relative_to(folder):
         return False
     owners = [other for other in others if path.is_relative_to(other)]

@@ -21,11 +21,9 @@ FileKind: TypeAlias = Literal["prompt", "code", "model", "data"]
 _MAX_DIFFED_LINES = 5000
 """Files with more lines are not diffed."""
 _MAX_SHOWN_LINES = 40
-_CODE = {".py"}
 _MODEL_NAME = re.compile(r"(^|_)model(_name|_id)?$", re.IGNORECASE)
 _PROMPT = re.compile(r"prompt|instruct|persona|template|^_?system", re.IGNORECASE)
 """A pattern of names of variables, functions and parameters that hold prompts."""
-_PROMPT_NAMES = ("prompt", "instruction")
 _PROMPT_ENDINGS = {".md", ".prompt", ".j2", ".jinja", ".jinja2", ".tmpl", ".tpl", ".mustache"}
 _INSTRUCTION = re.compile(r"^\s*(- )?(global_|static_)?instruction\s*:", re.MULTILINE)
 """A pattern of the instruction field of an agent defined in YAML."""
@@ -46,10 +44,7 @@ class ChangedFile:
 
 
 def changed_files(before: Summary, after: Summary, state: Path) -> dict[str, list[ChangedFile]]:
-    """Return the changed files by agent.
-
-    An agent is left out if one of the runs did not record its files.
-    """
+    """Return the changed files by agent, without agents whose files one of the runs did not record."""
     found: dict[str, list[ChangedFile]] = {}
     for agent, old in before.sources.items():
         new = after.sources.get(agent)
@@ -57,14 +52,11 @@ def changed_files(before: Summary, after: Summary, state: Path) -> dict[str, lis
             continue
         paths = sorted(path for path in {*old, *new} if old.get(path) != new.get(path))
         models = _models(before, agent), _models(after, agent)
-        sources = _sources(new, state) if any(PurePosixPath(path).suffix not in _CODE for path in paths) else []
+        sources = []
+        if not all(path.endswith(".py") for path in paths):
+            sources = [_content(digest, state) or "" for path, digest in new.items() if path.endswith(".py")]
         found[agent] = [_changed(agent, path, old.get(path), new.get(path), state, models, sources) for path in paths]
     return found
-
-
-def _sources(files: dict[str, Any], state: Path) -> list[str]:
-    """Return the Python sources of an agent that are stored."""
-    return [_content(digest, state) or "" for path, digest in files.items() if PurePosixPath(path).suffix in _CODE]
 
 
 def _changed(
@@ -83,10 +75,7 @@ def _changed(
 
 
 def _content(digest: Any, state: Path) -> str | None:
-    """Return the content with this digest, or None if it is not stored.
-
-    A missing file has no digest, and its content is "".
-    """
+    """Return the content with a digest, or None if the content is not stored. Without a digest, the content is ""."""
     if digest is None:
         return ""
     if not isinstance(digest, str):
@@ -116,7 +105,7 @@ def _kind(
     names = models[0] | models[1]
     if before and after and models[0] != models[1] and _without(before, names) == _without(after, names):
         return "model"
-    if PurePosixPath(path).suffix not in _CODE:
+    if not path.endswith(".py"):
         return "prompt" if is_prompt(path, (before, after), sources) else "data"
     if not before or not after:
         return "code"
@@ -176,11 +165,11 @@ def _blank(tree: ast.AST) -> ast.AST:
 def is_prompt(path: str, contents: Iterable[str | None], sources: Iterable[str]) -> bool:
     """Return whether a file that is not Python is a prompt.
 
-    Its name decides first. Then the `sources` that mention it decide, by how they use its content. Else its extension
-    or an agent's instruction in it decides.
+    The first that applies decides: a name with `prompt` or `instruction`, the use of the file in `sources` that mention
+    it, an agent's instruction in a YAML file, the extension.
     """
     place = PurePosixPath(path)
-    if any(word in part.lower() for part in place.parts for word in _PROMPT_NAMES):
+    if any(word in path.lower() for word in ("prompt", "instruction")):
         return True
     uses = [use for source in sources for use in _uses(source, place)]
     if uses:
@@ -195,7 +184,7 @@ def _uses(source: str, place: PurePosixPath) -> Iterator[bool]:
     if place.stem not in source:
         return
     try:
-        tree = parse_source(source.encode("utf-8", "surrogatepass"))
+        tree = _parsed(source)
     except (SyntaxError, ValueError, RecursionError):
         return
     prompt_variables = {

@@ -123,10 +123,8 @@ def scan(folders: Collection[Path]) -> Listing:
                         status = entry.stat()
                     except OSError:
                         continue  # Deleted since the listing.
-                    folder_like = entry.is_dir()
-                    found[entry.path] = (
-                        (0, 0, status.st_ino) if folder_like else (status.st_mtime_ns, status.st_size, status.st_ino)
-                    )
+                    time_and_size = (0, 0) if entry.is_dir() else (status.st_mtime_ns, status.st_size)
+                    found[entry.path] = (*time_and_size, status.st_ino)
         except OSError:
             found[str(folder)] = (0, 0, 0)
     return found
@@ -152,27 +150,12 @@ async def poll(
             continue
 
 
-_SERVERS = (
-    "nfs",
-    "nfs4",
-    "cifs",
-    "smb2",
-    "smb3",
-    "smbfs",
-    "ncpfs",
-    "davfs",
-    "afs",
-    "ceph",
-    "glusterfs",
-    "lustre",
-    "gpfs",
-)
+_SERVERS = ("nfs", "nfs4", "cifs", "smb2", "smb3", "smbfs", "ncpfs", "davfs", "afs", "ceph")
+_SERVERS_OF_CLUSTERS = ("glusterfs", "lustre", "gpfs")
 _HOSTS = ("9p", "drvfs", "virtiofs", "vboxsf", "vmhgfs", "prl_fs", "osxfs", "grpcfuse")
 """File systems that a virtual machine shares with its host: 9p is also WSL's /mnt, virtiofs also Docker Desktop's."""
-_REMOTE = frozenset((*_SERVERS, *_HOSTS))
-_LOCAL_FUSE = frozenset(
-    ("fuseblk", "fuse.fuse-overlayfs", "fuse.mergerfs", "fuse.gocryptfs", "fuse.encfs", "fuse.cryfs")
-)
+_REMOTE = frozenset((*_SERVERS, *_SERVERS_OF_CLUSTERS, *_HOSTS))
+_LOCAL_FUSE = ("fuseblk", "fuse.fuse-overlayfs", "fuse.mergerfs", "fuse.gocryptfs", "fuse.encfs", "fuse.cryfs")
 """FUSE file systems on a local disk. All writes go through them, so that the kernel reports the changes."""
 
 
@@ -218,6 +201,14 @@ class Batch:
     all_files: bool = False
 
 
+def is_watched(path: Path) -> bool:
+    """Return whether changes of a file are reported. Editors' temporary files, byte-code and git's files are not."""
+    name = path.name
+    if name.endswith(_IGNORED_SUFFIXES) or name.startswith((".#", "#")) or name == "4913":
+        return False
+    return _IGNORED_FOLDERS.isdisjoint(path.parts)
+
+
 class Changes:
     """The file changes in a project.
 
@@ -230,12 +221,9 @@ class Changes:
         root: Path,
         folders: Callable[[], Collection[Path]],
         effort: Effort = PROMPT,
-        wanted: "Callable[[Path], bool] | None" = None,
+        wanted: Callable[[Path], bool] = is_watched,
     ) -> None:
-        self._root = root
-        self._folders = folders
-        self._effort = effort
-        self._wanted = wanted or is_watched
+        self._root, self._folders, self._effort, self._wanted = root, folders, effort, wanted
         self._queue: asyncio.Queue[Batch] = asyncio.Queue()
         self._watched: frozenset[Path] = frozenset()
         self._stop = asyncio.Event()
@@ -309,31 +297,30 @@ class Changes:
 
     async def _watch_folders(self) -> None:
         """Watch the current folders until `close`."""
-        lost = False
+        may_miss = False
         while not self._stop.is_set():
             existing = self._existing()
-            self._check_root()
+            if self.gone == self._root.is_dir():
+                self.gone = not self.gone
+                self.on_gone()
             if existing and not self.polling:
                 self._poll_for(await asyncio.to_thread(self._why_polling, existing))
             before, self._watched = self._watched, existing
             if not self._watched:
                 # All folders are gone because the project was moved or deleted. It may come back.
-                lost = True
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._stop.wait(), _RETURNS)
                 continue
             self._folders_changed.clear()
             if self._stop.is_set():  # `close` sets the event that was just cleared.
                 return
-            if lost:
-                self._queue.put_nowait(Batch(frozenset(), all_files=True))
-            elif before != self._watched:
+            if may_miss or before != self._watched:
                 if before:
                     self._queue.put_nowait(Batch(frozenset(files_in(self._watched - before))))
                 self._rescan_soon()
-            lost = False
+            may_miss = False
             try:
-                lost = await self._watch()
+                may_miss = await self._watch()
             except FileNotFoundError:
                 await asyncio.sleep(_BETWEEN)
             except NoEventsError as error:
@@ -343,11 +330,6 @@ class Changes:
     def _rescan_soon(self) -> None:
         """Rescan for saves missed between watches."""
         asyncio.get_running_loop().call_later(_BETWEEN, self._queue.put_nowait, Batch(frozenset(), True))
-
-    def _check_root(self) -> None:
-        if self.gone == self._root.is_dir():
-            self.gone = not self.gone
-            self.on_gone()
 
     def _why_polling(self, folders: Collection[Path]) -> str:
         # The same variable as for `watchfiles`.
@@ -362,18 +344,16 @@ class Changes:
             self.on_polling()
 
     async def _watch(self) -> bool:
-        """Watch until the folders change. Return True if one was deleted or came back: changes may be missing."""
+        """Watch until the folders change. Return True if a folder was deleted or came back: changes may be missing."""
         awake = time.time() - time.monotonic()
-        async for found, more in self._found():
+        async for found, may_miss in self._found():
             # Only the wall clock runs while the machine sleeps.
-            slept = time.time() - time.monotonic() - awake > _SLEPT
+            may_miss = may_miss or time.time() - time.monotonic() - awake > _SLEPT
             awake = time.time() - time.monotonic()
             paths = frozenset(filter(self._wanted, found))
-            if slept or more:
-                self._queue.put_nowait(Batch(paths, all_files=True))
-            elif paths:
-                self._queue.put_nowait(Batch(paths))
-            gone = any(not folder.is_dir() for folder in self._watched) if (not found or slept or more) else False
+            if may_miss or paths:
+                self._queue.put_nowait(Batch(paths, may_miss))
+            gone = (may_miss or not found) and not all(folder.is_dir() for folder in self._watched)
             # Folders elsewhere, such as that of the settings, are also watched while the project is gone.
             back = self.gone and self._root.is_dir()
             if gone or back or not self._watched.isdisjoint(paths):
@@ -395,16 +375,8 @@ class Changes:
             yield found, False
 
 
-def is_watched(path: Path) -> bool:
-    """Return whether changes of a file are reported. Editors' temporary files, byte-code and git's files are not."""
-    name = path.name
-    if name.endswith(_IGNORED_SUFFIXES) or name.startswith((".#", "#")) or name == "4913":
-        return False
-    return _IGNORED_FOLDERS.isdisjoint(path.parts)
-
-
 def files_in(folders: Collection[Path]) -> list[Path]:
-    """Return the files of new folders, for which there are no events."""
+    """Return the watched files directly in folders. Unreadable folders are left out."""
     found: list[Path] = []
     for folder in folders:
         with contextlib.suppress(OSError):

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from workbench.agents.discovery import AgentFolder
 from workbench.agents.environment import InterpreterError, agent_environment, choose_interpreter
@@ -45,6 +45,7 @@ from workbench.store.inputs import (
 )
 from workbench.worker.missing import imports_of
 
+ValueT = TypeVar("ValueT")
 Clean = Callable[[Any], Any]
 """A function that removes secrets from JSON data, as in stored runs."""
 TIMEOUT = "--timeout"
@@ -135,9 +136,7 @@ class CurrentInputs:
         now = self._options
         if not now.frozen or now.on_miss != "live":
             return not now.frozen
-        ids: dict[int, str] = self._once(
-            ("ids", entry.relative), lambda: {case.index: case.eval_id for case in entry.document.cases}
-        )
+        ids = self._once(("ids", entry.relative), lambda: {case.index: case.eval_id for case in entry.document.cases})
         return runs_live(now.frozen, now.on_miss, frozen_path(entry.file, ids.get(index, "")))
 
     def planned(self, entry: EvalsetEntry, index: int | None, then: PastInputs) -> Record:
@@ -166,7 +165,9 @@ class CurrentInputs:
         )
         yield self._once(("owner", agent), lambda: self.owner(agent))
         if agent is not None:
-            yield from self._of_agent(agent, then.record)
+            # Usually all executions of a run share these bundles.
+            used = (bundle.digest for bundle in then.record.bundles if not _OF_AGENT.isdisjoint(bundle.inputs))
+            yield from self._once(("agent", agent, *used), lambda: self._of_agent(agent, then.record))
 
     def case(self, document: EvalsetDocument, index: int, then: PastInputs) -> Bundle:
         """Return the inputs of a case in the evalset, reusing those of `then` if the case's text is unchanged."""
@@ -221,10 +222,7 @@ class CurrentInputs:
     def files(self, agent: AgentFolder) -> AgentFiles:
         """Return the files of an agent."""
         others = [other.folder for other in self._agents.values() if other.folder != agent.folder]
-        found: AgentFiles = self._once(
-            ("files", agent), lambda: AgentFiles(agent.folder, self.root, others, self.digests)
-        )
-        return found
+        return self._once(("files", agent), lambda: AgentFiles(agent.folder, self.root, others, self.digests))
 
     def environment(
         self, agent: AgentFolder, names: Collection[str], then: Record | None = None
@@ -250,9 +248,8 @@ class CurrentInputs:
             except InterpreterError:
                 return self._options.python or Path()  # It has no packages.
 
-        found = self._once(("python", agent), choose)
-        bundle: Bundle = self._once(("packages", found), lambda: packages_bundle(found, self.root))
-        return bundle
+        python = self._once(("python", agent), choose)
+        return self._once(("packages", python), lambda: packages_bundle(python, self.root))
 
     def criteria(self, config: CriteriaConfig, *, is_simulated: bool) -> tuple[Bundle, Bundle]:
         """Return the criteria, and with `is_simulated` the settings of the simulated user."""
@@ -263,22 +260,17 @@ class CurrentInputs:
         return criteria_bundle(as_stored, file), simulator_bundle(simulator, file)
 
     def _of_agent(self, agent: AgentFolder, then: Record) -> tuple[Bundle, ...]:
-        # Usually all executions of a run share these bundles.
-        key = ("agent", agent, *(bundle.digest for bundle in then.bundles if not _OF_AGENT.isdisjoint(bundle.inputs)))
-        bundles: tuple[Bundle, ...] = self._once(key, lambda: self._like(agent, then))
-        return bundles
-
-    def _like(self, agent: AgentFolder, then: Record) -> tuple[Bundle, ...]:
         files = self.files(agent).bundle_like(_values(then, "agent_file"), _values(then, "agent_folder"))
         names = then.names("environment")
         if MANY_NAMES in names:
             names |= self.files(agent).names_in_sources
         return *self.environment(agent, names, then), self.packages(agent), files
 
-    def _once(self, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+    def _once(self, key: tuple[Any, ...], make: Callable[[], ValueT]) -> ValueT:
         if key not in self._cached:
             self._cached[key] = make()
-        return self._cached[key]
+        found: ValueT = self._cached[key]
+        return found
 
 
 def case_at(document: EvalsetDocument, index: int | None, clean: Clean) -> Bundle:
@@ -325,12 +317,7 @@ def files_beside(file: Path, content: bytes) -> Sequence[Path]:
 
 
 def frozen_bundle(
-    files: Sequence[Path],
-    root: Path,
-    digests: Digests,
-    frozen: Frozen,
-    changed: Collection[Path] = (),
-    mark: str = "",
+    files: Sequence[Path], root: Path, digests: Digests, frozen: Frozen, changed: Collection[Path] = (), mark: str = ""
 ) -> Bundle:
     """Return the inputs of a case that was replayed from `files` (as in `recording_files`).
 
@@ -339,9 +326,9 @@ def frozen_bundle(
     """
     values = {path.name: mark if path in changed else digests.file(path) for path in files}
     values[RECORDING] = values.pop(files[0].name)
-    kinds = ((_DECLARATION if tool in frozen.redeclared else _CODE, tool) for tool in frozen.drifted)
-    differing = {f"{kind}{tool}": _DIFFERS for kind, tool in kinds}
-    return Bundle({"frozen": {**values, **differing}}, relative_to(files[0], root))
+    for tool in frozen.drifted:
+        values[f"{_DECLARATION if tool in frozen.redeclared else _CODE}{tool}"] = _DIFFERS
+    return Bundle({"frozen": values}, relative_to(files[0], root))
 
 
 def frozen_bundles_like(then: Record, root: Path, digests: Digests) -> tuple[Bundle, ...]:
@@ -353,16 +340,15 @@ def frozen_bundles_like(then: Record, root: Path, digests: Digests) -> tuple[Bun
     for bundle in (bundle for bundle in then.bundles if "frozen" in bundle.inputs):
         if bundle.file is not None:
             file = root / bundle.file
-            values = {name: _current(name, file, digests) for name in bundle.inputs["frozen"]}
+            values = {}
+            for name in bundle.inputs["frozen"]:
+                if name.startswith((_DECLARATION, _CODE)):
+                    values[name] = _EQUAL
+                else:
+                    values[name] = digests.file(file.with_name(name) if _BESIDE.fullmatch(name) else file)
             bundle = Bundle({"frozen": values}, bundle.file)
         found.append(bundle)
     return tuple(found)
-
-
-def _current(name: str, file: Path, digests: Digests) -> str:
-    if name.startswith((_DECLARATION, _CODE)):
-        return _EQUAL
-    return digests.file(file.with_name(name) if _BESIDE.fullmatch(name) else file)
 
 
 _NAME = re.compile(r"[A-Za-z_]\w*(?:[.:][A-Za-z_]\w*)+")

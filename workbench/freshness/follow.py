@@ -32,7 +32,6 @@ class TouchedPaths:
     runs: bool = False
 
     def __or__(self, other: "TouchedPaths") -> "TouchedPaths":
-        """Return the union of both."""
         return TouchedPaths(self.paths | other.paths, self.runs or other.runs)
 
     def __bool__(self) -> bool:
@@ -73,10 +72,6 @@ class Follower:
             lambda path: self._is_about_runs(path) or is_watched(path),
         )
 
-    def close(self) -> None:
-        """End `touched`."""
-        self.changes.close()
-
     def update(self, *, walk: bool) -> None:
         """Find the folders to follow. With `walk`, look for new ones. It reads folders, so call it in a thread."""
         workspace = self._workspace()
@@ -97,14 +92,13 @@ class Follower:
         self.changes.refresh_folders()
 
     async def touched(self) -> AsyncIterator[TouchedPaths]:
-        """Yield the changed paths, until `close`. Call `update` first."""
+        """Yield the changed paths, until `changes.close`. Call `update` first."""
         async for batch in self.changes.batches():
             runs = batch.all_files or any(self._is_about_runs(path) for path in batch.paths)
             paths = frozenset(path for path in batch.paths if not self._is_about_runs(path))
             paths |= await asyncio.to_thread(self._compare, paths, everything=batch.all_files)
-            found = TouchedPaths(paths, runs)
-            if found:
-                yield found
+            if paths or runs:
+                yield TouchedPaths(paths, runs)
 
     def _is_about_runs(self, path: Path) -> bool:
         return path == self._state or path in self._stored
@@ -231,10 +225,9 @@ def case_words(cases: Counter[str]) -> str:
     kinds = [kind for kind in ("changed", "new", "gone") if cases[kind]]
     if kinds == ["changed"]:
         return counted(cases["changed"], "case")
-    words = [f"{cases[kind]:,} {kind}" for kind in kinds]
-    if kinds:
-        words[0] = f"{counted(cases[kinds[0]], 'case')} {kinds[0]}"
-    return ", ".join(words)
+    return ", ".join(
+        f"{counted(cases[kind], 'case') if kind == kinds[0] else format(cases[kind], ',')} {kind}" for kind in kinds
+    )
 
 
 def disk_words(changes: Collection[DiskChange]) -> str:

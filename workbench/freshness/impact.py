@@ -102,7 +102,10 @@ def impact(old: Snapshot, new: Snapshot, saves: Saves) -> Impact:
     before = {entry.relative: entry for entry in old.workspace.evalsets}
     broken = {entry.file for entry in new.workspace.evalsets if entry.document.broken}
     used = found.screen_only | (broken & changed)
-    now = _readable(new, before)
+    # Unreadable files keep their last known cases.
+    entries = (with_last_valid(entry, before.get(entry.relative)) for entry in new.workspace.evalsets)
+    last_valid = tuple(entry for entry in entries if not entry.document.broken)
+    now = replace(new, workspace=replace(new.workspace, evalsets=last_valid))
     others: set[Path] = set()
     for entry in now.workspace.evalsets:
         used |= _entry_changes(found, before.get(entry.relative), entry, changed, now.workspace.root)
@@ -114,13 +117,6 @@ def impact(old: Snapshot, new: Snapshot, saves: Saves) -> Impact:
     found.gone = old.workspace.case_names - now.workspace.case_names
     found.idle = changed - used
     return found
-
-
-def _readable(new: Snapshot, before: Mapping[str, EvalsetEntry]) -> Snapshot:
-    """Keep the last known cases of unreadable files."""
-    entries = (with_last_valid(entry, before.get(entry.relative)) for entry in new.workspace.evalsets)
-    last_valid = tuple(entry for entry in entries if not entry.document.broken)
-    return replace(new, workspace=replace(new.workspace, evalsets=last_valid))
 
 
 def _entry_changes(
@@ -205,14 +201,10 @@ def _agent_changes(found: Impact, old: Snapshot, new: Snapshot, saves: Saves, ch
             kind: Input = "agent_folder" if path in saves.made and path not in touched.files else "agent_file"
             name = relative_to(path, new.workspace.root)
             changes.append(Change(kind, name, name, KINDS[kind].effect))
-        environments = (snapshot.environments.get(folder) for snapshot in (old, new))
-        bundles = [
-            environment_bundles(environment, new.workspace.root, (), _UNSALTED)
-            for environment in environments
-            if environment is not None
-        ]
-        if len(bundles) == 2:
-            changes += _compare("", *bundles)
+        before, now = old.environments.get(folder), new.environments.get(folder)
+        if before is not None and now is not None:
+            root = new.workspace.root
+            changes += _compare("", *(environment_bundles(one, root, (), _UNSALTED) for one in (before, now)))
         used |= reads | {path for path in changed if path.name == ".env" and folder.is_relative_to(path.parent)}
         for entry in mine if changes else ():
             _add_to_all(found, entry, changes)

@@ -45,7 +45,7 @@ _OPENERS = {ord("{"): ord("}"), ord("["): ord("]")}
 
 @dataclass(frozen=True)
 class FileFault:
-    """The reason why a Python source, an evalset or a config cannot be used. `line` 0 means the whole file."""
+    """The reason why a Python source, an evalset or a config cannot be used. `line` is 0 for the whole file."""
 
     path: Path
     line: int
@@ -56,13 +56,10 @@ _NOTHING_TO_FIND = (".py", ".md", ".txt", ".prompt", ".jinja", ".j2", ".csv", ".
 
 
 def reread(old: Workspace, changed: Collection[Path], reopen: Callable[[], Workspace]) -> Workspace:
-    """Return the current workspace, given the files that changed since `old`.
-
-    Unchanged evalset documents stay the same objects.
+    """Return the workspace, given the files that changed since `old`. Unchanged documents stay the same objects.
 
     Raises:
-        OSError: `reopen` raised it.
-        ValueError: `reopen` raised it.
+        OSError, ValueError: `reopen` raised it.
     """
     if all(_is_irrelevant(path, old) for path in changed):
         return old
@@ -73,7 +70,13 @@ def reread(old: Workspace, changed: Collection[Path], reopen: Callable[[], Works
         if all(_same_app(entries[path], fresh[path]) for path in changed):
             return replace(old, evalsets=tuple(fresh.get(entry.file, entry) for entry in old.evalsets))
     new = reopen()
-    return replace(new, evalsets=tuple(_kept(entries.get(entry.file), entry, changed) for entry in new.evalsets))
+    evalsets = []
+    for entry in new.evalsets:
+        before = entries.get(entry.file)
+        if before is not None and before.document.editable and entry.file not in changed:
+            entry = replace(entry, document=before.document)
+        evalsets.append(entry)
+    return replace(new, evalsets=tuple(evalsets))
 
 
 def _is_irrelevant(path: Path, workspace: Workspace) -> bool:
@@ -99,13 +102,6 @@ def _same_app(before: EvalsetEntry, now: EvalsetEntry) -> bool:
     if not old.cases or not new.cases:
         return bool(old.cases) == bool(new.cases)
     return old.text(0) == new.text(0) or not old.mentions("app_name", "appName")
-
-
-def _kept(before: EvalsetEntry | None, now: EvalsetEntry, changed: Collection[Path]) -> EvalsetEntry:
-    """Return the entry `now`, with the open document of `before` if the file did not change."""
-    if before is None or now.file in changed or not before.document.editable:
-        return now
-    return replace(now, document=before.document)
 
 
 def looks_unfinished(path: Path) -> bool:

@@ -1,7 +1,4 @@
-"""Stale verdicts: comparison of the inputs recorded with a verdict and the current ones.
-
-Also the files with these inputs, so that changes can be watched.
-"""
+"""Stale verdicts: comparison of the inputs recorded with a verdict and the current inputs, and the files with them."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -47,12 +44,15 @@ _BY_PATH = tuple(kind for kind, treated in KINDS.items() if treated.place == "na
 _MOST_FILES = 20_000
 
 
+Changes: TypeAlias = tuple[Change, ...]
+
+
 class _Placed(NamedTuple):
     value: str
     file: str | None
 
 
-def compare(then: Record | None, now: Record) -> tuple[Change, ...]:
+def compare(then: Record | None, now: Record) -> Changes:
     """Return the inputs that differ, in the order of `KINDS`.
 
     `then` is None for runs that recorded no inputs, such as JSON reports. An input that `then` did not record counts
@@ -118,8 +118,7 @@ def _changes(kind: Input, old: dict[str, _Placed], new: dict[str, _Placed], eval
         if before is None or after is None or before.value != after.value:
             # A new file in a folder that counts.
             of: Input = "agent_folder" if kind == "agent_file" and before is None else kind
-            placed = after or before
-            files = {"name": name, "evalset": evalset, "source": evalset if placed is None else placed.file}
+            files = {"name": name, "evalset": evalset, "source": ({**old, **new})[name].file}
             yield Change(of, name, files[KINDS[of].place], KINDS[of].effect)
 
 
@@ -144,25 +143,21 @@ def _of_packages(old: dict[str, _Placed], new: dict[str, _Placed]) -> Iterator[C
     """Yield one change for each package with another version, or a single one for many of them."""
     before, now = ({name: placed.value for name, placed in values.items()} for values in (old, new))
     changed = [name for name in sorted({*before, *now}) if before.get(name) != now.get(name)]
-    names = [_package(name, before.get(name), now.get(name)) for name in changed if name != INTERPRETER]
-    if len(names) > _NAMED:
-        names = [counted(len(names), "package")]
-    for name in (*(name for name in changed if name == INTERPRETER), *names):
-        yield Change("packages", name, None, KINDS["packages"].effect)
-
-
-def _package(name: str, before: str | None, now: str | None) -> str:
-    if before is None:
-        return f"{name} {now} is new"
-    return f"{name} {before} is gone" if now is None else f"{name} {before} → {now}"
+    texts = []
+    for name in changed:
+        if name == INTERPRETER:
+            yield Change("packages", name, None, KINDS["packages"].effect)
+        elif name not in before:
+            texts.append(f"{name} {now[name]} is new")
+        else:
+            texts.append(f"{name} {before[name]} → {now[name]}" if name in now else f"{name} {before[name]} is gone")
+    for text in texts if len(texts) <= _NAMED else [counted(len(texts), "package")]:
+        yield Change("packages", text, None, KINDS["packages"].effect)
 
 
 def _criterion(name: str) -> str:
     """Return the criterion in the name `CRITERION OPTION` of an input."""
     return name.rpartition(" ")[0]
-
-
-Changes: TypeAlias = tuple[Change, ...]
 
 
 def current_inputs(workspace: Workspace, state: Path, latest: Iterable[LatestRun] = ()) -> CurrentInputs:
@@ -202,8 +197,7 @@ def stale_transcripts(cases: Iterable[StoredCase], workspace: Workspace, state: 
         file = case.ref.evalset_file
         if case.started is not None and file in entries:
             bundles = (*started_bundles(case.started, case.planned.config_file), *case.inputs)
-            changes = entries[file].since(Record(file, bundles), case.planned)
-            if changes:
+            if changes := entries[file].since(Record(file, bundles), case.planned):
                 stale[case.ref.name] = changes
     return stale
 

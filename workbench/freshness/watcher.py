@@ -97,11 +97,7 @@ class Watcher:
         """Faults in sources, evalsets and configs at the last save."""
         self._last_valid: dict[str, EvalsetEntry] = {}
         self._store_valid()
-        self.changes = Changes(workspace.root, self._folders)
-
-    def close(self) -> None:
-        """End `saves`."""
-        self.changes.close()
+        self.changes = Changes(workspace.root, lambda: self._known_folders | self._walked)
 
     def update_files(self) -> None:
         """Watch also the files that runs used since the last call. It reads them: call it in a thread."""
@@ -116,7 +112,7 @@ class Watcher:
         self._known_folders = without_twins(self._walked, (known | self._recordings()) - self._walked)
 
     async def saves(self) -> AsyncIterator[Saved]:
-        """Yield each save with its impact, until `close`."""
+        """Yield each save with its impact, until `changes.close`."""
         await asyncio.to_thread(self.update_files)
         async for batch in self.changes.batches():
             saved = await asyncio.to_thread(self.check, batch)
@@ -173,20 +169,17 @@ class Watcher:
         last_valid = tuple(self._last_valid.get(entry.relative, entry) for entry in old.workspace.evalsets)
         before = _without(replace(old, workspace=replace(old.workspace, evalsets=last_valid)), new, own)
         self._store_valid()
-        saves = self._saves(changed - own, were_there)
+        saves = self._saves(frozenset(changed - own), were_there)
         found = impact(before, new, saves)
-        for key in _newly_lost(old.workspace, new.workspace):
-            found.add(key, [OWNER_CHANGE])
+        for name in _newly_lost(old.workspace, new.workspace):
+            found.add(name, [OWNER_CHANGE])
         if self._setting_changed(changed):
             found.idle.discard(new.workspace.root / FILE)
             for name in new.workspace.case_names:
                 found.add(name, [Change("options", FROZEN, FILE, KINDS["options"].effect)])
-        broken = (
-            impact(new, new, replace(saves, changed=frozenset(self._source_faults)))
-            if self._source_faults
-            else Impact()
-        )
-        unusable = {key for key, depth in broken.depths.items() if depth == "run"}
+        faulty = frozenset(self._source_faults)
+        broken = impact(new, new, replace(saves, changed=faulty)) if faulty else Impact()
+        unusable = {name for name, depth in broken.depths.items() if depth == "run"}
         blocked = frozenset(unusable | waiting_cases(new.workspace.evalsets, self._last_valid))
         faults = self.broken = (*self._source_faults.values(), *faults_of(new.workspace.evalsets))
         return Saved(
@@ -220,17 +213,10 @@ class Watcher:
         self._update_files()
         return True
 
-    def _saves(self, changed: Collection[Path], were_there: Collection[Path]) -> Saves:
+    def _saves(self, changed: frozenset[Path], were_there: Collection[Path]) -> Saves:
         gone = {path for path in changed if self.contents.hash(path) == ABSENT}
-        made = frozenset(changed).difference(were_there, gone)
-        return Saves(
-            frozenset(changed),
-            made | gone,
-            made,
-            self._touched(),
-            self._screen_files,
-            self._frozen,
-        )
+        made = changed.difference(were_there, gone)
+        return Saves(changed, made | gone, made, self._touched(), self._screen_files, self._frozen)
 
     def watched(self) -> dict[str, list[tuple[Path, str]]]:
         """Return the watched files with the reason for each, by agent."""
@@ -306,9 +292,6 @@ class Watcher:
         folders = (frozen_folder(entry.file) for entry in self.snapshot.workspace.evalsets if self._frozen)
         return {folder for folder in folders if folder.is_dir()}
 
-    def _folders(self) -> frozenset[Path]:
-        return self._known_folders | self._walked
-
 
 def _folders_of(workspace: Workspace) -> frozenset[Path]:
     """Return the folders of the project, or of its agents and evalsets if nothing marks a project."""
@@ -330,8 +313,6 @@ def _newly_lost(old: Workspace, new: Workspace) -> Iterator[CaseName]:
 
 def _without(old: Snapshot, new: Snapshot, own: Collection[Path]) -> Snapshot:
     """Return `old` with the current version of files that the workbench itself wrote. These need no action."""
-    if not own:
-        return old
     settled = {
         entry.relative: entry
         for entry in new.workspace.evalsets

@@ -105,7 +105,7 @@ class Watch(Followed[News]):
         except Exception as error:
             self._fail(error)
         finally:
-            self._watcher.close()
+            self._watcher.changes.close()
 
     async def _narrowed(self, saved: Saved) -> Saved:
         """Return a save without the cases that did not read the changed files of their agent.
@@ -129,7 +129,7 @@ class Watch(Followed[News]):
         """Stop handling saves and starting runs."""
         self.ended = True
         self.watching.closed.set()
-        self._watcher.close()
+        self._watcher.changes.close()
         self.watching.announced.set()
 
     def allow(self) -> None:

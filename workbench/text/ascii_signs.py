@@ -28,84 +28,17 @@ def shows_unicode(environment: Mapping[str, str], encoding: str | None) -> bool:
         return False
 
 
-CELLS: Mapping[str, str] = {
+_SIGNS = (
     # statuses and labels (`workbench/results/faces.py`)
-    "✓": "+",
-    "✗": "x",
-    "⊘": "/",
-    "▶": ">",
-    "·": ".",
-    "–": "-",
-    "○": "o",
-    "▲": "E",
-    "△": "W",
-    "±": "%",
-    "◐": "@",
-    "⚑": "P",
-    "⚐": "p",
-    "∿": "&",
-    "≠": "#",
-    "ƒ": "f",
-    "❅": "*",
+    "✓+ ✗x ⊘/ ▶> ·. –- ○o ▲E △W ±% ◐@ ⚑P ⚐p ∿& ≠# ƒf ❅* "
     # rows, folds and cuts
-    "▌": ">",
-    "▐": "#",
-    "▏": "|",
-    "▸": ">",
-    "▴": "^",
-    "▾": "v",
-    "◂": "<",
-    "…": "~",
-    "⋯": "~",
-    "▷": ">",
-    "◀": "<",
-    "◆": "*",
-    "◇": "o",
-    "▪": ".",
-    "✂": "%",
-    "•": "*",
-    "●": "*",
-    "■": "#",
-    "⟨": "<",
-    "⟩": ">",
-    "‹": "<",
-    "›": ">",
-    "«": "<",
-    "»": ">",
+    "▌> ▐# ▏| ▸> ▴^ ▾v ◂< …~ ⋯~ ▷> ◀< ◆* ◇o ▪. ✂% •* ●* ■# ⟨< ⟩> ‹< ›> «< »> "
     # arrows and signs in texts
-    "→": ">",
-    "←": "<",
-    "↑": "^",
-    "↓": "v",
-    "↕": "|",
-    "⇄": "%",
-    "−": "-",
-    "—": "-",
-    "×": "x",
-    "≥": ">",
-    "≤": "<",
-    "“": '"',
-    "”": '"',
-    "„": '"',
-    "‘": "'",
-    "’": "'",
-    "€": "E",
-    "ⁿ": "n",
-    "⁻": "-",
+    '→> ←< ↑^ ↓v ↕| ⇄% −- —- ×x ≥> ≤< “" ”" „" ‘\' ’\' €E ⁿn ⁻- '
     # bars and charts, from low to high
-    "▁": "_",
-    "▂": ".",
-    "▃": "-",
-    "▄": "=",
-    "▅": "+",
-    "▆": "*",
-    "▇": "%",
-    "█": "#",
-    "━": "=",
-    "╸": "=",
-    "╴": "-",
-    "┊": ":",
-}
+    "▁_ ▂. ▃- ▄= ▅+ ▆* ▇% █# ━= ╸= ╴- ┊: "
+)
+CELLS = {pair[0]: pair[1] for pair in _SIGNS.split()}
 """Sign → its ASCII character. Those of box-drawing and block characters come from `_of_its_kind`."""
 _PAIRS = {"≥ ": ">=", "≤ ": "<=", "→ ": "->", "← ": "<-", " ≥": ">=", " ≤": "<="}
 """Signs beside a blank → two ASCII characters."""
@@ -125,7 +58,11 @@ def in_cells(text: str, *, foreign: bool) -> str:
         return text
     text = _ARROW_KEY.sub(lambda key: _KEY_NAMES[key[1]], _REST.sub("..", _with_pairs(text)))
     text = _SORTED.sub(lambda sign: "/" if sign[0] == "▴" else "\\", text)
-    return "".join(char if char.isascii() else _in_cells(char, foreign) for char in text)
+    from rich.cells import cell_len  # The command line needs no rich.
+
+    return "".join(
+        char if char.isascii() else _of_its_kind(char) or ("?" * cell_len(char) if foreign else char) for char in text
+    )
 
 
 def in_lines(text: str) -> str:
@@ -139,12 +76,6 @@ def _with_pairs(text: str) -> str:
     for pair, spelled in _PAIRS.items():
         text = text.replace(pair, spelled)
     return text
-
-
-def _in_cells(char: str, foreign: bool) -> str:
-    from rich.cells import cell_len  # The command line needs no rich.
-
-    return _of_its_kind(char) or ("?" * cell_len(char) if foreign else char)
 
 
 def _of_its_kind(char: str) -> str:

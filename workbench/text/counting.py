@@ -28,7 +28,7 @@ def few(names: Iterable[str], most: int = 3) -> str:
 
 
 def exact(value: float) -> str:
-    """Return a number with all its digits, but without trailing zeros: `1`, `0.8`, `0.1234567`."""
+    """Return a number with all its digits but without trailing zeros: `1`, `0.8`, `0.1234567`."""
     short = f"{value:g}"
     return short if float(short) == value else repr(value)
 

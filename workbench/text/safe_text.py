@@ -22,22 +22,24 @@ _LINE_BREAKS = re.compile("\r\n?|\x0b|\x0c|\x85|\u2028|\u2029")
 _TAB_WIDTH = 4
 DEFAULT_LIMIT = 100_000
 
-# Characters that a person cannot see, and their names for explaining a difference.
-_INVISIBLE = {
-    " ": "␠",
-    "\t": "␉",
-    "\n": "␊",
-    "\r": "␍",
-    "\u00a0": "⟨NBSP⟩",
-    "\u00ad": "⟨SHY⟩",
-    "\u200b": "⟨ZWSP⟩",
-    "\u200c": "⟨ZWNJ⟩",
-    "\u200d": "⟨ZWJ⟩",
-    "\u2060": "⟨WJ⟩",
-    "\u202f": "⟨NNBSP⟩",
-    "\u3000": "⟨IDSP⟩",
-    "\ufeff": "⟨BOM⟩",
-}
+# Names of characters that a person cannot see, to explain a difference.
+_INVISIBLE = str.maketrans(
+    {
+        " ": "␠",
+        "\t": "␉",
+        "\n": "␊",
+        "\r": "␍",
+        "\u00a0": "⟨NBSP⟩",
+        "\u00ad": "⟨SHY⟩",
+        "\u200b": "⟨ZWSP⟩",
+        "\u200c": "⟨ZWNJ⟩",
+        "\u200d": "⟨ZWJ⟩",
+        "\u2060": "⟨WJ⟩",
+        "\u202f": "⟨NNBSP⟩",
+        "\u3000": "⟨IDSP⟩",
+        "\ufeff": "⟨BOM⟩",
+    }
+)
 
 
 def _picture(match: re.Match[str]) -> str:
@@ -76,13 +78,9 @@ def one_line(text: str, *, limit: int = 400) -> str:
 
 
 def visible(text: str) -> str:
-    """Return `text` with visible names for invisible characters and for extra blanks.
+    """Return `text` as `plain` does, but with names for invisible characters and for extra blanks.
 
-    This shows why two values that look equal are different.
+    The result shows why two values that look equal are different.
     """
-
-    def name(match: re.Match[str]) -> str:
-        return "".join(_INVISIBLE.get(character, character) for character in match.group())
-
     odd = "\t\n\r\u00a0\u00ad\u200b-\u200d\u2060\u202f\u3000\ufeff"
-    return plain(re.sub(f"[{odd}]+|^ +| +$| {{2,}}", name, text))
+    return plain(re.sub(f"[{odd}]+|^ +| +$| {{2,}}", lambda match: match[0].translate(_INVISIBLE), text))

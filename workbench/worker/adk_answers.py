@@ -36,8 +36,6 @@ from .matching import Recorded, plain_branch
 
 ANSWER_LIMIT = 2 * 1024 * 1024
 """Maximum size of a stored answer, in characters of JSON."""
-RECALLED = "answered before the interruption, not requested again"
-
 _LABEL = "adk_agent_name"
 """The label of a request in which google-adk writes the name of the agent."""
 _pending: Dict[int, Tuple[Any, "Answers", Any]] = {}
@@ -47,8 +45,6 @@ Global, because all conversations of a process share a model.
 """
 _answering: contextvars.ContextVar[bool] = contextvars.ContextVar("agent_workbench_answering", default=False)
 """Whether a model is answering, which may pass its request on to another model."""
-
-
 _set_model = ""
 """The model of all agents in this process, or "" if each keeps its own."""
 
@@ -57,10 +53,9 @@ class Answers:
     """The answers of one conversation."""
 
     def __init__(self, recorder: Recorder) -> None:
-        self._recorder = recorder
+        self.recorder = recorder
         self.on_answer: Optional[OnAnswer] = None
-        """A receiver of each answer as `{"agent", "asked", "responses"}`: the request's digest, and LlmResponses as
-        JSON text.
+        """A receiver of each answer as `{"agent", "asked", "responses"}`: digest of the request, LlmResponses as JSON.
 
         `responses` is None if the previous answer turned out to be incomplete.
         """
@@ -88,7 +83,7 @@ class Answers:
         """Yield the model's responses to the request, or those of the interrupted or the recorded run."""
         if gated:
             await self._follow_fork(request, context)
-        sent = self._recorder.sent(request)
+        sent = self.recorder.sent(request)
         agent = _agent(request) if sent.span is None else str(sent.span.facts["agent"])
         digest = sent.digest
         decision, call = self._pass(agent, digest, sent, request, context) if gated else (Live(), None)
@@ -96,7 +91,7 @@ class Answers:
         storing: Optional[_Storing] = None
         if recalled is not None:
             if sent.span is not None:
-                sent.span.facts.update(recalled=True, note=RECALLED)
+                sent.span.facts.update(recalled=True, note="answered before the interruption, not requested again")
             source = _given(recalled)
         elif isinstance(decision, Live):
             source = _asked(ask)
@@ -159,7 +154,7 @@ class Answers:
         """
         if sent.parts is None:
             return None
-        for text in self._recorder.trace.take_plain():
+        for text in self.recorder.trace.take_plain():
             calls.argument_text(text)
         return sent.plain
 
@@ -176,10 +171,6 @@ class Answers:
             except ValueError as error:
                 await self.gate.miss(self.gate.gate.unreadable(recorded, error))
             yield response
-
-    def mark_frozen(self, context: Any) -> None:
-        """Mark a tool call in the trace as answered from a recording."""
-        self._recorder.mark_frozen(context)
 
     def _take(self, agent: str, digest: str) -> Optional[List[Any]]:
         waiting = self._recalled.get((agent, digest))
@@ -377,7 +368,7 @@ def intercept_agents() -> None:
 def _intercept_agent_models() -> None:
     known = LlmAgent.__dict__["canonical_model"]
     if isinstance(known, property) and not isinstance(known, _Model):
-        LlmAgent.canonical_model = _Model(known)
+        LlmAgent.canonical_model = _Model(functools.partial(_model, known.fget))
 
 
 def _change(kind: str, agent: Any) -> Optional[Change]:
@@ -398,13 +389,11 @@ def _instructed(method: Any) -> Any:
 
 
 class _Model(property):
-    """The model of an agent, or that of the fork or the variant."""
-
-    def __init__(self, original: property) -> None:
-        super().__init__(functools.partial(_model, original.fget))
+    """Our own property, told apart from ADK's by its class."""
 
 
 def _model(original: Any, agent: Any) -> Any:
+    """Return the model of an agent, or that of the fork or the variant."""
     change = _change("model", agent)
     name = _set_model if change is None else change.text
     return _named(name, original(agent)) if name else original(agent)

@@ -79,13 +79,11 @@ def _result(data: Any) -> Any:
     """Return the result for recorded data, which may be an injected answer of any form."""
     if not isinstance(data, dict):
         return CodeExecutionResult(stdout=data if isinstance(data, str) else dumps(data))
-    files = data.get("output_files")
-    known = {field.name: data[field.name] for field in dataclasses.fields(CodeExecutionResult) if field.name in data}
-    known["output_files"] = [_file(file) for file in (files if isinstance(files, list) else ())]
-    return CodeExecutionResult(**known)
+    given = data.get("output_files")
+    files = [file if isinstance(file, dict) else {} for file in (given if isinstance(given, list) else ())]
+    made = [File(**{"name": "", "content": "", **_known(File, file)}) for file in files]
+    return CodeExecutionResult(**{**_known(CodeExecutionResult, data), "output_files": made})
 
 
-def _file(data: Any) -> Any:
-    given = data if isinstance(data, dict) else {}
-    known = {field.name: given[field.name] for field in dataclasses.fields(File) if field.name in given}
-    return File(**{"name": "", "content": "", **known})
+def _known(kind: Any, data: Json) -> Json:
+    return {field.name: data[field.name] for field in dataclasses.fields(kind) if field.name in data}

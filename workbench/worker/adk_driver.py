@@ -37,10 +37,12 @@ class AdkDriver(Driver):
     def from_yaml(self, path: str, name: str) -> Loaded:
         """Return the agent that a `root_agent.yaml` defines.
 
-        Raises: UnusableError: google-adk is missing or too old. Exception: any exception of google-adk.
+        Raises:
+            UnusableError: google-adk is missing or too old.
+            Exception: any exception of google-adk.
         """
         if installed_adk() is None or faults.too_old():
-            raise UnusableError(faults.no_framework(faults.interpreter()))
+            raise UnusableError(faults.no_framework())
         from google.adk.agents import config_agent_utils  # type: ignore[import-not-found,unused-ignore]
 
         return Loaded(name, self.name, agent=config_agent_utils.from_config(path))
@@ -52,7 +54,7 @@ class AdkDriver(Driver):
             UnusableError: google-adk is too old.
         """
         if faults.too_old():
-            raise UnusableError(faults.no_framework(faults.interpreter()))
+            raise UnusableError(faults.no_framework())
         from . import adk_runner  # noqa: F401 (it imports google-adk)
 
         block()

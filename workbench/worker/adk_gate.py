@@ -46,13 +46,10 @@ _LOOK_BACK = 500
 
 _PARAMETERS = ("args", "tool_context")
 """Parameters of a tool's `run_async`."""
-
 _current: contextvars.ContextVar[Optional[AdkGate]] = contextvars.ContextVar("agent_workbench_gate", default=None)
 """The conversation whose turn is running."""
 _open: weakref.WeakSet[AdkGate] = weakref.WeakSet()
 """The gates of all conversations of this process."""
-
-
 _wrappers: Dict[Any, Dict[str, Callable[[Any], Any]]] = {}
 """Base class → the wrappers of methods of its subclasses."""
 
@@ -230,7 +227,7 @@ class AdkGate:
 
     async def _replay(self, call: Optional[Call], recorded: Recorded, context: Any, change: Change) -> Any:
         if self.answers is not None and context is not None:
-            self.answers.mark_frozen(context)
+            self.answers.recorder.mark_frozen(context)
         effects = Effects(context)
         try:
             await effects.apply(recorded.effects, context)
@@ -247,12 +244,8 @@ class AdkGate:
         raise raised
 
     async def recorded_error(self, recorded: Recorded) -> Exception:
-        """Return the recorded exception of a call.
-
-        If the call was cancelled, wait to be cancelled again, or end the case.
-        """
-        names = recorded.value["types"]
-        if names[:1] == [_CANCELLED]:
+        """Return the recorded exception of a call. If the call was cancelled, wait to be cancelled, or end the case."""
+        if recorded.value["types"][:1] == [_CANCELLED]:
             await asyncio.sleep(_CANCEL_SECONDS)
             await self.miss(self.gate.not_cancelled(recorded))
         return decoded_error(recorded.value)

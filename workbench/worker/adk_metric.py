@@ -26,7 +26,7 @@ def arguments(data: Dict[str, Any], path: str) -> Tuple[Any, Any, Any, Any]:
     `criterion` is its value in the config, a number or an object.
 
     Raises:
-        CallFailedError: this version of ADK cannot read it.
+        CallFailedError: this version of ADK cannot read `data`.
     """
     try:
         value = data["criterion"] if isinstance(data["criterion"], dict) else {"threshold": data["threshold"]}
@@ -36,12 +36,12 @@ def arguments(data: Dict[str, Any], path: str) -> Tuple[Any, Any, Any, Any]:
         # Older versions require a threshold here.
         metric = EvalMetric(threshold=data["threshold"], **fields)
         metric.threshold = None
-        expected = data["expected"]
+        expected, scenario = data["expected"], data["scenario"]
         return (
             metric,
             [_invocation(turn) for turn in data["actual"]],
             None if expected is None else [_invocation(turn) for turn in expected],
-            _scenario(data["scenario"]),
+            None if scenario is None else eval_case.ConversationScenario.model_validate(scenario),
         )
     except ValueError as error:
         message = f"google-adk cannot read the turns to judge: {error}"
@@ -49,10 +49,7 @@ def arguments(data: Dict[str, Any], path: str) -> Tuple[Any, Any, Any, Any]:
 
 
 def _invocation(turn: Dict[str, Any]) -> Any:
-    """Return ADK's Invocation of a turn, without fields that this version of ADK does not have.
-
-    Older versions reject newer fields.
-    """
+    """Return ADK's Invocation of a turn, without newer fields, which older versions of ADK reject."""
     known = {name: value for name, value in turn.items() if name in Invocation.model_fields}
     recorded = (known.get("intermediate_data") or {}).get("invocation_events")
     if recorded is not None:
@@ -62,12 +59,6 @@ def _invocation(turn: Dict[str, Any]) -> Any:
         events = [{name: value for name, value in event.items() if name in fields} for event in full]
         known["intermediate_data"] = {**known["intermediate_data"], "invocation_events": events}
     return Invocation.model_validate(known)
-
-
-def _scenario(scenario: Any) -> Any:
-    if scenario is None:
-        return None
-    return eval_case.ConversationScenario.model_validate(scenario)
 
 
 def plain(result: Any, path: str) -> Dict[str, Any]:

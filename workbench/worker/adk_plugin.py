@@ -18,9 +18,6 @@ from .faults import sentence
 from .jsonable import dumps, simplified
 from .spans import Contents, Span, Trace, Usage, is_other_model, plain_text, usage_of
 
-_ANSWERED_ELSEWHERE = "answered by a callback or a plugin; any answer of the model is unknown"
-
-
 FROZEN = "answered from the recording"
 _STORED = ("system", "tools", "config")
 # The retries that ADK's evaluation adds to model calls without their own retries. Built once, because that takes
@@ -112,8 +109,6 @@ class Recorder(BasePlugin):  # type: ignore[misc]
         self._others: Dict[str, List[str]] = {}
         """Invocation → remarks about replies from other models than requested."""
 
-    # Agents
-
     @_quiet
     async def before_agent_callback(self, *, agent: Any, callback_context: Any) -> None:
         """Open a span for the agent."""
@@ -136,8 +131,6 @@ class Recorder(BasePlugin):  # type: ignore[misc]
         opened = self._agents.get(key)
         if opened:
             self.trace.close(opened.pop(), error=error)
-
-    # Model calls
 
     async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> Optional[Any]:
         """Store the request, and set the same retries as ADK's evaluation. Return None: the model is called."""
@@ -213,7 +206,8 @@ class Recorder(BasePlugin):  # type: ignore[misc]
         """Close the previous model call, which was answered by a callback or a plugin."""
         span = self._models.pop(key, None)
         if span is not None and span.is_open:
-            self.trace.close(span, note=_ANSWERED_ELSEWHERE)
+            note = "answered by a callback or a plugin; any answer of the model is unknown"
+            self.trace.close(span, note=note)
             self._keep_request(span)
             self._unclaimed.setdefault(key, []).append(span)
 
@@ -261,8 +255,6 @@ class Recorder(BasePlugin):  # type: ignore[misc]
         requests = self._answered.pop(invocation_id, {})
         details = {name: _details(name, requests[name]) for name in dict.fromkeys(authors) if name in requests}
         return {"agent_details": details}
-
-    # Tool calls
 
     @_quiet
     async def before_tool_callback(self, *, tool: Any, tool_args: Dict[str, Any], tool_context: Any) -> None:
@@ -317,8 +309,6 @@ class Recorder(BasePlugin):  # type: ignore[misc]
         if span is not None:
             span.facts.update(frozen=True, note=FROZEN)
 
-    # Events
-
     def link(self, event: Any, number: Optional[int]) -> None:
         """Add an event's number to the spans that it came from. The number is None if the event is not recorded."""
         try:
@@ -345,8 +335,6 @@ class Recorder(BasePlugin):  # type: ignore[misc]
             span = claimed.pop(0)
             if number is not None:
                 span.facts.setdefault("events", []).append(number)
-
-    # Turns
 
     @contextlib.contextmanager
     def turn(self) -> Iterator[None]:

@@ -52,10 +52,6 @@ intercept_toolsets()
 intercept_models()
 intercept_code()
 
-_ONLY_PIECES = (
-    "the model streamed its answer but never completed it, so the session does not contain it; "
-    "streaming is now off: send the message again"
-)
 _CUT = "MAX_TOKENS"
 _MORE_TOKENS = "raise max_output_tokens in the agent's generate_content_config"
 
@@ -114,12 +110,12 @@ class AdkConversation(Conversation):
                     if pieces.takes(event):
                         continue
                     shown = turn.add(event)
-                    self._recorder.link(event, None if shown is None else turn.recorded - 1)
+                    self._recorder.link(event, None if shown is None else len(turn.recorded) - 1)
                     if shown is not None:
                         show(shown)
         self._answers.end_turn()
         self._seen = self._seen.plus(turn.usage)
-        if turn.is_empty:
+        if not turn.authors:
             return None
         durations = {
             "duration": round(time.monotonic() - started, 3),
@@ -151,7 +147,10 @@ class AdkConversation(Conversation):
         self._has_streamed = self._has_streamed or pieces.given
         if pieces.unfinished:
             self._streaming = frozenset()
-            raise NotGivenWholeError(_ONLY_PIECES)
+            raise NotGivenWholeError(
+                "the model streamed its answer but never completed it, so the session does not contain it; "
+                "streaming is now off: send the message again"
+            )
 
     async def state(self) -> Any:
         """Return the state from the session service, including user and app state."""
@@ -240,7 +239,7 @@ class Stream:
     def __init__(self, agents: FrozenSet[str], show: Optional[OnText]) -> None:
         self._agents = agents if show is not None else frozenset()
         self._show = show
-        self._open: Set[str] = set()
+        self.unfinished: Set[str] = set()
         """Agents whose newest text is still incomplete."""
         self.given = False
         """Whether any streamed text has arrived."""
@@ -249,11 +248,6 @@ class Stream:
     def options(self) -> Dict[str, Any]:
         """Arguments for `Runner.run_async`."""
         return {"run_config": RunConfig(streaming_mode=StreamingMode.SSE)} if self._agents else {}
-
-    @property
-    def unfinished(self) -> bool:
-        """Whether a text was streamed but never completed."""
-        return bool(self._open)
 
     def takes(self, event: Any) -> bool:
         """Show a streamed part of a text and return True. Return False for any other event.
@@ -264,13 +258,13 @@ class Stream:
         if event.author not in self._agents:
             return False
         if not event.partial:
-            self._open.discard(event.author)
+            self.unfinished.discard(event.author)
             return False
         assert self._show is not None
         for part in (event.content.parts or []) if event.content is not None else []:
             if part.text:
                 self.given = True
-                self._open.add(event.author)
+                self.unfinished.add(event.author)
                 self._show(event.author, part.text, bool(part.thought))
         return True
 
@@ -325,25 +319,16 @@ class Turn:
     def __init__(self, user: Json, now: float) -> None:
         self._user = user
         self._timestamp = now
-        self._recorded: List[Tuple[Any, Json]] = []
+        self.recorded: List[Tuple[Any, Json]] = []
         """The recorded events, each with its JSON form."""
         self._final: Any = None
         self._final_content: Any = None
         self._final_shown: Json = {}
         self.invocation_id = ""
         self.authors: List[str] = []
-        self.notes: List[str] = []
+        """The author of each event, recorded or not."""
+        self._notes: List[str] = []
         self.usage = Usage()
-
-    @property
-    def recorded(self) -> int:
-        """Number of events recorded so far."""
-        return len(self._recorded)
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether no event occurred."""
-        return not self.authors
 
     def add(self, event: Any) -> Any:
         """Add an event. Return its JSON form if it is recorded, else None."""
@@ -369,7 +354,7 @@ class Turn:
         """Return the finished turn without unset keys. `durations` has the `…duration` fields."""
         events = [
             {key: value for key, value in shown.items() if key != "content" or not is_answer}
-            for event, shown in self._recorded
+            for event, shown in self.recorded
             for is_answer in [event is self._final and not event.get_function_calls()]
         ]
         invocation: Json = {"invocation_id": self.invocation_id, "user_content": self._user}
@@ -384,7 +369,7 @@ class Turn:
     @property
     def note(self) -> str:
         """A remark about the turn for the user."""
-        notes = list(dict.fromkeys(self.notes))
+        notes = list(dict.fromkeys(self._notes))
         if self._final_content is None and not notes:
             notes.append("the agent gave no final answer")
         return "; ".join(notes)
@@ -396,9 +381,9 @@ class Turn:
         if code:
             message = getattr(event, "error_message", None)
             note = f"the model answered with error code {code}{f': {message}' if message else ''}"
-            self.notes.append(f"{note}; {_MORE_TOKENS}" if getattr(code, "value", code) == _CUT else note)
+            self._notes.append(f"{note}; {_MORE_TOKENS}" if getattr(code, "value", code) == _CUT else note)
         elif reason == _CUT and not getattr(event, "partial", None):
-            self.notes.append(f"the model's answer was cut ({_CUT}); {_MORE_TOKENS}")
+            self._notes.append(f"the model's answer was cut ({_CUT}); {_MORE_TOKENS}")
 
     def _record(self, event: Any) -> Json:
         shown: Json = {"author": event.author}
@@ -408,7 +393,7 @@ class Turn:
                 shown[name] = dump(value) if hasattr(value, "model_dump") else value
         if "usage_metadata" in shown or "model_version" in shown:
             self.usage = self.usage.plus(Usage(1)).plus(usage_of(event.usage_metadata))
-        self._recorded.append((event, shown))
+        self.recorded.append((event, shown))
         return shown
 
 

@@ -28,8 +28,6 @@ from .jsonable import decoded_error, digest, dumps, encoded_error, imported_clas
 from .matching import BrokenRecordingError, check_error
 
 Json = Dict[str, Any]
-
-
 _MOST_TEXTS, _LONGEST_TEXT = 1000, 16 * 1024
 _texts: Dict[Tuple[str, int], str] = {}
 """(digest of all declarations of a request, index) → a declaration as JSON text. All cases of a process share it."""
@@ -51,8 +49,9 @@ class FrozenTool(BaseTool):  # type: ignore[misc]
     """
 
     def __init__(self, toolset: Any, declared: Json, context: Any) -> None:
-        self._types: List[str] = declared["types"]
-        known = (imported_class(name, BaseTool) for name in self._types)
+        self.recorded_types: List[str] = declared["types"]
+        """The names of the recorded class and its bases."""
+        known = (imported_class(name, BaseTool) for name in self.recorded_types)
         self._kind: Any = next((kind for kind in known if kind is not None), FrozenTool)
         declaration = declared.get("declaration")
         self._declaration = None if declaration is None else types.FunctionDeclaration.model_validate(declaration)
@@ -70,11 +69,6 @@ class FrozenTool(BaseTool):  # type: ignore[misc]
     def __class__(self) -> Any:
         """The recorded class."""
         return self.__dict__.get("_kind", FrozenTool)
-
-    @property
-    def types(self) -> List[str]:
-        """The names of the recorded class and its bases."""
-        return self._types
 
     def renamed(self, name: str) -> FrozenTool:
         """Return the tool under another name."""
@@ -168,8 +162,6 @@ class Toolsets:
         _, name, position = self._places.get(id(toolset), (None, str(getattr(agent, "name", "")), 0))
         return name, position
 
-    # Recording
-
     def listed(self, agent: str, position: int, tools: List[Any]) -> None:
         """Record the tools of a toolset."""
         if position:
@@ -230,21 +222,22 @@ class Toolsets:
 
     def _report(self, agent: str, entries: List[Json], positions: Dict[str, int]) -> None:
         known = {entry["name"] for entry in entries}
+        own: Json = {"name": "", "long_running": False, "declaration": None}
         for (name, position), tools in self._listed.items():
-            for tool in tools if name == agent else ():
+            if name != agent:
+                continue
+            for tool in tools:
                 if tool.name not in known:
                     entries.append(self._entry(agent, tool.name, tool, position, tool._get_declaration()))
-            if name == agent:
-                # The toolset itself, so that one without tools is known, too.
-                own = self._instructions.get((agent, f"#{position}"), "")
-                entries.append({"name": "", "toolset": position, "long_running": False, "declaration": None})
-                entries[-1].update({"instruction": own} if own else {})
-                config = self._config.get((agent, position))
-                entries[-1].update({"config": config} if config else {})
+            # The toolset itself, so that one without tools is known, too.
+            entries.append({**own, "toolset": position})
+            if instruction := self._instructions.get((agent, f"#{position}")):
+                entries[-1]["instruction"] = instruction
+            if config := self._config.get((agent, position)):
+                entries[-1]["config"] = config
         for (name, position), error in self._failed.items():
             if name == agent:
-                own_entry: Json = {"name": "", "toolset": position, "long_running": False, "declaration": None}
-                entries.append({**own_entry, "error": error})
+                entries.append({**own, "toolset": position, "error": error})
         text = dumps(entries)
         if entries and self._reported.get(agent) != digest(text):
             self._reported[agent] = digest(text)
@@ -278,14 +271,14 @@ class Toolsets:
         return entry
 
     def _source(self, agent: str, tool: Any, position: int) -> str:
-        """Return the digest of a tool's source, or "". For a toolset's tool, it is that of the toolset's class."""
+        """Return the digest of the source of a tool's function, its class, or the class of its toolset, or ""."""
         if not position:
-            return "" if tool is None else tool_source(tool)
+            node = getattr(tool, "node", tool)
+            function = getattr(node, "func", None) or getattr(node, "_func", None)
+            return "" if tool is None else source_digest(function or type(tool))
         owners = (toolset for toolset, *place in self._places.values() if place == [agent, position])
         toolset = next(owners, None)
         return "" if toolset is None else source_digest(type(toolset))
-
-    # Replay
 
     async def frozen(self, toolset: Any, agent: str, position: int, context: Any) -> Optional[List[Any]]:
         """Return the recorded tools of a toolset, or None if the toolset itself must be asked. Never returns on a miss.
@@ -307,32 +300,23 @@ class Toolsets:
         await self._gate.miss(decision)
         return None
 
-    def is_unknown(self, agent: str, position: int) -> bool:
-        """Return whether the recording does not have the toolset."""
-        return self._declared(agent, position) is None
-
-    def instruction(self, agent: str, position: int) -> str:
-        """Return the text that the toolset itself added to the instructions."""
-        declared = self._declared(agent, position) or []
-        return next((entry["instruction"] for entry in declared if not entry["name"]), "")
-
-    def add_config(self, agent: str, position: int, request: Any) -> None:
-        """Add what the recorded toolset itself had added to the tools of a request."""
-        declared = self._declared(agent, position) or []
-        for data in next((entry["config"] for entry in declared if not entry["name"]), ()):
-            tool = types.Tool.model_validate(data)
-            if tool not in _config_tools(request):
-                request.config.tools = [*_config_tools(request), tool]
+    def process(self, agent: str, position: int, request: Any) -> bool:
+        """Add to a request what the recorded toolset had added. Return False if the recording lacks the toolset."""
+        declared = self._declared(agent, position)
+        if declared is None:
+            return False
+        for own in [entry for entry in declared if not entry["name"]][:1]:
+            if own["instruction"]:
+                request.append_instructions([own["instruction"]])
+            for data in own["config"]:
+                tool = types.Tool.model_validate(data)
+                if tool not in _config_tools(request):
+                    request.config.tools = [*_config_tools(request), tool]
+        return True
 
     def _declared(self, agent: str, position: int) -> Optional[List[Json]]:
         known = self._gate.gate.declarations.get(agent, ()) if position else ()
         return [_checked(entry) for entry in known if entry.get("toolset") == position] or None
-
-
-def tool_source(tool: Any) -> str:
-    """Return the digest of the source of a tool's function, or of the tool's class if it has none."""
-    node = getattr(tool, "node", tool)
-    return source_digest(getattr(node, "func", None) or getattr(node, "_func", None) or type(tool))
 
 
 def _owners(root: Any, toolset: Any) -> Iterator[Tuple[str, int]]:
@@ -355,7 +339,7 @@ def _types(tool: Any) -> List[str]:
     """Return the names of a tool's class and its bases, the nearest first, without BaseTool."""
     kind = type(tool)
     if kind is FrozenTool:
-        return list(tool.types)
+        return list(tool.recorded_types)
     # ADK looks into a tool that runs an agent, and a replayed one has nothing inside.
     if any(base.__name__ in ("AgentTool", "NodeTool") for base in kind.__mro__):
         return []
@@ -380,18 +364,10 @@ def _checked(entry: Json) -> Json:
     Raises:
         BrokenRecordingError: a field has a wrong type.
     """
-    whole = {"long_running": False, "instruction": "", "confirmation": False, "declaration": None, "error": None}
-    whole.update({"hidden": False, "config": [], "types": [], "since": 1, **entry})
-    kinds = {
-        "name": str,
-        "long_running": bool,
-        "instruction": str,
-        "confirmation": bool,
-        "hidden": bool,
-        "config": list,
-        "types": list,
-        "since": int,
-    }
+    usual: Json = {"long_running": False, "instruction": "", "confirmation": False, "hidden": False, "since": 1}
+    usual.update({"config": [], "types": []})
+    whole = {**usual, "declaration": None, "error": None, **entry}
+    kinds: Dict[str, type] = {"name": str, **{name: type(value) for name, value in usual.items()}}
     for name, kind in kinds.items():
         if not isinstance(value := whole.get(name), kind):
             raise BrokenRecordingError(f"`{name}` of a recorded tool is {dumps(value)[:100]}, not {kind.__name__}")
@@ -524,12 +500,8 @@ def _processing(method: Any) -> Any:
             return
         agent, position = gate.toolsets.place(self, tool_context)
         before, tools = _instruction(llm_request), list(_config_tools(llm_request))
-        if not gate.gate.lists_recorded_tools or gate.toolsets.is_unknown(agent, position):
+        if not (gate.gate.lists_recorded_tools and gate.toolsets.process(agent, position, llm_request)):
             await method(self, tool_context=tool_context, llm_request=llm_request)
-        else:
-            if instruction := gate.toolsets.instruction(agent, position):
-                llm_request.append_instructions([instruction])
-            gate.toolsets.add_config(agent, position, llm_request)
         gate.toolsets.configured(agent, position, tools, llm_request)
         gate.toolsets.instructed(agent, f"#{position}", _added(before, llm_request))
 

@@ -123,7 +123,7 @@ class Case:
         message: Dict[str, Any] = {"event": "Failed", "turn": self._finished_turns, "error": fault}
         if self._opened is not None:
             self._send_spans()
-            message["usage"] = self._opened.conversation.usage.wire()
+            message["usage"] = self._opened.conversation.usage._asdict()
         self._send_touched()
         self._send(message)
 
@@ -154,10 +154,8 @@ class Case:
 
     def _send_answer(self, answer: Dict[str, Any]) -> None:
         """Send an answer of a model before it is used. One that cannot be sent is requested again by a resumed run."""
-        try:
+        with contextlib.suppress(FrameTooLargeError):
             self._send_from_thread({"event": "Answered", "answer": answer})
-        except FrameTooLargeError:
-            return
 
     def _fault_of(self, error: BaseException) -> Optional[faults.Fault]:
         """Return the fault of an exception that ended the conversation, or None if we stopped it."""
@@ -198,7 +196,6 @@ class Case:
         message = self._finished(finished)
         if self._spec.get("state"):
             message.update(await self._state())
-        assert self._opened is not None
         pending = self._wire.pending
         ends_here = bool(pending) and pending[0]["op"] == "end" and not self._opened.needs_closing
         (self._queue if ends_here else self._send)(message)  # Then both are reported together.
@@ -232,7 +229,8 @@ class Case:
         if self._miss is None:
             return await turn
         running = asyncio.ensure_future(turn)
-        running.add_done_callback(_retrieve)
+        # asyncio prints the exception of an abandoned turn unless somebody takes it.
+        running.add_done_callback(lambda turn: None if turn.cancelled() else turn.exception())
         try:
             both: Set[asyncio.Future[Any]] = {running, self._miss}
             await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
@@ -246,7 +244,7 @@ class Case:
 
     def _finished(self, turn: FinishedTurn) -> Dict[str, Any]:
         assert self._opened is not None
-        usage = self._opened.conversation.usage.wire()
+        usage = self._opened.conversation.usage._asdict()
         fields = {"actual": turn.actual, "note": turn.note, "usage": usage, "inner_calls": list(turn.inner_calls)}
         return {"event": "TurnFinished", "turn": self._finished_turns, **fields}
 
@@ -371,12 +369,6 @@ class Case:
             self._wire.write(data)
         except OSError as error:
             raise WorkbenchGoneError from error
-
-
-def _retrieve(turn: asyncio.Future[Any]) -> None:
-    """Take the exception of an abandoned turn, which asyncio would print otherwise."""
-    if not turn.cancelled():
-        turn.exception()
 
 
 def _settle(future: asyncio.Future[faults.Fault], fault: faults.Fault) -> None:

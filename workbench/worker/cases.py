@@ -60,10 +60,7 @@ def run_forked(sock: socket.socket, spec: Dict[str, Any], loaded: Loaded) -> Non
 
 
 def descriptors_of(command: Dict[str, Any]) -> int:
-    """Return how many file descriptors come with a case.
-
-    A case with its own process gets a socket and two descriptors for its output; others get none.
-    """
+    """Return how many file descriptors come with a case: its socket and two for output, or 0 in a shared process."""
     return 0 if command.get("share") else 3
 
 
@@ -102,7 +99,7 @@ class Chat(Case):
                 return True
             except FrameTooLargeError as error:
                 outcome = faults.fault("too_large", f"the agent's answer has {error}")
-        usage = self._opened.conversation.usage.wire()
+        usage = self._opened.conversation.usage._asdict()
         self._send({"event": "TurnFailed", "turn": number, "error": outcome, "usage": usage})
         return True
 

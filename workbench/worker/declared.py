@@ -19,16 +19,8 @@ _MOST_STATEMENTS = 1000
 _LARGEST_FILE = 1024 * 1024
 """Maximum size of a module whose source is read, in bytes."""
 _DEEPEST = 50
-
-
-_JSON_TYPES = {
-    "str": "string",
-    "int": "integer",
-    "float": "number",
-    "bool": "boolean",
-    "list": "array",
-    "dict": "object",
-}
+_JSON = {"str": "string", "int": "integer", "float": "number", "bool": "boolean", "list": "array", "dict": "object"}
+"""The name of a type of Python → its name in JSON Schema."""
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
@@ -45,7 +37,7 @@ def signature_declaration(tool: str, function: Any) -> Optional[Json]:
         if parameter.kind is parameter.VAR_KEYWORD:
             more = {"additionalProperties": True}
         elif parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-            kind = _JSON_TYPES.get(getattr(parameter.annotation, "__name__", parameter.annotation))
+            kind = _JSON.get(getattr(parameter.annotation, "__name__", parameter.annotation))
             declared: Json = {"type": kind} if kind else {}
             if parameter.default is parameter.empty:
                 required.append(parameter.name)

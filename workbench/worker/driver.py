@@ -151,9 +151,9 @@ class Conversation(abc.ABC):
 
 
 def turns_of(events: Iterable[Json], agent: str) -> Iterator[Json]:
-    """Yield the turns as in `session.history` of a plain-Python agent.
+    """Yield the turns of a session's events, as in `session.history` of a plain-Python agent.
 
-    A message of the user begins a turn. Its answer is the last text of the agent.
+    A message of the user begins a turn. The answer is the last text of the agent in the turn.
     """
     turn: List[Json] = []
     for event in events:

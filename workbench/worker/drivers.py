@@ -121,7 +121,7 @@ def load(spec: Dict[str, Any]) -> Loaded:
 
 
 def extend_path(folder: str, root: str) -> None:
-    """Add the folders of `imports.search_path` to `sys.path`."""
+    """Add the folders of `search_path` to `sys.path`, unless they are there."""
     first, last = search_path(folder, root)
     sys.path[:0] = [path for path in first if path not in sys.path]
     sys.path.extend(path for path in last if path not in sys.path)
@@ -166,10 +166,7 @@ def _inner_package(folder: str) -> types.ModuleType:
 
 
 def _modules(package: types.ModuleType, folder: str) -> Iterator[types.ModuleType]:
-    """Yield the modules that may define the agent, in order.
-
-    The last one is imported only if the earlier ones define none.
-    """
+    """Yield the modules that may define the agent, in order. The last one is imported when it is asked for."""
     own = getattr(package, "agent", None)
     if isinstance(own, types.ModuleType):
         yield own

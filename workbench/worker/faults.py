@@ -15,7 +15,7 @@ import sys
 import traceback
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from .jsonable import shown
+from .jsonable import message_of, shown
 from .missing import OLDEST, Missing, find_missing, install, install_command, installed_adk, is_supported
 from .project_files import WORKER, is_project_file
 
@@ -23,6 +23,8 @@ Fault = Dict[str, str]
 """`kind`, `message`, `hint`, `traceback`: the fields of the workbench's CaseError."""
 Place = Tuple[str, int, str]
 """File, line, function."""
+PYTHON = sys.executable or "python"
+"""The path of the Python that runs this process, with links unresolved."""
 ADK = f'"google-adk>={OLDEST}"'
 _MOST_FRAMES = 40
 _LONGEST = 2000
@@ -78,67 +80,62 @@ def _hint(error: BaseException) -> str:
     return str(getattr(error, _HINT, "") or getattr(root_cause(error), _HINT, ""))
 
 
-def import_fault(error: BaseException, python: str, project: Optional[Tuple[str, str]] = None) -> Fault:
-    """Return why the interpreter `python` could not import the agent's modules.
+def import_fault(error: BaseException, project: Optional[Tuple[str, str]] = None) -> Fault:
+    """Return why the agent's modules could not be imported.
 
     `project` is the agent's folder and the root. If it is given, all other missing modules are named, too.
     """
-    cause = root_cause(error)
+    cause, trace = root_cause(error), project_traceback(error)
     if isinstance(cause, ImportError) and too_old() and "google.adk" in str(cause):
-        return no_framework(python, project_traceback(error))
+        return no_framework(trace)
     if isinstance(cause, ModuleNotFoundError):
         name = cause.name or ""
         if installed_adk() is None and (name == "google" or name.startswith(("google.adk", "google.genai"))):
-            return no_framework(python, project_traceback(error))
+            return no_framework(trace)
     if isinstance(cause, ImportError):
         lacking = find_missing(*project, cause) if project else Missing([cause.name or ""], [], [])
         if lacking.modules or lacking.local or isinstance(cause, ModuleNotFoundError):
-            return _of_missing(cause, lacking, python, project, project_traceback(error))
+            return _of_missing(cause, lacking, project, trace)
     if isinstance(cause, SyntaxError):
         place = f"{cause.filename}, line {cause.lineno}" if cause.filename else f"line {cause.lineno}"
-        return fault("import_failed", f"{type(cause).__name__}: {cause.msg} ({place})", "", project_traceback(error))
+        return fault("import_failed", f"{type(cause).__name__}: {cause.msg} ({place})", "", trace)
     if isinstance(cause, SystemExit):
-        return fault(
-            "import_failed", f"the agent called {_exit(cause)} while it was imported", "", project_traceback(error)
-        )
+        return fault("import_failed", f"the agent called {_exit(cause)} while it was imported", "", trace)
     known = remedy(cause)
     if known is not None:
-        return fault("import_failed", known.message, _hint(error) or known.hint, project_traceback(error))
-    return fault("import_failed", sentence(cause), _hint(error), project_traceback(error))
+        return fault("import_failed", known.message, _hint(error) or known.hint, trace)
+    return fault("import_failed", sentence(cause), _hint(error), trace)
 
 
-def _of_missing(
-    cause: ImportError, lacking: Missing, python: str, project: Optional[Tuple[str, str]], trace: str
-) -> Fault:
+def _of_missing(cause: ImportError, lacking: Missing, project: Optional[Tuple[str, str]], trace: str) -> Fault:
     """Return the fault of an import that lacked a module. Its message names all missing modules."""
     named = cause.name if isinstance(cause, ModuleNotFoundError) else None
     others = [name for name in lacking.modules if name != named]
-    message = f"{sentence(cause)} (by {python})"
+    message = f"{sentence(cause)} (by {PYTHON})"
     if others:
         message += f"; {'also ' if named else ''}missing: {', '.join(others)}"
     if lacking.local:
         message += f"; not in the project: {', '.join(lacking.local)}"
-    hint = install_command(lacking, *project, python) if project else ""
-    return fault("import_failed", message, hint or _install_hint(cause.name or "", python), trace)
+    hint = install_command(lacking, *project, PYTHON) if project else ""
+    return fault("import_failed", message, hint or _install_hint(cause.name or ""), trace)
 
 
-def _install_hint(missing: str, python: str) -> str:
-    """Return the hint for a missing module."""
+def _install_hint(missing: str) -> str:
     package = missing.rpartition(".")[0]
     if package in sys.modules:
         place = getattr(sys.modules[package], "__file__", None) or "without an __init__.py"
         return f"{package} exists ({place}) but has no such module: a typing error, an unsaved file or another version"
-    return f"{install(python, '…')}, if the agent needs that package, or name the agent's interpreter with --python"
+    return f"{install(PYTHON, '…')}, if the agent needs that package, or name the agent's interpreter with --python"
 
 
-def no_framework(python: str, trace: str = "") -> Fault:
-    """Return the fault that google-adk is missing, or too old, in the interpreter `python`."""
+def no_framework(trace: str = "") -> Fault:
+    """Return the fault that google-adk is missing in this interpreter, or too old."""
     version = installed_adk()
     if version is None:
-        message = f"google-adk is not installed in {python}"
+        message = f"google-adk is not installed in {PYTHON}"
     else:
-        message = f"google-adk {version} in {python} is too old: {OLDEST} is the oldest supported version"
-    return fault("no_framework", message, install_adk(python), trace)
+        message = f"google-adk {version} in {PYTHON} is too old: {OLDEST} is the oldest supported version"
+    return fault("no_framework", message, install_adk(PYTHON), trace)
 
 
 def install_adk(python: str) -> str:
@@ -191,11 +188,7 @@ def sentence(error: BaseException) -> str:
 def _named(error: BaseException) -> str:
     if isinstance(error, SystemExit):
         return f"the agent called {_exit(error)}"
-    try:
-        message = str(error)
-    except Exception as second:
-        message = f"its message cannot be shown, {type(second).__name__}"
-    name = type(error).__name__
+    name, message = type(error).__name__, message_of(error)
     return f"{name}: {message}" if message.strip() else name
 
 
@@ -249,18 +242,10 @@ def place_lines(places: List[Place]) -> List[str]:
         skipped = index - shown_indices[position - 1] - 1 if position else 0
         if skipped:
             lines.append(f"  … {skipped} {'call' if skipped == 1 else 'calls'} inside libraries\n")
-        lines.append(_place(*places[index]))
+        file, line, function = places[index]
+        source = linecache.getline(file, line).strip()[:_LONGEST_LINE]
+        lines.append(f'  File "{file}", line {line}, in {function}\n' + (f"    {source}\n" if source else ""))
     return lines
-
-
-def _place(file: str, line: int, function: str) -> str:
-    source = linecache.getline(file, line).strip()[:_LONGEST_LINE]
-    return f'  File "{file}", line {line}, in {function}\n' + (f"    {source}\n" if source else "")
-
-
-def interpreter() -> str:
-    """Return the path of the Python that runs this process, with links unresolved."""
-    return sys.executable or "python"
 
 
 def wrong_type(what: str, value: Any) -> TypeError:
@@ -278,9 +263,9 @@ class Remedy(NamedTuple):
 
 class _Rule(NamedTuple):
     applies: Callable[[BaseException, str], bool]
-    kind: str
     cause: str
-    hint: str
+    hint: str = ""
+    kind: str = "agent_raised"
     libraries_only: bool = False
     """Whether the rule is too vague for the project's own exceptions, which have their own messages."""
 
@@ -290,7 +275,8 @@ def remedy(error: BaseException) -> Optional[Remedy]:
     files = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
     is_own = bool(files) and is_project_file(files[-1])
     for cause in _causes(error):
-        message = _searched(cause)
+        # Cut, because some patterns take time proportional to the squared length.
+        message = message_of(cause)[:_MOST_CHARACTERS].strip()
         for rule in _RULES:
             if rule.applies(cause, message) and not (rule.libraries_only and is_own):
                 detail = f" ({type(cause).__name__}: {_short(message)})" if message else f" ({type(cause).__name__})"
@@ -307,14 +293,6 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         current = current.__cause__
 
 
-def _searched(error: BaseException) -> str:
-    """Return the message, cut because some patterns take time proportional to its squared length."""
-    try:
-        return str(error)[:_MOST_CHARACTERS].strip()
-    except Exception as second:
-        return f"its message cannot be shown, {type(second).__name__}"
-
-
 def _short(text: str) -> str:
     """Return the message on one line, without the link that ADK puts before a quota error."""
     line = " ".join(text.split())
@@ -326,8 +304,7 @@ def _status(error: BaseException) -> Optional[int]:
     """Return the HTTP status of a client library's exception (google-genai, openai, anthropic, httpx), or None."""
     if isinstance(error, SystemExit):
         return None
-    places = (error, getattr(error, "response", None))
-    for place in places:
+    for place in (error, getattr(error, "response", None)):
         for name in ("code", "status_code"):
             value = getattr(place, name, None)
             if isinstance(value, int) and not isinstance(value, bool) and 400 <= value < 600:
@@ -351,77 +328,61 @@ def _has_status(*statuses: int) -> Callable[[BaseException, str], bool]:
 _RULES = (
     _Rule(
         _says(r"No API key was provided|Missing key inputs argument|GOOGLE_API_KEY environment variable"),
-        "agent_raised",
         "no Gemini key: GOOGLE_API_KEY is not set",
         _GEMINI_KEY,
     ),
     _Rule(
         _has_class("DefaultCredentialsError"),
-        "agent_raised",
         "no Google Cloud credentials",
         "gcloud auth application-default login, or set GOOGLE_APPLICATION_CREDENTIALS; for a Gemini key instead, "
         "set GOOGLE_GENAI_USE_VERTEXAI=FALSE and GOOGLE_API_KEY",
     ),
     _Rule(
         _says(r"missing credentials|api_key client option must be set|_api_key.*(?:must be set|environment variable)"),
-        "agent_raised",
         "no key for the model",
         "set the variable that the message names in a .env beside the agent or in the environment",
     ),
     _Rule(
         _has_status(429),
-        "quota",
         "the model's quota is used up",
         "wait, lower --concurrency, or use a key with more quota",
+        "quota",
     ),
     _Rule(
         _has_class("RateLimitError", "ResourceExhausted", "TooManyRequests"),
-        "quota",
         "the model's quota is used up",
         "wait, lower --concurrency, or use a key with more quota",
+        "quota",
     ),
     _Rule(
         _says(r"API[ _]key (?:not valid|expired)|API_KEY_INVALID", status=(400, 401, 403)),
-        "agent_raised",
         "the model refused the key",
         _GEMINI_KEY,
     ),
     _Rule(
         _has_status(401, 403),
-        "agent_raised",
         "the service refused the credentials",
         "check the key or the login that the agent uses, and what it may access",
     ),
     _Rule(
         _has_class("McpError", "MCPError"),
-        "agent_raised",
         "an MCP server failed",
         "start the server by hand to see its output, which is also in the case's log",
     ),
     _Rule(
         _says(r"\bMCP\b.*(?:session|server|connect)|(?:session|connect).*\bMCP\b"),
-        "agent_raised",
         "an MCP server could not be reached",
         "start the server by hand to see its output, which is also in the case's log",
     ),
     _Rule(
         _has_class("ConnectError", "ConnectionError", "APIConnectionError", "gaierror", "ClientConnectorError"),
-        "agent_raised",
         "no connection",
-        "",
         libraries_only=True,
     ),
     _Rule(
         _has_class("TimeoutError", "TimeoutException", "APITimeoutError", "Timeout", "ReadTimeout"),
-        "agent_raised",
         "the agent waited too long for something",
-        "",
         libraries_only=True,
     ),
-    _Rule(
-        _says(r"^EOF when reading a line$"),
-        "agent_raised",
-        "the agent asked for keyboard input, which is not available here",
-        "",
-    ),
+    _Rule(_says(r"^EOF when reading a line$"), "the agent asked for keyboard input, which is not available here"),
 )

@@ -19,12 +19,8 @@ Json = Dict[str, Any]
 _HINT = "fork at an earlier turn or call, or run the case again and fork the new run"
 _REQUESTED = "adk_request_"
 """The beginning of the names of calls by which ADK asks the user. Their arguments hold IDs of other calls."""
-
-
 _CODE_RUNS = ("_code_execution_context", "_code_execution_results", "_code_executor_error_counts")
 """Keys of the state in which ADK's code executors keep times and IDs. These differ in each conversation."""
-
-
 _NEEDED = object()
 
 
@@ -82,8 +78,6 @@ class Fork:
             kind, agent, text = (_typed(change, name, str) for name in ("kind", "agent", "text"))
             self.change = Change(kind, agent, text, _typed(change, "whole", bool, False))
 
-    # The recording
-
     def load(self, recorded: Recorded) -> None:
         """Add a call from before the point. Add the calls in the order in which they were recorded."""
         self._calls.append(recorded)
@@ -98,17 +92,13 @@ class Fork:
             raise BrokenRecordingError("an expected event has no turn or no event")
         self._expected.setdefault(turn, []).append(_plain(acted))
 
-    # The conversation
-
     def begin_turn(self, turn: int) -> Optional[faults.Fault]:
         """Record that a turn begins. At the turn of the point, return why the turns before it differ, or None."""
         self._turn = turn
         return self._differing(turn) if turn == self.point else None
 
     def end_turn(self, turn: int) -> Optional[faults.Fault]:
-        """Record that a turn ended.
-
-        If it ended in the turn of the point but before the point, return the difference from the recording, or None.
+        """Record that a turn ended. If it is the turn of the point, return the difference from the recording, or None.
 
         Models of plain-Python agents are live even before the point, so these agents may skip calls.
         """
@@ -165,8 +155,6 @@ class Fork:
             coming = not self.passed and any(self._open("model", agent))
         return None if coming else change
 
-    # Comparison
-
     def _find(self, asked: Asked) -> Optional[Recorded]:
         """Return the recorded call of this turn, agent, branch and tool that comes next, or None.
 
@@ -190,11 +178,8 @@ class Fork:
         fault = self._differing(self._turn)
         if fault is not None:
             return fault
-        now = (
-            f"{asked.agent} called {shown_call(asked.tool, asked.args)}"
-            if asked.tool
-            else f"{asked.agent} asked its model"
-        )
+        did = f"called {shown_call(asked.tool, asked.args)}" if asked.tool else "asked its model"
+        now = f"{asked.agent} {did}"
         if self._turn < self.point:
             return self._diverged(self._turn, f"{now}, which it did not in the recording")
         fault = self._differing_here(asked.agent)
@@ -238,9 +223,14 @@ class Fork:
     def _differing(self, before: int) -> Optional[faults.Fault]:
         """Return the first difference in the turns before this one, or None."""
         for turn in range(before):
-            fault = self._compared(turn, self._expected.get(turn, []), self._acted.get(turn, []))
-            if fault is not None:
-                return fault
+            then, now = self._expected.get(turn, []), self._acted.get(turn, [])
+            for number, (old, new) in enumerate(zip(then, now)):  # noqa: B905 (not in Python 3.9)
+                fault = self._event(turn, number, old, new)
+                if fault is not None:
+                    return fault
+            if len(then) != len(now):
+                what = "is missing" if len(now) < len(then) else "is new"
+                return self._diverged(turn, what, min(len(then), len(now)))
         return None
 
     def _differing_here(self, agent: Optional[str]) -> Optional[faults.Fault]:
@@ -253,22 +243,12 @@ class Fork:
         for author in dict.fromkeys(map(_author, self._expected.get(turn, []))):
             then = [pair for pair in enumerate(self._expected[turn]) if _author(pair[1]) == author]
             now = [event for event in self._acted.get(turn, []) if _author(event) == author]
-            for (number, old), new in zip(then, now):  # noqa: B905 (not in Python 3.8)
+            for (number, old), new in zip(then, now):  # noqa: B905 (not in Python 3.9)
                 fault = self._event(turn, number, old, new)
                 if fault is not None:
                     return fault
             if len(now) < len(then) and agent in (None, author):
                 return self._diverged(turn, "is missing", then[len(now)][0])
-        return None
-
-    def _compared(self, turn: int, then: List[Json], now: List[Json]) -> Optional[faults.Fault]:
-        for number, (old, new) in enumerate(zip(then, now)):  # noqa: B905
-            fault = self._event(turn, number, old, new)
-            if fault is not None:
-                return fault
-        if len(then) != len(now):
-            what = "is missing" if len(now) < len(then) else "is new"
-            return self._diverged(turn, what, min(len(then), len(now)))
         return None
 
     def _event(self, turn: int, number: int, then: Json, now: Json) -> Optional[faults.Fault]:

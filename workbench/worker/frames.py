@@ -76,15 +76,10 @@ class Decoder:
 
 def send(sock: socket.socket, message: Any, fds: Sequence[int] = ()) -> None:
     """Send one message, optionally with open file descriptors, on a blocking socket."""
-    send_encoded(sock, encode(message), fds)
-
-
-def send_encoded(sock: socket.socket, data: bytes, fds: Sequence[int] = ()) -> None:
-    """Send encoded frames."""
+    data = encode(message)
     if fds:
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))]
-        sent = sock.sendmsg([data], rights)
-        data = data[sent:]
+        data = data[sock.sendmsg([data], rights) :]
     if data:
         # Only if bytes are left: even an empty send fails once the other side has the message and has closed.
         sock.sendall(data)

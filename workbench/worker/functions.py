@@ -159,7 +159,7 @@ class UserFunctions:
                 if not is_part and "no known parent package" not in str(error):
                     raise
                 places = ", ".join(dict.fromkeys((os.path.dirname(self._folder), self._root, self._folder)))
-                hint = f"searched in {places} and in the packages of {faults.interpreter()}"
+                hint = f"searched in {places} and in the packages of {faults.PYTHON}"
                 problem = problem or faults.fault("import_failed", f"there is no module {module_name}", hint)
             else:
                 return value
@@ -206,7 +206,7 @@ async def _called(function: Callable[..., Any], payload: Dict[str, Any]) -> Any:
     data = payload["data"]
     if payload["kind"] == "metric":
         if installed_adk() is None or faults.too_old():
-            raise _failed(faults.no_framework(faults.interpreter()))
+            raise _failed(faults.no_framework())
         adk_metric = _adk_metric()
         arguments = adk_metric.arguments(data, payload["path"])
         named = {_STATE: data.get("end_state")} if _takes(function, _STATE) else {}
@@ -255,7 +255,7 @@ def _adk_metric() -> types.ModuleType:
     try:
         return importlib.import_module(".adk_metric", __package__)
     except Exception as error:
-        hint = install(faults.interpreter(), '"google-adk[eval]"')
+        hint = install(faults.PYTHON, '"google-adk[eval]"')
         message = f"google-adk's evaluation cannot be imported: {faults.sentence(error)}"
         raise _failed(faults.fault("no_framework", message, hint)) from None
 
@@ -319,7 +319,7 @@ async def _in_thread(function: Callable[..., Any], arguments: Tuple[Any, ...]) -
 def _of_import(error: BaseException, path: str) -> faults.Fault:
     if isinstance(error, SystemExit):
         return faults.fault("import_failed", f"{path}: its module called sys.exit", "", faults.project_traceback(error))
-    fault = faults.import_fault(error, faults.interpreter())
+    fault = faults.import_fault(error)
     return {**fault, "message": f"{path} cannot be imported: {fault['message']}"}
 
 

@@ -35,12 +35,8 @@ _NO_OWNER = "put the toolset into the agent's tools and freeze the case again, o
 _PART_LIMIT = 1024 * 1024
 """Maximum size of a part of a request that is reported with a miss, in characters of JSON."""
 _AFTER_FAULT = "the agent acted differently after the injected fault; --on-miss live makes such calls"
-
-
 inside: contextvars.ContextVar[bool] = contextvars.ContextVar("agent_workbench_inside", default=False)
 """Whether a tool is running whose own calls are part of it."""
-
-
 _PARTS = {
     "instruction": ("system", "another instruction"),
     "tools": ("tools", "other tools"),

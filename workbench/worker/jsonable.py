@@ -66,7 +66,7 @@ def simplified(value: Any, above: Tuple[int, ...] = ()) -> Any:
     if id(value) in above:
         return "<circular reference>"
     if len(above) >= _DEEPEST:
-        return "<nested too deeply>"
+        return _TOO_DEEP
     inside = (*above, id(value))
     if isinstance(value, Mapping):
         return {_key(key): simplified(item, inside) for key, item in value.items()}
@@ -369,7 +369,7 @@ def encoded_error(error: BaseException) -> Dict[str, Any]:
     that have a JSON form, with `args` if these are not just the text.
     """
     kinds = [kind for kind in type(error).__mro__ if issubclass(kind, BaseException) and kind is not BaseException]
-    data = {"types": [f"{kind.__module__}.{kind.__qualname__}" for kind in kinds], "message": _message(error)}
+    data = {"types": [f"{kind.__module__}.{kind.__qualname__}" for kind in kinds], "message": message_of(error)}
     found = {name: form for name, value in _attributes(error, data["message"]) for form in _small(value)}
     return {**data, "attributes": found} if found else data
 
@@ -420,7 +420,7 @@ def _made(kind: Any, message: str, attributes: Dict[str, Any]) -> Optional[Excep
     base: Any = next(base for base in type.mro(kind) if base.__module__ == builtins.__name__)
     try:
         made = _with_attributes(base.__new__(kind, message), message, attributes)
-        if _message(made) != message:
+        if message_of(made) != message:
             made = _with_attributes(base.__new__(_named(kind, "", message), message), message, attributes)
     except Exception:
         return None
@@ -449,7 +449,8 @@ def _named(kind: Any, name: str, message: str) -> type:
     return type(own, (kind,), fields)
 
 
-def _message(error: BaseException) -> str:
+def message_of(error: BaseException) -> str:
+    """Return `str(error)`, or a text with the reason if that fails."""
     try:
         return str(error)
     except Exception as second:

@@ -21,17 +21,11 @@ _GENERATED_RUN = re.compile(r"@(?!\d{1,6}(?:\.|$))[^.]*")
 _SHOWN = 200
 """Maximum length of a value in a message, in characters."""
 _ABSENT = object()
-
-
 _NEEDED = object()
 _KINDS = {str: "text", int: "a number", dict: "an object", list: "a list", bool: "true or false"}
 Json = Dict[str, Any]
-ANY_TOOL = "*"
-"""The name in a rule that matches every tool."""
 FAULTS = ("error", "answer", "dropped", "malformed")
 """The keys of a rule that name a fault. A rule has at most one of them."""
-DROPPED = ("no_answer", "never")
-MALFORMED = ("cut_json", "wrong_types")
 MOST_SECONDS = 120.0
 """Longest delay of one call."""
 
@@ -57,21 +51,6 @@ class ToolCall(NamedTuple):
 
 class Recorded:
     """A recorded call, checked. `outcome` is `answer`, `responses`, `error` or `lost`, and `value` belongs to it."""
-
-    __slots__ = (
-        "agent",
-        "args",
-        "asked",
-        "branch",
-        "effects",
-        "outcome",
-        "request",
-        "state",
-        "tool",
-        "turn",
-        "used",
-        "value",
-    )
 
     def __init__(self, call: Any) -> None:
         """Check a call of a `recorded` frame.
@@ -331,7 +310,9 @@ class Injection:
     """
 
     def __init__(self, rules: Any, seed: int) -> None:
-        self._rules = [_checked(rule, number) for number, rule in enumerate(_list(rules))]
+        if not isinstance(rules, list):
+            raise ValueError("the rules for injected faults are not a list")
+        self._rules = [_checked(rule, number) for number, rule in enumerate(rules)]
         self._seed = seed
         self._seen = [0] * len(self._rules)
         self._lock = threading.Lock()
@@ -345,7 +326,7 @@ class Injection:
             counted = [
                 number
                 for number, rule in enumerate(self._rules)
-                if rule["tool"] in (ANY_TOOL, tool)
+                if rule["tool"] in ("*", tool)
                 and rule.get("agent", agent) == agent
                 and ("args" not in rule or is_within(rule["args"], args))
             ]
@@ -416,12 +397,6 @@ def _fault(rule: Json, number: int, nth: int) -> Fault:
     return Fault(rule.get("dropped", ""), number, nth, seconds)
 
 
-def _list(rules: Any) -> List[Any]:
-    if not isinstance(rules, list):
-        raise ValueError("the rules for injected faults are not a list")
-    return rules
-
-
 def _checked(rule: Any, number: int) -> Json:
     """Return a rule if it is valid.
 
@@ -446,6 +421,5 @@ def _is_valid(key: str, value: Any) -> bool:
         return (
             isinstance(value, dict) and isinstance(value.get("types"), list) and isinstance(value.get("message"), str)
         )
-    if key in ("dropped", "malformed"):
-        return value in (DROPPED if key == "dropped" else MALFORMED)
-    return True
+    choices = {"dropped": ("no_answer", "never"), "malformed": ("cut_json", "wrong_types")}
+    return key not in choices or value in choices[key]

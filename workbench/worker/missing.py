@@ -33,8 +33,6 @@ _PARSING = threading.Lock()
 Python raises SystemError if two threads parse at once (https://github.com/python/cpython/issues/106905).
 """
 _TRIES = (ast.Try, ast.TryStar) if sys.version_info >= (3, 11) else (ast.Try,)
-
-
 _ADK = "google.adk"
 _DISTRIBUTIONS = {"a2a": "a2a-sdk", "bs4": "beautifulsoup4", "PIL": "pillow"}
 """Modules of ADK's extras whose distribution has another name."""
@@ -148,15 +146,11 @@ class _Reading:
             return error
         for statement, certain in _statements(tree.body, self._certain[file]):
             for item in _imports(statement, file, certain):
-                self._follow(item, outside)
+                if files := self._files(item):
+                    self._reach(files, certain=item.certain)
+                else:
+                    outside.append(item)
         return None
-
-    def _follow(self, item: Import, outside: List[Import]) -> None:
-        files = list(self._files(item))
-        if files:
-            self._reach(files, certain=item.certain)
-        else:
-            outside.append(item)
 
     def _files(self, item: Import) -> List[str]:
         """Return the project's files that an import reads: outer packages first, then the module, then submodules."""

@@ -29,8 +29,6 @@ _PR_SET_CHILD_SUBREAPER = 36
 # Numeric libraries whose thread pools survive a fork.
 _FORK_SAFE_POOLS = ("openblas", "mkl", "libblis", "libgomp", "libomp", "libiomp")
 _KILL_WITHIN = 2.0
-
-
 _libc: Dict[str, ctypes.CDLL] = {}
 
 
@@ -52,7 +50,7 @@ class ForkServer:
             fcntl.fcntl(fd, fcntl.F_SETFL, os.O_NONBLOCK)
         self._handlers = {number: signal.getsignal(number) for number in (signal.SIGCHLD, signal.SIGTERM)}
         self._wakeup_fd = signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
-        signal.signal(signal.SIGCHLD, _nothing)
+        signal.signal(signal.SIGCHLD, lambda number, frame: None)  # The signal only wakes `poll`, by the descriptor.
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
     def serve(self, handle: Callable[[Command], bool]) -> bool:
@@ -118,7 +116,9 @@ class ForkServer:
         status = 70
         try:
             os.setsid()
-            die_with(parent)
+            _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+            if os.getppid() != parent:
+                os._exit(1)  # The parent ended before the call, so the system will not kill this process.
             adopt_orphans()
             self.release()
             self._channel.close()
@@ -208,10 +208,6 @@ def capture(stdout: int, stderr: int) -> None:
         os.close(fd)
 
 
-def _nothing(number: int, frame: Optional[Any]) -> None:
-    """Do nothing: the signal only wakes `select` through the wakeup descriptor."""
-
-
 def cannot_fork() -> str:
     """Return a clause that says why this platform cannot fork safely, or "" if it can."""
     if not hasattr(os, "fork"):
@@ -241,14 +237,6 @@ def threads_left() -> str:
     if others and not any(library in maps for library in _FORK_SAFE_POOLS):
         return f"the import left {len(others)} native threads running"
     return ""
-
-
-def die_with(parent: int) -> None:
-    """Let the system kill this process when `parent` ends. `parent` must be the process that forked this one."""
-    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        # The parent ended before the call.
-        os._exit(1)
 
 
 def adopt_orphans() -> None:
@@ -300,10 +288,7 @@ def kill_group(leader: int, number: int = signal.SIGKILL) -> None:
     """Signal the process group of `leader`, or only `leader` if it has none yet."""
     try:
         os.killpg(leader, number)
-    except ProcessLookupError:
-        kill(leader, number)
-    except PermissionError:
-        # macOS raises this for a group that has only zombies.
+    except (ProcessLookupError, PermissionError):  # The latter is macOS's for a group that has only zombies.
         kill(leader, number)
 
 

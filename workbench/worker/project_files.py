@@ -45,13 +45,8 @@ OUTSIDE, CHANGED = "outside files", "files it changes"
 UNSEEN = (PROGRAMS, PROCESSES, SOCKETS, DATABASES, OUTSIDE, CHANGED)
 """Kinds of unseen inputs. Their files or contents are not compared."""
 _STARTS = {
-    "subprocess.Popen": PROGRAMS,
-    "os.posix_spawn": PROGRAMS,
-    "os.spawn": PROGRAMS,
-    "os.exec": PROGRAMS,
-    "os.system": PROGRAMS,
-    "os.fork": PROCESSES,
-    "os.forkpty": PROCESSES,
+    **dict.fromkeys(("subprocess.Popen", "os.posix_spawn", "os.spawn", "os.exec", "os.system"), PROGRAMS),
+    **dict.fromkeys(("os.fork", "os.forkpty"), PROCESSES),
 }
 _CONNECTS = ("socket.getaddrinfo", "socket.connect", "socket.sendto")
 _MODELS = (

@@ -105,12 +105,12 @@ class PythonConversation(Conversation):
                 await self._run(Message.from_content(content), recorded.take)
         finally:
             self._usage = self._usage.plus(recorded.usage)
-        if recorded.is_empty:
+        if recorded.answer is None and not recorded.events:
             return None
-        recorded.show_answer()
         actual: Json = {"invocation_id": str(uuid.uuid4()), "user_content": content}
         if recorded.answer is not None:
             actual["final_response"] = _content("model", {"text": recorded.answer})
+            show({"author": self._name, "content": actual["final_response"]})
         actual["intermediate_data"] = {"invocation_events": recorded.events}
         actual["creation_timestamp"] = timestamp
         actual["duration"] = round(time.monotonic() - started, 3)
@@ -163,11 +163,6 @@ class _Recorded:
         self.events: List[Json] = []
         self.usage = Usage()
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether the agent did nothing."""
-        return self.answer is None and not self.events
-
     def take(self, item: Any) -> None:
         """Record an item that the agent yielded.
 
@@ -189,11 +184,6 @@ class _Recorded:
         self._steps.take(event, len(self.events))
         self.events.append(event)
         self._show(event)
-
-    def show_answer(self) -> None:
-        """Show the answer, if there is one, as the last step."""
-        if self.answer is not None:
-            self._show({"author": self._author, "content": _content("model", {"text": self.answer})})
 
     def _step(self, item: Json) -> Json:
         if "text" in item:

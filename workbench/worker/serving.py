@@ -27,8 +27,6 @@ from . import processes
 from .frames import Channel, FrameTooLargeError
 
 Answer = Callable[[Any], Awaitable[Any]]
-
-
 _PIECE = 64 * 1024
 """Maximum number of bytes reported at once."""
 OnOutput = Callable[[str, str], bool]
@@ -102,8 +100,7 @@ class _Server:
         elif message["op"] == "call":
             parts = self._parts.pop(number, None)
             payload = message["payload"] if parts is None else json.loads("".join(parts))
-            task = asyncio.get_running_loop().create_task(self._call(number, payload))
-            self._tasks[number] = task
+            self._tasks[number] = asyncio.get_running_loop().create_task(self._call(number, payload))
         elif message["op"] == "cancel":
             self._parts.pop(number, None)
             if number in self._tasks:

@@ -7,6 +7,7 @@ digest. `docs/run-storage.md` has the shapes and limits.
 from __future__ import annotations
 
 import contextvars
+import operator
 import re
 import time
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
@@ -86,8 +87,6 @@ class Trace:
         """Return the seconds since the beginning."""
         return time.monotonic() - self._began
 
-    # Spans
-
     def begin_turn(self) -> Span:
         """Open a turn. Everything until `end_turn` is part of it."""
         self._turn = self._new("turn", "", None)
@@ -157,8 +156,6 @@ class Trace:
             parent.children.append(span)
         return span
 
-    # Pieces
-
     def piece(self, value: Any) -> str:
         """Store a value and return its digest. A long value is cut. Nothing is stored beyond `PIECES_LIMIT`."""
         text = dumps(value)
@@ -195,8 +192,6 @@ class Trace:
     def is_full(self) -> bool:
         """Whether no more pieces will be stored."""
         return self._size > PIECES_LIMIT * 0.95
-
-    # Reporting
 
     def take(self) -> Optional[Dict[str, Any]]:
         """Return the unreported spans and pieces, or None: `spans` as JSON text and `pieces` (digest → JSON text)."""
@@ -267,23 +262,11 @@ class Usage(NamedTuple):
 
     def plus(self, other: Usage) -> Usage:
         """Return the sum."""
-        return Usage(
-            self.model_calls + other.model_calls,
-            self.input_tokens + other.input_tokens,
-            self.output_tokens + other.output_tokens,
-        )
+        return Usage(*map(operator.add, self, other))
 
     def at_least(self, other: Usage) -> Usage:
-        """Return the larger of each two numbers. Use it for two counts of the same calls that may each miss some."""
-        return Usage(
-            max(self.model_calls, other.model_calls),
-            max(self.input_tokens, other.input_tokens),
-            max(self.output_tokens, other.output_tokens),
-        )
-
-    def wire(self) -> Dict[str, int]:
-        """Return `{"model_calls", "input_tokens", "output_tokens"}`."""
-        return self._asdict()
+        """Return the larger of each two numbers, for two counts of the same calls that may each miss some."""
+        return Usage(*map(max, self, other))
 
 
 def usage_of(metadata: Any) -> Usage:

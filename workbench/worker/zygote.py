@@ -241,7 +241,6 @@ def _enter(channel: Channel, spec: Spec, adk: bool = False) -> Optional[Loaded]:
         os.environ[processes.MARK] = mark
     time.tzset()
     sys.argv = ["agent-workbench"]
-    python = faults.interpreter()
     route_output()
     try:
         os.chdir(spec["cwd"])
@@ -270,7 +269,7 @@ def _enter(channel: Channel, spec: Spec, adk: bool = False) -> Optional[Loaded]:
         )
     except BaseException as error:
         # Importing runs the agent's code, which may even call sys.exit.
-        fault = faults.import_fault(error, python, (spec["folder"], spec["root"]))
+        fault = faults.import_fault(error, (spec["folder"], spec["root"]))
     else:
         return loaded
     channel.send({"op": "import_failed", "error": fault, "files": project_files.new_files()})

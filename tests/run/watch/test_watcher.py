@@ -165,7 +165,7 @@ def test_file_read_through_a_link_is_watched_at_its_place(shop: Shop, tmp_path: 
     shop.touched[shop.root / "desk"].files.add(shop.root / "desk/prompt.txt")
     shop.touched[shop.root / "greeter"].files.add(shop.root / "linked/prompt.txt")
     watch = Watch(shop)
-    folders = watch.watcher._folders()
+    folders = watch.watcher.changes._folders()
     assert beside in folders
     assert shop.root / "texts" in folders
     assert shop.root / "linked" not in folders, "the system would tell by one of the two names"

@@ -212,7 +212,7 @@ async def test_follower_reports_files_and_runs(tmp_path: Path) -> None:
     (tmp_path / ".workbench/runs/2026-11-21T10-30-00-aaaa").mkdir(parents=True)
     while not (await asyncio.wait_for(seen.get(), 20)).runs:
         pass
-    follower.close()
+    follower.changes.close()
     await asyncio.wait_for(task, 20)
 
 

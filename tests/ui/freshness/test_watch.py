@@ -36,8 +36,7 @@ def arm(bench: Bench, depth: Effect = "run") -> ScreenWatch:
     watcher = SimpleNamespace(
         contents=SimpleNamespace(moment={}),
         snapshot=snapshot,
-        changes=SimpleNamespace(polling=""),
-        close=lambda: bench.view.shown.append("closed"),
+        changes=SimpleNamespace(polling="", close=lambda: bench.view.shown.append("closed")),
         saves=_no_saves,
         learn=lambda: None,
     )

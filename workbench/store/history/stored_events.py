@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from workbench.events.event_json import build, from_json, sentences
+from workbench.events.event_json import from_json, read_fields, sentences
 from workbench.events.events import (
     AgentActed,
     CaseRef,
@@ -261,7 +261,7 @@ def _shard(data: dict[str, Any], path: Path) -> Shard | None:
     if data.get("shard") is None:
         return None
     try:
-        shard: Shard = build(Shard, data["shard"])
+        shard = read_fields(Shard, data["shard"])
     except ValueError as error:
         raise UsageFaultError(f"{path}: the field `shard` is invalid: {error}", kind="broken_file") from None
     return shard

@@ -312,7 +312,7 @@ class Follow(Controller):
             self.view.notify(one_line(f"changes on disk are not noticed: {error!r}", limit=400), severity="warning")
         finally:
             self.session.follower = None
-            follower.close()
+            follower.changes.close()
 
     def take(self, touched: "TouchedPaths") -> None:
         """Show changes on disk, now or once they do not disturb the user."""
