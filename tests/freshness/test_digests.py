@@ -8,6 +8,7 @@ from typing import BinaryIO
 import pytest
 
 from tests.stored import sql
+from workbench.files.file_access import open_regular
 from workbench.store import digests as cache_module
 from workbench.store.digests import ABSENT, Digests, digest_cache, project_digests
 
@@ -32,13 +33,12 @@ def state(tmp_path: Path) -> Path:
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Record the files whose content is read for a digest."""
     found: list[str] = []
-    content = Digests._content
 
-    def noted(self: Digests, file: BinaryIO) -> str:
-        found.append(Path(f"/proc/self/fd/{file.fileno()}").readlink().name)
-        return content(self, file)
+    def noted(path: Path) -> BinaryIO:
+        found.append(path.name)
+        return open_regular(path)
 
-    monkeypatch.setattr(Digests, "_content", noted)
+    monkeypatch.setattr(cache_module, "open_regular", noted)
     return found
 
 

@@ -16,7 +16,7 @@ from workbench.events.events import CaseError, CaseFinished, CaseRef, Event, Met
 from workbench.exporting.junit import junit_pieces
 from workbench.exporting.report import report_pieces
 from workbench.store import details
-from workbench.store.details import known_details, read_details, read_records
+from workbench.store.details import keep_details, known_details, read_details, read_records
 from workbench.store.execution import CaseRecord, Execution
 from workbench.store.history.reading import load_summary
 from workbench.store.history.run_writer import RunWriter
@@ -113,6 +113,21 @@ def test_details_used_last_stay_in_memory_within_the_budget(
     monkeypatch.setattr(details, "_BUDGET", 1_000_000)
     assert [read_details(record).ref for record in (*records, *records)] == REFS * 2
     assert sorted(reads) == ["case_0", "case_1", "case_2", "case_4"]
+
+
+def test_budget_counts_the_size_that_details_had_when_they_were_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(details, "_BUDGET", 20_000)
+    store = in_memory()
+    kept = []
+    for case in REFS:
+        record = store.records[case]
+        assert isinstance(record, CaseRecord)
+        kept.append((record.without_details(None, 4_000), record))
+        keep_details(*kept[-1])
+        kept[-1][0].size = 1_000_000
+    assert details._bytes == 4_000 * len(details._recent) == 20_000
+    keep_details(*kept[-1])
+    assert details._bytes == sum(size for _, _, size in details._recent.values())
 
 
 def test_verdicts_are_available_without_reading_details(tmp_path: Path, reads: list[str]) -> None:

@@ -22,8 +22,8 @@ _LEAST = 3
 """Number of executions whose details stay in memory, however large: a screen shows two at a time."""
 _LOST = "the database is damaged: the conversation of this case is lost"
 _lock = threading.Lock()
-_recent: OrderedDict[int, tuple[Execution, CaseRecord]] = OrderedDict()
-"""Execution's `id()` → the execution and its details, the least recently used first."""
+_recent: OrderedDict[int, tuple[Execution, CaseRecord, int]] = OrderedDict()
+"""Execution's `id()` → the execution, its details and their counted bytes, the least recently used first."""
 _bytes = 0
 
 
@@ -58,16 +58,13 @@ def read_details(execution: Execution) -> CaseRecord:
 def keep_details(execution: Execution, record: CaseRecord) -> None:
     """Keep the details of an execution in memory, and drop the least recently used ones."""
     global _bytes
+    size = max(execution.size, _SMALLEST)
     with _lock:
-        if id(execution) not in _recent:
-            _bytes += _size(execution)
-        _recent[id(execution)] = execution, record
+        _, _, before = _recent.get(id(execution), (None, None, 0))
+        _bytes += size - before
+        _recent[id(execution)] = execution, record, size
         while _bytes > _BUDGET and len(_recent) > _LEAST:
-            _bytes -= _size(_recent.popitem(last=False)[1][0])
-
-
-def _size(execution: Execution) -> int:
-    return max(execution.size, _SMALLEST)
+            _bytes -= _recent.popitem(last=False)[1][2]
 
 
 def _read(execution: Execution) -> tuple[CaseRecord | None, str]:

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Iterable
 from pathlib import Path
-from typing import BinaryIO, TypeAlias
+from typing import TypeAlias
 
 from workbench.files.file_access import open_regular
 from workbench.store.database.database import Database, database
@@ -210,16 +210,13 @@ class Digests:
                 before = os.fstat(file.fileno())
                 if not before.st_size and path.name.endswith(LOG):
                     return ABSENT
-                found = self._content(file)
+                content = hashlib.blake2b(digest_size=8, key=self._key)
+                while piece := file.read(_PIECE):
+                    content.update(piece)
+                found = content.hexdigest()
                 self._cache.add(path, before, os.fstat(file.fileno()), found, began)
                 return found
         except (FileNotFoundError, NotADirectoryError):
             return ABSENT
         except (OSError, ValueError):
             return _UNREADABLE
-
-    def _content(self, file: BinaryIO) -> str:
-        found = hashlib.blake2b(digest_size=8, key=self._key)
-        while piece := file.read(_PIECE):
-            found.update(piece)
-        return found.hexdigest()

@@ -135,9 +135,7 @@ class Execution:
     unseen: tuple[str, ...] = ()
     """Kinds of inputs that the case used but that cannot be compared, such as child programs."""
     apart: bool = False
-    """Whether faults were injected into its calls, or it tries a fork. Such executions count in no verdict, rate or
-    trend.
-    """
+    """Whether faults were injected into its calls, or it tries a fork. Then it counts in no verdict, rate or trend."""
     file: Path | None = field(default=None, compare=False, repr=False)
     """The stored run or the file from which its details can be read, or None if there is none."""
     size: int = field(default=0, compare=False, repr=False)
@@ -275,15 +273,6 @@ def answer_digest(turns: Iterable[object], broken_by: str | None) -> str:
     return digest([said, broken_by])
 
 
-def is_split(results: Iterable[Mapping[str, Any]]) -> bool:
-    """Return whether votes of a judge disagree.
-
-    `results` are the details of a criterion's results: that of the case, then those of turns.
-    """
-    whole, *turns = results
-    return bool(judge_in(whole)) and any(map(is_split_in, (whole, *turns)))
-
-
 def brief_score(result: MetricResult, *, reasons: bool = False) -> MetricResult:
     """Return a verdict without its details, except the judge, and with its reason only if `reasons`.
 
@@ -320,7 +309,8 @@ def apply_to_case(record: CaseRecord, event: Event, inputs: RunInputs) -> None:
     match event:
         case Scored():  # It comes most often.
             _put(record.metrics, event.result, record.criteria)
-            record.split = record.split or is_split([one.details for one in (event.result, *event.turns)])
+            details = [one.details for one in (event.result, *event.turns)]
+            record.split = record.split or (bool(judge_in(details[0])) and any(map(is_split_in, details)))
             for turn, result in zip(record.turns, event.turns, strict=False):
                 _put(turn.metrics, result, record.criteria)
         case CaseStarted():

@@ -89,14 +89,11 @@ def save_last_owners(state_dir: Path, current: Mapping[str, LastOwner]) -> None:
         OwnersFileError: they cannot be stored.
     """
     before = read_owners(state_dir).last
-    changed = {
-        evalset: {
-            "agent": stored_name(owner.folder),
-            "app_name": None if owner.app_name is None else plain(owner.app_name),
-        }
-        for evalset, owner in current.items()
-        if before.get(evalset) != owner
-    }
+    changed = {}
+    for evalset, owner in current.items():
+        if before.get(evalset) != owner:
+            app_name = None if owner.app_name is None else plain(owner.app_name)
+            changed[evalset] = {"agent": stored_name(owner.folder), "app_name": app_name}
     if changed:
         _update(state_dir, changed)
 

@@ -290,8 +290,6 @@ def _parsed(text: str | bytes) -> Any:
         raise PieceLostError(f"it cannot be read: {error}") from None
 
 
-# A model request, assembled from its stored pieces
-
 _MAX_CHAIN = 20_000
 
 

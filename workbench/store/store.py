@@ -184,12 +184,8 @@ class Store:
             case RunStarted():
                 self._start(event)
             case RunFinished():
-                self.run = replace(
-                    self.run,
-                    finished=True,
-                    interrupted=event.interrupted,
-                    duration_seconds=event.duration_seconds,
-                )
+                seconds, interrupted = event.duration_seconds, event.interrupted
+                self.run = replace(self.run, finished=True, interrupted=interrupted, duration_seconds=seconds)
                 self._cancel_rest()
             case Noticed():
                 self.notices.append(event)

@@ -91,7 +91,8 @@ def test_execution_read_from_its_row_is_the_same(events: list[Event]) -> None:
         rows.take(line.event, number, len(line.text))
     (row,) = [row.sealed() for row in rows.rows(rows.places.values())]
     assert row.is_whole
-    made, again = rows.summary, Summary("run", bundles=rows.summary.bundles)
+    made = rows.builder.summary
+    again = Summary("run", bundles=made.bundles)
     add_executions(again, [ExecutionRow(*row)], FILE)
     (written,), (read,) = made.executions.values(), again.executions.values()
     # Of a judge, only what it is called and its kind are stored.

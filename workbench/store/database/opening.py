@@ -31,119 +31,49 @@ RUN_BITS = 24
 EVENT_BITS = 32
 """The same for the ids of events and pieces."""
 TABLES = {
-    "meta": """CREATE TABLE meta (
-        name TEXT PRIMARY KEY,
-        value TEXT NOT NULL
-    ) WITHOUT ROWID""",
+    "meta": "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     "run": """CREATE TABLE run (
-        id INTEGER PRIMARY KEY,
-        run_id TEXT NOT NULL,
-        started TEXT NOT NULL,
-        seconds REAL,
-        interrupted INTEGER NOT NULL,
-        scored_from TEXT NOT NULL,
-        git_commit TEXT,
-        dirty INTEGER,
-        events INTEGER NOT NULL,
-        executions INTEGER NOT NULL,
-        bytes INTEGER NOT NULL,
-        listed TEXT,
-        crc INTEGER NOT NULL,
-        writer TEXT,
-        seen REAL,
-        deleted INTEGER NOT NULL DEFAULT 0,
-        facts TEXT NOT NULL DEFAULT '{}',
-        facts_crc INTEGER NOT NULL DEFAULT 0
+        id INTEGER PRIMARY KEY, run_id TEXT NOT NULL, started TEXT NOT NULL, seconds REAL,
+        interrupted INTEGER NOT NULL, scored_from TEXT NOT NULL, git_commit TEXT, dirty INTEGER,
+        events INTEGER NOT NULL, executions INTEGER NOT NULL, bytes INTEGER NOT NULL, listed TEXT,
+        crc INTEGER NOT NULL, writer TEXT, seen REAL, deleted INTEGER NOT NULL DEFAULT 0,
+        facts TEXT NOT NULL DEFAULT '{}', facts_crc INTEGER NOT NULL DEFAULT 0
     )""",
     "execution": """CREATE TABLE execution (
-        id INTEGER PRIMARY KEY,
-        run INTEGER NOT NULL,
-        agent TEXT NOT NULL,
-        evalset_file TEXT NOT NULL,
-        eval_set_id TEXT NOT NULL,
-        eval_id TEXT NOT NULL,
-        repeat INTEGER NOT NULL,
-        attempt INTEGER NOT NULL,
-        status TEXT,
-        error_kind TEXT,
-        error TEXT,
-        cause TEXT,
-        seconds REAL NOT NULL,
-        model_calls INTEGER NOT NULL,
-        input_tokens INTEGER NOT NULL,
-        output_tokens INTEGER NOT NULL,
-        judge_calls INTEGER NOT NULL,
-        judge_calls_cached INTEGER NOT NULL,
-        scores TEXT NOT NULL,
-        more TEXT NOT NULL,
-        first INTEGER NOT NULL,
-        events INTEGER NOT NULL,
-        bytes INTEGER NOT NULL,
-        changed INTEGER NOT NULL,
-        crc INTEGER NOT NULL
+        id INTEGER PRIMARY KEY, run INTEGER NOT NULL, agent TEXT NOT NULL, evalset_file TEXT NOT NULL,
+        eval_set_id TEXT NOT NULL, eval_id TEXT NOT NULL, repeat INTEGER NOT NULL, attempt INTEGER NOT NULL,
+        status TEXT, error_kind TEXT, error TEXT, cause TEXT, seconds REAL NOT NULL, model_calls INTEGER NOT NULL,
+        input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, judge_calls INTEGER NOT NULL,
+        judge_calls_cached INTEGER NOT NULL, scores TEXT NOT NULL, more TEXT NOT NULL, first INTEGER NOT NULL,
+        events INTEGER NOT NULL, bytes INTEGER NOT NULL, changed INTEGER NOT NULL, crc INTEGER NOT NULL
     )""",
     "event": """CREATE TABLE event (
-        id INTEGER PRIMARY KEY,
-        run INTEGER NOT NULL,
-        execution INTEGER,
-        name TEXT NOT NULL,
-        data TEXT NOT NULL,
+        id INTEGER PRIMARY KEY, run INTEGER NOT NULL, execution INTEGER, name TEXT NOT NULL, data TEXT NOT NULL,
         crc INTEGER NOT NULL
     )""",
     "input": """CREATE TABLE input (
-        id INTEGER PRIMARY KEY,
-        run INTEGER NOT NULL,
-        data TEXT NOT NULL,
-        crc INTEGER NOT NULL
+        id INTEGER PRIMARY KEY, run INTEGER NOT NULL, data TEXT NOT NULL, crc INTEGER NOT NULL
     )""",
     "piece": """CREATE TABLE piece (
-        id INTEGER PRIMARY KEY,
-        run INTEGER NOT NULL,
-        data TEXT NOT NULL,
-        crc INTEGER NOT NULL
+        id INTEGER PRIMARY KEY, run INTEGER NOT NULL, data TEXT NOT NULL, crc INTEGER NOT NULL
     )""",
     "content": """CREATE TABLE content (
-        digest TEXT PRIMARY KEY,
-        data BLOB NOT NULL,
-        used REAL NOT NULL,
-        crc INTEGER NOT NULL
+        digest TEXT PRIMARY KEY, data BLOB NOT NULL, used REAL NOT NULL, crc INTEGER NOT NULL
     )""",
     "judge_answer": """CREATE TABLE judge_answer (
-        key TEXT PRIMARY KEY,
-        answer TEXT NOT NULL,
-        stored REAL NOT NULL,
-        crc INTEGER NOT NULL
+        key TEXT PRIMARY KEY, answer TEXT NOT NULL, stored REAL NOT NULL, crc INTEGER NOT NULL
     )""",
     "model_answer": """CREATE TABLE model_answer (
-        id INTEGER PRIMARY KEY,
-        run INTEGER NOT NULL,
-        answer TEXT NOT NULL,
-        crc INTEGER NOT NULL
+        id INTEGER PRIMARY KEY, run INTEGER NOT NULL, answer TEXT NOT NULL, crc INTEGER NOT NULL
     )""",
     "owner": """CREATE TABLE owner (
-        evalset TEXT PRIMARY KEY,
-        chosen TEXT,
-        agent TEXT,
-        app_name TEXT,
-        crc INTEGER NOT NULL
+        evalset TEXT PRIMARY KEY, chosen TEXT, agent TEXT, app_name TEXT, crc INTEGER NOT NULL
     )""",
-    "edit": """CREATE TABLE edit (
-        id INTEGER PRIMARY KEY,
-        state TEXT NOT NULL,
-        edit TEXT NOT NULL,
-        crc INTEGER NOT NULL
-    )""",
+    "edit": "CREATE TABLE edit (id INTEGER PRIMARY KEY, state TEXT NOT NULL, edit TEXT NOT NULL, crc INTEGER NOT NULL)",
     "file_digest": """CREATE TABLE file_digest (
-        path TEXT NOT NULL,
-        kind TEXT NOT NULL,
-        size INTEGER NOT NULL,
-        modified INTEGER NOT NULL,
-        changed INTEGER NOT NULL,
-        inode INTEGER NOT NULL,
-        digest TEXT NOT NULL,
-        used REAL NOT NULL,
-        crc INTEGER NOT NULL,
-        PRIMARY KEY (path, kind)
+        path TEXT NOT NULL, kind TEXT NOT NULL, size INTEGER NOT NULL, modified INTEGER NOT NULL,
+        changed INTEGER NOT NULL, inode INTEGER NOT NULL, digest TEXT NOT NULL, used REAL NOT NULL,
+        crc INTEGER NOT NULL, PRIMARY KEY (path, kind)
     )""",
 }
 """The SQL statement that creates each table, by name."""
@@ -154,8 +84,6 @@ INDEXES = (
     "CREATE INDEX model_answer_by_run ON model_answer (run)",
 )
 """The SQL statements that create the indexes."""
-
-
 _DAMAGED = {7, 11, 18, 20, 24, 26}
 """SQLite's error codes for damage: NOMEM and TOOBIG (a length is wrong), CORRUPT, MISMATCH, FORMAT, NOTADB."""
 _CODES = {5: errno.EBUSY, 6: errno.EBUSY, 8: errno.EROFS, 10: errno.EIO, 13: errno.ENOSPC, 14: errno.EACCES}
@@ -179,26 +107,21 @@ class NewerError(OSError):
     """A later version of the workbench made the database."""
 
 
-def _as_os_error(error: sqlite3.Error | UnicodeDecodeError, path: Path) -> OSError:
-    """Return an error of SQLite as an `OSError` that names the file."""
-    if isinstance(error, UnicodeDecodeError):
-        return DamagedError(errno.EIO, "the database is damaged", str(path))
-    full_code = getattr(error, "sqlite_errorcode", None)
-    code = _GENERIC if full_code is None else full_code & 0xFF
-    text = str(error)
-    if code in _DAMAGED or (code == _GENERIC and any(word in text for word in _LOST_TABLE)):
-        return DamagedError(errno.EIO, f"the database is damaged ({text})", str(path))
-    number = _CODES.get(code, errno.EIO)
-    return OSError(number, _WORDS.get(number, text), str(path))
-
-
 @contextmanager
 def translated(path: Path) -> Iterator[None]:
     """Convert SQLite's errors inside the `with` block to `OSError` that names the file."""
     try:
         yield
-    except SQLITE_ERRORS as error:
-        raise _as_os_error(error, path) from None
+    except UnicodeDecodeError:
+        raise DamagedError(errno.EIO, "the database is damaged", str(path)) from None
+    except sqlite3.Error as error:
+        full_code = getattr(error, "sqlite_errorcode", None)
+        code = _GENERIC if full_code is None else full_code & 0xFF
+        text = str(error)
+        if code in _DAMAGED or (code == _GENERIC and any(word in text for word in _LOST_TABLE)):
+            raise DamagedError(errno.EIO, f"the database is damaged ({text})", str(path)) from None
+        number = _CODES.get(code, errno.EIO)
+        raise OSError(number, _WORDS.get(number, text), str(path)) from None
 
 
 FILE_NAME = "runs.db"
@@ -314,11 +237,8 @@ def open_in_memory(path: Path, source: Opened | None = None) -> Opened:
 def _connect(path: Path, options: str, *, check: bool = True) -> sqlite3.Connection:
     if sqlite3.sqlite_version_info < OLDEST_SQLITE:
         oldest = ".".join(map(str, OLDEST_SQLITE))
-        raise OSError(
-            errno.ENOSYS,
-            f"SQLite {sqlite3.sqlite_version} is too old: agent-workbench needs {oldest} or newer",
-            str(path),
-        )
+        message = f"SQLite {sqlite3.sqlite_version} is too old: agent-workbench needs {oldest} or newer"
+        raise OSError(errno.ENOSYS, message, str(path))
     uri = f"file:{quote(os.fsencode(path))}?{options}"
     connection = sqlite3.connect(uri, _WAIT, isolation_level=None, check_same_thread=False, uri=True)
     try:

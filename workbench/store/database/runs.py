@@ -145,7 +145,6 @@ _EXECUTION = ", ".join(ExecutionRow._fields)
 _PUT_EXECUTION = (
     f"INSERT OR REPLACE INTO execution ({_EXECUTION}) VALUES ({', '.join('?' * len(ExecutionRow._fields))})"
 )
-_PUT_EVENT = "INSERT INTO event (id, run, execution, name, data, crc) VALUES (?, ?, ?, ?, ?, ?)"
 Unread: TypeAlias = Literal["none", "steps", "decided"]
 """The events that are read without their data.
 
@@ -166,9 +165,6 @@ _DATA = {
 def execution_id(run: int, number: int) -> int:
     """Return the id of the execution with this number in a run."""
     return run << RUN_BITS | number
-
-
-# Changes
 
 
 def add_run(connection: Connection, run_id: str) -> RunRow:
@@ -240,13 +236,11 @@ def facts_of(connection: Connection, run: int) -> str | None:
 def add_events(connection: Connection, run: int, events: Iterable[EventRow]) -> None:
     """Append events to a run."""
     base = run << EVENT_BITS
-    connection.executemany(
-        _PUT_EVENT,
-        [
-            (base | each.number, run, each.execution, each.name, each.data, event_checksum(each.number, each.data))
-            for each in events
-        ],
-    )
+    rows = [
+        (base | each.number, run, each.execution, each.name, each.data, event_checksum(each.number, each.data))
+        for each in events
+    ]
+    connection.executemany("INSERT INTO event (id, run, execution, name, data, crc) VALUES (?, ?, ?, ?, ?, ?)", rows)
 
 
 def save_executions(connection: Connection, rows: Iterable[ExecutionRow]) -> None:
@@ -312,9 +306,6 @@ def delete_runs(connection: Connection, runs: Iterable[int]) -> list[int]:
 def shrink(connection: Connection) -> None:
     """Give free pages back to the file system. Call it in a `Database.write` of its own."""
     connection.execute("PRAGMA incremental_vacuum").fetchall()
-
-
-# Questions
 
 
 def all_runs(connection: Connection) -> list[RunRow]:

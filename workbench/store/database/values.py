@@ -34,9 +34,6 @@ def get_or_set_value(connection: Connection, name: str, value: str) -> str:
     return get_value(connection, name) or value
 
 
-# Contents of the agents' files
-
-
 def add_contents(connection: Connection, contents: Mapping[str, bytes], now: float) -> None:
     """Store file contents by digest. Contents that are stored already are marked as used now."""
     for digest, data in contents.items():
@@ -60,9 +57,6 @@ def drop_contents(connection: Connection, used: Collection[str], before: float) 
     return len(gone)
 
 
-# Pieces of requests and answers
-
-
 def add_pieces(connection: Connection, run: int, first: int, texts: Iterable[str]) -> None:
     """Store pieces of a run (requests and answers), from number `first` on."""
     base = run << EVENT_BITS
@@ -73,7 +67,7 @@ def add_pieces(connection: Connection, run: int, first: int, texts: Iterable[str
     )
 
 
-def count_pieces(connection: Connection, run: int) -> int:
+def next_piece(connection: Connection, run: int) -> int:
     """Return the next free number for a piece of a run."""
     base = run << EVENT_BITS
     found = connection.execute(
@@ -90,9 +84,6 @@ def get_piece(connection: Connection, run_id: str, number: int) -> str | None:
     key = run[0] << EVENT_BITS | number
     found = connection.execute("SELECT data, crc FROM piece WHERE id = ?", (key,)).fetchone()
     return str(found[0]) if found is not None and text_checksum(found[0]) == found[1] else None
-
-
-# Answers of judges and models
 
 
 class StoredAnswer(NamedTuple):
@@ -141,9 +132,6 @@ def drop_model_answers(connection: Connection, run: int) -> None:
     connection.execute("DELETE FROM model_answer WHERE run = ?", (run,))
 
 
-# Owners of evalsets
-
-
 def stored_name(text: str) -> str:
     """Return the stored form of a file name. A name that is not valid Unicode or begins with `"` becomes JSON."""
     return text if not text.startswith('"') and plain(text) == text else json.dumps(text)
@@ -178,9 +166,6 @@ def put_owners(connection: Connection, rows: Iterable[OwnerRow]) -> None:
     )
 
 
-# Edits, for undo
-
-
 class EditRow(NamedTuple):
     """An edit as JSON text. `state` is `making`, `done` or `undone`."""
 
@@ -206,9 +191,6 @@ def put_edit(connection: Connection, row: EditRow) -> None:
 def drop_edits(connection: Connection, ids: Iterable[int]) -> None:
     """Delete edits."""
     connection.executemany("DELETE FROM edit WHERE id = ?", [(each,) for each in ids])
-
-
-# Digests of files
 
 
 class DigestRow(NamedTuple):

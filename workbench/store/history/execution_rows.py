@@ -73,20 +73,11 @@ class RunRows:
 
     def __init__(self, run: int, path: Path) -> None:
         self._run, self._path = run, path
-        self._builder = SummaryBuilder(path)
+        self.builder = SummaryBuilder(path)
+        """The builder of the summary of the events so far."""
         self.places: dict[CaseRef, Place] = {}
         """The place of each execution's events."""
         self._by_id: dict[int, Place] = {}
-
-    @property
-    def summary(self) -> Summary:
-        """The summary of the events so far."""
-        return self._builder.summary
-
-    @property
-    def bundles(self) -> list[str]:
-        """The bundles of inputs in the summary, as JSON text."""
-        return self._builder.texts
 
     def take(self, event: Event | None, number: int, size: int, execution: int | None = None) -> Place | None:
         """Add the next event, or None for an event without data.
@@ -94,7 +85,7 @@ class RunRows:
         Return the position of its execution's events, or None.
         """
         if event is not None:
-            self._builder.take(event)
+            self.builder.take(event)
         if isinstance(event, RunStarted):
             for planned in event.cases:
                 self._place(planned.case)
@@ -123,12 +114,12 @@ class RunRows:
 
         Their bundles have numbers from `first_bundle` on.
         """
-        found = ((self.summary.executions.get(place.ref), place) for place in places)
+        found = ((self.builder.summary.executions.get(place.ref), place) for place in places)
         return [execution_row(one, place, self._run, first_bundle) for one, place in found if one is not None]
 
     def free_summary(self) -> None:
         """Free the summary. The positions stay."""
-        self._builder = SummaryBuilder()
+        self.builder = SummaryBuilder()
 
     def _place(self, ref: CaseRef, execution: int | None = None) -> Place:
         found = self.places.get(ref)
@@ -141,14 +132,9 @@ class RunRows:
 def execution_row(execution: Execution, place: Place, run: int, first_bundle: int = 0) -> ExecutionRow:
     """Return the row of an execution, without its checksum. Its bundles have numbers from `first_bundle` on."""
     ref, planned, usage, error = execution.ref, execution.planned, execution.usage, execution.error
-    whole = [ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id, ref.repeat]
-    columns = (
-        plain(ref.agent),
-        plain(ref.evalset_file),
-        plain(ref.eval_set_id),
-        plain(ref.eval_id),
-        _counted(ref.repeat),
-    )
+    names = [ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id]
+    agent, evalset_file, eval_set_id, eval_id = map(plain, names)
+    repeat = _counted(ref.repeat)
     inputs = execution.inputs.numbers if isinstance(execution.inputs, Inputs) else ()
     more: dict[str, Any] = {
         "plan": [planned.config_file, planned.criteria_source, planned.criteria_changed, planned.matched_by],
@@ -159,8 +145,8 @@ def execution_row(execution: Execution, place: Place, run: int, first_bundle: in
         "steps": execution.steps,
         **_sometimes(execution),
     }
-    if list(columns) != whole:
-        more["ref"] = whole
+    if [agent, evalset_file, eval_set_id, eval_id, repeat] != [*names, ref.repeat]:
+        more["ref"] = [*names, ref.repeat]
     kind, message = (None, None) if error is None else (error.kind, plain(error.message))
     if error is not None and message != error.message:
         more["error"] = error.message
@@ -170,7 +156,11 @@ def execution_row(execution: Execution, place: Place, run: int, first_bundle: in
     return ExecutionRow(
         place.id,
         run,
-        *columns,
+        agent,
+        evalset_file,
+        eval_set_id,
+        eval_id,
+        repeat,
         place.attempt,
         execution.state if execution.finished else None,
         kind,
@@ -218,10 +208,7 @@ def _handling(handling: FaultHandling) -> dict[str, Any]:
 
 
 def _score(result: MetricResult) -> list[Any]:
-    """Return a verdict as `[score, threshold, status, reason, judge, judged_by]`.
-
-    Its reason is cut to 2,000 characters.
-    """
+    """Return a verdict as `[score, threshold, status, reason, judge, judged_by]`. The reason is cut."""
     score, threshold, reason = _number(result.score), _number(result.threshold), result.reason[:_LONGEST_REASON]
     judge = judge_in(result.details)
     if not judge:
@@ -253,12 +240,7 @@ def add_executions(summary: Summary, rows: Iterable[ExecutionRow], file: Path) -
 
 
 def _execution(
-    row: ExecutionRow,
-    more: dict[str, Any],
-    plan: _Plan,
-    scores: dict[str, MetricResult],
-    summary: Summary,
-    file: Path,
+    row: ExecutionRow, more: dict[str, Any], plan: _Plan, scores: dict[str, MetricResult], summary: Summary, file: Path
 ) -> Execution:
     ref = CaseRef(*more.get("ref", row[2:7]))
     fault, frozen, handling, cause = more.get("fault"), more.get("frozen"), more.get("handling"), more.get("cause")

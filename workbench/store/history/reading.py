@@ -193,10 +193,9 @@ def _stored_run(path: Path) -> StoredRun:
 
 
 def case_events(file: Path, refs: Collection[CaseRef]) -> Iterator[Event]:
-    """Yield a `RunStarted` for these cases, then their events.
+    """Yield a `RunStarted` for these cases, then their events. A case that the run does not have gets no event.
 
-    `file` names a stored run (`run_path`), or is a result file of ADK or agents-cli. A case that the
-    run does not have gets no event.
+    `file` names a stored run (`run_path`), or is a result file of ADK or agents-cli.
 
     Raises:
         OSError: the database or the file cannot be read, or there is no such run.
@@ -341,9 +340,9 @@ def _repaired(
     known = (stored.read(lambda connection: inputs_of(connection, row.id)) or {}) if whole else {}
     # The bundles of rows that are made again come after those of rows that stay.
     first = max(known, default=-1) + 1
-    texts = [known.get(number, "[null, {}]") for number in range(first)] + again.bundles
+    texts = [known.get(number, "[null, {}]") for number in range(first)] + again.builder.texts
     if not row.is_whole:
-        made = again.summary
+        made = again.builder.summary
         row = row._replace(
             started=made.started,
             seconds=made.seconds,
@@ -355,7 +354,7 @@ def _repaired(
     try:
         read_facts(summary, facts or "")
     except _UNREADABLE:
-        read_facts(summary, facts_text(again.summary))
+        read_facts(summary, facts_text(again.builder.summary))
     found = {each.id: each.sealed() for each in again.rows(again.places.values(), first)}
     found |= {each.id: each for each in whole}
     rows = [found[key] for key in sorted(found)]

@@ -93,10 +93,9 @@ def not_shown(state: Path) -> list[str]:
     """Return messages about nested state folders that are not trusted, whose runs are not shown."""
     below = _states_below(state.parent) if state.name == STATE_FOLDER else []
     strange = ["; ".join(untrusted_text(one.parent)) for one in below if not is_trusted(one)]
-    more = (
-        [f"ignored for the same reason: {counted(len(strange) - 1, 'more folder')} below"] if len(strange) > 1 else []
-    )
-    return [*strange[:1], *more]
+    if len(strange) > 1:
+        strange[1:] = [f"ignored for the same reason: {counted(len(strange) - 1, 'more folder')} below"]
+    return strange
 
 
 LAST = "last"
@@ -192,10 +191,8 @@ def _by_id(word: str, state: Path) -> Path | None:
         return exact
     matches = [path for path in known if path.name.startswith(word)]
     if len(matches) > 1:
-        raise UsageFaultError(
-            f"{counted(len(matches), 'run')} start with {word}",
-            f"They are {few((p.name for p in matches), _MAX_LISTED)}",
-        )
+        hint = f"They are {few((path.name for path in matches), _MAX_LISTED)}"
+        raise UsageFaultError(f"{counted(len(matches), 'run')} start with {word}", hint)
     return matches[0] if matches else None
 
 

@@ -28,13 +28,7 @@ from workbench.store.database.runs import (
     save_run,
     take_over,
 )
-from workbench.store.database.values import (
-    add_contents,
-    add_model_answers,
-    add_pieces,
-    count_pieces,
-    drop_model_answers,
-)
+from workbench.store.database.values import add_contents, add_model_answers, add_pieces, drop_model_answers, next_piece
 from workbench.store.digests import Digests, project_digests
 from workbench.store.history.execution_rows import Place, RunRows, facts_text
 from workbench.store.history.summary import listed_run
@@ -68,7 +62,7 @@ class RunWriter:
         self._stored_inputs = 0
         self._pieces: list[str] = []
         """Pieces that the next batch stores."""
-        self._piece_count = 0
+        self._next_piece = 0
         self._ended = threading.Event()
         self._failure: OSError | None = None
         """The first write error. Nothing is stored after it."""
@@ -129,9 +123,9 @@ class RunWriter:
     def _restore(self, row: RunRow) -> None:
         """Read the stored part of an interrupted run, so that its rows can be changed. Writes nothing."""
         _, last = self._rows.replay()
-        self._stored_inputs = len(self._rows.bundles)
+        self._stored_inputs = len(self._rows.builder.texts)
         self._row = row._replace(events=max(last, row.events))
-        self._piece_count = self._database.read(lambda connection: count_pieces(connection, row.id)) or 0
+        self._next_piece = self._database.read(lambda connection: next_piece(connection, row.id)) or 0
 
     def _send_heartbeats(self) -> None:
         """Record regularly that this process is alive, for processes on other machines."""
@@ -183,7 +177,7 @@ class RunWriter:
         self._database.write(
             lambda connection: self._save(connection, events, touched.values(), dropped, facts=facts), sync=sync
         )
-        self._stored_inputs = len(self._rows.bundles)
+        self._stored_inputs = len(self._rows.builder.texts)
         self._pieces.clear()
 
     def _save(
@@ -195,13 +189,13 @@ class RunWriter:
         *,
         facts: bool,
     ) -> None:
-        row, summary = self._row, self._rows.summary
+        row, summary, texts = self._row, self._rows.builder.summary, self._rows.builder.texts
         assert row is not None
-        add_pieces(connection, row.id, self._piece_count - len(self._pieces), self._pieces)
+        add_pieces(connection, row.id, self._next_piece - len(self._pieces), self._pieces)
         add_events(connection, row.id, events)
         save_executions(connection, self._rows.rows(touched))
         drop_executions(connection, dropped)
-        add_inputs(connection, row.id, self._stored_inputs, self._rows.bundles[self._stored_inputs :])
+        add_inputs(connection, row.id, self._stored_inputs, texts[self._stored_inputs :])
         if facts:
             save_facts(connection, row.id, facts_text(summary))
             row = row._replace(
@@ -241,9 +235,9 @@ class RunWriter:
         """
         if self._row is None or self._failure is not None:
             return None
-        numbers = {name: number for number, name in enumerate(pieces, self._piece_count)}
+        numbers = {name: number for number, name in enumerate(pieces, self._next_piece)}
         self._pieces += pieces.values()
-        self._piece_count += len(pieces)
+        self._next_piece += len(pieces)
         return self._row.run_id, numbers
 
     def keep_answers(self, answers: Iterable[str]) -> None:
@@ -269,10 +263,8 @@ class RunWriter:
         self._ended.set()
         row, self._row = self._row, None
         if row is not None:
-            try:
+            with contextlib.suppress(OSError):
                 self._database.write(lambda connection: release(connection, row.id))
-            except OSError:
-                return
 
     def close(self) -> None:
         """Stop writing. A run without events is deleted, and so are answers of models if nothing is left to resume."""
@@ -280,7 +272,7 @@ class RunWriter:
         row, self._row = self._row, None
         if row is None:
             return
-        is_done = self._rows.summary.is_done and self._failure is None
+        is_done = self._rows.builder.summary.is_done and self._failure is None
 
         def end(connection: Connection) -> None:
             release(connection, row.id)
@@ -289,12 +281,9 @@ class RunWriter:
             if not row.events:
                 delete_runs(connection, [row.id])
 
-        try:
+        with contextlib.suppress(OSError):
             self._database.write(end)
-        except OSError:
-            return
-        finally:
-            self._rows.free_summary()
+        self._rows.free_summary()
 
 
 def _only_in_memory(state: Path, file: Path, reason: str) -> Noticed:

@@ -261,10 +261,9 @@ def _shard(data: dict[str, Any], path: Path) -> Shard | None:
     if data.get("shard") is None:
         return None
     try:
-        shard = read_fields(Shard, data["shard"])
+        return read_fields(Shard, data["shard"])
     except ValueError as error:
         raise UsageFaultError(f"{path}: the field `shard` is invalid: {error}", kind="broken_file") from None
-    return shard
 
 
 def _fork(item: dict[str, Any]) -> ForkOf | None:
@@ -293,7 +292,10 @@ def _case_events(item: dict[str, Any], *, verdicts: bool) -> Iterator[Event]:
     invocations = [_object(entry, "an invocation") for entry in _list(item, "invocations")]
     scenario = None if item.get("scenario") is None else _object(item["scenario"], "its scenario")
     references = [entry.get("expected") for entry in invocations]
-    expected = None if scenario is not None or not any(references) else _expected(references)
+    expected = None
+    if scenario is None and any(references):
+        # Turns without a reference are left out.
+        expected = tuple(_object(reference, "a reference") for reference in references if reference is not None)
     rubrics = tuple(_object(rubric, "a rubric") for rubric in _list(item, "rubrics"))
     if invocations or error is None:
         attempt = item.get("attempt")
@@ -344,11 +346,6 @@ def _turn_result(turn: dict[str, Any], metric: dict[str, Any]) -> dict[str, Any]
     return {"name": name, "status": "not_applicable", **(found or {}), "threshold": metric.get("threshold")}
 
 
-def _expected(references: list[Any]) -> tuple[dict[str, Any], ...]:
-    """Return the reference: the expected invocations. Turns without one are left out."""
-    return tuple(_object(reference, "a reference") for reference in references if reference is not None)
-
-
 def _turn(ref: CaseRef, number: int, entry: dict[str, Any]) -> Iterator[Event]:
     actual = _object(entry["actual"], "the agent's turn")
     user = _object(entry.get("user") or {}, "the user's message")
@@ -357,10 +354,9 @@ def _turn(ref: CaseRef, number: int, entry: dict[str, Any]) -> Iterator[Event]:
         data = _object(actual["intermediate_data"], "the agent's turn")
         yield from (AgentActed(ref, number, _object(step, "a step")) for step in _list(data, "invocation_events"))
         return
-    note = entry.get("note")
     inner = entry.get("inner_calls")
     calls = tuple(objects(inner)) if isinstance(inner, list) else None
-    yield TurnFinished(ref, number, actual, note if isinstance(note, str) else "", inner_calls=calls)
+    yield TurnFinished(ref, number, actual, string(entry.get("note")), inner_calls=calls)
 
 
 def _criteria(item: dict[str, Any]) -> dict[str, Any]:

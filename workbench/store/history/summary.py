@@ -101,7 +101,7 @@ class ListedRun:
         return self.adk or self.seconds is not None
 
     @property
-    def word(self) -> str:
+    def name(self) -> str:
         """The name of the run for `open_summary`: its ID, or the path of a result file."""
         return self.path if self.adk else self.run_id
 

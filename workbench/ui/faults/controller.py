@@ -189,7 +189,7 @@ def _stored(run: "ListedRun", state: "Path") -> "Matrix | None":
     from workbench.ui.faults.grid import stored_matrix
 
     try:
-        summary, _ = open_summary(run.word, state, state)
+        summary, _ = open_summary(run.name, state, state)
     except UsageFaultError:
         return None  # The other screen says why.
     return stored_matrix(summary) if summary.is_matrix else None

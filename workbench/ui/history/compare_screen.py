@@ -171,8 +171,8 @@ class CompareScreen(SplitScreen):
         self.changes.show_comparison(found)
 
     def _compare_runs(self) -> tuple[Comparison, Gate, list[str]]:
-        before, trouble = open_summary(self._before.word, self._state, self._state)
-        after, more = open_summary(self._after.word, self._state, self._state)
+        before, trouble = open_summary(self._before.name, self._state, self._state)
+        after, more = open_summary(self._after.name, self._state, self._state)
         found = compare(before, after, self._state)
         return found, gate(found, self._state), [*trouble, *more]
 
@@ -266,6 +266,6 @@ class CompareScreen(SplitScreen):
         """Copy the case's ID. In the overview, copy the command that compares the two runs."""
         case = self.changes.row.case
         if case is None:
-            self.copy("command", f"agent-workbench compare {self._before.word} {self._after.word}")
+            self.copy("command", f"agent-workbench compare {self._before.name} {self._after.name}")
         else:
             self.copy("case ID", case.ref.eval_id)

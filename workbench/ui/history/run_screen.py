@@ -212,7 +212,7 @@ class RunScreen(SplitScreen):
     async def _read(self) -> None:
         try:
             self._summary, self._trouble = await asyncio.to_thread(
-                open_summary, self._run.word, self._state, self._state
+                open_summary, self._run.name, self._state, self._state
             )
         except UsageFaultError as error:
             self.right.show_page("this run", [("cannot be read", one_line(str(error)))])
