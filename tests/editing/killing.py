@@ -1,7 +1,8 @@
 """A process that changes a file in a child, again and again, and kills the child one step later each time.
 
-`python killing.py FOLDER ACTION [in-place]` makes a folder for each kill, with the file, the journal's folder, and
-`ended` where the action was not killed any more. `in-place` writes as one must not, to see that the kills find it out.
+A step ends where something on disk has changed: a kill leaves nothing else. `python killing.py FOLDER ACTION
+[in-place]` makes a folder for each kill, with the file and the journal's folder. `in-place` writes as one must not, to
+see that the kills find it out.
 """
 
 import os
@@ -10,6 +11,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -49,21 +51,44 @@ def act(saver: saving.Saver, action: str, file: Path) -> None:
         saver.redo()
 
 
-def at_line(number: int) -> Callable[[], None]:
-    """Kill the process before the line with this number in the modules that write."""
-    left = number
+def at_each_line(step: Callable[[int], None]) -> None:
+    """Call `step` with a number before each line in the modules that write, from now on."""
+    numbers = count()
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:
-        nonlocal left
         if not frame.f_code.co_filename.endswith(_TRACED):
             return None
         if event == "line":
-            left -= 1
-            if left < 0:
-                os.kill(os.getpid(), signal.SIGKILL)
+            step(next(numbers))
         return trace
 
-    return lambda: sys.settrace(trace)
+    sys.settrace(trace)
+
+
+def at_line(number: int) -> Callable[[], None]:
+    """Kill the process before this line."""
+
+    def step(reached: int) -> None:
+        if reached == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    return lambda: at_each_line(step)
+
+
+def lines_that_change(folder: Path, action: str) -> list[int]:
+    """Run the action, and return the lines before which files below the folder are others than one line earlier."""
+    found: dict[int, list[Any]] = {}
+
+    def step(number: int) -> None:
+        files = [(path, path.lstat()) for path in sorted(folder.rglob("*"))]
+        found[number] = [(path, each.st_ino, each.st_size, each.st_mtime_ns, each.st_mode) for path, each in files]
+
+    saver = saving.Saver(folder / "state", folder)
+    at_each_line(step)
+    act(saver, action, folder / "a.json")
+    sys.settrace(None)
+    close_databases()
+    return [number for number in found if found[number] != found.get(number - 1)]
 
 
 def at_size(limit: int) -> Callable[[], None]:
@@ -77,8 +102,8 @@ def at_size(limit: int) -> Callable[[], None]:
     return begin
 
 
-def killed(prepared: Path, folder: Path, action: str, begin: Callable[[], None]) -> bool:
-    """Return whether the action was killed before its end, in a copy of the prepared folder."""
+def kill(prepared: Path, folder: Path, action: str, begin: Callable[[], None]) -> bool:
+    """Return whether the action was killed, in a copy of the prepared folder."""
     shutil.copytree(prepared, folder)
     child = os.fork()
     if child == 0:
@@ -87,14 +112,12 @@ def killed(prepared: Path, folder: Path, action: str, begin: Callable[[], None])
         act(saver, action, folder / "a.json")
         os._exit(0)
     _, status = os.waitpid(child, 0)
-    if not os.WIFSIGNALED(status):
-        assert os.WEXITSTATUS(status) == 0
-        (folder / "ended").touch()
+    assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0
     return os.WIFSIGNALED(status)
 
 
 def main(top: Path, action: str, *, in_place: bool) -> None:
-    """Kill the action at every line and at every size, or only at the sizes if it writes in place."""
+    """Kill the action at every step and at every size, or only at the sizes if it writes in place."""
     # What is written outlives a process without it, and it costs most of the time.
     vars(os)["fsync"] = lambda descriptor: None
     prepared = top / "prepared"
@@ -102,10 +125,11 @@ def main(top: Path, action: str, *, in_place: bool) -> None:
     if in_place:
         vars(saving)["replace_content"] = lambda file, content, **_: file.write_bytes(content)
     for limit in LIMITS:
-        killed(prepared, top / f"size{limit}", action, at_size(limit))
-    number = 0
-    while not in_place and killed(prepared, top / f"line{number}", action, at_line(number)):
-        number += 1
+        kill(prepared, top / f"size{limit}", action, at_size(limit))
+    if not in_place:
+        whole = shutil.copytree(prepared, top / "whole")
+        for number in lines_that_change(whole, action):
+            assert kill(prepared, top / f"line{number}", action, at_line(number))
     shutil.rmtree(prepared)
 
 

@@ -1,4 +1,4 @@
-"""kill -9 at every line of a save, an undo and a redo, and during their writes."""
+"""kill -9 after each change on disk that a save, an undo and a redo make, and during their writes."""
 
 import contextlib
 import os
@@ -40,7 +40,7 @@ def test_killed_save_leaves_old_or_new_content(tmp_path: Path) -> None:
         if file.read_bytes() == NEW:
             saver.undo()
             assert file.read_bytes() == OLD
-    assert min(seen["recovered"], seen["completed"], seen["lost"]) > 5
+    assert min(seen["recovered"], seen["completed"], seen["lost"]) > 1
 
 
 def test_killed_edit_of_two_files_can_be_completed_or_undone(tmp_path: Path) -> None:
