@@ -32,7 +32,7 @@ _KEY = (
 )
 _LONGEST = 20_000
 _MOST_RUBRICS = 1_000
-_NOT_NEEDED = ("litellm", "matplotlib", "sklearn", "torch")
+_NOT_NEEDED = ("google.adk", "google.cloud.aiplatform", "litellm", "matplotlib", "sklearn", "torch")
 """Optional imports of the client that cost seconds and a hundred megabytes."""
 _STATUSES = {
     3: "INVALID_ARGUMENT",

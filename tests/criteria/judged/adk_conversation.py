@@ -9,6 +9,8 @@ import asyncio
 import json
 import os
 import sys
+from importlib.metadata import version
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from workbench.judges.clients import vertex_access
@@ -19,9 +21,12 @@ def main() -> None:
     """Rate the conversation once for each metric, by ADK and then by the workbench."""
     address, *names = sys.argv[1:]
     os.environ |= {"GOOGLE_CLOUD_PROJECT": "p", "GOOGLE_CLOUD_LOCATION": "l", "NO_GCE_CHECK": "true"}
-    # Optional imports of the client that take seconds.
-    for name in ("litellm", "matplotlib", "sklearn"):
+    # Optional imports of ADK and of the client that take seconds.
+    for name in ("litellm", "matplotlib", "scipy", "sklearn"):
         sys.modules[name] = None  # type: ignore[assignment]
+    # The old client, of which both packages take their version.
+    old = sys.modules["google.cloud.aiplatform"] = ModuleType("google.cloud.aiplatform")
+    vars(old).update(init=None, version=SimpleNamespace(__version__=version("google-cloud-aiplatform")))
     given = json.load(sys.stdin)
     _rate_by_adk(address, names, given["turns"])
     asyncio.run(_rate_by_workbench(address, names, given["sent"]))
