@@ -1,7 +1,9 @@
 """A judge pool with a scripted server, in both of google-genai's modes."""
 
+import ssl
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 
 import pytest
 
@@ -24,6 +26,17 @@ class Waits:
 
     def __call__(self, model: str, seconds: float, reason: str) -> None:
         self.told.append((model, seconds, reason))
+
+
+@pytest.fixture(scope="session")
+def _contexts() -> Callable[..., ssl.SSLContext]:
+    return cache(ssl.create_default_context)
+
+
+@pytest.fixture(autouse=True)
+def _one_context(_contexts: Callable[..., ssl.SSLContext], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let clients share one context for TLS, which no test uses. A client would read all certificates three times."""
+    monkeypatch.setattr(ssl, "create_default_context", _contexts)
 
 
 @pytest.fixture

@@ -10,9 +10,11 @@ import io
 import os
 import runpy
 import socket
+import ssl
 import sys
 import threading
 from contextlib import suppress
+from functools import cache
 from typing import Any
 
 from tests.warm.forks import extend_path, run_to_the_end, serve
@@ -41,6 +43,8 @@ _OF_PROGRAMS = (
 
 def import_all() -> None:
     """Import what scorers import when a case needs it, and what most command lines import."""
+    # A client of a judge would read all certificates three times, and no test uses TLS.
+    vars(ssl)["create_default_context"] = cache(ssl.create_default_context)
     scorer.block_unneeded_imports()
     scored_case._warm(["response_match_score"])
     with suppress(ImportError):

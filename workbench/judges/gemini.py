@@ -13,6 +13,7 @@ import json
 import logging
 import os
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from workbench.judges.attempts import retry_after
@@ -37,6 +38,30 @@ _READ_AT_ONCE = 4 * 1024 * 1024
 _LARGEST = 32 * 1024 * 1024
 
 
+@cache
+def _own_types() -> tuple[Any, Any, Any]:
+    """Return google-genai's classes for a config, a content and a part.
+
+    Per call the client tests about ninety times whether a name is `in` an object of these. They define no such test, so
+    Python compares the name with each (name, value) pair, and the answer is always no. Here it is immediate.
+    """
+    from google.genai import types
+
+    class Config(types.GenerateContentConfig):  # type: ignore[misc]
+        def __contains__(self, name: object) -> bool:
+            return False
+
+    class Content(types.Content):  # type: ignore[misc]
+        def __contains__(self, name: object) -> bool:
+            return False
+
+    class Part(types.Part):  # type: ignore[misc]
+        def __contains__(self, name: object) -> bool:
+            return False
+
+    return Config, Content, Part
+
+
 class GeminiClient:
     """A client for one environment.
 
@@ -44,26 +69,7 @@ class GeminiClient:
     """
 
     def __init__(self, access: GoogleAccess, session: Any) -> None:
-        from google.genai import types
-
-        # Per call the client tests about ninety times whether a name is `in` one of these. They define no such test,
-        # so Python compares the name with each (name, value) pair, and the answer is always no. Here it is immediate.
-        class Config(types.GenerateContentConfig):  # type: ignore[misc]
-            def __contains__(self, name: object) -> bool:
-                return False
-
-        class Content(types.Content):  # type: ignore[misc]
-            def __contains__(self, name: object) -> bool:
-                return False
-
-        class Part(types.Part):  # type: ignore[misc]
-            def __contains__(self, name: object) -> bool:
-                return False
-
-        self.config: Any = Config
-        """Factory of a GenerateContentConfig from its fields."""
-        self._content = Content
-        self._part = Part
+        self.config, self._content, self._part = _own_types()
         self._session = session
         self._client = _client(access, session)
 
