@@ -13,20 +13,17 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from workbench.criteria.base import NotScorableError, Scored, ScoreRequest, mean, status_of
+from workbench.criteria.base import NotScorableError, Scored, ScoreRequest, mean, scored_result, unscored_result
 from workbench.criteria.description import CriterionDescription, Options, read_options
 from workbench.criteria.value_rules import check_pattern, matches
 from workbench.events.events import MetricResult
+from workbench.files.criteria import Criterion
 from workbench.text.counting import counted
 from workbench.text.json_values import mapping, objects, parts_of, string
 from workbench.text.safe_text import one_line
 
-Kind = Literal["contains", "not_contains", "regex"]
-_LONGEST = 60
-
 
 def _texts(value: Any) -> Any:
-    """Return the list of texts. A single text becomes a list of one."""
     return [value] if isinstance(value, str) else value
 
 
@@ -104,9 +101,9 @@ def score(request: ScoreRequest) -> Scored:
         raise NotScorableError(f"there is no turn {options.turns}, only {counted(count, 'turn')}")
     selected = {"all": range(count), "last": range(count - 1, count)}.get(str(options.turns))
     wanted = selected if selected is not None else [int(options.turns) - 1]
+    left_out = unscored_result(criterion, "not_applicable", "this turn is not checked")
     turns = tuple(
-        _turn(request, options, turn) if index in wanted else _left_out(request)
-        for index, turn in enumerate(request.actual)
+        _turn(criterion, options, turn) if index in wanted else left_out for index, turn in enumerate(request.actual)
     )
     overall = mean(turn.score for turn in turns if turn.score is not None)
     failed = [(number, turn.reason) for number, turn in enumerate(turns, 1) if turn.status == "failed"]
@@ -115,9 +112,7 @@ def score(request: ScoreRequest) -> Scored:
         where = f"turn {failed[0][0]}: " if count > 1 else ""
         others = f", and {len(failed) - 1} more of {counted(count, 'turn')}" if len(failed) > 1 else ""
         reason = f"{where}{failed[0][1]}{others}"
-    status = status_of(overall, criterion.threshold)
-    details = {"turns": options.turns}
-    return Scored(MetricResult(criterion.name, status, overall, criterion.threshold, reason, details), turns)
+    return Scored(scored_result(criterion, overall, reason, {"turns": options.turns}), turns)
 
 
 def cause(result: MetricResult, turns: Sequence[MetricResult]) -> str:
@@ -128,33 +123,20 @@ def cause(result: MetricResult, turns: Sequence[MetricResult]) -> str:
 
 
 def final_answer(turn: dict[str, Any]) -> str:
-    """Return the final answer as the user sees it: its texts without thoughts, joined by line breaks."""
+    """Return the final answer as the user sees it: the texts without thoughts, joined by line breaks."""
     parts = parts_of(turn.get("final_response"))
     return "\n".join(string(part.get("text")) for part in parts if part.get("text") and part.get("thought") is not True)
 
 
-def _turn(request: ScoreRequest, options: AnswerMatchOptions, turn: dict[str, Any]) -> MetricResult:
+def _turn(criterion: Criterion, options: AnswerMatchOptions, turn: dict[str, Any]) -> MetricResult:
     checks = list(options.checks(final_answer(turn)))
     unmet = [_complaint(check) for check in checks if not check["met"]]
-    value = 0.0 if unmet else 1.0
-    criterion = request.criterion
-    return MetricResult(
-        criterion.name,
-        status_of(value, criterion.threshold),
-        value,
-        criterion.threshold,
-        "; ".join(unmet[:3]) + (f"; {len(unmet) - 3} more" if len(unmet) > 3 else ""),
-        {"checks": checks},
-    )
-
-
-def _left_out(request: ScoreRequest) -> MetricResult:
-    criterion = request.criterion
-    return MetricResult(criterion.name, "not_applicable", None, criterion.threshold, "this turn is not checked")
+    reason = "; ".join(unmet[:3]) + (f"; {len(unmet) - 3} more" if len(unmet) > 3 else "")
+    return scored_result(criterion, 0.0 if unmet else 1.0, reason, {"checks": checks})
 
 
 def _complaint(check: dict[str, Any]) -> str:
-    text = one_line(string(check.get("text")), limit=_LONGEST)
+    text = one_line(string(check.get("text")), limit=60)
     match check.get("kind"):
         case "contains":
             return f'answer lacks "{text}"'

@@ -37,7 +37,7 @@ class ScoreRequest:
     custom: bool = False
     """Whether the config's `custom_metrics` define the criterion. It then replaces ADK's criterion of the same name."""
     custom_config: Mapping[str, Any] | None = None
-    """The criterion's entry in `custom_metrics`, or None."""
+    """The entry of the criterion in `custom_metrics`, or None."""
     final_session_state: dict[str, Any] | None = None
     """The session state expected at the end, or None if the case expects none."""
     end_state: dict[str, Any] | None = None
@@ -118,13 +118,28 @@ class Bench(Protocol):
 
 
 def status_of(score: float | None, threshold: float) -> MetricStatus:
-    """Apply ADK's rule: a score at or above the threshold passes, nothing is rounded.
+    """Return the status of a score by ADK's rule: a score at or above the threshold passes, nothing is rounded.
 
     A missing score is an error, never a pass.
     """
     if score is None:
         return "error"
     return "passed" if score >= threshold else "failed"
+
+
+def scored_result(
+    criterion: Criterion, score: float | None, reason: str = "", details: dict[str, Any] | None = None
+) -> MetricResult:
+    """Return a result whose status follows from its score (see `status_of`)."""
+    status = status_of(score, criterion.threshold)
+    return MetricResult(criterion.name, status, score, criterion.threshold, reason, details or {})
+
+
+def unscored_result(
+    criterion: Criterion, status: MetricStatus, reason: str, details: dict[str, Any] | None = None
+) -> MetricResult:
+    """Return a result without a score."""
+    return MetricResult(criterion.name, status, None, criterion.threshold, reason, details or {})
 
 
 def turn_pairs(request: ScoreRequest) -> list[tuple[dict[str, Any], dict[str, Any]]]:
@@ -151,7 +166,7 @@ def require_same_length(request: ScoreRequest) -> None:
 
 
 def mean(scores: Iterable[float | None]) -> float | None:
-    """Return the mean as ADK computes it: a running float sum divided by the count. None if there is no score.
+    """Return the mean as ADK computes it: a running float sum divided by the count. Return None without any score.
 
     The built-in `sum` is more exact from Python 3.12 on, so its results could differ from ADK's.
     """

@@ -7,13 +7,22 @@ satisfied exactly if every expected call is in a `same` row or in a `moved` row 
 
 import itertools
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import eq
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from workbench.criteria.json_difference import ABSENT, Equal, brief, hashable, heaviest_pairs, lcs_pairs, most_pairs
+from workbench.criteria.json_difference import (
+    ABSENT,
+    Equal,
+    brief,
+    equal_pairs,
+    hashable,
+    heaviest_pairs,
+    lcs_pairs,
+    most_pairs,
+)
 from workbench.criteria.value_rules import Rules, agrees, compare, described
 from workbench.events.events import MetricResult
 from workbench.files.invocation import ToolCall
@@ -70,7 +79,7 @@ class Calls:
         return self._answers[pair]
 
     def match(self, match_type: str) -> bool:
-        """Return whether the actual calls satisfy the expected ones under EXACT, IN_ORDER or ANY_ORDER."""
+        """Return whether the actual calls satisfy the expected calls under EXACT, IN_ORDER or ANY_ORDER."""
         equal = self.equal or eq
         if match_type == "EXACT":
             return len(self.expected) == len(self.actual) and all(map(equal, self.expected, self.actual))
@@ -85,7 +94,7 @@ class Calls:
         """Map expected to actual indexes of as many equal calls as possible, beginning with the pairs of `first`."""
         if self.equal is None:
             in_order = list(first)
-            return dict(in_order) | _identical(self.expected, self.actual, in_order)
+            return dict(in_order) | equal_pairs(self.expected, self.actual, in_order)
         return most_pairs(
             len(self.expected),
             len(self.actual),
@@ -111,7 +120,8 @@ def call_rows(expected: Sequence[ToolCall], actual: Sequence[ToolCall], rules: C
     moved = {row: column for row, column in equal.items() if (row, column) not in set(in_order)}
     similarity = _Similarity(expected, actual)
     in_order = sorted(in_order + _differing(in_order, moved, similarity))
-    moved |= _same_name(in_order, moved, similarity)
+    names = [call.name for call in expected], [call.name for call in actual]
+    moved |= equal_pairs(*names, [*in_order, *moved.items()])
     rows: list[dict[str, Any]] = []
     for row, column in _walk(in_order, moved, len(expected), len(actual)):
         one = None if row is None else expected[row]
@@ -216,20 +226,6 @@ class _Similarity:
         return self._arguments[place]
 
 
-def _left_over(count: int, used: Iterable[int]) -> list[int]:
-    taken = set(used)
-    return [index for index in range(count) if index not in taken]
-
-
-def _identical(wanted: list[Hashable], got: list[Hashable], in_order: list[tuple[int, int]]) -> dict[int, int]:
-    """Map expected to actual indexes of equal calls that are not in the common order."""
-    free: dict[Hashable, list[int]] = defaultdict(list)
-    for column in reversed(_left_over(len(got), (pair[1] for pair in in_order))):
-        free[got[column]].append(column)
-    rows = _left_over(len(wanted), (pair[0] for pair in in_order))
-    return {row: free[wanted[row]].pop() for row in rows if free.get(wanted[row])}
-
-
 def _differing(
     in_order: list[tuple[int, int]], moved: dict[int, int], similarity: _Similarity
 ) -> list[tuple[int, int]]:
@@ -243,17 +239,6 @@ def _differing(
         pairs += heaviest_pairs(rows, columns, similarity)
         above, left = below, right
     return pairs
-
-
-def _same_name(in_order: list[tuple[int, int]], moved: dict[int, int], similarity: _Similarity) -> dict[int, int]:
-    """Pair the remaining calls by name, at any position, in the order of the calls."""
-    free: dict[str, list[int]] = defaultdict(list)
-    used = itertools.chain((pair[1] for pair in in_order), moved.values())
-    for column in reversed(_left_over(len(similarity.actual), used)):
-        free[similarity.actual[column].name].append(column)
-    rows = _left_over(len(similarity.expected), itertools.chain((pair[0] for pair in in_order), moved))
-    names = {row: similarity.expected[row].name for row in rows}
-    return {row: free[names[row]].pop() for row in rows if free.get(names[row])}
 
 
 def _walk(
@@ -274,7 +259,6 @@ def _walk(
 
 _INDEX = re.compile(r"\[\d+\]")
 _NOT_GIVEN = "(not given)"
-_TYPES = {"nothing": "null"}
 
 
 def call_cause(result: MetricResult, turns: Sequence[MetricResult]) -> str:
@@ -314,9 +298,9 @@ def difference_cause(difference: Mapping[str, Any], root: str = "args") -> str:
         return f"{name} missing" if whole else f"{word} {name} missing"
     if difference["expected_shown"] == _NOT_GIVEN and "rule" not in difference:
         return f"{name} not expected" if whole else f"{word} {name} not expected"
-    kinds = [_TYPES.get(difference[key], difference[key]) for key in ("actual_type", "expected_type")]
-    differ = kinds[0] != kinds[1] and "rule" not in difference
-    return f"{name} is {kinds[0]}, expected {kinds[1]}" if differ else f"{name} differs"
+    got, wanted = (difference[key].replace("nothing", "null") for key in ("actual_type", "expected_type"))
+    differ = got != wanted and "rule" not in difference
+    return f"{name} is {got}, expected {wanted}" if differ else f"{name} differs"
 
 
 def _order(moved: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:

@@ -36,9 +36,6 @@ with the [schema](test_config.schema.json).
 | criterion | needs | simulated users | range |
 |---|---|---|---|
 """
-_NOT_YET = "Not supported yet: a case that asks for it is `not_evaluated`."
-
-
 _JUDGE = """
 ## The judge
 
@@ -154,7 +151,7 @@ def _table_row(info: CriterionDescription) -> str:
 def _section(info: CriterionDescription) -> str:
     lines = [f"\n## {info.name}\n", f"{_wrapped(info.measures)}\n"]
     if not info.supported:
-        lines.append(f"{_NOT_YET}\n")
+        lines.append("Not supported yet: a case that asks for it is `not_evaluated`.\n")
     lines += [
         f"- Name on the screen: {info.title}",
         _item(f"When to use it: {info.when_to_use}"),
@@ -165,8 +162,10 @@ def _section(info: CriterionDescription) -> str:
 
 def _options(fields: Iterable[tuple[str, FieldInfo]]) -> Iterable[str]:
     for name, field in fields:
+        words = default_text(field)
+        default = f" (default: {words})" if words else ""
         free = " You can change it without new calls." if field_extra(field, "effect") == "decide" else ""
-        yield _item(f"`{name}`{_default(field)}: {field.description}{free}")
+        yield _item(f"`{name}`{default}: {field.description}{free}")
 
 
 def _item(text: str) -> str:
@@ -177,11 +176,6 @@ def _wrapped(text: str, indent: str = "") -> str:
     return textwrap.fill(
         text, _WIDTH - len(indent), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )
-
-
-def _default(field: FieldInfo) -> str:
-    words = default_text(field)
-    return f" (default: {words})" if words else ""
 
 
 if __name__ == "__main__":

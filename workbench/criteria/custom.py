@@ -17,7 +17,15 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from workbench.agents.answering_child import FunctionFailedError
-from workbench.criteria.base import WHOLE, Bench, NotScorableError, Scored, ScoreRequest, require_same_length
+from workbench.criteria.base import (
+    WHOLE,
+    Bench,
+    NotScorableError,
+    Scored,
+    ScoreRequest,
+    require_same_length,
+    unscored_result,
+)
 from workbench.events.events import MetricResult, MetricStatus
 from workbench.files.spelling import get
 from workbench.text.counting import compared, counted, sign
@@ -43,7 +51,7 @@ class Interval(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """Whether it contains no number."""
+        """Whether the interval contains no number."""
         return not (self.low < self.high or (self.low == self.high and not (self.low_open or self.high_open)))
 
 
@@ -60,7 +68,7 @@ def declared_interval(config: Mapping[str, Any]) -> Interval | None:
 
 
 def _number(value: Any) -> float | None:
-    """Return a number as ADK reads it. It may be written as text."""
+    """Return a number, which may be written as text, as ADK reads it, or None for any other value."""
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError):
@@ -108,7 +116,7 @@ async def score(request: ScoreRequest, bench: Bench) -> Scored:
 
 
 def function_path(config: Mapping[str, Any]) -> str:
-    """Return the dotted path in an entry of `custom_metrics`, in either spelling of its keys; "" if there is none."""
+    """Return the dotted path in an entry of `custom_metrics`, in either spelling of its keys, or "" if it has none."""
     code = config.get("code_config") or config.get("codeConfig") or {}
     return str(code.get("name") or "") if isinstance(code, Mapping) else ""
 
@@ -137,10 +145,7 @@ def _failed(request: ScoreRequest, path: str, error: FunctionFailedError) -> Sco
         "printed": error.printed[-_LONGEST:],
     }
     reason = f"{error.message} ({error.hint})" if error.hint else error.message
-    criterion = request.criterion
-    return Scored(
-        MetricResult(criterion.name, "error", None, criterion.threshold, one_line(reason, limit=_REASON), details)
-    )
+    return Scored(unscored_result(request.criterion, "error", one_line(reason, limit=_REASON), details))
 
 
 def _scored(request: ScoreRequest, path: str, result: Mapping[str, Any]) -> Scored:

@@ -106,7 +106,7 @@ def field_extra(field: FieldInfo, key: str) -> str:
 
 
 def default_text(field: FieldInfo) -> str:
-    """Return the default of an option as text."""
+    """Return the default of an option as text, or "" for a required option and for an option with its own options."""
     default = field.get_default(call_default_factory=True)
     if words := field_extra(field, "none"):
         return words
@@ -177,7 +177,7 @@ class CriterionDescription:
     rubric_type: str = ""
     """Type of the case and turn rubrics that the criterion reads; "" if it reads none."""
     scenarios: Literal["yes", "no", "only"] = "yes"
-    """Whether it suits cases with a simulated user."""
+    """Whether the criterion suits cases with a simulated user."""
     lowest: float = 0.0
     highest: float = 1.0
     first_threshold: float = 0.8
@@ -218,22 +218,22 @@ class CriterionDescription:
 
     @property
     def supported(self) -> bool:
-        """Whether this version can score it."""
+        """Whether this version can score the criterion."""
         return bool(self.score)
 
     @property
     def suits_scenarios(self) -> bool:
-        """Whether it can judge a conversation with a simulated user."""
+        """Whether the criterion can judge a conversation with a simulated user."""
         return self.scenarios != "no" and not self.informational and self.supported
 
     @property
     def needs_judge(self) -> bool:
-        """Whether it uses a judge."""
+        """Whether the criterion uses a judge."""
         return self.asks is not None and self.asks.who == "judge"
 
     @property
     def needs_service(self) -> bool:
-        """Whether it uses Google's evaluation service."""
+        """Whether the criterion uses Google's evaluation service."""
         return self.asks is not None and self.asks.who == "service"
 
     @property
@@ -243,21 +243,21 @@ class CriterionDescription:
 
     @property
     def range(self) -> str:
-        """Possible scores, as text."""
+        """The possible scores as text, or the unit of an informational criterion."""
         return self.unit or f"{self.lowest:g} to {self.highest:g}"
 
     @property
     def compares_calls(self) -> bool:
-        """Whether the expected tool calls decide its score."""
+        """Whether the expected tool calls decide the score."""
         return self.needs_reference and "calls" in self.looks_at
 
     @property
     def compares_answers(self) -> bool:
-        """Whether the expected answers decide its score."""
+        """Whether the expected answers decide the score."""
         return self.needs_reference and "answer" in self.looks_at
 
     def compares_texts(self, options: Mapping[str, Any]) -> bool:
-        """Return whether the expected texts before the answers may decide its score, with these options."""
+        """Return whether the expected texts before the answers may decide the score, with these options."""
         reads = INTERMEDIATE in self.option_names and options.get(INTERMEDIATE) is True
         return self.needs_reference and (reads or not self.looks_at)
 
@@ -268,7 +268,7 @@ class CriterionDescription:
         return {name: value for name, value in values if not isinstance(value, BaseModel)}
 
     def useless_options(self, options: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-        """Yield each option whose value makes the criterion useless: its name, this value, and one that works."""
+        """Yield each option whose value makes the criterion useless: its name, this value, and the value that works."""
         for name, option in self.options.model_fields.items():
             only, value = field_extra(option, "only"), options.get(name)
             if only and isinstance(value, str) and value != only:

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, Self, TypeAlias
 
 from pydantic import Field, model_validator
 
-from workbench.criteria.base import Scored, ScoreRequest, status_of
+from workbench.criteria.base import Scored, ScoreRequest, scored_result, unscored_result
 from workbench.criteria.description import CriterionDescription, Options, read_options
 from workbench.events.events import MetricResult
 from workbench.files.invocation import recorded_events, tool_calls
@@ -42,7 +42,6 @@ _COUNTS = {
     "candidates_tokens": "candidates_token_count",
     "reasoning_tokens": "thoughts_token_count",
 }
-_COUNT = ("count",)
 _TOKENS = (
     "total_tokens",
     "input_tokens",
@@ -57,7 +56,7 @@ _SECONDS = ("total_seconds", "model_seconds", "tool_seconds", "framework_seconds
 
 
 def score(request: ScoreRequest) -> Scored:
-    """Return the figure that the criterion names, for each turn and on average."""
+    """Return the criterion's figure for each turn and on average."""
     name = request.criterion.name
     figure = _FIGURES[name]
     turns = [figure.measure(actual) for actual in request.actual]
@@ -109,11 +108,6 @@ def model_calls(invocation: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def measured(name: str, invocation: dict[str, Any]) -> float | None:
-    """Return a turn's figure by its name in ADK, such as `token_usage_v1`, or None if it was not reported."""
-    return next(iter(_FIGURES[name].measure(invocation).values()))
-
-
 def _sum(counts: Any) -> float | None:
     reported = [count for count in counts if count is not None]
     return float(sum(reported)) if reported else None
@@ -142,8 +136,8 @@ class _Figure(NamedTuple):
 
 
 _FIGURES = {
-    "tool_call_count_v1": _Figure(_tool_call_count, _COUNT, _mean_of_known, "tool calls"),
-    "inference_call_count_v1": _Figure(_inference_call_count, _COUNT, _mean_of_known, "model calls"),
+    "tool_call_count_v1": _Figure(_tool_call_count, ("count",), _mean_of_known, "tool calls"),
+    "inference_call_count_v1": _Figure(_inference_call_count, ("count",), _mean_of_known, "model calls"),
     "token_usage_v1": _Figure(_token_usage, _TOKENS, _mean_over_all_turns, "tokens"),
     "invocation_duration_v1": _Figure(_duration, _SECONDS, _mean_to_milliseconds, "s"),
 }
@@ -198,8 +192,6 @@ DURATION = _informational(
     "seconds",
 )
 
-
-# limits: what a case may use. The whole conversation counts, not single turns
 
 _UNITS = {"tokens": "tokens", "seconds": "s", "tool_calls": "tool calls", "model_calls": "model calls"}
 _LIMITED = {
@@ -273,15 +265,13 @@ def score_limits(request: ScoreRequest) -> Scored:
         _excess(name, used[name][0], limit, request.prices) for name, limit in limits.items() if used[name][0] > limit
     ]
     unknown = [name for name, limit in limits.items() if not used[name][1] and used[name][0] <= limit]
-    value = None if unknown and not exceeded else float(not exceeded)
     reason = "; ".join([*exceeded, *(f"{_name(name)} unknown: {_UNKNOWN[name]}" for name in unknown)])
-    status = "not_evaluated" if value is None else status_of(value, criterion.threshold)
-    details = {
-        "figures": {
-            name: {"limit": limit, "used": None if name in unknown else used[name][0]} for name, limit in limits.items()
-        }
+    figures = {
+        name: {"limit": limit, "used": None if name in unknown else used[name][0]} for name, limit in limits.items()
     }
-    return Scored(MetricResult(criterion.name, status, value, criterion.threshold, reason, details))
+    if unknown and not exceeded:
+        return Scored(unscored_result(criterion, "not_evaluated", reason, {"figures": figures}))
+    return Scored(scored_result(criterion, float(not exceeded), reason, {"figures": figures}))
 
 
 def limits_cause(result: MetricResult, turns: Sequence[MetricResult]) -> str:
@@ -304,9 +294,9 @@ def _used(name: str, request: ScoreRequest) -> tuple[float, bool]:
 
 
 def _used_inside(name: str, used: float, request: ScoreRequest) -> tuple[float, bool]:
-    """Return a figure including agents that are used as tools, whose calls make no events.
+    """Return a figure including agents that are used as tools, and whether the figure is complete.
 
-    Also return whether it is complete.
+    The calls of these agents make no events.
     """
     if name == "tool_calls":
         inner = [call for calls in request.inner_calls for call in calls or ()]
@@ -325,12 +315,14 @@ def _used_inside(name: str, used: float, request: ScoreRequest) -> tuple[float, 
 
 def _parts(name: str, turn: dict[str, Any], prices: Prices) -> list[float | None]:
     """Return the parts whose sum is the figure of a turn. An unknown part is None."""
-    if name not in ("tokens", "cost"):
-        return [measured(_LIMITED[name], turn)]
     calls = model_calls(turn)
     if name == "cost":
         return [model_cost(call.get("model_version"), call.get("usage_metadata"), prices) for call in calls] or [None]
-    return [measured(_LIMITED[name], {"intermediate_data": {"invocation_events": [call]}}) for call in calls] or [None]
+    parts = [turn]
+    if name == "tokens":
+        parts = [{"intermediate_data": {"invocation_events": [call]}} for call in calls]
+    measure = _FIGURES[_LIMITED[name]].measure
+    return [next(iter(measure(part).values())) for part in parts] or [None]
 
 
 def _excess(name: str, used: float, limit: float, prices: Prices) -> str:

@@ -10,7 +10,7 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from operator import eq
 from typing import Any, Final, TypeAlias
 
@@ -30,7 +30,7 @@ _PLAIN_KEY = re.compile(r"[^\W\d][\w-]*")
 
 
 def hashable(value: Any) -> Hashable:
-    """Return a hashable form of a JSON value. Two forms are equal exactly if the values are."""
+    """Return a hashable form of a JSON value. Two forms are equal exactly if the values are equal."""
     if isinstance(value, dict):
         return "{}", frozenset((key, hashable(item)) for key, item in value.items())
     if isinstance(value, list | tuple):
@@ -108,7 +108,7 @@ def shown(value: Any, *, limit: int = SHOWN_LIMIT) -> str:
 def brief(value: Any) -> Any:
     """Return the value, or a short text if its JSON has more than `BRIEF_LIMIT` characters.
 
-    The explanation of a verdict must not become larger than the transcript, which holds the whole value.
+    This keeps the explanation of a verdict smaller than the transcript, which has the whole value.
     """
     if value is None or isinstance(value, bool | int | float):
         return value
@@ -198,6 +198,18 @@ def lcs_pairs(left: Sequence[Hashable], right: Sequence[Hashable], equal: Equal 
     small = len(middle_left) * len(middle_right) <= MAX_CELLS
     middle = (_bit_parallel if small else _greedy)(middle_left, _columns(middle_left, middle_right, equal))
     return head + [(row + start, column + start) for row, column in middle] + tail
+
+
+def equal_pairs(
+    left: Sequence[Hashable], right: Sequence[Hashable], taken: Collection[tuple[int, int]]
+) -> dict[int, int]:
+    """Pair equal items in any order, besides the pairs in `taken`: the right index by the left one."""
+    rows, columns = {row for row, _ in taken}, {column for _, column in taken}
+    free: dict[Hashable, list[int]] = defaultdict(list)
+    for column in range(len(right) - 1, -1, -1):
+        if column not in columns:
+            free[right[column]].append(column)
+    return {row: free[item].pop() for row, item in enumerate(left) if row not in rows and free.get(item)}
 
 
 def _columns(

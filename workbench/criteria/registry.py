@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from workbench.criteria.base import Bench, Scored, ScoreRequest
+from workbench.criteria.base import Bench, Scored, ScoreRequest, unscored_result
 from workbench.criteria.description import (
     INTERMEDIATE,
     JUDGE,
@@ -19,7 +19,7 @@ from workbench.criteria.description import (
     combined_breach,
     option_breaches,
 )
-from workbench.events.events import MetricResult, MetricStatus
+from workbench.events.events import MetricResult
 from workbench.files.criteria import CriteriaConfig, Criterion
 from workbench.files.faults import Fault, Location, below, json_path, nearest, nearest_hint, snake
 from workbench.files.invocation import leaves_out
@@ -67,9 +67,9 @@ def _informational() -> tuple[Criterion, ...]:
 
 
 def needs_bench(name: str, *, custom: bool = False) -> bool:
-    """Return whether a criterion needs a `Bench`, so that `score_with_bench` must score it.
+    """Return whether `score_with_bench` must score a criterion, because it needs a `Bench`.
 
-    That is true for a judge, for a service and, if `custom` is true, for the user's own function.
+    Criteria with a judge or a service need one, and so does the user's own function (`custom`).
     """
     info = CRITERIA.get(name)
     return custom or (info is not None and info.supported and (info.needs_judge or info.needs_service))
@@ -95,10 +95,10 @@ def score(request: ScoreRequest) -> Scored:
 
 
 async def score_with_bench(request: ScoreRequest, bench: Bench) -> Scored:
-    """Judge one case by any criterion; `bench` provides judges, services and functions.
+    """Judge one case by any criterion. `bench` provides judges, services and functions.
 
-    If the one that the criterion needs is not available, the result is `not_evaluated`, and its reason says how to
-    enable it.
+    If the judge, service or function that the criterion needs is not available, the result is `not_evaluated`, and its
+    reason says how to continue.
 
     Raises:
         NotScorableError: The request cannot be scored, for example because the conversations differ in length.
@@ -118,7 +118,7 @@ async def score_with_bench(request: ScoreRequest, bench: Bench) -> Scored:
         return _checked(criterion.name, await resolve(CRITERIA[criterion.name].score)(request, bench))
     except NotAvailableError as error:
         reason = f"{error}: {error.hint}" if error.hint else str(error)
-        return _without_score(criterion, "not_evaluated", reason)
+        return Scored(unscored_result(criterion, "not_evaluated", reason))
 
 
 def _checked(name: str, scored: Any) -> Scored:
@@ -134,12 +134,11 @@ def _unscored(request: ScoreRequest) -> Scored | None:
     if request.custom:
         return None
     info = CRITERIA.get(criterion.name)
-    if info is None:
-        return _without_score(criterion, "not_evaluated", f"{criterion.name} is not a criterion")
-    if not info.supported:
-        return _without_score(criterion, "not_evaluated", f"{criterion.name} is not supported yet")
+    if info is None or not info.supported:
+        why = "is not a criterion" if info is None else "is not supported yet"
+        return Scored(unscored_result(criterion, "not_evaluated", f"{criterion.name} {why}"))
     reason = "" if info.informational else _nothing_to_judge(info, request)
-    return _without_score(criterion, "not_applicable", reason) if reason else None
+    return Scored(unscored_result(criterion, "not_applicable", reason)) if reason else None
 
 
 def _nothing_to_judge(info: CriterionDescription, request: ScoreRequest) -> str:
@@ -158,10 +157,6 @@ def _nothing_to_judge(info: CriterionDescription, request: ScoreRequest) -> str:
 
 def _leaves_out(key: str, request: ScoreRequest) -> bool:
     return bool(request.expected) and all(leaves_out(turn, key) for turn in request.expected or ())
-
-
-def _without_score(criterion: Criterion, status: MetricStatus, reason: str) -> Scored:
-    return Scored(MetricResult(criterion.name, status, None, criterion.threshold, reason))
 
 
 def check_criteria(config: CriteriaConfig) -> tuple[Fault, ...]:
@@ -195,7 +190,7 @@ def _check_criterion(config: CriteriaConfig, criterion: Criterion) -> Iterator[F
         if not low <= criterion.threshold <= high:
             always = "every score passes" if criterion.threshold < low else "no score reaches it"
             message = f"the threshold is {criterion.threshold:g}, but scores run from {low:g} to {high:g}: {always}"
-            yield _fault(config, ("criteria", criterion.name), message, severity="warning")
+            yield _fault(config, location, message, severity="warning")
         found = [
             fault
             for key, value in criterion.options.items()
@@ -291,7 +286,7 @@ def case_cause(
 
 
 def first_cause(status: str, error_message: str | None, causes: Iterable[tuple[str, Cause]]) -> Cause | None:
-    """Return why a case with this status fails, or None if it is neither failed nor an error.
+    """Return why a case with this status fails, or None if the status is neither `failed` nor `error`.
 
     `error_message` is None for a case without an error of its own. `causes` are the names of its criteria with the
     results of `criterion_cause`, in any order.
@@ -319,9 +314,8 @@ def criterion_cause(result: MetricResult, turns: Sequence[MetricResult] = ()) ->
     layer = _layer(info)
     general = f"{result.name} {'failed' if info is None else 'below its threshold'}"
     text = _own_text(info, result, turns) or _GENERAL.get(layer, general)
-    return make_cause(
-        layer, text, by_function=any(is_without_model(judged_by(one.details)) for one in (result, *turns))
-    )
+    by_function = any(is_without_model(judged_by(one.details)) for one in (result, *turns))
+    return make_cause(layer, text, by_function=by_function)
 
 
 def _layer(info: CriterionDescription | None) -> Layer:

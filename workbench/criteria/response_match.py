@@ -15,15 +15,15 @@ Texts of more than `MAX_EXPLAINED` characters have no words and no marks; `unexp
 
 import re
 from bisect import bisect_left
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from workbench.criteria.base import Scored, ScoreRequest, mean, status_of, turn_pairs
+from workbench.criteria.base import Scored, ScoreRequest, mean, scored_result, turn_pairs
 from workbench.criteria.description import CriterionDescription
-from workbench.criteria.json_difference import lcs_pairs
+from workbench.criteria.json_difference import equal_pairs, lcs_pairs
 from workbench.criteria.rouge_words import Word, rouge_words, stemmer, words_with_offsets
 from workbench.events.events import MetricResult
 from workbench.files.criteria import Criterion
@@ -97,33 +97,28 @@ def score(request: ScoreRequest) -> Scored:
         reason = turns[lowest].reason
         if reason and len(turns) > 1:
             reason = f"turn {lowest + 1}: {reason}"
-    status = status_of(overall, criterion.threshold)
-    return Scored(MetricResult(criterion.name, status, overall, criterion.threshold, reason, details), turns)
+    return Scored(scored_result(criterion, overall, reason, details), turns)
 
 
 def _turn(criterion: Criterion, expected: dict[str, Any], actual: dict[str, Any]) -> MetricResult:
     wanted, got = (content_text(invocation.get("final_response")) for invocation in (expected, actual))
     rouge = rouge_1(wanted, got)
     details = {**rouge._asdict(), **explain(wanted, got)}
-    reason = "" if rouge.f == 1.0 else _reason(details)
-    status = status_of(rouge.f, criterion.threshold)
-    return MetricResult(criterion.name, status, rouge.f, criterion.threshold, reason, details)
+    return scored_result(criterion, rouge.f, "" if rouge.f == 1.0 else _reason(details), details)
 
 
 def explain(expected: str, actual: str) -> dict[str, Any]:
     """Return the words and marks for the details of a turn, as the module describes them."""
     if max(len(expected), len(actual)) > MAX_EXPLAINED:
         note = f"a text of more than {MAX_EXPLAINED:,} characters is scored, but not explained word by word"
-        return {
-            "matched": [],
-            "missing": [],
-            "extra": [],
-            "expected_marks": [],
-            "actual_marks": [],
-            "unexplained": note,
-        }
+        names = ("matched", "missing", "extra", "expected_marks", "actual_marks")
+        return {**{name: [] for name in names}, "unexplained": note}
     wanted, got = words_with_offsets(expected), words_with_offsets(actual)
-    rows, columns = _matches([_STEMS[word.text] for word in wanted], [_STEMS[word.text] for word in got])
+    stems = [_STEMS[word.text] for word in wanted], [_STEMS[word.text] for word in got]
+    # Words in the same order are matched first, then any others as often as the score counts them.
+    pairs = lcs_pairs(*stems)
+    pairs += equal_pairs(*stems, pairs).items()
+    rows, columns = {row for row, _ in pairs}, {column for _, column in pairs}
     return {
         "matched": [expected[word.start : word.end] for index, word in enumerate(wanted) if index in rows],
         "missing": [expected[word.start : word.end] for index, word in enumerate(wanted) if index not in rows],
@@ -131,24 +126,6 @@ def explain(expected: str, actual: str) -> dict[str, Any]:
         "expected_marks": _marks(expected, wanted, rows, "missing"),
         "actual_marks": _marks(actual, got, columns, "extra"),
     }
-
-
-def _matches(expected: list[str], actual: list[str]) -> tuple[set[int], set[int]]:
-    """Return which occurrences count as matched, as indexes on both sides.
-
-    Words in the same order come first, then any others, until each word is matched as often as the score counts it.
-    """
-    pairs = lcs_pairs(expected, actual)
-    rows, columns = {row for row, _ in pairs}, {column for _, column in pairs}
-    free: dict[str, list[int]] = defaultdict(list)
-    for column in range(len(actual) - 1, -1, -1):
-        if column not in columns:
-            free[actual[column]].append(column)
-    for row, word in enumerate(expected):
-        if row not in rows and free.get(word):
-            rows.add(row)
-            columns.add(free[word].pop())
-    return rows, columns
 
 
 def _marks(text: str, found: Sequence[Word], matched: set[int], other: str) -> list[list[str]]:
@@ -265,17 +242,16 @@ _FILL_WORDS = frozenset(
     )
 )
 """Common words, whose absence does not explain a failure."""
-_FEW_WORDS = 2
-_FEW, _MOST = 0.25, 0.8
-"""Shares of common words."""
+_MOST = 0.8
+"""The share of common words above which one of two answers says more than the other."""
 
 
 def answer_cause(result: MetricResult, turns: Sequence[MetricResult]) -> str:
     """Return `answer lacks a date`, `answer has another amount`, `answer is worded differently` and the like, or "".
 
-    ROUGE-1 knows which words are missing, not what they mean. So a cause names only what can be seen in the expected
-    text: a link, date, time, amount, id, number, name or negation that has a missing word. Without any of them, one or
-    two missing words are named, and the shares of common words tell how other answers differ.
+    ROUGE-1 knows which words are missing, not what they mean. So a cause names a link, date, time, amount, id, number,
+    name or negation of the expected text that has a missing word. Otherwise, it names one or two missing words, or says
+    how much the answers have in common.
     """
     failed = next((turn for turn in turns if turn.status == "failed"), None)
     if failed is None or "matched" not in failed.details:
@@ -289,7 +265,7 @@ def answer_cause(result: MetricResult, turns: Sequence[MetricResult]) -> str:
     if not matched and not missing:
         return "expected answer is empty"
     recall, precision = matched / (matched + missing), matched / max(matched + extra, 1)
-    if recall < _FEW:
+    if recall < 0.25:
         return "answer shares few words with the expected one"
     return _fact(details) or _words(details["missing"]) or _shares(recall, precision)
 
@@ -297,7 +273,7 @@ def answer_cause(result: MetricResult, turns: Sequence[MetricResult]) -> str:
 def _words(missing: Sequence[str]) -> str:
     """Return a cause that names the missing words, or "" if only common words are missing, or too many."""
     telling = dict.fromkeys(word for word in map(str.lower, missing) if len(word) > 2 and word not in _FILL_WORDS)
-    return f"answer lacks {', '.join(f'“{word}”' for word in telling)}" if 0 < len(telling) <= _FEW_WORDS else ""
+    return f"answer lacks {', '.join(f'“{word}”' for word in telling)}" if 0 < len(telling) <= 2 else ""
 
 
 def _shares(recall: float, precision: float) -> str:

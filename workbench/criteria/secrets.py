@@ -10,10 +10,10 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from workbench.criteria.base import Scored
+from workbench.criteria.base import Scored, unscored_result
 from workbench.criteria.description import Part
 from workbench.criteria.registry import descriptions
-from workbench.events.events import CaseRef, Event, MetricResult, PlannedCase
+from workbench.events.events import CaseRef, Event, PlannedCase
 from workbench.files.criteria import CriteriaConfig
 from workbench.files.invocation import Invocation, content_text, tool_calls
 from workbench.judges.secret_forms import (
@@ -64,12 +64,18 @@ class Secrets:
         return "://" in line and URL_PASSWORD.search(line) is not None
 
     def clean(self, event: EventT) -> EventT:
-        """Return `event` with each secret replaced by `[secret NAME]`.
+        """Return an event, or a part of one, with each secret replaced by `[secret NAME]`.
 
         The names of its case and some fields with the workbench's own words are not changed.
         """
-        cleaned: EventT = self._clean_fields(event)
-        return cleaned
+        changes = {}
+        for item in dataclasses.fields(event):
+            if item.name not in _KEPT_FIELDS:
+                old = getattr(event, item.name)
+                new = self._clean_field(old)
+                if new is not old:
+                    changes[item.name] = new
+        return dataclasses.replace(event, **changes) if changes else event
 
     def clean_text(self, text: str) -> str:
         """Return `text` with each secret replaced."""
@@ -96,21 +102,11 @@ class Secrets:
             return value if cleaned == written else cleaned
         return value
 
-    def _clean_fields(self, value: Any) -> Any:
-        changes = {}
-        for item in dataclasses.fields(value):
-            if item.name not in _KEPT_FIELDS:
-                old = getattr(value, item.name)
-                new = self._clean_field(old)
-                if new is not old:
-                    changes[item.name] = new
-        return dataclasses.replace(value, **changes) if changes else value
-
     def _clean_field(self, value: Any) -> Any:
         if isinstance(value, CaseRef | PlannedCase):
             return value
         if dataclasses.is_dataclass(value):
-            return self._clean_fields(value)
+            return self.clean(value)  # type: ignore[type-var]
         if isinstance(value, tuple):
             return tuple(self._clean_field(item) for item in value)
         if isinstance(value, str | dict | list):
@@ -142,7 +138,7 @@ def not_scored_again(stored: StoredCase, config: CriteriaConfig) -> tuple[Scored
         return ()
     turns = [*(started.expected or ()), *actual]
     return tuple(
-        Scored(MetricResult(item.name, "not_evaluated", None, item.threshold, _REASON))
+        Scored(unscored_result(item, "not_evaluated", _REASON))
         for item in config.criteria
         if item.name in config.custom_metrics or _is_shown_secrets(item.name, turns)
     )

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from workbench.criteria.base import NotScorableError, Scored, ScoreRequest, status_of
+from workbench.criteria.base import NotScorableError, Scored, ScoreRequest, scored_result, unscored_result
 from workbench.criteria.call_rows import MAX_DIFFERENCES, difference_cause
 from workbench.criteria.description import CriterionDescription, Options, read_options
 from workbench.criteria.json_difference import sentence
@@ -81,7 +81,7 @@ DESCRIPTION = CriterionDescription(
 def rules_of(criteria: Iterable[Criterion]) -> Rules:
     """Return the rules by which these criteria compare end states.
 
-    These are the default rules if the criterion is missing or has invalid options.
+    If `session_state_match` is missing or has invalid options, return its default rules.
     """
     criterion = next((one for one in criteria if one.name == DESCRIPTION.name), None)
     try:
@@ -102,25 +102,21 @@ def score(request: ScoreRequest) -> Scored:
     expected, actual = request.final_session_state, request.end_state
     if expected is None:
         reason = "the case has no final_session_state to compare with"
-        return Scored(MetricResult(criterion.name, "not_applicable", None, criterion.threshold, reason))
+        return Scored(unscored_result(criterion, "not_applicable", reason))
     if actual is None:
-        reason = "the session state at the end is not known"
-        return Scored(MetricResult(criterion.name, "not_evaluated", None, criterion.threshold, reason))
+        return Scored(unscored_result(criterion, "not_evaluated", "the session state at the end is not known"))
     found = list(compare(expected, actual, options.rules, ROOT))
     differing = [described(each) for each in found if not each.accepted]
-    # Keys that nothing is expected of are no news under "contains".
+    # Under "contains", values without an expectation are always accepted, so they are left out.
     accepted = [each for each in found if each.accepted and each.rule != ValueRule("contains")]
     details: dict[str, Any] = {"mode": options.mode, "differences": differing[:MAX_DIFFERENCES]}
     if len(differing) > MAX_DIFFERENCES:
         details["more_differences"] = len(differing) - MAX_DIFFERENCES
     if accepted:
         details["accepted"] = [described(each) for each in accepted[:MAX_DIFFERENCES]]
-    value = 0.0 if differing else 1.0
-    reason = ""
-    if differing:
-        reason = sentence(differing[0]) + (f", and {len(differing) - 1} more" if len(differing) > 1 else "")
-    status = status_of(value, criterion.threshold)
-    return Scored(MetricResult(criterion.name, status, value, criterion.threshold, reason, details))
+    reason = sentence(differing[0]) if differing else ""
+    reason += f", and {len(differing) - 1} more" if len(differing) > 1 else ""
+    return Scored(scored_result(criterion, 0.0 if differing else 1.0, reason, details))
 
 
 def cause(result: MetricResult, turns: Sequence[MetricResult]) -> str:

@@ -15,7 +15,15 @@ from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
-from workbench.criteria.base import NotScorableError, Scored, ScoreRequest, mean, status_of, turn_pairs
+from workbench.criteria.base import (
+    NotScorableError,
+    Scored,
+    ScoreRequest,
+    mean,
+    scored_result,
+    turn_pairs,
+    unscored_result,
+)
 from workbench.criteria.call_rows import CallRules, Calls, call_rows, faulty_rows
 from workbench.criteria.description import CriterionDescription, Options, decides, read_options
 from workbench.criteria.json_difference import sentence
@@ -122,7 +130,7 @@ def score(request: ScoreRequest) -> Scored:
     pairs = turn_pairs(request)
     if rule.include_agent_tools:
         if unknown := unknown_calls(request.inner_calls, len(request.actual)):
-            return Scored(MetricResult(criterion.name, "not_evaluated", None, criterion.threshold, unknown))
+            return Scored(unscored_result(criterion, "not_evaluated", unknown))
         pairs = [
             (expected, with_inner_calls(actual, inner or ()))
             for (expected, actual), inner in zip(pairs, request.inner_calls, strict=True)
@@ -133,18 +141,7 @@ def score(request: ScoreRequest) -> Scored:
         **_stored(rule),
         "other_match_types": {name: mean([other[name] for other in others]) for name in (*MATCH_TYPES, NAMES_ONLY)},
     }
-    overall = mean(turn.score for turn in turns)
-    return Scored(
-        MetricResult(
-            criterion.name,
-            status_of(overall, criterion.threshold),
-            overall,
-            criterion.threshold,
-            _case_reason(turns),
-            details,
-        ),
-        turns,
-    )
+    return Scored(scored_result(criterion, mean(turn.score for turn in turns), _case_reason(turns), details), turns)
 
 
 def includes_agent_tools(criteria: Iterable[Criterion]) -> bool:
@@ -182,7 +179,7 @@ def rescore(details: Mapping[str, Any], options: TrajectoryOptions) -> float | N
 def used_rules(details: Mapping[str, Any]) -> CallRules:
     """Return the rules by which the calls of a result were compared, from its `details`.
 
-    Invalid details give the defaults.
+    Return the default rules for invalid details.
     """
     stored = {name: details[name] for name in ("ignore_args", "args_match") if name in details}
     try:
@@ -209,9 +206,7 @@ def _turn(
     details: dict[str, Any] = {**_stored(rule), "rows": rows[:MAX_ROWS], "other_match_types": others}
     if len(rows) > MAX_ROWS:
         details["more_rows"] = len(rows) - MAX_ROWS
-    return MetricResult(
-        criterion.name, status_of(value, criterion.threshold), value, criterion.threshold, reason, details
-    )
+    return scored_result(criterion, value, reason, details)
 
 
 def _complaints(rows: list[dict[str, Any]], match_type: str) -> Iterator[str]:
@@ -231,10 +226,8 @@ def _complaints(rows: list[dict[str, Any]], match_type: str) -> Iterator[str]:
 
 
 def _args_hint(row: dict[str, Any]) -> str:
-    args = [row[side]["args"] for side in ("expected", "actual")]
-    if args == [None, {}]:
-        return '; ADK distinguishes missing args from empty args: write "args": {}'
-    return ""
+    unequal = (row["expected"]["args"], row["actual"]["args"]) == (None, {})
+    return '; ADK distinguishes missing args from empty args: write "args": {}' if unequal else ""
 
 
 def _case_reason(turns: Sequence[MetricResult]) -> str:

@@ -41,11 +41,11 @@ def check_pattern(pattern: Any, what: str) -> None:
     """Check that a value is a regular expression. `what` begins the message.
 
     `re` holds Python's lock while it matches, and some patterns take years on some texts. So the package `regex`
-    matches, which releases the lock and has a timeout. It reads almost all patterns as `re` does; the others are
+    matches, which releases the lock and has a timeout. Patterns that `regex` reads in another way than `re` are
     refused.
 
     Raises:
-        ValueError: It is not. The message says what was expected.
+        ValueError: The value is no such pattern. The message says what was expected.
     """
     if not isinstance(pattern, str):
         raise ValueError(f"{what}, as text")
@@ -63,7 +63,7 @@ def matches(pattern: str, text: str, *, whole: bool = False) -> bool:
     """Return whether a pattern matches somewhere in a text, or the whole text.
 
     Raises:
-        NotScorableError: It takes too long, or the text is too long for it.
+        NotScorableError: The search takes too long or too much memory.
     """
     compiled = _compiled(pattern)
     match = compiled.fullmatch if whole else compiled.search
@@ -150,7 +150,7 @@ def read_rule(value: Any) -> ValueRule:
     """Read one rule.
 
     Raises:
-        ValueError: This is not a rule. The message says what one looks like.
+        ValueError: The value is not a rule. The message says what is expected.
     """
     if isinstance(value, ValueRule):
         return value
@@ -199,7 +199,7 @@ class Difference:
     """One of the smallest parts in which two values differ.
 
     `accepted` is whether a rule allows the difference. `rule` is the rule of the path, or None. `dotted` is the path as
-    in the keys of rules. `steps` are the keys, and the positions in expected lists, that lead to it.
+    in the keys of rules. `steps` are the keys, and the positions in expected lists, that lead to the part.
     """
 
     path: str

@@ -44,8 +44,8 @@ from workbench.criteria.base import (
     ScoreRequest,
     mean,
     require_same_length,
-    status_of,
     turn_pairs,
+    unscored_result,
 )
 from workbench.criteria.judged.evidence import agents, answer_text, speaker, user_text
 from workbench.criteria.judged.voting import (
@@ -55,10 +55,9 @@ from workbench.criteria.judged.voting import (
     ask,
     case_result,
     json_objects,
+    judged_result,
     line_objects,
-    not_applicable_turn,
     short,
-    turn_result,
 )
 from workbench.events.events import MetricResult
 from workbench.files.criteria import Criterion
@@ -92,17 +91,14 @@ async def score_turns(request: ScoreRequest, bench: Bench) -> Scored:
 
 
 def _instances(request: ScoreRequest) -> list[dict[str, str | None]]:
-    if request.criterion.name == "response_evaluation_score":
-        return [_instance(actual, answer_text(expected)) for expected, actual in turn_pairs(request)]
-    require_same_length(request)
-    if request.expected is None:
-        return [_instance(turn, None) for turn in request.actual]
-    pairs = zip(request.expected, request.actual, strict=True)
-    return [_instance(actual, answer_text(expected)) for expected, actual in pairs]
-
-
-def _instance(turn: Invocation, reference: str | None) -> dict[str, str | None]:
-    return {"prompt": user_text(turn), "response": answer_text(turn), "reference": reference}
+    if request.expected is None and request.criterion.name != "response_evaluation_score":
+        references: list[str | None] = [None] * len(request.actual)
+    else:
+        references = [answer_text(expected) for expected, _ in turn_pairs(request)]
+    return [
+        {"prompt": user_text(turn), "response": answer_text(turn), "reference": reference}
+        for turn, reference in zip(request.actual, references, strict=True)
+    ]
 
 
 def rated_turn(
@@ -128,7 +124,7 @@ def rated_turn(
     else:
         why = "; ".join(filter(None, (prefix, explanation)))
         reason = f"rated {amount(value)}" + (f": {why}" if why else "")
-    return turn_result(criterion, value, reason, details)
+    return judged_result(criterion, value, reason, details)
 
 
 def _rating(value: Any) -> float | None:
@@ -150,15 +146,15 @@ async def score_conversation(request: ScoreRequest, bench: Bench) -> Scored:
     rating = await bench.service().rate(criterion.name, conversation_sent(request.actual))
     rubrics = list(_rubrics(rating.get("rubrics")))
     last = rated_turn(criterion, rating, {"rubrics": rubrics}, _rubric_summary(rubrics))
-    unrated = [not_applicable_turn(criterion, "rated once, after the last turn")] * (len(request.actual) - 1)
-    turns: list[MetricResult] = [*unrated, last]
+    earlier = unscored_result(criterion, "not_applicable", "rated once, after the last turn")
+    turns = [*[earlier] * (len(request.actual) - 1), last]
     return case_result(criterion, turns, last.score, last.reason, {"service": SERVICE, "rubrics": rubrics})
 
 
 def conversation_sent(turns: Sequence[Invocation]) -> dict[str, Any]:
     """Return a conversation in the shape of the client's `AgentData`, as ADK builds it.
 
-    Random ids are replaced by numbers, so that the same conversation gives the same question in the next run.
+    Random ids are replaced by numbers: the same conversation gives the same question in the next run.
     """
     ids: dict[str, str] = {}
     known: dict[str, dict[str, Any]] = {}
@@ -179,20 +175,19 @@ def conversation_sent(turns: Sequence[Invocation]) -> dict[str, Any]:
 def _turn(number: int, turn: Invocation, ids: dict[str, str]) -> dict[str, Any]:
     events = [{"author": "user", "content": turn.get("user_content")}]
     events += [
-        {"author": event.get("author"), "content": _with_ids(event["content"], ids)}
+        {
+            "author": event.get("author"),
+            "content": {**content, "parts": [_with_id(part, ids) for part in content.get("parts") or ()]},
+        }
         for event in recorded_events(turn) or ()
-        if event.get("content") is not None
+        if (content := event.get("content")) is not None
     ]
     events.append({"author": "agent", "content": turn.get("final_response")})
     return {"turn_index": number, "turn_id": f"turn_{number + 1}", "events": events}
 
 
-def _with_ids(content: dict[str, Any], ids: dict[str, str]) -> dict[str, Any]:
-    """Replace the random ids of calls and their results by numbers in their order."""
-    return {**content, "parts": [_part(part, ids) for part in content.get("parts") or ()]}
-
-
-def _part(part: dict[str, Any], ids: dict[str, str]) -> dict[str, Any]:
+def _with_id(part: dict[str, Any], ids: dict[str, str]) -> dict[str, Any]:
+    """Return a part in which the random id of a call or a result is replaced by its number. Add new ids to `ids`."""
     changed = dict(part)
     for key in ("function_call", "function_response"):
         if isinstance(inner := part.get(key), dict) and inner.get("id"):
@@ -214,7 +209,7 @@ def _rubrics(given: Any) -> Iterator[dict[str, Any]]:
 
 
 def _rubric_summary(rubrics: Sequence[dict[str, Any]]) -> str:
-    """Return how many rubrics of the service are met, and the first that is not."""
+    """Return how many rubrics of the service are met, and the first rubric that is not, or "" without rubrics."""
     if not rubrics:
         return ""
     missed = [rubric for rubric in rubrics if not rubric["score"]]
@@ -264,7 +259,7 @@ async def score(request: ScoreRequest, bench: Bench) -> Scored:
 
 
 def instance_of(request: ScoreRequest) -> dict[str, Any]:
-    """Return what agents-cli passes to a function. Without a text of the agent, it has no `response`."""
+    """Return what agents-cli passes to a function. `response` is missing if the agent gave no text."""
     case = request.dataset_case
     if case is None:
         last = (request.expected or ({},))[-1]
@@ -282,7 +277,7 @@ def instance_of(request: ScoreRequest) -> dict[str, Any]:
 
 
 def _answer(turn: Invocation) -> dict[str, Any] | None:
-    """Return the text of the last content that has any, as a content, or None if there is none."""
+    """Return the text of the last content with any text, as a content, or None without any text."""
     contents = [*(event.get("content") for event in recorded_events(turn) or ()), turn.get("final_response")]
     for content in reversed(contents):
         if text := "".join(part["text"] for part in parts_of(content) if part.get("text")):
@@ -314,11 +309,8 @@ def _agent(name: str, agent: Mapping[str, Any]) -> dict[str, Any]:
 def _given_turn(turn: dict[str, Any], root: str) -> dict[str, Any]:
     """Return a turn of the history. Events without content are left out, and "model" gets the root agent's name."""
     events = [event for event in objects(turn.get("events")) if event.get("content")]
-    return {**turn, "events": [{**event, "author": _named(event.get("author"), root)} for event in events]}
-
-
-def _named(author: Any, root: str) -> Any:
-    return root if author == "model" else author
+    authors = (root if event.get("author") == "model" else event.get("author") for event in events)
+    return {**turn, "events": [{**event, "author": author} for event, author in zip(events, authors, strict=True)]}
 
 
 def _events(turn: Invocation) -> Iterator[dict[str, Any]]:
@@ -343,11 +335,9 @@ async def _by_function(request: ScoreRequest, own: dict[str, Any], instance: dic
     except FunctionFailedError as error:
         reason = f"{error.message} ({error.hint})" if error.hint else error.message
         details |= {"fault": error.kind, "traceback": error.traceback[-MAX_TEXT:], "printed": error.printed}
-        return Scored(MetricResult(criterion.name, "error", None, criterion.threshold, short(reason), details))
+        return Scored(unscored_result(criterion, "error", short(reason), details))
     details["printed"] = result["printed"]
-    value = result["score"]
-    status, why = status_of(value, criterion.threshold), short(result["explanation"])
-    return Scored(MetricResult(criterion.name, status, value, criterion.threshold, why, details))
+    return Scored(judged_result(criterion, result["score"], result["explanation"], details))
 
 
 async def _by_prompt(request: ScoreRequest, own: dict[str, Any], instance: dict[str, Any], bench: Bench) -> Scored:
@@ -356,7 +346,7 @@ async def _by_prompt(request: ScoreRequest, own: dict[str, Any], instance: dict[
     values = {name: _text(name, instance) for name in _PLACEHOLDER.findall(template)}
     if lacking := [name for name, text in values.items() if text is None]:
         reason = f"the prompt needs `{lacking[0]}`, which the case lacks"
-        return Scored(MetricResult(criterion.name, "not_applicable", None, criterion.threshold, reason))
+        return Scored(unscored_result(criterion, "not_applicable", reason))
     judge = bench.judge(read_judge_options(own["judge_model_options"]))
     filled = _PLACEHOLDER.sub(lambda match: values[match[1]] or "", template)
     instruction = f"{own['system_instruction']}\n\n" if own["system_instruction"] else ""
@@ -368,9 +358,10 @@ async def _by_prompt(request: ScoreRequest, own: dict[str, Any], instance: dict[
     unread = len(scores) < len(sampled.samples)
     explanations = (answer["explanation"] for answer in sampled.answers if answer["explanation"])
     reason = sampled.unread or next(explanations, "")
-    last = turn_result(criterion, mean(scores), reason, details, unjudged=unread)
-    unjudged = [not_applicable_turn(criterion, "judged once, after the last turn")] * (len(request.actual) - 1)
-    return case_result(criterion, [*unjudged, last], last.score, last.reason, {"judge": judge.identity.as_json()})
+    last = judged_result(criterion, mean(scores), reason, details, unjudged=unread)
+    earlier = unscored_result(criterion, "not_applicable", "judged once, after the last turn")
+    turns = [*[earlier] * (len(request.actual) - 1), last]
+    return case_result(criterion, turns, last.score, last.reason, {"judge": judge.identity.as_json()})
 
 
 def _text(name: str, instance: Mapping[str, Any]) -> str | None:
@@ -413,7 +404,7 @@ async def _by_service(request: ScoreRequest, own: dict[str, Any], bench: Bench) 
     nearest = f"The nearest criterion here is {own['nearest']}" if own["nearest"] else ""
     if not metric:
         reason = f"{criterion.name} runs only in Google's service, through `agents-cli eval grade`. {nearest}".strip()
-        return Scored(MetricResult(criterion.name, "not_evaluated", None, criterion.threshold, reason))
+        return Scored(unscored_result(criterion, "not_evaluated", reason))
     by = score_conversation if metric.startswith(_WHOLE) else score_turns
     try:
         scored = await by(replace(request, criterion=replace(criterion, name=metric)), bench)

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
+from workbench.criteria.judged.descriptions import GROUNDED
 from workbench.criteria.judged.evidence import as_json, blocks
 from workbench.criteria.judged.voting import (
     MAX_LENGTH,
@@ -236,12 +237,10 @@ def sentences_question(text: str) -> Question:
 
     Reply: `{"sentences": [str, …]}`, copied from the text, in its order.
     """
-    return Question(
-        "sentences", _SENTENCES_TASK + blocks([("text", text)]) + _SENTENCES_REPLY, SENTENCES_SCHEMA, {"text": text}
-    )
+    prompt = _SENTENCES_TASK + blocks([("text", text)]) + _SENTENCES_REPLY
+    return Question("sentences", prompt, SENTENCES_SCHEMA, {"text": text})
 
 
-POSITIVE = ("supported", "not_applicable")
 LABELS = ("supported", "unsupported", "contradictory", "disputed", "not_applicable")
 
 _CLAIM_KEYS = ("number", "rationale", "supporting_excerpt", "contradicting_excerpt", "label")
@@ -325,7 +324,7 @@ _TITLES = {
 
 
 def _piece(piece: dict[str, Any]) -> tuple[str, str]:
-    """Return a piece as its own block: an agent's text must not look like the result of a tool."""
+    """Return the name and the text of a block: an agent's text must not look like the result of a tool."""
     return _TITLES[piece["kind"]].format(name=piece["name"] or "(without a name)"), piece["text"]
 
 
@@ -360,13 +359,13 @@ class Claim:
 
     @property
     def counts(self) -> bool:
-        """Whether it counts for the score. A passage that the judge dropped counts only if it claims something."""
+        """Whether the claim counts for the score. A dropped passage counts only if it claims something."""
         return self.origin != "dropped" or self.label != "not_applicable"
 
     @property
     def positive(self) -> bool:
-        """Whether it counts as grounded."""
-        return self.label in POSITIVE
+        """Whether the sentence counts as grounded."""
+        return self.label in GROUNDED
 
 
 def read_sentences(text: str) -> list[str]:

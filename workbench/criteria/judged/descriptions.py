@@ -253,7 +253,8 @@ TOOL_USE = _of_conversation(
 )
 
 
-_GOOD_CLAIMS = ("supported", "not_applicable")
+GROUNDED = ("supported", "not_applicable")
+"""The labels of sentences that count as grounded."""
 _CLAIMS = {
     "unsupported": "unsupported claim",
     "contradictory": "claim contradicts what the agent knew",
@@ -276,7 +277,7 @@ def claim_cause(result: MetricResult, turns: Sequence[MetricResult]) -> str:
         for text in objects(turn.details.get("texts")):
             for sentence in objects(text.get("sentences")):
                 label = string(sentence.get("label"))
-                if sentence.get("counts", True) and label not in _GOOD_CLAIMS:
+                if sentence.get("counts", True) and label not in GROUNDED:
                     return _CLAIMS.get(label, "")
     return ""
 

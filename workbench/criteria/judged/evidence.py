@@ -104,7 +104,7 @@ def agents(turn: Invocation) -> dict[str, dict[str, Any]]:
 
 
 def steps(turn: Invocation) -> list[dict[str, Any]]:
-    """Return each tool call with its result, or None if there is none."""
+    """Return each tool call with its result. The result is None if there is none."""
     responses = tool_responses(turn)
     return [
         {"call": {"name": call.name, "args": call.args}, "response": _response(call, responses)}
@@ -135,7 +135,7 @@ def data_text(value: Any) -> str:
 
 
 def _response(call: ToolCall, left: list[dict[str, Any]]) -> Any:
-    """Return the response of a call by its id, or without an id the first one of that tool. Each is used once."""
+    """Remove the response of a call from `left` and return it, or None. A call without an id gets the tool's first."""
     for index, response in enumerate(left):
         same = response.get("id") == call.id if call.id else response.get("name") == call.name
         if same:
@@ -161,18 +161,17 @@ def _items(event: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _written(turn: Invocation) -> list[dict[str, Any]]:
     """Return the events of a hand-written turn: calls and results first, then texts."""
-    data = turn.get("intermediate_data") or {}
     found: list[dict[str, Any]] = []
     for step in steps(turn):
         found.append({"author": "", "call": step["call"]})
         if step["response"] is not None:
             found.append({"author": "", "result": {"name": step["call"]["name"], "response": step["response"]}})
-    for author, parts in data.get("intermediate_responses") or ():
+    for author, parts in (turn.get("intermediate_data") or {}).get("intermediate_responses") or ():
         found.append({"author": author, "text": content_text({"parts": parts})})
     return found
 
 
 def speaker(turn: Invocation) -> str:
-    """Return who gave the answer: the last agent with an event, else the first known agent."""
+    """Return who gave the answer: the author of the last event, else the first known agent, else ""."""
     authors = [event.get("author") or "" for event in recorded_events(turn) or ()] or list(agents(turn))[:1]
     return authors[-1] if authors else ""

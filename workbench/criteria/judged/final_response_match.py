@@ -15,22 +15,8 @@ from workbench.criteria.base import Bench, Scored, ScoreRequest, mean, turn_pair
 from workbench.criteria.description import read_options
 from workbench.criteria.judged.descriptions import AnswerOptions
 from workbench.criteria.judged.evidence import answer_text, blocks, user_text
-from workbench.criteria.judged.voting import (
-    SampledQuestion,
-    Verdict,
-    ask,
-    case_result,
-    first_failure,
-    open_votes,
-    read_verdict,
-    turn_result,
-    verdict_details,
-    verdict_of,
-    verdict_reason,
-)
-from workbench.events.events import MetricResult
-from workbench.files.criteria import Criterion
-from workbench.judges.base import Judge, Question
+from workbench.criteria.judged.voting import ask, case_result, first_failure, open_votes, read_verdict, verdict_result
+from workbench.judges.base import Question
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -77,7 +63,7 @@ def answer_question(user: str, response: str, reference: str) -> Question:
 
 
 async def score(request: ScoreRequest, bench: Bench) -> Scored:
-    """Judge each turn, and score the mean.
+    """Judge each turn. The score is their mean.
 
     Raises:
         NotScorableError: The conversations differ in length, or an option is refused.
@@ -100,13 +86,7 @@ async def score(request: ScoreRequest, bench: Bench) -> Scored:
     sampled = await asyncio.gather(
         *(ask(judge, question, read_verdict, open_votes, all_votes=bench.all_votes) for question in questions)
     )
-    turns = [_turn(criterion, judge, each) for each in sampled]
+    turns = [verdict_result(criterion, judge, each) for each in sampled]
     overall = mean(turn.score for turn in turns)
     fine = "every answer means the same as the expected one"
     return case_result(criterion, turns, overall, first_failure(turns, fine), {"judge": judge.identity.as_json()})
-
-
-def _turn(criterion: Criterion, judge: Judge, sampled: SampledQuestion[Verdict]) -> MetricResult:
-    verdict = verdict_of(sampled)
-    reason = verdict_reason(sampled, verdict)
-    return turn_result(criterion, None if verdict is None else float(verdict), reason, verdict_details(sampled, judge))

@@ -22,7 +22,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from workbench.criteria.base import Bench, Scored, ScoreRequest, require_same_length
+from workbench.criteria.base import Bench, Scored, ScoreRequest, require_same_length, unscored_result
 from workbench.criteria.description import read_options
 from workbench.criteria.judged.claim_questions import (
     UNLABELLED,
@@ -42,8 +42,7 @@ from workbench.criteria.judged.voting import (
     case_result,
     exact_mean,
     first_failure,
-    not_applicable_turn,
-    turn_result,
+    judged_result,
 )
 from workbench.events.events import MetricResult
 from workbench.files.criteria import Criterion
@@ -52,9 +51,8 @@ from workbench.judges.base import Judge
 from workbench.text.counting import counted, cut_score
 from workbench.text.json_values import parts_of
 
-# Context of a text: the pieces that an agent could know when it wrote the text, and the source of an excerpt
-
 Piece = dict[str, Any]
+"""A piece of what an agent could know when it wrote a text (see `claim_questions.claims_question`)."""
 _SEARCHED = ("result", "grounding", "said", "user", "call", "instructions", "tools")
 """Kinds in the order in which an excerpt is searched: results first, instructions and tools last."""
 _WORD = re.compile(r"[^\W_]+")
@@ -178,7 +176,7 @@ class _Judged:
 
 
 async def score(request: ScoreRequest, bench: Bench) -> Scored:
-    """Judge every sentence of each turn, and score the mean of the turns.
+    """Judge every sentence of each turn. The score is the mean of the turns.
 
     Raises:
         NotScorableError: The reference has a different length, or an option is refused.
@@ -189,8 +187,9 @@ async def score(request: ScoreRequest, bench: Bench) -> Scored:
     options = read_options(HallucinationOptions, criterion)
     intermediate = options.evaluate_intermediate_nl_responses
     texts = [_texts(turn, intermediate=intermediate) for turn in request.actual]
+    silent = unscored_result(criterion, "not_applicable", "the agent said nothing")
     if not any(texts):
-        return case_result(criterion, [_turn_without_text(criterion)] * len(texts), None, "", {})
+        return case_result(criterion, [silent] * len(texts), None, "", {})
     judge = bench.judge(options.judge_model_options.as_judge_options())
     judged = await asyncio.gather(
         *(
@@ -198,7 +197,7 @@ async def score(request: ScoreRequest, bench: Bench) -> Scored:
             for turn, own in zip(request.actual, texts, strict=True)
         )
     )
-    turns = [_turn(criterion, own) if own else _turn_without_text(criterion) for own in judged]
+    turns = [_turn(criterion, own) if own else silent for own in judged]
     claims = [claim for own in judged for text in own for claim in text.claims]
     adk_score = exact_mean([exact_mean([text.adk_score for text in own]) for own in judged])
     details = {
@@ -227,7 +226,10 @@ async def _judge_text(judge: Judge, turn: Invocation, text: _Text) -> _Judged:
     questions = [cut.record(judge, lambda sentences: sentences)]
     if not cut.answers:
         return _Judged(text, context, [], cut.unread, questions)
-    found = await _passages(text.text, cut.answers[0])
+    if len(text.text) > _LONG:  # Long texts take seconds per megabyte.
+        found = await asyncio.to_thread(passages, text.text, cut.answers[0])
+    else:
+        found = passages(text.text, cut.answers[0])
     if not found:
         return _Judged(text, context, [], "", questions)
     sentences = [passage.text for passage in found]
@@ -241,13 +243,6 @@ async def _judge_text(judge: Judge, turn: Invocation, text: _Text) -> _Judged:
     problem = f"{unlabelled} of {len(found)} sentences have no label" if unlabelled else ""
     unread = labelled.unread or ": ".join(filter(None, (problem, problem and labelled.cut)))
     return _Judged(text, context, claims, unread, questions)
-
-
-async def _passages(text: str, sentences: Sequence[str]) -> list[Passage]:
-    """Return the passages to label. Long texts take seconds per megabyte and run in a thread."""
-    if len(text) > _LONG:
-        return await asyncio.to_thread(passages, text, sentences)
-    return passages(text, sentences)
 
 
 def _with_origin(claims: Sequence[Claim], found: Sequence[Passage]) -> list[Claim]:
@@ -274,15 +269,11 @@ def _turn(criterion: Criterion, judged: Sequence[_Judged]) -> MetricResult:
     counted = any(claim.counts for claim in claims)
     unread = next((text.unread for text in judged if text.unread), "" if counted else _NO_SENTENCE)
     reason = unread or _reason(claims)
-    return turn_result(criterion, overall, reason, details, unjudged=bool(unread))
-
-
-def _turn_without_text(criterion: Criterion) -> MetricResult:
-    return not_applicable_turn(criterion, "the agent said nothing")
+    return judged_result(criterion, overall, reason, details, unjudged=bool(unread))
 
 
 def _reason(claims: Sequence[Claim]) -> str:
-    """Return how many sentences are grounded, and the first that is not."""
+    """Return how many sentences are grounded, and the first sentence that is not."""
     counted = [claim for claim in claims if claim.counts]
     wrong = [claim for claim in counted if not claim.positive]
     summary = f"{len(counted) - len(wrong)} of {len(counted)} sentences are grounded"
@@ -294,7 +285,7 @@ def _reason(claims: Sequence[Claim]) -> str:
 
 
 def _remark(claims: Sequence[Claim], adk_score: float | None) -> str:
-    """Return a remark if the judge did not split the text as requested, with the effect on ADK's score."""
+    """Return how the judge departed from the text and which score that gives, ending with "; ", or ""."""
     dropped = sum(claim.origin == "dropped" and claim.counts for claim in claims)
     repeated = sum(claim.times > 1 for claim in claims)
     own = sum(claim.own for claim in claims)

@@ -37,7 +37,7 @@ Item = Mapping[str, Any]
 class ProbeResult:
     """Result of one item.
 
-    `right` is the correct answer and `got` the judge's answer, or None; then `unread` says why it could not be read.
+    `right` is the correct answer and `got` the judge's answer. If `got` is None, `unread` says why.
     """
 
     kind: str
@@ -79,10 +79,6 @@ async def _ask(judge: Judge, kind: str, item: Item) -> ProbeResult:
     return ProbeResult(kind, item["id"], item["about"], item["right"], got, sampled.unread)
 
 
-def _match(item: Item) -> Question:
-    return answer_question(item["user"], item["response"], item["reference"])
-
-
 def _rubrics(item: Item) -> Question:
     usual: dict[str, Any] = {"instructions": "", "tools": {}, "grounding": [], "conversation": None}
     return rubrics_question({**usual, **{key: item[key] for key in item if key not in ("id", "about", "right")}})
@@ -113,7 +109,9 @@ def _votes(text: str, item: Item) -> dict[str, str]:
 
 
 KINDS: dict[str, _Kind] = {
-    "final_response_match": _Kind(_match, _valid),
+    "final_response_match": _Kind(
+        lambda item: answer_question(item["user"], item["response"], item["reference"]), _valid
+    ),
     "rubrics": _Kind(_rubrics, _votes),
     "sentences": _Kind(lambda item: sentences_question(item["text"]), lambda text, item: read_sentences(text)),
     "claims": _Kind(_claims, lambda text, item: [claim.label for claim in read_claims(text, item["sentences"])]),

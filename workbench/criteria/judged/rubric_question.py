@@ -146,9 +146,11 @@ def rubrics_by_turn(request: ScoreRequest, kind: str) -> list[tuple[Rubric, ...]
     """
     criterion = request.criterion
     try:
-        read = read_rubrics(criterion.options.get("rubrics") or [])
-    except ValueError as error:
-        raise NotScorableError(f"{criterion.name}: {error}") from error
+        read = adapter(list[RubricSchema]).validate_python(criterion.options.get("rubrics") or [])
+    except ValidationError as error:
+        fault = error.errors()[0]
+        place = ".".join(map(str, fault["loc"]))
+        raise NotScorableError(f"{criterion.name}: rubrics.{place}: {fault['msg']}") from error
     configured = [_rubric(rubric, "config") for rubric in read]
     found = []
     for index, turn in enumerate(request.actual):
@@ -167,38 +169,10 @@ def rubrics_by_turn(request: ScoreRequest, kind: str) -> list[tuple[Rubric, ...]
 
 
 def untyped_ids(request: ScoreRequest) -> list[str]:
-    """Return the ids of case and turn rubrics that have no type, and so are used by no criterion."""
-    everywhere = [
-        request.rubrics,
-        *(turn.get("rubrics") or () for turn in (*request.actual, *(request.expected or ()))),
-    ]
-    found = (rubric["rubric_id"] for rubrics in everywhere for rubric in rubrics if not rubric.get("type"))
-    return list(dict.fromkeys(found))
-
-
-def read_rubrics(value: Any) -> list[dict[str, Any]]:
-    """Return the rubrics of a config, with snake_case keys.
-
-    Raises:
-        ValueError: ADK refuses them.
-    """
-    try:
-        read: list[dict[str, Any]] = adapter(list[RubricSchema]).validate_python(value)
-    except ValidationError as error:
-        place = ".".join(map(str, error.errors()[0]["loc"]))
-        raise ValueError(f"rubrics.{place}: {error.errors()[0]['msg']}") from error
-    return read
-
-
-def repeated(ids: Iterable[str]) -> list[str]:
-    """Return the ids that occur more than once, each once."""
-    seen: set[str] = set()
-    twice: dict[str, None] = {}
-    for each in ids:
-        if each in seen:
-            twice[each] = None
-        seen.add(each)
-    return list(twice)
+    """Return the ids of case and turn rubrics that no criterion uses, because they have no type."""
+    turns = (*request.actual, *(request.expected or ()))
+    every = (*request.rubrics, *(rubric for turn in turns for rubric in turn.get("rubrics") or ()))
+    return list(dict.fromkeys(rubric["rubric_id"] for rubric in every if not rubric.get("type")))
 
 
 def _rubric(rubric: dict[str, Any], origin: Any) -> Rubric:
@@ -208,9 +182,11 @@ def _rubric(rubric: dict[str, Any], origin: Any) -> Rubric:
 
 
 def _refuse_twice(ids: Iterable[str], where: str) -> None:
-    twice = repeated(ids)
-    if twice:
-        raise NotScorableError(f"{where} has two rubrics with the id {twice[0]}")
+    seen: set[str] = set()
+    for each in ids:
+        if each in seen:
+            raise NotScorableError(f"{where} has two rubrics with the id {each}")
+        seen.add(each)
 
 
 RubricVerdict: TypeAlias = Literal["yes", "no", "unclear"]
@@ -232,8 +208,8 @@ class RubricVote:
 def read_votes(text: str, rubrics: Sequence[Rubric]) -> dict[str, RubricVote]:
     """Map rubric ids to votes, in the order of the rubrics, for the rubrics that the reply answers.
 
-    A rubric is found by its id or by its text. If one reply answers it several times, the majority of these answers is
-    its one vote (a tie is no), so that no sample weighs more than another. Entries without a verdict are left out.
+    A rubric is found by its id or by its text. If one reply answers a rubric several times, the majority of these
+    answers is the reply's one vote (a tie is no). Entries without a verdict are left out.
 
     Raises:
         UnreadableError: The reply holds no entry at all, or verdicts beside those in its JSON.

@@ -15,7 +15,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
-from workbench.criteria.base import Bench, NotScorableError, Scored, ScoreRequest, require_same_length
+from workbench.criteria.base import Bench, NotScorableError, Scored, ScoreRequest, require_same_length, unscored_result
 from workbench.criteria.description import RubricOptions, read_options
 from workbench.criteria.judged.descriptions import (
     ANSWER_RUBRICS,
@@ -47,11 +47,10 @@ from workbench.criteria.judged.voting import (
     case_result,
     exact_mean,
     first_failure,
+    judged_result,
     majority,
-    not_applicable_turn,
     samples_text,
     still_needed,
-    turn_result,
 )
 from workbench.events.events import MetricResult
 from workbench.files.criteria import Criterion
@@ -74,7 +73,7 @@ _KINDS = {
 
 
 async def score(request: ScoreRequest, bench: Bench) -> Scored:
-    """Judge each turn, and score the mean over all rubrics.
+    """Judge each turn, or the whole conversation. The score is the mean over all rubrics.
 
     Raises:
         NotScorableError: Rubric ids repeat, only some turns have rubrics, or an option is refused.
@@ -109,10 +108,8 @@ async def score(request: ScoreRequest, bench: Bench) -> Scored:
         *(_ask(judge, each, own, all_votes=bench.all_votes) for each, own in zip(data, rubrics, strict=True))
     )
     judged = [_turn(criterion, judge, each, own) for each, own in zip(sampled, rubrics, strict=True)]
-    unjudged = [not_applicable_turn(criterion, "judged once, after the last turn")] * (
-        len(request.actual) - len(judged)
-    )
-    return _case(request, judge, [*unjudged, *judged])
+    earlier = unscored_result(criterion, "not_applicable", "judged once, after the last turn")
+    return _case(request, judge, [*[earlier] * (len(request.actual) - len(judged)), *judged])
 
 
 def _no_rubrics(request: ScoreRequest, kind: _Kind) -> Scored:
@@ -120,7 +117,7 @@ def _no_rubrics(request: ScoreRequest, kind: _Kind) -> Scored:
     reason = f"no rubrics: add them to the criterion, or to a case or turn with the type {kind.type}"
     if untyped:
         reason = f'no rubrics: {", ".join(untyped)} lacks "type": "{kind.type}"'
-    turns = [not_applicable_turn(request.criterion, reason)] * len(request.actual)
+    turns = [unscored_result(request.criterion, "not_applicable", reason)] * len(request.actual)
     return case_result(request.criterion, turns, None, "", {"unused": untyped})
 
 
@@ -173,9 +170,8 @@ def _turn(
         "split": any(row["votes"]["yes"] and row["votes"]["no"] for row in rows),
         "questions": [sampled.record(judge, _shown)],
     }
-    overall = exact_mean(scores)
     unread = len(scores) < len(rows)
-    return turn_result(criterion, overall, _reason(rows, sampled), details, unjudged=unread)
+    return judged_result(criterion, exact_mean(scores), _reason(rows, sampled), details, unjudged=unread)
 
 
 def _row(sampled: SampledQuestion[Votes], rubric: Rubric) -> dict[str, Any]:
@@ -204,7 +200,7 @@ def _row(sampled: SampledQuestion[Votes], rubric: Rubric) -> dict[str, Any]:
 
 
 def _reason(rows: Sequence[dict[str, Any]], sampled: SampledQuestion[Votes]) -> str:
-    """Return one sentence: the rubrics without a verdict, else those not fulfilled, with the judge's rationale."""
+    """Return a sentence about the rubrics without a verdict, else about the unfulfilled ones, with a rationale."""
     samples = samples_text(len(sampled.samples), sampled.of)
     unread = [row for row in rows if row["score"] is None]
     if len(unread) == len(rows) and not sampled.answers:

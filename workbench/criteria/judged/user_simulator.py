@@ -26,13 +26,14 @@ from workbench.criteria.judged.voting import (
     ask,
     case_result,
     first_failure,
+    judged_result,
     open_votes,
     read_verdict,
     short,
-    turn_result,
     verdict_details,
     verdict_of,
     verdict_reason,
+    verdict_result,
 )
 from workbench.events.events import MetricResult
 from workbench.files.criteria import Criterion
@@ -70,12 +71,11 @@ Think first, then decide. Reply with one JSON object and nothing else:
 def message_question(
     scenario: Mapping[str, Any], history: Sequence[Mapping[str, str]], message: str, stop_signal: str
 ) -> Question:
-    """Return the question whether this is what the simulated user should say now.
+    """Return the question whether `message` is what the simulated user should say now.
 
-    It is also sent about the stop signal, as the message after the last one. Its data is `{"plan": str,
+    If `message` is the stop signal, the question is about ending the conversation. The data is `{"plan": str,
     "starting_prompt": str, "history": [{"role": "user" | "agent", "text": str}], "message": str, "stop_signal": str,
-    "persona": object | str | null}`, its reply `{"reasoning": str, "verdict": "valid" | "invalid"}`. The question is
-    about ending the conversation if `message` is the stop signal.
+    "persona": object | str | null}`, the reply `{"reasoning": str, "verdict": "valid" | "invalid"}`.
     """
     persona = scenario.get("user_persona")
     data: dict[str, Any] = {
@@ -109,7 +109,11 @@ async def score(request: ScoreRequest, bench: Bench) -> Scored:
     options = read_options(SimulatorOptions, criterion)
     signal = options.stop_signal
     judge = bench.judge(options.judge_model_options.as_judge_options())
-    history = [entry for turn in request.actual for entry in _messages(turn)]
+    history = [
+        {"role": role, "text": text_of(turn)}
+        for turn in request.actual
+        for role, text_of in (("user", user_text), ("agent", answer_text))
+    ]
     questions = [
         message_question(scenario, history[: 2 * index], user_text(turn), signal)
         for index, turn in enumerate(request.actual)
@@ -120,32 +124,21 @@ async def score(request: ScoreRequest, bench: Bench) -> Scored:
         *(ask(judge, question, read_verdict, open_votes, all_votes=bench.all_votes) for question in questions)
     )
     turns = [_first_turn(criterion, request.actual[0], str(scenario.get("starting_prompt") or ""))]
-    turns += [_later_turn(criterion, judge, *pair) for pair in zip(request.actual[1:], sampled, strict=True)]
+    turns += [
+        verdict_result(criterion, judge, each, message=user_text(turn))
+        for turn, each in zip(request.actual[1:], sampled, strict=True)
+    ]
     return _case(request, judge, turns, stop)
-
-
-def _messages(turn: Invocation) -> list[dict[str, str]]:
-    return [{"role": "user", "text": user_text(turn)}, {"role": "agent", "text": answer_text(turn)}]
 
 
 def _first_turn(criterion: Criterion, turn: Invocation, starting_prompt: str) -> MetricResult:
     message = user_text(turn)
     details = {"compared": True, "message": message}
     if not (turn.get("user_content") or {}).get("parts"):
-        return turn_result(criterion, None, "the first message has no content to compare", details)
+        return judged_result(criterion, None, "the first message has no content to compare", details)
     same = message.strip() == starting_prompt.strip()
     reason = "the starting prompt" if same else "the first message is not the starting prompt"
-    return turn_result(criterion, float(same), reason, details)
-
-
-def _later_turn(
-    criterion: Criterion, judge: Judge, turn: Invocation, sampled: SampledQuestion[Verdict]
-) -> MetricResult:
-    verdict = verdict_of(sampled)
-    details = {**verdict_details(sampled, judge), "message": user_text(turn)}
-    return turn_result(
-        criterion, None if verdict is None else float(verdict), verdict_reason(sampled, verdict), details
-    )
+    return judged_result(criterion, float(same), reason, details)
 
 
 def _case(request: ScoreRequest, judge: Judge, turns: Sequence[MetricResult], stop: SampledQuestion[Verdict]) -> Scored:

@@ -17,10 +17,10 @@ import json
 import re
 import statistics
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
-from workbench.criteria.base import Scored, status_of
+from workbench.criteria.base import Scored, scored_result, unscored_result
 from workbench.events.events import MetricResult
 from workbench.files.criteria import Criterion
 from workbench.judges.base import Judge, Question, Reply, record, reply_record, without_thoughts
@@ -58,7 +58,7 @@ def values_outside_json(text: str, keys: Collection[str]) -> list[Any]:
     """Return what follows `key:` outside of the values that `json_values` finds, up to the end of the line.
 
     If quotes are not escaped, a quotation may be the only valid JSON in a reply. Then the judge's own answer is outside
-    of it.
+    of the JSON.
     """
     text = without_thoughts(text)
     pieces, reached = [], 0
@@ -153,7 +153,7 @@ MAX_TEXT = 4_000
 
 @dataclass(frozen=True, slots=True)
 class Sample(Generic[T]):
-    """One reply of a judge. `answer` is what was read from it, or None; then `unread` says why."""
+    """One reply of a judge. `answer` is what was read from the reply. If it is None, `unread` says why."""
 
     number: int
     reply: Reply
@@ -246,20 +246,12 @@ async def _one(judge: Judge, question: Question, read: Callable[[str], T], numbe
         return Sample(number, reply, None, reply.fault.message if reply.fault else str(error))
 
 
-_REASON_LENGTH = 300
-
-
-def turn_result(
+def judged_result(
     criterion: Criterion, score: float | None, reason: str, details: dict[str, Any], *, unjudged: bool = False
 ) -> MetricResult:
-    """Return the result of a turn: an error if part of it is `unjudged`, or if there is no score."""
-    status = "error" if unjudged else status_of(score, criterion.threshold)
-    return MetricResult(criterion.name, status, score, criterion.threshold, short(reason), details)
-
-
-def not_applicable_turn(criterion: Criterion, reason: str) -> MetricResult:
-    """Return the result `not_applicable` for a turn without anything to judge."""
-    return MetricResult(criterion.name, "not_applicable", None, criterion.threshold, reason, {})
+    """Return the result of a turn or a case: an error if a part of it is `unjudged`, or if there is no score."""
+    result = scored_result(criterion, score, short(reason), details)
+    return replace(result, status="error") if unjudged else result
 
 
 def case_result(
@@ -273,31 +265,22 @@ def case_result(
 ) -> Scored:
     """Return the result of the case.
 
-    It is not applicable if all turns are, and an error if one turn is or if `unjudged` names something else that could
-    not be judged. `reason` is used if there is no error.
+    The case is not applicable if no turn is applicable. The case is an error if a turn is an error, or if `unjudged`
+    says why something else could not be judged. `reason` is used if there is no error.
     """
     faults = [f"turn {number}: {turn.reason}" for number, turn in enumerate(turns, 1) if turn.status == "error"]
     faults += [unjudged] if unjudged else []
-    if faults:
-        result = MetricResult(criterion.name, "error", score, criterion.threshold, short(faults[0]), details)
-    elif turns and all(turn.status == "not_applicable" for turn in turns):
-        result = MetricResult(criterion.name, "not_applicable", None, criterion.threshold, turns[0].reason, details)
-    else:
-        status = status_of(score, criterion.threshold)
-        result = MetricResult(criterion.name, status, score, criterion.threshold, short(reason), details)
+    if not faults and turns and all(turn.status == "not_applicable" for turn in turns):
+        return Scored(unscored_result(criterion, "not_applicable", turns[0].reason, details), tuple(turns))
+    result = judged_result(criterion, score, faults[0] if faults else reason, details, unjudged=bool(faults))
     return Scored(result, tuple(turns))
 
 
 def first_failure(turns: Sequence[MetricResult], otherwise: str) -> str:
-    """Return the reason of the first turn without the full score, with its number; `otherwise` if there is none."""
-    return next(
-        (
-            f"turn {number}: {turn.reason}"
-            for number, turn in enumerate(turns, 1)
-            if turn.score is not None and turn.score < 1
-        ),
-        otherwise,
-    )
+    """Return the reason of the first turn without the full score, with its number, or `otherwise` if there is none."""
+    numbered = enumerate(turns, 1)
+    found = (f"turn {number}: {turn.reason}" for number, turn in numbered if turn.score is not None and turn.score < 1)
+    return next(found, otherwise)
 
 
 def samples_text(count: int, of: int) -> str:
@@ -306,8 +289,8 @@ def samples_text(count: int, of: int) -> str:
 
 
 def short(reason: str) -> str:
-    """Return a reason on one line, cut: text from models can be long."""
-    return one_line(reason, limit=_REASON_LENGTH)
+    """Return a reason on one line, cut because text from models can be long."""
+    return one_line(reason, limit=300)
 
 
 def exact_mean(scores: Iterable[float | None]) -> float | None:
@@ -348,9 +331,8 @@ def read_verdict(text: str) -> Verdict:
         raise UnreadableError("the reply has no verdict")
     words = [first_word(first_present(item, _VERDICT)) for item in found]
     if set(words) == {_UNCLEAR}:
-        raise UnreadableError(
-            f"{_UNCLEAR}: {as_text(first_present(found[-1], _REASONS)) or 'the judge gave no reason'}"
-        )
+        why = as_text(first_present(found[-1], _REASONS)) or "the judge gave no reason"
+        raise UnreadableError(f"{_UNCLEAR}: {why}")
     unknown = next((word for word in words if word not in _WORDS), None)
     if unknown is not None:
         raise UnreadableError(f"the verdict is neither valid nor invalid: {unknown or '(empty)'}")
@@ -371,6 +353,14 @@ def verdict_of(sampled: SampledQuestion[Verdict]) -> bool | None:
     """Return whether most votes are valid, or None if there is no vote."""
     valid = sum(verdict.valid for verdict in sampled.answers)
     return majority(valid, len(sampled.answers) - valid)
+
+
+def verdict_result(criterion: Criterion, judge: Judge, sampled: SampledQuestion[Verdict], **more: Any) -> MetricResult:
+    """Return the result of a turn that one question judges: the score 1.0 or 0.0. `more` are further details."""
+    verdict = verdict_of(sampled)
+    details = {**verdict_details(sampled, judge), **more}
+    score = None if verdict is None else float(verdict)
+    return judged_result(criterion, score, verdict_reason(sampled, verdict), details)
 
 
 def verdict_details(sampled: SampledQuestion[Verdict], judge: Judge) -> dict[str, Any]:
