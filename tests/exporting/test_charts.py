@@ -4,12 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from workbench.events.events import CaseRef, MetricResult, PlannedCase, Usage
-from workbench.exporting.case_table import distribution, most_expensive, most_tokens, slowest, trend_words
+from workbench.events.events import CaseFinished, CaseRef, MetricResult, PlannedCase, RunStarted, Usage
+from workbench.exporting.case_table import distribution, largest, trend_words
+from workbench.exporting.html import build_html
 from workbench.results.costs import Costs
 from workbench.results.tally import scores
 from workbench.store.execution import CaseRecord
 from workbench.store.history.run_list import RunRate, Trend
+from workbench.store.store import Store
 
 
 def record(name: str, seconds: float = 1.0, tokens: int = 10) -> CaseRecord:
@@ -18,26 +20,33 @@ def record(name: str, seconds: float = 1.0, tokens: int = 10) -> CaseRecord:
     return made
 
 
-def test_slowest_cases_come_first_and_cases_without_duration_are_left_out() -> None:
-    records = [record("a", seconds=2), record("b", seconds=3, tokens=5), record("c", seconds=0, tokens=99)]
-    assert [share.record.ref.eval_id for share in slowest(records)] == ["b", "a"]
-    assert [share.amount for share in most_tokens(records)[:2]] == [100.0, 11.0]
+def test_largest_amounts_come_first_and_amounts_of_zero_are_left_out() -> None:
+    records = [record("a"), record("b"), record("c")]
+    found = largest(zip(records, (2.0, 3.0, 0.0), strict=True))
+    assert [(one.ref.eval_id, amount) for one, amount in found] == [("b", 3.0), ("a", 2.0)]
 
 
-def test_most_expensive_cases_are_those_with_a_known_cost() -> None:
-    records = [record("cheap"), record("unknown"), record("dear")]
-    found = Costs("EUR", {records[0].ref: 0.002, records[2].ref: 0.01}, 1, ("x",))
-    assert [share.record.ref.eval_id for share in most_expensive(records, found)] == ["dear", "cheap"]
-
-
-def test_only_the_slowest_execution_of_a_case_is_shown() -> None:
+def test_only_the_largest_execution_of_a_case_is_shown() -> None:
     records = [record("often", seconds=number) for number in range(1, 20)] + [record("once", seconds=2)]
     for number, one in enumerate(records[:-1], 1):
         one.planned = PlannedCase(replace(one.ref, repeat=number), None, "")
-    assert [(share.record.ref.eval_id, share.record.ref.repeat) for share in slowest(records)] == [
-        ("often", 19),
-        ("once", 1),
-    ]
+    found = largest((one, one.duration_seconds) for one in records)
+    assert [(one.ref.eval_id, one.ref.repeat) for one, _ in found] == [("often", 19), ("once", 1)]
+
+
+def test_page_lists_the_slowest_the_largest_and_the_most_expensive_case(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store()
+    made = {"slow": record("slow", seconds=9), "large": record("large", tokens=90)}
+    store.apply(RunStarted("run", "/p", "", tuple(one.planned for one in made.values())))
+    for one in made.values():
+        store.apply(CaseFinished(one.ref, "passed", None, one.duration_seconds, one.usage))
+    assert "<h2>Most expensive</h2><p>add [prices]" in build_html(store).decode()
+    found = Costs("EUR", {made["large"].ref: 0.01}, 1, ("x",))
+    monkeypatch.setattr("workbench.exporting.html.costs", lambda *_: found)
+    page = build_html(store).decode()
+    for title, name in (("Slowest", "slow"), ("Most tokens", "large"), ("Most expensive", "large")):
+        assert f"<h2>{title}</h2><table>\n<tr><td>desk/talk/{name}<td>" in page
+    assert page.count("<td>desk/talk/slow<td>") == 2, "its cost is unknown"
 
 
 @pytest.mark.parametrize(

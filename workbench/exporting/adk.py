@@ -12,7 +12,7 @@ from itertools import count
 from typing import Any, Final
 
 from workbench.exporting.exporter import Exporter
-from workbench.exporting.report import json_data, report_cases
+from workbench.exporting.report import json_data, report_case
 from workbench.files.invocation import recorded_events
 from workbench.store.execution import CaseRecord
 from workbench.store.history.other_programs import ENDING
@@ -38,12 +38,12 @@ def build_adk(store: Store, adk_version: Any = None) -> dict[str, bytes]:
     """
     created = _timestamp(store.run.started)
     sets: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for number, (case, record) in enumerate(zip(report_cases(store), store.read_current(), strict=True), 1):
-        if not case.evalset_file and not case.eval_set_id:
+    for number, record in enumerate(store.read_current(), 1):
+        ref = record.ref
+        if not ref.evalset_file and not ref.eval_set_id:
             continue  # Placeholder for unknown cases.
-        data = json_data(case)
-        results = sets.setdefault((case.agent or "agent", case.eval_set_id or case.evalset_file), [])
-        results.append(_case(data, record, f"{store.run.run_id}-{number}"))
+        results = sets.setdefault((ref.agent or "agent", ref.eval_set_id or ref.evalset_file), [])
+        results.append(_case(json_data(report_case(record)), record, f"{store.run.run_id}-{number}"))
     files: dict[str, bytes] = {}
     for (agent, set_id), results in sets.items():
         name = _name(agent, set_id, created, files)
@@ -54,25 +54,21 @@ def build_adk(store: Store, adk_version: Any = None) -> dict[str, bytes]:
             "eval_case_results": results,
             "creation_timestamp": created,
         }
-        # ADK rejects lone surrogates, escaped or not.
-        older = _is_older(adk_version)
-        text = _for_older(whole) if older else json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False)
-        files[f"{name}{ENDING}"] = text.encode("utf-8", "replace")
+        if _is_older(adk_version):
+            older = {**whole, "eval_case_results": list(map(_older_case, results))}
+            text = json.dumps(json.dumps(older, ensure_ascii=False, allow_nan=False), ensure_ascii=False)
+        else:
+            text = json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False)
+        files[f"{name}{ENDING}"] = text.encode("utf-8", "replace")  # ADK rejects lone surrogates, escaped or not.
     return files
 
 
 def _name(agent: str, set_id: str, created: float, files: Container[str]) -> str:
-    """Return ADK's name of a result, short enough for a file name and different from all in `files`.
-
-    Two IDs can differ only in characters that a file name cannot have.
-    """
+    """Return ADK's name of a result, short enough for a file name and different from all names in `files`."""
     whole = f"{agent}_{set_id}".replace("/", "_").replace("\\", "_").lstrip(".")
     short = whole.encode("utf-8", "replace")[:_NAME_BYTES].decode("utf-8", "ignore")
-    for number in count(1):
-        name = f"{short}_{created}" if number == 1 else f"{short}_{number}_{created}"
-        if f"{name}{ENDING}" not in files:
-            break
-    return name
+    names = (f"{short}_{created}" if number == 1 else f"{short}_{number}_{created}" for number in count(1))
+    return next(name for name in names if f"{name}{ENDING}" not in files)
 
 
 def _case(case: dict[str, Any], record: CaseRecord, session: str) -> dict[str, Any]:
@@ -133,19 +129,11 @@ def _rubrics(details: dict[str, Any]) -> list[dict[str, Any]] | None:
     ]
 
 
-_FIRST_OF_TODAY = (2, 13)
-_LAST_OF_OLD_STATUSES = _NOT_EVALUATED
-_OLDER_TURN = frozenset(
-    (
-        "invocation_id",
-        "user_content",
-        "final_response",
-        "intermediate_data",
-        "creation_timestamp",
-        "rubrics",
-        "app_details",
-    )
-)
+_OLDER_TURN = {
+    "invocation_id", "user_content", "final_response", "intermediate_data",
+    "creation_timestamp", "rubrics", "app_details",
+}  # fmt: skip
+"""The keys of a turn that older versions of ADK know."""
 
 
 def _is_older(version: Any) -> bool:
@@ -155,14 +143,7 @@ def _is_older(version: Any) -> bool:
     1.22, the file was JSON inside a JSON string, which later versions still read.
     """
     numbers = re.match(r"(\d+)\.(\d+)", version if isinstance(version, str) else "")
-    return numbers is not None and (int(numbers[1]), int(numbers[2])) < _FIRST_OF_TODAY
-
-
-def _for_older(result: Mapping[str, Any]) -> str:
-    """Return the content of the file for an `EvalSetResult`, which is given in its JSON form."""
-    cases = [_older_case(case) for case in result["eval_case_results"]]
-    text = json.dumps({**result, "eval_case_results": cases}, ensure_ascii=False, allow_nan=False)
-    return json.dumps(text, ensure_ascii=False)
+    return numbers is not None and (int(numbers[1]), int(numbers[2])) < (2, 13)
 
 
 def _older_case(case: Mapping[str, Any]) -> dict[str, Any]:
@@ -187,7 +168,7 @@ def _older_metrics(metrics: list[dict[str, Any]]) -> list[dict[str, Any]]:
             "details": {"rubric_scores": metric["details"]["rubric_scores"]},
         }
         for metric in metrics
-        if metric["eval_status"] <= _LAST_OF_OLD_STATUSES and metric["threshold"] is not None
+        if metric["eval_status"] != _INFORMATIONAL and metric["threshold"] is not None
     ]
 
 

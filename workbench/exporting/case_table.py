@@ -1,15 +1,16 @@
 """The charts of the HTML page, and its table of cases and criteria. A click on a title sorts the table.
 
-The page's policy allows exactly one script, by its digest. The script only moves rows, so that no text of the page
-becomes code or HTML. Without scripts, the table is in the order of the cases, and its titles are disabled.
+Charts are inline SVG. Each has a title that gives the same figures as text. The page's policy allows exactly one
+script, by its digest. The script only moves rows: no text of the page becomes code or HTML. Without scripts, the table
+is in the order of the cases, and its titles are disabled.
 """
 
 import base64
 import hashlib
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from html import escape
+from operator import itemgetter
 
 from workbench.editing.triage.entry import JudgeAgreement, left_out_text
 from workbench.events.events import CaseName
@@ -24,7 +25,6 @@ from workbench.results.case_table import (
     seconds_cell,
     tokens_cell,
 )
-from workbench.results.costs import Costs
 from workbench.results.faces import FACES
 from workbench.results.plain_lines import case_label
 from workbench.results.tally import BINS, STEPS, Scores
@@ -36,36 +36,19 @@ from workbench.text.safe_text import one_line
 
 def html_line(text: str) -> str:
     """Return any text as one line that is safe for a terminal and for HTML."""
-    return html_body(one_line(text, limit=1000))
-
-
-def html_body(text: str) -> str:
-    """Escape text that is already safe for a terminal."""
-    return escape(text, quote=True)
+    return escape(one_line(text, limit=1000))
 
 
 def class_name(style: str) -> str:
     """Return the name of a style as the value of an HTML class attribute."""
-    return escape(" ".join(style.replace(".", " ").split()), quote=True)
+    return escape(" ".join(style.replace(".", " ").split()))
 
-
-# Charts of the HTML page: inline SVG, each with a title that gives the same figures as text
 
 _STEP = 6
 _HEIGHT = 26
 _RATES_HEIGHT = 60
 _RATE_WIDTH = 10
 _BAR = 120
-_NAME = 120
-_LONGEST = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """An execution with an amount of seconds, tokens or money."""
-
-    record: Execution
-    amount: float
 
 
 def distribution(one: Scores) -> str:
@@ -131,38 +114,34 @@ def _column(number: int, one: RunRate) -> str:
     )
 
 
-def slowest(records: Iterable[Execution]) -> list[Share]:
-    """Return the slowest cases, in seconds, each with its slowest execution."""
-    return _largest((record, record.duration_seconds) for record in records)
+def largest(amounts: Iterable[tuple[Execution, float]]) -> list[tuple[Execution, float]]:
+    """Return the eight cases with the largest amounts, each with its largest execution. Amounts of 0 are left out."""
+    found: dict[CaseName, tuple[Execution, float]] = {}
+    for record, amount in amounts:
+        case = record.ref.name
+        if record.finished and amount > 0 and (case not in found or amount > found[case][1]):
+            found[case] = record, amount
+    return heapq.nlargest(8, found.values(), key=itemgetter(1))
 
 
-def most_expensive(records: Iterable[Execution], costs: Costs) -> list[Share]:
-    """Return the most expensive cases with a known cost, each with its most expensive execution."""
-    return _largest((record, costs.amounts.get(record.ref, 0.0)) for record in records)
+def bars(
+    title: str, found: Sequence[tuple[Execution, float]], words: Callable[[float], str], note: str = ""
+) -> Iterator[str]:
+    """Yield a chart with a bar for each of the `largest` amounts. `note` is below the bars.
 
-
-def most_tokens(records: Iterable[Execution]) -> list[Share]:
-    """Return the cases with the most tokens, each with its largest execution.
-
-    The tokens are those of the agent, the simulated user and the judges, in and out.
+    Yield nothing without bars and note.
     """
-    return _largest((record, float(record.usage.tokens)) for record in records)
-
-
-def bars(title: str, shares: Sequence[Share], words: Callable[[float], str], note: str = "") -> Iterator[str]:
-    """Yield a chart with a bar per execution. `note` is below the bars. Yield nothing without bars and note."""
-    if not shares and not note:
+    if not found and not note:
         return
     yield f'<section class="bars"><h2>{html_line(title)}</h2>'
-    yield "<table>\n" if shares else ""
-    for share in shares:
-        width = max(round(share.amount / shares[0].amount * _BAR), 1)
+    yield "<table>\n" if found else ""
+    for record, amount in found:
+        width = max(round(amount / found[0][1] * _BAR), 1)
         bar = f'<rect x="0" y="2" width="{width}" height="8" class="some"/>'
-        figure = html_line(words(share.amount))
-        drawn = _svg(_BAR, 12, figure, [bar])
-        name = case_label(share.record)
-        yield f"<tr><td>{html_line(one_line(name, limit=_NAME))}<td>{figure}<td>{drawn}</tr>\n"
-    yield ("</table>" if shares else "") + (f"<p>{html_line(note)}</p>" if note else "") + "</section>\n"
+        figure = html_line(words(amount))
+        name = html_line(one_line(case_label(record), limit=120))
+        yield f"<tr><td>{name}<td>{figure}<td>{_svg(_BAR, 12, figure, [bar])}</tr>\n"
+    yield ("</table>" if found else "") + (f"<p>{html_line(note)}</p>" if note else "") + "</section>\n"
 
 
 def agreement_tables(found: Sequence[JudgeAgreement], left_out: int = 0) -> Iterator[str]:
@@ -197,16 +176,6 @@ def _svg(width: int, height: int, words: str, drawn: Sequence[str], *, framed: b
     return f'<svg {size} role="img"{style}><title>{html_line(words)}</title>{"".join(drawn)}</svg>'
 
 
-def _largest(amounts: Iterable[tuple[Execution, float]]) -> list[Share]:
-    """Return the cases with the largest amounts, each with its largest execution."""
-    found: dict[CaseName, Share] = {}
-    for record, amount in amounts:
-        case = record.ref.name
-        if record.finished and amount > 0 and (case not in found or amount > found[case].amount):
-            found[case] = Share(record, amount)
-    return heapq.nlargest(_LONGEST, found.values(), key=lambda share: share.amount)
-
-
 SCRIPT = """
 for (const button of document.querySelectorAll("th button")) {
   button.disabled = false;
@@ -232,7 +201,6 @@ for (const button of document.querySelectorAll("th button")) {
 """
 SCRIPT_DIGEST = "sha256-" + base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()
 """The digest of the script. The page's policy allows scripts with this digest only."""
-_LARGEST = 1e300
 
 
 def case_table(records: Sequence[Execution], anchors: Mapping[int, str]) -> Iterator[str]:
@@ -265,7 +233,7 @@ def case_table(records: Sequence[Execution], anchors: Mapping[int, str]) -> Iter
 
 def _cell(cell: Cell) -> str:
     value = cell.value if cell.rank is Rank.VALUE and isinstance(cell.value, int | float) else 0.0
-    value = max(min(value, _LARGEST), -_LARGEST) if value == value else 0.0
-    failed = cell.status is not None and cell.status not in ("passed", "informational")
-    style = f' class="{class_name(FACES[cell.status].variable)}"' if failed and cell.status is not None else ""
+    value = max(min(value, 1e300), -1e300) if value == value else 0.0
+    coloured = cell.status not in (None, "passed", "informational")
+    style = f' class="{class_name(FACES[cell.status].variable)}"' if coloured and cell.status else ""
     return f'<td{style} data-order="{int(cell.rank)} {value!r}">{html_line(cell.text)}'

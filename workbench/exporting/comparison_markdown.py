@@ -9,6 +9,7 @@ from urllib.parse import quote
 from workbench.events.events import CaseRef
 from workbench.exporting.tables import code_span
 from workbench.results.causes import cause_text, group_by_cause
+from workbench.results.faces import COUNTED
 from workbench.results.gate import Drop, Gate, chance_text, change_text, notes, p_text, rate_text
 from workbench.results.plain_lines import commit_words
 from workbench.results.run_comparison import Comparison
@@ -20,12 +21,9 @@ MARK = "<!-- agent-workbench -->"
 """The first line of the comment, by which a workflow finds it again. It is not visible in the rendered comment."""
 _MAX_CASES = 40
 """Maximum number of cases in each table."""
-_FEW = 5
-"""Maximum number of cases that are named in a sentence."""
 _MAX_CHARACTERS = 60_000
 """Maximum length of a comment. GitHub accepts up to 65,536 characters."""
 _URL = re.compile(r"https?://[\w.:/~%+@-]+")
-_ROWS = ("passed", "failed", "error", "not_evaluated", "cancelled")
 
 
 def comparison_markdown(found: Comparison, gate: Gate, verdict: str | None, environ: Mapping[str, str]) -> bytes:
@@ -117,7 +115,7 @@ def _figures(found: Comparison, gate: Gate, links: _Links) -> Iterator[str]:
             f" | {change_text(rates)}, {rates.result} ({p_text(rates.p)}) |"
         )
     then, now = found.before.counts(), found.after.counts()
-    for status in _ROWS:
+    for status in COUNTED:
         if then[status] or now[status]:
             change = now[status] - then[status]
             yield f"| {status.replace('_', ' ')} | {then[status]:,} | {now[status]:,} | {change:+,} |"
@@ -126,8 +124,8 @@ def _figures(found: Comparison, gate: Gate, links: _Links) -> Iterator[str]:
         yield note
     if gate.left_out:
         yield ""
-        named = ", ".join(map(links.case, gate.left_out[:_FEW]))
-        yield f"Not compared: {named}{_more(len(gate.left_out) - _FEW)}"
+        named = ", ".join(map(links.case, gate.left_out[:5]))
+        yield f"Not compared: {named}{_more(len(gate.left_out) - 5)}"
 
 
 def _lost(found: Comparison, drops: Sequence[Drop], links: _Links, most: int) -> Iterator[str]:

@@ -38,10 +38,6 @@ class RunContext:
         mine = [entry for entry in found if entry.triage and standing(entry, record) == "now"]
         return sorted(mine, key=lambda entry: entry.at, reverse=True)
 
-    def entries(self) -> list[Entry]:
-        """Return all triage entries."""
-        return [entry for entries in self.triage.values() for entry in entries]
-
 
 def read_run_context(store: Store, state: Path) -> RunContext:
     """Read the context of the newest run in a store. If its evalset files are missing, there is no triage."""
@@ -72,15 +68,15 @@ def _is_inside(name: str) -> bool:
 
 
 Pieces: TypeAlias = Iterable[bytes]
-"""The content of a file in pieces, so that it need not fit into memory."""
+"""The content of a file in pieces. The whole content may be too large for the memory."""
 
 
 @dataclass(frozen=True)
 class ExportedRun:
     """The run to export: the newest run in `store`.
 
-    `versions` are the versions of packages that it ran with, as far as known. `state` is the folder with the project's
-    other runs, or None to ignore them. `warn` is called with a message for all data that could not be read.
+    `versions` are the versions of packages that the run used, as far as known. `state` is the folder with the project's
+    other runs, or None to ignore them. `warn` is called with a message about each file that could not be read.
     """
 
     store: Store
@@ -102,9 +98,9 @@ class ExportedRun:
 class Exporter:
     """A file format for exported runs.
 
-    `summary` is its line of help. `ending` is the suffix of a single file. `write` returns the content of that file, or
-    several files by name. `many_files` is whether there can be several, so that `-o` can name a folder. `needs` are the
-    packages that it imports.
+    `summary` is its line of help. `ending` is the suffix of a single file. `write` returns the content of the file, or
+    several files by name. `many_files` is whether there can be several, for which `-o` names a folder. `needs` are the
+    packages that the exporter imports.
     """
 
     name: str

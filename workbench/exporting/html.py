@@ -5,6 +5,7 @@ of the terminal. Cases that did not pass are open.
 """
 
 from collections.abc import Iterator
+from html import escape
 from typing import Final
 
 from workbench.editing.triage.entry import agreements, left_out
@@ -15,12 +16,9 @@ from workbench.exporting.case_table import (
     case_table,
     class_name,
     distribution,
-    html_body,
     html_line,
-    most_expensive,
-    most_tokens,
+    largest,
     rates_chart,
-    slowest,
 )
 from workbench.exporting.exporter import Exporter, RunContext
 from workbench.files.prices import Prices, money
@@ -42,8 +40,6 @@ from workbench.store.details import read_details
 from workbench.store.execution import CaseRecord, Execution
 from workbench.store.store import Store
 from workbench.text.counting import cut_score, cut_to_tenths
-
-# Style sheet of the HTML page: light or dark, narrow or wide, and printed
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1b1f24; --paper: #fff; --muted: #59636e; --line: #d1d9e0; --good: #1a7f37;
@@ -107,7 +103,6 @@ _WIDTH = 110
 _POLICY = (
     f"default-src 'none'; style-src 'unsafe-inline'; script-src '{SCRIPT_DIGEST}'; base-uri 'none'; form-action 'none'"
 )
-_MOST_CHANGES = 5
 _MAX_OPEN = 50
 _MAX_FULL = 300
 """Maximum number of cases for which passed cases are shown in full. A browser needs 10 s for 1,000 full cases."""
@@ -147,9 +142,11 @@ def _page(store: Store, context: RunContext, prices: Prices | None) -> Iterator[
         yield from _repeats(store)
         yield '<div class="charts">'
         yield from rates_chart(context.trend)
-        yield from bars("Slowest", slowest(records), lambda amount: f"{amount:.2f} s")
+        seconds = ((record, record.duration_seconds) for record in records)
+        yield from bars("Slowest", largest(seconds), lambda amount: f"{amount:.2f} s")
         yield from _expensive(records, prices)
-        yield from bars("Most tokens", most_tokens(records), lambda amount: f"{amount:,.0f}")
+        tokens = ((record, float(record.usage.tokens)) for record in records)
+        yield from bars("Most tokens", largest(tokens), lambda amount: f"{amount:,.0f}")
         yield "</div>\n"
     # Cases that need attention come first, by cause.
     order = {"failed": 0, "error": 0, "not_evaluated": 1, "cancelled": 2, "passed": 3}
@@ -170,7 +167,7 @@ def _page(store: Store, context: RunContext, prices: Prices | None) -> Iterator[
             yield f'<p id="{anchor}">{_head(read_details(record), context)}</p>\n'
         else:
             yield from _case(read_details(record), context, anchor, is_open=is_open)
-    entries = list(context.entries())
+    entries = [entry for entries in context.triage.values() for entry in entries]
     yield from agreement_tables(agreements(entries), left_out(entries))
     yield "</main></body></html>\n"
 
@@ -218,12 +215,11 @@ def _criteria(records: list[Execution]) -> Iterator[str]:
 def _expensive(records: list[Execution], prices: Prices | None) -> Iterator[str]:
     """Yield the most expensive cases, and a note on unknown costs."""
     found = costs(map(read_details, records), prices)
-    shares = most_expensive(records, found) if found is not None else []
-    note = NO_PRICES if found is None else not_known(found)
     if found is not None:
-        yield from bars("Most expensive", shares, lambda amount: money(amount, found.currency), note)
+        amounts = largest((record, found.amounts.get(record.ref, 0.0)) for record in records)
+        yield from bars("Most expensive", amounts, lambda amount: money(amount, found.currency), not_known(found))
     elif records:
-        yield from bars("Most expensive", (), str, note)
+        yield from bars("Most expensive", (), str, NO_PRICES)
 
 
 def _repeats(store: Store) -> Iterator[str]:
@@ -260,16 +256,16 @@ def _head(record: CaseRecord, context: RunContext) -> str:
     why = "; ".join(_passes(record) if state == "passed" else reasons(record))
     style = class_name(state.replace("_", "-"))
     head = f'<b class="status-{style}">{html_line(state.replace("_", " "))}</b> {html_line(case_label(record))}'
-    remarks = [f'<b class="said">{html_line(mark)}</b>'] if (mark := frozen_mark(record.frozen)) else []
-    remarks += [f'<b class="said">{html_line(text)}</b>' for text in drift_texts(record.thawed, _MOST_CHANGES)]
-    remarks += [f'<b class="said">{html_line(text)}</b>' for text in placed_texts(record)]
+    remarks = [*filter(None, [frozen_mark(record.frozen)]), *drift_texts(record.thawed), *placed_texts(record)]
+    said = list(map(html_line, remarks))
     if changed := other_criteria(record):
-        remarks.append(f'<b class="said">≠ other criteria: {html_line(changed)}</b>')
+        said.append(f"≠ other criteria: {html_line(changed)}")
     for entry in context.triage_of(record):
         note = f": {entry.note}" if entry.note else ""
         about = f" ({entry.about.criterion})" if entry.about.criterion else ""
-        remarks.append(f'<b class="said">⚑ {html_line(entry.triage + about + note)}</b>')
-    return f"{head} <i>{html_line(why)}</i>{''.join(remarks)}"
+        said.append(f"⚑ {html_line(entry.triage + about + note)}")
+    told = "".join(f'<b class="said">{text}</b>' for text in said)
+    return f"{head} <i>{html_line(why)}</i>{told}"
 
 
 def _passes(record: CaseRecord) -> Iterator[str]:
@@ -285,7 +281,7 @@ def _passes(record: CaseRecord) -> Iterator[str]:
 def _line(line: Line) -> str:
     """Return a styled line, which is already safe for a terminal, as HTML."""
     return "".join(
-        f'<span class="{class_name(style)}">{html_body(text)}</span>' if style else html_body(text)
+        f'<span class="{class_name(style)}">{escape(text)}</span>' if style else escape(text)
         for text, style in pieces(line)
     ).rstrip()
 

@@ -30,8 +30,6 @@ from workbench.text.safe_text import one_line, plain
 
 _NOT_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 forbids even if escaped. A single one makes the whole file invalid."""
-_MOST_CHANGES = 5
-_WIDTH = 100
 _TAGS = {"failed": "failure", "not_evaluated": "skipped", "cancelled": "skipped"}
 
 
@@ -54,11 +52,9 @@ def _suite(records: list[Execution], run: RunSummary) -> Iterator[bytes]:
     # The schema requires a time without a zone. By convention it is UTC.
     suite.set("timestamp", _line(run.started.removesuffix("Z")))
     suite.set("file", _line(ref.evalset_file))
-    criteria = criteria_and_source(
-        next((one for one in map(read_details, records) if one.criteria), read_details(records[0]))
-    )
+    known = next((one for one in map(read_details, records) if one.criteria), read_details(records[0]))
     properties = Tree.Element("properties")
-    Tree.SubElement(properties, "property", {"name": "criteria", "value": _line(criteria)})
+    Tree.SubElement(properties, "property", {"name": "criteria", "value": _line(criteria_and_source(known))})
     for note in matched_by_location(records):
         Tree.SubElement(properties, "property", {"name": "agent", "value": _line(note)})
     for case in summarize_all(records, run.until_sure):
@@ -109,7 +105,7 @@ def _case(record: CaseRecord) -> Tree.Element:
         why = "; ".join(reasons(record)) or "no criterion applied"
         verdict = Tree.SubElement(case, _TAGS.get(record.state, "error"), {"message": _line(why)})
         verdict.set("type", record.broken_by.kind if record.broken_by else record.state)
-        verdict.text = _block("\n".join([*reasons(record), "", *plain_case(record, _WIDTH)]))
+        verdict.text = _block("\n".join([*reasons(record), "", *plain_case(record, 100)]))
     for stream, tag in (("stdout", "system-out"), ("stderr", "system-err")):
         if record.output.get(stream):
             Tree.SubElement(case, tag).text = _block(record.output[stream][-OUTPUT_LIMIT:])
@@ -121,7 +117,7 @@ def _properties(record: CaseRecord, by_function: list[str]) -> dict[str, str]:
     return {
         "criteria_changed": other_criteria(record),
         "frozen": "" if record.frozen is None else frozen_words(record.frozen),
-        "drift": "; ".join(drift_texts(record.thawed, _MOST_CHANGES)),
+        "drift": "; ".join(drift_texts(record.thawed)),
         "place": placed_words(record),
         "lost_attempts": "; ".join(map(lost_words, record.lost)),
         "tool_fault": "" if record.handling is None else handling_text(record.handling),

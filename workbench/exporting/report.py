@@ -10,7 +10,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
-from typing import Any, Final, TypeVar, get_args
+from typing import Any, Final, get_args
 
 from pydantic import BaseModel, ValidationError
 
@@ -24,7 +24,6 @@ from workbench.exporting.report_shape import (
     CriterionRepeats,
     DriftChange,
     FaultRow,
-    Part,
     Report,
     ReportCase,
     ReportDrift,
@@ -54,7 +53,6 @@ from workbench.store.store import Store
 from workbench.text.json_values import mapping, objects, string
 from workbench.worker.spans import is_other_model
 
-PartT = TypeVar("PartT", bound=Part)
 _NO_PRICES = Prices()
 _OPTIONAL = ("judged_by", "fault", "fork", "drift", "tool_faults", "inner_calls", "shard", "for_merge")
 """Fields that are left out if they would be null."""
@@ -75,7 +73,7 @@ def report_pieces(store: Store, prices: Prices = _NO_PRICES) -> Iterator[bytes]:
 
     def cases() -> Iterator[ReportCase]:
         for record in store.read_current():
-            case = _case(record, prices, for_merge=store.run.shard is not None)
+            case = report_case(record, prices, for_merge=store.run.shard is not None)
             costs.append(case.usage.judge_cost)
             warnings.update(dict.fromkeys(answering_models(record)))
             yield case
@@ -119,13 +117,8 @@ def answering_models(record: CaseRecord) -> Iterator[str]:
                 yield warning
 
 
-def report_cases(store: Store, prices: Prices = _NO_PRICES) -> Iterator[ReportCase]:
-    """Yield the cases of the newest run in the form of the report."""
-    return (_case(record, prices) for record in store.read_current())
-
-
 def _frame(store: Store, prices: Prices) -> Report:
-    """Return the report with neither cases nor repeats."""
+    """Return the report without cases and repeats."""
     counts: Counter[str] = Counter(record.status for record in store.current_records())
     total, counts["failed_with_errors"] = counts.total(), store.failed_with_errors()
     run = store.run
@@ -159,12 +152,7 @@ def _encode(part: Any) -> bytes:
     try:
         return json.dumps(part, allow_nan=False, default=_fields).encode("ascii")
     except (ValueError, RecursionError):
-        return json.dumps(_clean(part, _DEPTH), allow_nan=False).encode("ascii")
-
-
-def json_data(part: BaseModel) -> Any:
-    """Return a part of the report as JSON data, converted as in `report_pieces`."""
-    return _clean(part, _DEPTH)
+        return json.dumps(json_data(part), allow_nan=False).encode("ascii")
 
 
 def json_schema() -> dict[str, Any]:
@@ -173,29 +161,30 @@ def json_schema() -> dict[str, Any]:
     return output_schema(Report, "agent-workbench report", description)
 
 
-def _case(record: CaseRecord, prices: Prices, *, for_merge: bool = False) -> ReportCase:
+def report_case(record: CaseRecord, prices: Prices = _NO_PRICES, *, for_merge: bool = False) -> ReportCase:
+    """Return an execution in the form of the report. `for_merge` adds the data that `merge` needs."""
     cost, fork = case_cost(record.metrics.values(), record.simulated, prices), record.planned.fork
     # A run of another version may have other rules.
     rule = next((rule for rule in get_args(OwnerRule) if rule == record.planned.matched_by), None)
     return ReportCase(
         **asdict(record.ref),
         status=record.status,
-        error=_part(ReportError, record.error) if record.error else None,
-        frozen=_part(ReportFrozen, record.frozen, recorded=record.frozen.recorded or None) if record.frozen else None,
+        error=ReportError.of(record.error) if record.error else None,
+        frozen=ReportFrozen.of(record.frozen, recorded=record.frozen.recorded or None) if record.frozen else None,
         drift=_drift(record.thawed) if record.thawed else None,
         place=record.machine or None,
         attempt=record.attempt,
         matched_by=rule,
         config_file=record.planned.config_file,
         duration_seconds=record.duration_seconds,
-        usage=_part(ReportUsage, record.usage, judge_cost=cost),
+        usage=ReportUsage.of(record.usage, judge_cost=cost),
         metrics=[_case_metric(result, prices) for result in record.metrics.values()],
         invocations=list(_invocations(record)),
         scenario=record.scenario,
         rubrics=list(record.rubrics),
         criteria_changed=list(record.planned.criteria_changed),
         fault=_fault(record),
-        fork=_part(ReportFork, fork, turn=fork.turn + 1, call=fork.call or None) if fork else None,
+        fork=ReportFork.of(fork, turn=fork.turn + 1, call=fork.call or None) if fork else None,
         for_merge=_for_merge(record) if for_merge else None,
     )
 
@@ -216,7 +205,7 @@ def _fault(record: Execution) -> ReportFault | None:
     if handling is None:
         return ReportFault(tool=fault.tool, way=fault.way, outcome=None, reason="", facts_without_source=[])
     by = judged_by(handling.details)
-    return _part(ReportFault, handling, tool=fault.tool, way=fault.way, judged_by=by)
+    return ReportFault.of(handling, tool=fault.tool, way=fault.way, judged_by=by)
 
 
 def _tool_faults(store: Store) -> ToolFaults:
@@ -238,7 +227,7 @@ def _drift(thawed: Thawed) -> ReportDrift:
         # A run of another version may have other forms.
         with contextlib.suppress(ValidationError):
             changes.append(DriftChange.model_validate(change))
-    return _part(ReportDrift, thawed, recorded=thawed.recorded or None, changes=changes)
+    return ReportDrift.of(thawed, recorded=thawed.recorded or None, changes=changes)
 
 
 def _invocations(record: CaseRecord) -> Iterator[ReportInvocation]:
@@ -247,23 +236,18 @@ def _invocations(record: CaseRecord) -> Iterator[ReportInvocation]:
     for number in range(max(len(record.turns), len(expected))):
         turn = record.turns[number] if number < len(record.turns) else None
         reference = expected[number] if number < len(expected) else None
-        user = turn.user if turn else (reference or {}).get("user_content") or {}
-        metrics = [_turn_metric(result) for result in turn.metrics.values()] if turn else []
-        note = turn.note if turn else ""
-        actual = turn.so_far if turn else None
-        inner = turn.inner_calls if turn else None
         yield ReportInvocation(
-            user=user,
+            user=turn.user if turn else (reference or {}).get("user_content") or {},
             expected=reference,
-            actual=actual,
-            note=note,
-            inner_calls=None if inner is None else list(inner),
-            metrics=metrics,
+            actual=turn.so_far if turn else None,
+            note=turn.note if turn else "",
+            inner_calls=None if turn is None or turn.inner_calls is None else list(turn.inner_calls),
+            metrics=[_turn_metric(result) for result in turn.metrics.values()] if turn else [],
         )
 
 
 def _turn_metric(result: MetricResult) -> TurnMetric:
-    return _part(TurnMetric, result, score=_number(result.score), judged_by=judged_by(result.details))
+    return TurnMetric.of(result, score=_number(result.score), judged_by=judged_by(result.details))
 
 
 def _case_metric(result: MetricResult, prices: Prices) -> CaseMetric:
@@ -275,7 +259,6 @@ def _case_metric(result: MetricResult, prices: Prices) -> CaseMetric:
 
 
 def _repeats(case: CaseRepeats) -> ReportRepeats:
-    """Return the repeats of a case in the form of the report."""
     ref, rate = case.ref, case.rate
     return ReportRepeats(
         agent=ref.agent,
@@ -293,20 +276,14 @@ def _repeats(case: CaseRepeats) -> ReportRepeats:
         kind=case.kind,
         until_sure=case.until,
         sure=case.sure,
-        criteria=[_part(CriterionRepeats, each, varies=each.cause) for each in case.criteria],
-        trajectories=[_part(TrajectoryRepeats, path, calls=_calls(path.calls)) for path in case.paths],
+        criteria=[CriterionRepeats.of(each, varies=each.cause) for each in case.criteria],
+        trajectories=[TrajectoryRepeats.of(path, calls=_calls(path.calls)) for path in case.paths],
         answers=case.answers,
     )
 
 
 def _calls(turns: Iterable[Iterable[tuple[str, str]]]) -> list[list[dict[str, Any]]]:
     return [[{"name": name, "args": json.loads(args)} for name, args in turn] for turn in turns]
-
-
-def _part(form: type[PartT], source: object, **others: Any) -> PartT:
-    """Return a part of the report. Its fields come from `others`, or else from the same fields of `source`."""
-    values = {name: getattr(source, name) for name in form.model_fields if name not in others}
-    return form(**values, **others)
 
 
 def _number(value: float | None) -> float | None:
@@ -321,7 +298,8 @@ def _fields(part: Any) -> dict[str, Any]:
     return {"schema" if name == "schema_name" else name: value for name, value in found}
 
 
-def _clean(value: Any, depth: int) -> Any:
+def json_data(value: Any, depth: int = _DEPTH) -> Any:
+    """Return a part of the report as JSON data. NaN and infinity become strings, and deeper data is cut."""
     if isinstance(value, BaseModel):
         value = _fields(value)
     if isinstance(value, float):
@@ -331,8 +309,8 @@ def _clean(value: Any, depth: int) -> Any:
     if not depth:
         return _TOO_DEEP
     if isinstance(value, dict):
-        return {str(key): _clean(item, depth - 1) for key, item in value.items()}
-    return [_clean(item, depth - 1) for item in value]
+        return {str(key): json_data(item, depth - 1) for key, item in value.items()}
+    return [json_data(item, depth - 1) for item in value]
 
 
 EXPORTER: Final = Exporter(

@@ -28,8 +28,6 @@ from workbench.store.store import Store
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
 
-_MAX_TEXT = 300
-_MOST_CHANGES = 5
 _MAX_CASES = 200
 _MAX_OPEN = 20
 """Maximum number of cases that did not pass and are not folded."""
@@ -80,7 +78,7 @@ def code_span(text: str) -> str:
 
     In a code span, it makes no link, mention, HTML or table cell.
     """
-    safe = one_line(text, limit=_MAX_TEXT).replace("|", "\\|")
+    safe = one_line(text, limit=300).replace("|", "\\|")
     if not safe:
         return ""
     fence = "`" * (max(map(len, re.findall("`+", safe)), default=0) + 1)
@@ -233,7 +231,7 @@ def _marks(record: CaseRecord) -> list[str]:
     changed = other_criteria(record)
     marks = [f"≠ other criteria: {code_span(changed)}"] if changed else []
     marks += [f"**{FROZEN}** ({frozen_words(record.frozen)})"] if record.frozen is not None else []
-    return [*marks, *map(code_span, (*drift_texts(record.thawed, _MOST_CHANGES), *placed_texts(record)))]
+    return [*marks, *map(code_span, (*drift_texts(record.thawed), *placed_texts(record)))]
 
 
 def _triage(record: CaseRecord, context: RunContext) -> list[str]:

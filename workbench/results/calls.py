@@ -7,7 +7,7 @@ from typing import Any
 from rich.text import Text
 
 from workbench.criteria.call_rows import call_rows
-from workbench.criteria.json_difference import shown, type_name
+from workbench.criteria.json_difference import path_step, shown, type_name
 from workbench.criteria.trajectory import used_rules
 from workbench.events.events import MetricResult
 from workbench.files.invocation import ToolCall
@@ -26,7 +26,7 @@ from workbench.results.lines import (
     wrap,
     wrap_indented,
 )
-from workbench.results.texts import INDENT, beginning, compact, is_marked, pretty, step
+from workbench.results.texts import INDENT, beginning, compact, is_marked, pretty
 from workbench.text.counting import counted, cut_score
 from workbench.text.json_values import objects, string
 from workbench.text.safe_text import one_line, plain
@@ -174,9 +174,9 @@ def _spread(name: Text, args: dict[str, Any], marked: frozenset[str], mark: str)
     new_line, whole = "\n" + " " * INDENT, "args" in marked
     text = Text.assemble(name, "(")
     for index, (key, value) in enumerate(args.items()):
-        lines = pretty(value, f"args{step(key)}", marked, mark).split(allow_blank=True)
+        lines = pretty(value, f"args{path_step(key)}", marked, mark).split(allow_blank=True)
         shown = Text.assemble(f"{_key(key)}=", Text(new_line).join(lines))
-        if whole or f"args{step(key)}" in marked:
+        if whole or f"args{path_step(key)}" in marked:
             shown.stylize(mark)
         text.append(f"{',' if index else ''}{new_line}").append_text(shown)
     return text.append("\n)")
@@ -187,7 +187,7 @@ def _key(key: str) -> str:
 
 
 def _argument_marked(key: str, marked: frozenset[str]) -> bool:
-    return "args" in marked or is_marked(f"args{step(key)}", marked)
+    return "args" in marked or is_marked(f"args{path_step(key)}", marked)
 
 
 def accepted_lines(row: Mapping[str, Any], width: int) -> Iterator[Line]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from rich.text import Text
 
 from workbench.criteria.description import Shown
-from workbench.criteria.json_difference import ABSENT, describe, lcs_pairs
+from workbench.criteria.json_difference import ABSENT, describe, lcs_pairs, path_step
 from workbench.criteria.registry import descriptions
 from workbench.criteria.value_rules import compare, described
 from workbench.events.events import MetricStatus
@@ -32,7 +32,7 @@ from workbench.results.faces import FACES
 from workbench.results.judged import shown_in
 from workbench.results.lines import GLYPHS, Line, View, cut_line, flow, safe, shortened, wrap
 from workbench.results.questions import message_words
-from workbench.results.texts import both_sides, compact, pretty_lines, step, text_lines
+from workbench.results.texts import both_sides, compact, pretty_lines, text_lines
 from workbench.store.execution import CaseRecord, Turn
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
@@ -297,7 +297,7 @@ def hunk_lines(hunk: "Hunk", view: View) -> Iterator[Line]:
             lines = [line for mark, text in names for line in side(mark, wrap(safe(text), side_room(view)), view)]
             return labelled("calls", "moved", lines, view)
         case "state":
-            found = _differences(hunk.old, hunk.new, "".join(map(step, hunk.steps)).lstrip("."))
+            found = _differences(hunk.old, hunk.new, "".join(map(path_step, hunk.steps)).lstrip("."))
             return labelled("state", "differs", difference_lines(found, room(view), view, named=True), view)
     return _call_lines(hunk, view)
 
@@ -312,7 +312,7 @@ def _call_lines(hunk: "Hunk", view: View) -> Iterator[Line]:
         call["args"] = {}
         return call_row(numbered("call", number + 1), row, view, hunk.old, hunk.new)
     if hunk.kind in ("argument", "arguments"):
-        path = f"args{step(hunk.argument)}" if hunk.argument else "args"
+        path = f"args{path_step(hunk.argument)}" if hunk.argument else "args"
         row["differences"] = _differences(hunk.old, hunk.new, path)
     return call_row(numbered("call", number + 1), row, view)
 

@@ -158,13 +158,13 @@ def change_texts(thawed: Thawed) -> Iterator[str]:
         yield f"{kind_words(change)}: {change_name(change)}{'; ' if where else ''}{', '.join(where[:3])}"
 
 
-def drift_texts(thawed: Thawed | None, most: int) -> list[str]:
-    """Return the mark of a thawed case and its first `most` changes, as safe texts for exports. Else return []."""
+def drift_texts(thawed: Thawed | None) -> list[str]:
+    """Return the mark of a thawed case and its first five changes, as safe texts for exports. Else return []."""
     if thawed is None:
         return []
     changes = list(change_texts(thawed))
-    more = [f"and {counted(len(changes) - most, 'more change')}"] if len(changes) > most else []
-    return [thawed_mark(thawed), *changes[:most], *more]
+    more = [f"and {counted(len(changes) - 5, 'more change')}"] if len(changes) > 5 else []
+    return [thawed_mark(thawed), *changes[:5], *more]
 
 
 def kind_words(change: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from rich.text import Text
 
-from workbench.criteria.json_difference import lcs_pairs
+from workbench.criteria.json_difference import lcs_pairs, path_step
 from workbench.results.lines import Line, View, fold, safe, shortened, wrap, wrap_indented
 from workbench.text.counting import counted
 from workbench.text.safe_text import DEFAULT_LIMIT, plain, visible
@@ -301,12 +301,6 @@ def _first_lines(tokens: Iterator[tuple[str, str]], most: int) -> Iterator[tuple
         yield text, style
 
 
-def step(key: str) -> str:
-    """Return a key as a step of a JSON path: `.key`, or `["odd key"]`."""
-    plain_key = key.replace("-", "_").isidentifier() and not key.startswith("-")
-    return f".{key}" if plain_key else f"[{json.dumps(key, ensure_ascii=False)}]"
-
-
 def is_marked(path: str, marked: Set[str]) -> bool:
     """Return whether a difference is at `path` or inside it."""
     return any(other == path or other.startswith((path + ".", path + "[")) for other in marked)
@@ -321,7 +315,7 @@ def _value(value: Any, path: str, marked: Set[str], mark: str, style: str, depth
     blank = "\n" + " " * INDENT * (depth + 1)
     items: list[tuple[str, str, Any]]
     if isinstance(value, dict):
-        items = [(f"{plain(compact(str(key)))}: ", path + step(str(key)), item) for key, item in value.items()]
+        items = [(f"{plain(compact(str(key)))}: ", path + path_step(str(key)), item) for key, item in value.items()]
     else:
         items = [("", f"{path}[{index}]", item) for index, item in enumerate(value)]
     yield opening, style
