@@ -113,7 +113,7 @@ def test_try_prints_its_plan_first_changes_no_file_and_its_report_fits_the_schem
 
 
 def test_verdicts_of_variants_replace_no_verdict_of_the_working_tree(few: TriedProject) -> None:
-    assert few.run("run", ".", environment=few.environment(1)).returncode == 0
+    assert few.run("run", ".", environment=few.environment()).returncode == 0
     database = few.root / ".workbench/runs.db"
     before = few.run("status", "--json").stdout
     few.prompt("name the day")
@@ -133,7 +133,7 @@ def test_swap_set_and_folder_are_variants_of_the_working_tree(desk: TriedProject
     (beside / "prompt.md").write_text("be brief")
     desk.commit()
     words = ("--swap", f"desk/prompt.md={other}", "--set", "TONE=clear", "--variant", f"short={beside}")
-    code, found = desk.tried(*words, variants=4)
+    code, found = desk.tried(*words)
     assert code == 0
     names = [(one["name"], one.get("result")) for one in found["variants"]]
     assert names == [
@@ -149,7 +149,7 @@ def test_several_revisions_are_compared_with_the_first(desk: TriedProject) -> No
         desk.prompt(text)
         desk.commit()
     words = ("--against", "HEAD~2", "--against", "HEAD~1", "--against", "HEAD")
-    code, found = desk.tried(*words, variants=3)
+    code, found = desk.tried(*words)
     names = [(one["name"], one.get("result")) for one in found["variants"]]
     assert (code, names) == (0, [("HEAD~2", None), ("HEAD~1", "better"), ("HEAD", "worse")])
 
@@ -158,7 +158,7 @@ def test_grid_tries_every_combination(few: TriedProject) -> None:
     few.write("drafts/clear.md", "name the day")
     few.commit()
     words = ("--grid", "--runs", "1", "--swap", "desk/prompt.md=drafts/clear.md", "--set", "A=1", "--set", "A=2")
-    _, found = few.tried(*words, variants=6)
+    _, found = few.tried(*words)
     clear = "desk/prompt.md=drafts/clear.md"
     names = [one["name"] for one in found["variants"]]
     assert names == ["HEAD", "A=1", "A=2", clear, f"{clear}, A=1", f"{clear}, A=2"]
@@ -176,7 +176,7 @@ def test_secret_in_a_variable_is_neither_shown_nor_stored(few: TriedProject, wor
     )
     files = {option: tmp_path / option.strip("-") for option in ("--json", "--markdown", "--junit")}
     outputs = [text for option, file in files.items() for text in (option, str(file))]
-    code, out, err = few.said("--runs", "1", "--set", word, *outputs, "--print-detailed-results", variants=3)
+    code, out, err = few.said("--runs", "1", "--set", word, *outputs, "--print-detailed-results")
     assert code == 0
     texts = [out, err, *(file.read_text() for file in files.values())]
     assert f"{name}=" in texts[0]
@@ -275,7 +275,7 @@ def test_environment_file_and_files_that_git_ignores_come_from_the_working_tree(
     few.commit()
     few.write("desk/.env", "FROM_ENV=yes\n")
     few.write("desk/data/words.txt", "ignored")
-    assert few.run("run", ".", environment=few.environment(1)).returncode == 0
+    assert few.run("run", ".", environment=few.environment()).returncode == 0
     few.prompt("name the day")
     _, found = few.tried()
     assert [one["left_out"] for one in found["variants"]] == [0, 0]

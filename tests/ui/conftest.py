@@ -31,9 +31,11 @@ from workbench.events.events import (
 from workbench.files import settings as config
 from workbench.files.criteria import default_config
 from workbench.files.evalset import open_evalset
-from workbench.freshness import staleness
+from workbench.freshness import follow, staleness
+from workbench.freshness.changes import PROMPT
 from workbench.run.dask.files import MachineState
 from workbench.store.store import Store
+from workbench.ui.freshness import staleness as marks
 from workbench.ui.main.workbench_app import WorkbenchApp
 from workbench.ui.running.engine_run import ONCE, Engine, RepeatOptions
 from workbench.ui.running.run_thread import Publish
@@ -69,6 +71,22 @@ def _style_sheets_are_parsed_once() -> Iterator[None]:
 def _pilots_are_quick() -> Iterator[None]:
     with quick_pilots():
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _files_are_followed_promptly() -> Iterator[None]:
+    """Let screens notice a saved file at once. They take their time because they are idle most of it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(follow, "CALM", PROMPT)
+        patch.setattr(marks, "_BETWEEN", 0.05)
+        patch.setattr(marks, "_PAUSE_FACTOR", 1.0)
+        patch.setattr(marks, "_POLL_INTERVAL", 0.5)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _warm(warm_scorers: None) -> None:
+    """Let the scorers and workers of runs in this process be forks."""
 
 
 Shape: TypeAlias = Mapping[str, Mapping[str, Sequence[str]]]
@@ -269,12 +287,18 @@ class Screen:
         pilot.press = press_and_wait  # type: ignore[method-assign]
 
     async def until(self, pilot: Pilot[int], holds: Callable[[], bool], seconds: float = 10.0) -> None:
-        """Wait until the condition holds, for at most this many seconds."""
-        for _ in range(int(seconds * 50)):
+        """Wait until the condition holds, for at most this many seconds of sleep.
+
+        Looking at the screen takes processor time from what is waited for, so what takes long is looked at less often.
+        """
+        slept, pause = 0.0, 0.01
+        while slept < seconds:
             await pilot.pause()
             if holds():
                 return
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(pause)
+            slept += pause
+            pause = min(pause * 1.1, 0.05)
         raise AssertionError(f"it never came to that:\n{self.text}")
 
     @property

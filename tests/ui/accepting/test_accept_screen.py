@@ -30,8 +30,6 @@ from workbench.ui.main.workbench_app import WorkbenchApp
 from workbench.ui.session.session import Session
 from workbench.ui.terminal.themes import Themes
 
-pytestmark = pytest.mark.usefixtures("warm_scorers")
-
 CALL = {"function_call": {"id": "adk-1", "name": "refund", "args": {"order": "A1", "amount": 12.5}}}
 
 

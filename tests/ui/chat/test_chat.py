@@ -21,8 +21,6 @@ from workbench.ui.main.workbench_app import WorkbenchApp
 from workbench.ui.session.session import Session
 from workbench.ui.terminal.themes import Themes
 
-pytestmark = pytest.mark.usefixtures("warm_scorers")
-
 AGENT = """
 import asyncio, time
 

@@ -25,8 +25,6 @@ from workbench.ui.main.workbench_app import WorkbenchApp
 from workbench.ui.session.session import Session
 from workbench.ui.terminal.themes import Themes
 
-pytestmark = pytest.mark.usefixtures("warm_scorers")
-
 AGENT = """
 def root_agent(message, session):
     if "lost" in message:

@@ -15,6 +15,7 @@ from tests.tried import TriedProject
 from tests.ui.conftest import Screen
 from tests.ui.running.test_engine_run import opened
 from workbench.ui.main.workbench_app import WorkbenchApp
+from workbench.ui.variants import model
 from workbench.ui.variants.dialog import TryDialog
 from workbench.ui.variants.screen import TryScreen
 
@@ -30,7 +31,8 @@ def copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, copies: Path) -> TriedProject:
-    made = TriedProject(tmp_path / "project", tmp_path / "counts")
+    made = TriedProject(tmp_path / "project", tmp_path / "counts", cases=6)
+    monkeypatch.setattr(model, "MANY_EXECUTIONS", 50)
     monkeypatch.setenv("PYTHONPATH", python_path())
     monkeypatch.chdir(made.root)
     for name, value in made.environment().items():
@@ -52,10 +54,10 @@ async def test_better_prompt_is_called_better_and_its_results_can_be_opened(desk
         await pilot.press("W")
         await screen.until(pilot, lambda: isinstance(app.screen, TryScreen))
         await ended(screen, pilot)
-        assert "Try  2 variants × 12 cases × 3 runs" in screen.text
+        assert "Try  2 variants × 6 cases × 3 runs" in screen.text
         assert "+33.3 points [" in screen.text
-        assert "working tree against HEAD   12 cases better   0 worse   0 the same" in screen.text
-        assert "better: these 12 cases show it" in screen.text
+        assert "working tree against HEAD   6 cases better   0 worse   0 the same" in screen.text
+        assert "better: these 6 cases show it" in screen.text
         assert "Cases, criteria, .env, interpreter: as in the working tree" in screen.text
         assert session.store.counts() == {}  # They are no verdicts.
 
@@ -112,8 +114,7 @@ async def test_keys_pressed_in_one_burst_start_and_leave_a_try_without_traces(de
         assert (desk.root / "desk/prompt.md").read_text() == "Always name the day."
         # Another one starts at once, and has nothing of the first.
         await pilot.press("W")
-        await ended(screen, pilot)
-        assert "12 cases better" in screen.text
+        await ended(screen, pilot, "6 cases better")
 
 
 SLOW = """
@@ -131,16 +132,16 @@ async def test_x_cancels_a_try_and_shows_the_decided_cases(desk: TriedProject, c
     (desk.root / "desk/agent.py").write_text(SLOW + "# changed\n")
     async with opened(desk.root) as (_, _, screen, pilot):
         await pilot.press("W")
-        await screen.until(pilot, lambda: "2 of 72" in screen.text, seconds=30)
+        await screen.until(pilot, lambda: "2 of 36" in screen.text, seconds=30)
         assert "The conclusion comes at the end" in screen.text
         assert "unclear" not in screen.text
         await pilot.press("x")
         await screen.until(pilot, lambda: "cancelling the try: cancel again to kill" in screen.text)
         await pilot.press("x")
         await ended(screen, pilot, "cancelled, ")
-        assert "cancelled: 2 of 72 executions have a verdict" in screen.text
+        assert "cancelled: 2 of 36 executions have a verdict" in screen.text
         assert "unclear: this case shows no difference" in " ".join(screen.text.split())
-        assert "70 cancelled" in screen.text
+        assert "34 cancelled" in screen.text
         await pilot.press("x")
         await screen.until(pilot, lambda: "nothing is running here" in screen.text)
         await pilot.press("escape", "escape")
@@ -157,7 +158,7 @@ async def test_quitting_removes_the_copies(
     async with opened(desk.root) as (app, _, screen, pilot):
         await pilot.press("W")
         if when != "copying":
-            await screen.until(pilot, lambda: "2 of 72" in screen.text, seconds=30)
+            await screen.until(pilot, lambda: "2 of 36" in screen.text, seconds=30)
         if when == "over":
             await pilot.press("x", "x")
             await ended(screen, pilot, "cancelled, ")
@@ -171,9 +172,9 @@ async def test_many_executions_need_a_confirmation_and_equal_results_are_unclear
     async with opened(desk.root) as (app, _, screen, pilot):
         await choose(app, screen, pilot)
         await pilot.press(*["tab"] * 5, "backspace", "5", "enter")
-        await screen.until(pilot, lambda: "2 variants × 12 cases × 5 runs = 120 executions" in screen.text)
+        await screen.until(pilot, lambda: "2 variants × 6 cases × 5 runs = 60 executions" in screen.text)
         assert "enter starts it, esc leaves" in screen.text
-        assert "0 of 120" not in screen.text
+        assert "0 of 60" not in screen.text
         assert "E file diff" in screen.text
         await pilot.press("E")
         await screen.until(pilot, lambda: "+ You are kind!" in screen.text)
@@ -182,7 +183,7 @@ async def test_many_executions_need_a_confirmation_and_equal_results_are_unclear
         await pilot.press("enter")
         await ended(screen, pilot)
         words = " ".join(screen.text.split())
-        assert "unclear: these 12 cases show no difference. They would show a difference of" in words
+        assert "unclear: these 6 cases show no difference. They would show a difference of" in words
         assert "points or more in 8 of 10 tries" in words
         await pilot.press("n")
         await screen.until(pilot, lambda: "no case got worse here" in screen.text)
@@ -203,7 +204,7 @@ async def test_variables_and_revisions_are_chosen_in_a_dialog(desk: TriedProject
         await pilot.press("tab", "tab", *"TONE", "enter")
         await screen.until(pilot, lambda: "write variables as NAME=VALUE" in screen.text)
         await pilot.press(*"=clear TONE='un clear'", "enter")
-        await screen.until(pilot, lambda: "3 variants × 12 cases × 3 runs" in screen.text)
+        await screen.until(pilot, lambda: "3 variants × 6 cases × 3 runs" in screen.text)
         await pilot.press("enter")
         await ended(screen, pilot)
         assert "TONE=clear" in screen.text
@@ -242,6 +243,6 @@ async def test_the_options_of_the_next_run_are_tried_with_w(desk: TriedProject) 
     desk.prompt("Always name the day.")
     async with opened(desk.root) as (_, _, screen, pilot):
         await pilot.press("o")
-        await screen.until(pilot, lambda: "next run: 12 cases" in screen.text)
+        await screen.until(pilot, lambda: "next run: 6 cases" in screen.text)
         await pilot.press("W")
-        await screen.until(pilot, lambda: "2 variants × 12 cases × 3 runs" in screen.text)
+        await screen.until(pilot, lambda: "2 variants × 6 cases × 3 runs" in screen.text)
