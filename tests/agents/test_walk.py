@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from workbench.files.gitignore import IgnoreFile, ignored_by, read_ignore_file
+from workbench.files.gitignore import IgnoreFile, ignored_by, read_rules
 from workbench.files.walk import relative_to
 
 
@@ -23,7 +23,8 @@ def test_relative_path_is_that_of_pathlib(path: str, root: str) -> None:
 def _read(folder: Path, text: str) -> IgnoreFile:
     source = folder / ".gitignore"
     source.write_bytes(text.encode())
-    return read_ignore_file(source, folder)
+    (found,) = read_rules(source, folder, [])
+    return found
 
 
 def _ignored(files: list[IgnoreFile], root: Path, entry: str) -> bool:
@@ -87,7 +88,7 @@ def test_ignored_file_is_reported_with_the_deciding_gitignore_line(tmp_path: Pat
 def test_byte_order_mark_and_foreign_bytes_are_accepted(tmp_path: Path) -> None:
     source = tmp_path / ".gitignore"
     source.write_bytes(b"\xef\xbb\xbffirst\n\xff*\n")
-    rules = [read_ignore_file(source, tmp_path)]
+    rules = [*read_rules(source, tmp_path, [])]
     assert _ignored(rules, tmp_path, "first")
     assert _ignored(rules, tmp_path, "\udcffname")
 

@@ -69,5 +69,7 @@ def test_same_change_on_both_sides_is_not_a_difference() -> None:
 def test_duplicate_ids_and_broken_files_are_not_merged() -> None:
     with pytest.raises(EditError):
         differences(BASE, b"{", BASE)
-    with pytest.raises(ValueError, match="same id"):
-        differences(BASE, content(case("a"), case("a")), BASE)
+    with pytest.raises(ValueError, match="two cases have the ID a"):
+        differences(BASE, content(case("b"), case("a"), case("a")), BASE)
+    with pytest.raises(ValueError, match="a case has no ID"):
+        differences(BASE, BASE, content(case("a"), case("")))

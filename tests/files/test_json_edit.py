@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workbench.files.breaches import resolve
 from workbench.files.json_text.json_edit import EditError, revise, revised, same
 from workbench.files.json_text.json_nodes import Node
 from workbench.files.json_text.scanner import scan
@@ -246,7 +247,7 @@ def test_everything_outside_the_edited_value_keeps_its_bytes(edit: tuple[str, tu
     after = revised(text, wanted)
     root = scan(text).root
     assert root is not None
-    child = root.find(location)
+    _, child = resolve(root, location)
     node = root if child is None else child.node
     if new is not _GONE:
         if same(node.value(), new):
@@ -256,7 +257,7 @@ def test_everything_outside_the_edited_value_keeps_its_bytes(edit: tuple[str, tu
         assert after.endswith(text[len(text) - tail :])
         return
     assert child is not None
-    holder = root.find(location[:-1])
+    _, holder = resolve(root, location[:-1])
     before, behind = _neighbours(root if holder is None else holder.node, child.key_start)
     assert after.startswith(text[:before])
     assert after.endswith(text[behind:])

@@ -112,9 +112,8 @@ def check_command(
 def _choice(on: str | None, remote_python: str, env: tuple[str, ...], *, lists: bool) -> PlaceChoice | None:
     choice = common.place_choice(on, remote_python, env)
     if lists and choice is None:
-        raise Refused(
-            "--list prints the files that would travel to a place, but no place is named", hint="Add --on PLACE"
-        )
+        message = "--list prints the files that would travel to a place, but no place is named"
+        raise Refused(message, hint="Add --on PLACE")
     return choice
 
 
@@ -149,7 +148,7 @@ def _check_place(
     """Check a place. Return None if it is this machine."""
     import asyncio
 
-    from workbench.cli.following import ask
+    from workbench.cli.following import ask, say_line
     from workbench.project.check_findings import check_place, place_of
     from workbench.project.project import Project
 
@@ -157,28 +156,21 @@ def _check_place(
     if chosen.is_local:
         return None
 
-    def tell(line: str) -> None:
-        write_line(sys.stderr, plain(line))
-
     async def check() -> "PlaceCheck":
         async with Project(state_dir=state_dir, keep_warm=False) as project:
-            return await check_place(project, workspace, chosen, only_files=only_files, ask=ask, tell=tell)
+            return await check_place(project, workspace, chosen, only_files=only_files, ask=ask, tell=say_line)
 
     return asyncio.run(check())
 
 
 def _place_lines(place: "PlaceCheck", *, lists: bool) -> "Iterator[str]":
-    """Yield lines about a place: its workers, and what would travel. Problems are printed separately.
-
-    With `lists`, each file that would travel or stay is named.
-    """
+    """Yield lines about a place: its workers, and what would travel, with `lists` file by file."""
     from workbench.results.machines import machine_facts, sending_lines
 
     if place.sending is not None and lists:
         yield from (one_line(name, limit=1000) for name in place.sending.sizes)
-        yield from (
-            f"stays: {one_line(name, limit=1000)}: {one_line(why)}" for name, why in place.sending.left_out.items()
-        )
+        left_out = place.sending.left_out.items()
+        yield from (f"stays: {one_line(name, limit=1000)}: {one_line(why)}" for name, why in left_out)
     elif place.sending is not None:
         yield from sending_lines(place.sending)
     if place.needs:
@@ -226,15 +218,15 @@ def _indented(text: str) -> str:
 
 
 def _sum_up(workspace: "Workspace", problems: "list[Problem]") -> None:
-    summary = _summary(workspace, problems)
-    files = counted(summary["files"], "evalset file")
     if not workspace.evalsets:
         write_line(sys.stderr, plain(f"No evalsets in {workspace.target}"))
-    elif not summary["errors"] and not summary["warnings"]:
-        write_line(sys.stderr, f"{files}, {counted(summary['cases'], 'case')}: no problems")
-    else:
-        errors, warnings = counted(summary["errors"], "error"), counted(summary["warnings"], "warning")
-        write_line(sys.stderr, f"{files}, {counted(summary['cases'], 'case')}: {errors}, {warnings}")
+        return
+    summary = _summary(workspace, problems)
+    found = f"{counted(summary['errors'], 'error')}, {counted(summary['warnings'], 'warning')}"
+    if not summary["errors"] and not summary["warnings"]:
+        found = "no problems"
+    checked = f"{counted(summary['files'], 'evalset file')}, {counted(summary['cases'], 'case')}"
+    write_line(sys.stderr, f"{checked}: {found}")
 
 
 def _report(workspace: "Workspace", problems: "list[Problem]") -> dict[str, object]:

@@ -125,10 +125,8 @@ def workbench_command(
     path = _path_to_open(words)
     if not can_draw():
         kind = " that can redraw its screen (TERM is dumb)" if on_terminal() else ""
-        raise Refused(
-            f"the workbench needs a terminal{kind}",
-            hint=f"`{PROGRAM} run {one_line(str(path))}` runs the evalsets and prints the results without one",
-        )
+        hint = f"`{PROGRAM} run {one_line(str(path))}` runs the evalsets and prints the results without a terminal"
+        raise Refused(f"the workbench needs a terminal{kind}", hint=hint)
     return open_screen(path, theme=theme, mouse=not no_mouse, watch=watch, state_dir=state_dir)
 
 
@@ -138,17 +136,14 @@ def _path_to_open(words: tuple[str, ...]) -> Path:
         return Path()
     first = words[0]
     if first in COMMANDS:
-        raise Refused(
-            f"the command comes first: {PROGRAM} {first} …", hint=f"For a folder of that name, write ./{first}"
-        )
+        hint = f"For a folder of that name, write ./{first}"
+        raise Refused(f"the command comes first: {PROGRAM} {first} …", hint=hint)
     path = Path(first)
     if not first or not path.exists():
         near = difflib.get_close_matches(first, COMMANDS, n=1)
         hint = f"Did you mean the command `{near[0]}`?" if near else f"See `{PROGRAM} --help`"
         raise Refused(f"no file, folder or command is named {first!r}", hint=hint)
     if len(words) > 1:
-        raise Refused(
-            f"the workbench opens one path; {words[1]!r} is a second one",
-            hint="Name a folder that holds both, or use `run`",
-        )
+        hint = "Name a folder that holds both, or use `run`"
+        raise Refused(f"the workbench opens one path; {words[1]!r} is a second one", hint=hint)
     return path

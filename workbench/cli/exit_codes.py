@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from workbench.store.store import Store
 
-
 PROGRAM = "agent-workbench"
 COMMANDS = {
     "run": "run",
@@ -22,7 +21,6 @@ COMMANDS = {
     "export": "export",
 }
 """Word → command. The command `run` is `workbench.cli.run_command.run_command`."""
-
 
 PASSED: Final = 0
 """Every case passed."""

@@ -2,7 +2,7 @@
 
 import codecs
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -94,7 +94,7 @@ def _exporter(name: str) -> "Exporter":
 
 def _read(word: str, state: Path) -> "ExportedRun":
     """Read the run that `word` names."""
-    from workbench.cli.following import read_prices
+    from workbench.cli.following import user_settings
     from workbench.events.events import Noticed, RunStarted
     from workbench.exporting.exporter import ExportedRun
     from workbench.store.history.reading import read_run_events
@@ -110,7 +110,7 @@ def _read(word: str, state: Path) -> "ExportedRun":
             warn(event.message)
         elif isinstance(event, RunStarted):
             versions = event.versions
-    return ExportedRun(store, versions, read_prices(), state, warn)
+    return ExportedRun(store, versions, user_settings().prices, state, warn)
 
 
 def _write(files: "Mapping[str, Pieces]", output: Path | None, *, is_folder: bool) -> None:
@@ -130,9 +130,5 @@ def _write(files: "Mapping[str, Pieces]", output: Path | None, *, is_folder: boo
     if output is not None:
         replace_pieces(output, content)
         return
-    write_pieces(sys.stdout, _as_text(content))
-
-
-def _as_text(pieces: "Pieces") -> Iterator[str]:
     # A byte order mark belongs into files, not into a stream.
-    yield from codecs.iterdecode(pieces, "utf-8-sig", "replace")
+    write_pieces(sys.stdout, codecs.iterdecode(content, "utf-8-sig", "replace"))

@@ -35,21 +35,15 @@ if TYPE_CHECKING:
     from workbench.project.fault_matrix import FaultMatrix
 
 
-_YES = ("y", "yes")
-
-
 def ask_if_typed(place: PlaceChoice | None) -> Callable[[Sending], bool] | None:
-    """Return `ask` if the user has typed `--on`, else None.
-
-    A place from the project's settings must be confirmed in this way once.
-    """
+    """Return `ask` if the user has typed `--on`, else None: a place in the settings must be confirmed already."""
     return ask if place is not None and place.word else None
 
 
 def ask(sending: Sending) -> bool:
     """Show what leaves this machine, ask the user who typed `--on` to confirm, and return the answer.
 
-    Without a terminal, nothing is asked: `--on` confirms.
+    Without a terminal, the answer is True.
     """
     for line in sending_lines(sending):
         write_line(sys.stderr, line)
@@ -57,10 +51,7 @@ def ask(sending: Sending) -> bool:
         return True
     sys.stderr.write("Run there? [y/N] ")
     sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() in _YES
-
-
-_WIDTH_WITHOUT_TERMINAL = 100
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def run_and_report(
@@ -154,10 +145,7 @@ async def _was_interrupted(project: Project, matrix: "FaultMatrix", store: Store
 
 
 def _nothing_ran(outputs: Outputs, fault: UsageFaultError) -> int:
-    """Print why nothing ran, write empty reports, and return the exit code.
-
-    The command is valid, but nothing was evaluated, so the exit code is not that of a success.
-    """
+    """Print why nothing ran, write empty reports, and return the exit code, which is not that of a success."""
     write_line(sys.stderr, plain(f"Nothing ran: {fault}"))
     if fault.hint:
         write_line(sys.stderr, plain(fault.hint))
@@ -167,11 +155,6 @@ def _nothing_ran(outputs: Outputs, fault: UsageFaultError) -> int:
     store.apply(RunFinished(0.0))
     write_outputs(outputs, store, sys.stderr if outputs.json == "-" else sys.stdout, Prices())
     return exit_code(store)
-
-
-def read_prices() -> Prices:
-    """Return the user's price table. Faults in the settings go to standard error."""
-    return user_settings().prices
 
 
 def user_settings() -> Settings:
@@ -264,7 +247,7 @@ def write_outputs(outputs: Outputs, store: Store, results: TextIO, prices: Price
 
 
 def next_steps(store: Store, folder: Path, *, detailed: bool, opens: bool) -> Iterator[str]:
-    """Yield lines with commands that a user in `folder` may run next. Yield nothing if all cases passed.
+    """Yield lines with commands that a user in `folder` may run next, or nothing if all cases passed.
 
     `opens`: the screen finds the run.
     """
@@ -303,10 +286,13 @@ def write_details(store: Store, results: TextIO) -> None:
     """Write each conversation with its verdicts."""
     from workbench.results.panes import plain_case
 
-    fallback = (_WIDTH_WITHOUT_TERMINAL, 24)
-    width = shutil.get_terminal_size(fallback).columns if results.isatty() else _WIDTH_WITHOUT_TERMINAL
     for record in store.read_current():
-        write_line(results, "\n".join(["", *plain_case(record, width)]))
+        write_line(results, "\n".join(["", *plain_case(record, width_of(results))]))
+
+
+def width_of(stream: TextIO) -> int:
+    """Return the width of the terminal that a stream is, or 100 for other streams."""
+    return shutil.get_terminal_size((100, 24)).columns if stream.isatty() else 100
 
 
 _BLOCKED = 2.0

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from workbench.store.history.summary import ListedRun
 
-_ACTIONS = ("delete", "pin", "unpin")
 _TAKES = {"delete": "one run or more", "pin": "one run", "unpin": "no run"}
 _DESCRIPTION = """List stored runs, newest first, including those of `adk eval`, `adk web` and agents-cli.
 
@@ -45,7 +44,7 @@ def history_command(
 ) -> int:
     """List, delete or pin runs, and return the exit code."""
     try:
-        if words and words[0] in _ACTIONS:
+        if words and words[0] in _TAKES:
             if keep is not None:
                 raise Refused(f"--keep cannot be combined with {words[0]}")
             done = _act(words[0], words[1:], state_dir)
@@ -69,10 +68,7 @@ def _act(action: str, words: tuple[str, ...], state_dir: Path | None) -> bool:
 
     wanted = {"delete": 1, "pin": 1, "unpin": 0}[action]
     if len(words) < wanted or (action != "delete" and len(words) > wanted):
-        raise Refused(
-            f"`history {action}` takes {_TAKES[action]}",
-            try_help="agent-workbench history",
-        )
+        raise Refused(f"`history {action}` takes {_TAKES[action]}", try_help="agent-workbench history")
     root = find_root(Path.cwd())
     state = common.project_state(root, state_dir)
     # Resolve all of them before the first is deleted.
@@ -122,6 +118,8 @@ def _root(words: tuple[str, ...]) -> Path:
 
 
 def _list(words: tuple[str, ...], as_json: bool, limit: int | None, state_dir: Path | None) -> bool:
+    from workbench.agents.discovery import discover_for
+    from workbench.store.history.other_programs import foreign_runs
     from workbench.store.history.run_list import list_runs
     from workbench.store.history.run_names import ages, baseline, no_run_message, not_shown, states_of
 
@@ -130,8 +128,10 @@ def _list(words: tuple[str, ...], as_json: bool, limit: int | None, state_dir: P
     lists = {one: list_runs(one) for one in states_of(state)}
     _say_where((one for one in lists if one != state and lists[one].runs), state)
     kept = [(run, _kept_in(one, state)) for one, found in lists.items() for run in found.runs]
-    entries, trouble = _of_adk(root, {run.run_id for run, _ in kept})
-    trouble = [*(line for found in lists.values() for line in found.trouble), *trouble]
+    discovered, _ = discover_for([root], root)
+    folders = [agent.folder for agent in discovered.agents]
+    entries, more = foreign_runs(folders, root, {run.run_id for run, _ in kept})
+    trouble = [*(line for found in lists.values() for line in found.trouble), *more]
     age = ages()
     runs = [*kept, *((run, "") for run in entries)]
     runs = sorted(runs, key=lambda item: age(item[0].run_id, item[0].started), reverse=True)[:limit]
@@ -151,14 +151,6 @@ def _list(words: tuple[str, ...], as_json: bool, limit: int | None, state_dir: P
         for line in not_shown(state):
             write_line(sys.stderr, one_line(line, limit=1000))
     return True
-
-
-def _of_adk(root: Path, kept: set[str]) -> "tuple[list[ListedRun], list[str]]":
-    from workbench.agents.discovery import discover_for
-    from workbench.store.history.other_programs import foreign_runs
-
-    found, _ = discover_for([root], root)
-    return foreign_runs([agent.folder for agent in found.agents], root, kept)
 
 
 def _kept_in(state: Path, own: Path) -> str:
@@ -202,7 +194,6 @@ def _line(run: "ListedRun", root: Path, kept_in: str, *, is_baseline: bool) -> s
     marks += _kinds(run)
     if run.commit:
         marks.append(commit_words(run.commit, run.dirty))
-    what = few(run.agents)
     took = "" if run.seconds is None else f" in {run.seconds:.1f} s"
-    line = f"{run.run_id}  {what or '?'}: {', '.join(parts) or 'no cases'}{took}"
+    line = f"{run.run_id}  {few(run.agents) or '?'}: {', '.join(parts) or 'no cases'}{took}"
     return one_line(f"{line} ({', '.join(marks)})" if marks else line, limit=400)

@@ -42,8 +42,6 @@ from workbench.store.rates import STARTING_AGENTS, RemainingTime, is_waiting_for
 from workbench.store.store import Store
 from workbench.text.safe_text import one_line
 
-_OF_MACHINES = {"attempt_lost"}
-"""Errors that are no fault of the agent or the case."""
 _SILENT_FOR = 7
 """Seconds without a line after which `MachineLines.beat` writes one."""
 
@@ -54,20 +52,12 @@ def machine_lines(
     """Return the lines about the place of a project's runs with these options, or None if it is this machine."""
     if options.place is None or options.place.is_local:
         return None
-    return MachineLines(
-        place_words(options.place),
-        lambda: project.machines(options),
-        project.store,
-        say,
-        sums_up=sums_up,
-        check=one_line(options.place.check),
-    )
+    place, check = place_words(options.place), one_line(options.place.check)
+    return MachineLines(place, lambda: project.machines(options), project.store, say, sums_up=sums_up, check=check)
 
 
 class MachineLines:
-    """Lines about the machines of a run at `place` (safe text), written with `say`.
-
-    Subscribe `apply` to the store.
+    """Lines about the machines of a run at `place` (safe text), written with `say`. Subscribe `apply` to the store.
 
     `machines` returns the current states. With `sums_up`, the end of a run has a line for each machine, and `check` if
     there are cases that no machine could run.
@@ -110,7 +100,7 @@ class MachineLines:
                 for state in self._machines():
                     self._say(machine_line(state, cases[state.name]))
                 errors = {record.error.kind for record in self._store.current_records() if record.error is not None}
-                if self._check and errors & _OF_MACHINES:
+                if self._check and "attempt_lost" in errors:
                     self._say(self._check)
 
     def beat(self) -> None:
@@ -343,10 +333,9 @@ class LiveProgress(Progress):
         counts = self._store.counts()
         done = sum(counts[state] for state in COUNTED)
         minutes, seconds = divmod(int(elapsed), 60)
-        rescored = bool(self._store.run.scored_from)
-        starts = not rescored and is_waiting_for_agents(counts["running"], counts["queued"])
-        known = bool(self._store.run.run_id)
-        block = Text(f"{'▶ ' if self._glyphs else ''}{f'{done}/{counts.total()}' if known else 'starting'}")
+        starts = not self._store.run.scored_from and is_waiting_for_agents(counts["running"], counts["queued"])
+        so_far = f"{done}/{counts.total()}" if self._store.run.run_id else "starting"
+        block = Text(f"{'▶ ' if self._glyphs else ''}{so_far}")
         if starts:
             block.append(f" {STARTING_AGENTS}")
         for state in COUNTED:

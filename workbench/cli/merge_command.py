@@ -37,11 +37,11 @@ def merge_command(paths: tuple[Path, ...], json: str | None, junit: Path | None)
         hint = "Name the reports or state folders of all shards"
         raise Refused("no report or folder given", hint=hint, try_help="agent-workbench merge")
     from workbench.cli.exit_codes import UNDECIDED, exit_code
-    from workbench.cli.following import read_prices, write_outputs
+    from workbench.cli.following import user_settings, write_outputs
     from workbench.project.shards import merge_shards
 
     outputs = Outputs(json=json, junit=junit)
     with reported(json):
         store = merge_shards(paths)
-    written = write_outputs(outputs, store, sys.stderr if json == "-" else sys.stdout, read_prices())
+    written = write_outputs(outputs, store, sys.stderr if json == "-" else sys.stdout, user_settings().prices)
     return exit_code(store) if written else UNDECIDED

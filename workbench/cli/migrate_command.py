@@ -16,7 +16,6 @@ from workbench.text.safe_text import one_line, plain
 if TYPE_CHECKING:
     from workbench.editing.migration import ConvertedConversations, MigratedFile, Migration
 
-_KEPT = ".old"
 _Rows: TypeAlias = list[dict[str, Any]]
 """The result for each file, for `--json`."""
 
@@ -213,9 +212,8 @@ def _convert(item: "MigratedFile", dry_run: bool) -> str:
             _write(item.migration, item.file, None)
     except OSError as error:
         return error.strerror or str(error)
-    _say(
-        item.migration, "would be converted" if dry_run else f"converted; the old content is in {kept.name}", item.file
-    )
+    what = "would be converted" if dry_run else f"converted; the old content is in {kept.name}"
+    _say(item.migration, what, item.file)
     return ""
 
 
@@ -233,7 +231,7 @@ def _add(
 
 
 def _kept(old: Path) -> Path:
-    return old.with_name(old.name + _KEPT)
+    return old.with_name(f"{old.name}.old")
 
 
 def _write(migration: "Migration", old: Path, new: Path | None) -> None:
@@ -246,8 +244,7 @@ def _write(migration: "Migration", old: Path, new: Path | None) -> None:
 
 
 def _say(migration: "Migration", what: str, old: Path) -> None:
-    cases = counted(migration.cases, "case")
-    turns = counted(migration.turns, "turn")
-    write_line(sys.stderr, one_line(f"{old} ({cases}, {turns}) {what}", limit=2000))
+    counts = f"{counted(migration.cases, 'case')}, {counted(migration.turns, 'turn')}"
+    write_line(sys.stderr, one_line(f"{old} ({counts}) {what}", limit=2000))
     for fault in migration.left_behind:
         write_line(sys.stderr, one_line(f"not carried over: {fault.sentence()}", limit=2000))

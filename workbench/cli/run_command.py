@@ -157,27 +157,21 @@ def _check(request: RunRequest) -> None:
         Refused: There is no target, a target is empty, or two options exclude each other.
     """
     if not request.targets.words:
-        raise Refused(
-            "no target given",
-            hint="`agent-workbench run .` runs all evalsets in this folder",
-            try_help="agent-workbench run",
-        )
+        hint = "`agent-workbench run .` runs all evalsets in this folder"
+        raise Refused("no target given", hint=hint, try_help="agent-workbench run")
     refuse_empty_target(request.targets.words)
     if request.targets.shard is not None:
         _check_shard(request)
     if request.watch and request.options.inject is not None:
         raise Refused("--watch cannot inject faults", hint="Leave out --watch or --inject")
     if request.watch and request.options.exit_first:
-        raise Refused(
-            "--watch cannot be used with -x: cases that -x skips would stay stale", hint="Leave out --watch or -x"
-        )
+        message = "--watch cannot be used with -x: cases that -x skips would stay stale"
+        raise Refused(message, hint="Leave out --watch or -x")
     if request.watch and request.options.thaw:
         raise Refused("--watch cannot thaw recordings", hint="Leave out --watch or --thaw")
     if request.watch and (request.json is not None or request.junit is not None):
-        raise Refused(
-            "--watch cannot write a report, because it has no end",
-            hint="Leave out --watch, or read a stored run later with `score last --json`",
-        )
+        hint = "Leave out --watch, or read a stored run later with `score last --json`"
+        raise Refused("--watch cannot write a report, because it has no end", hint=hint)
 
 
 def _check_shard(request: RunRequest) -> None:

@@ -27,8 +27,6 @@ Exit codes
     3  a case could not be evaluated, or there was nothing to score
   130  interrupted; finished scores are saved
 """
-
-
 _OPTIONS = ("allow_not_evaluated", "all_votes", "max_judge_calls", "python")
 
 
@@ -55,7 +53,13 @@ def score_command(
     **values: Any,
 ) -> int:
     """Score a stored run and return the exit code."""
-    run = _only(words)
+    if not words:
+        hint = "`agent-workbench score last` scores the newest run again"
+        raise Refused("no run given", hint=hint, try_help="agent-workbench score")
+    if len(words) > 1:
+        hint = "Choose cases of the run with --case ID"
+        raise Refused(f"give one run; {words[1]!r} is a second one", hint=hint, try_help="agent-workbench score")
+    (run,) = words
     options = RunOptions(use_cache=not no_cache, **{name: values.pop(name) for name in _OPTIONS})
     outputs = Outputs(**values)
     with reported(outputs.json):
@@ -70,19 +74,3 @@ def score_command(
             return plan_of_run(run, options, folder=Path.cwd(), config=config, cases=cases, explicit_state=state_dir)
 
         return run_and_report(outputs, state_dir, plan)
-
-
-def _only(words: tuple[str, ...]) -> str:
-    if not words:
-        raise Refused(
-            "no run given",
-            hint="`agent-workbench score last` scores the newest run again",
-            try_help="agent-workbench score",
-        )
-    if len(words) > 1:
-        raise Refused(
-            f"give one run; {words[1]!r} is a second one",
-            hint="Choose cases of the run with --case ID",
-            try_help="agent-workbench score",
-        )
-    return words[0]

@@ -86,9 +86,7 @@ def _print(verdicts: "Iterable[LastVerdict]") -> None:
         cases += 1
         stale += bool(verdict.changed)
         without += verdict.status is None
-    counts = [
-        counted(cases, "case"),
-        *([f"{stale:,} stale"] if without < cases else []),
-        *([f"{without:,} not run"] if without else []),
-    ]
+    counts = [counted(cases, "case")]
+    counts += [f"{stale:,} stale"] if without < cases else []
+    counts += [f"{without:,} not run"] if without else []
     write_line(sys.stderr, ", ".join(counts) if cases else "no evalsets found")

@@ -93,10 +93,7 @@ def has_failed() -> bool:
 
 
 def is_unread() -> bool:
-    """Return whether the reader of standard output has closed it, like `head` after its last line.
-
-    This is not known before the first failed write.
-    """
+    """Return whether a write failed because the reader of standard output, such as `head`, has closed it."""
     return bool(_unread) and sys.stdout.fileno() in _unread
 
 
@@ -113,10 +110,7 @@ def silence(stream: TextIO) -> None:
 
 
 def flush_streams() -> None:
-    """Write buffered output, and drop output that cannot be written.
-
-    Otherwise Python would replace the exit code by 120.
-    """
+    """Write buffered output, and drop output that cannot be written, for which Python would exit with 120."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -138,9 +132,7 @@ def let_go_of_streams(*, pipes: bool) -> None:
 
 def spelled_for(stream: TextIO, text: str) -> str:
     """Return `text`. If the stream cannot encode it, replace the workbench's symbols (✓, …) with ASCII."""
-    if can_show(stream, text):
-        return text
-    return in_lines(text)
+    return text if can_show(stream, text) else in_lines(text)
 
 
 def can_show(stream: TextIO, text: str) -> bool:

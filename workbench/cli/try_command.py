@@ -1,7 +1,6 @@
 """The command `try`: variants of the project on the same cases, and whether one of them is better."""
 
 import math
-import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
 _Pairs: TypeAlias = tuple[tuple[str, str], ...]
 _LISTED = 10
 """Cases that are listed for each variant."""
-_WIDTH_WITHOUT_TERMINAL = 100
 _DESCRIPTION = """Compare variants of the project on the same cases. Says which are better, unless chance explains it.
 
 \b
@@ -263,6 +261,7 @@ def _announcement(trial: "Trial", state: Path, settings: "Settings") -> Iterator
 
 def _write(request: _Request, found: "TryReport", stopped: str, settings: "Settings", results: TextIO) -> bool:
     """Write the results, files first. Return False if one could not be written."""
+    from workbench.cli.following import width_of
     from workbench.project.variants.export import as_json, as_markdown
 
     done = True
@@ -272,16 +271,11 @@ def _write(request: _Request, found: "TryReport", stopped: str, settings: "Setti
     if request.markdown is not None:
         markdown = as_markdown(found, settings.prices).encode("utf-8", "replace")
         done = write_file("--markdown", request.markdown, lambda: (markdown,)) and done
-    for line in _lines(found, stopped, settings, _width(results)):
+    for line in _lines(found, stopped, settings, width_of(results)):
         write_line(results, line)
     if request.json == "-":
         write_line(sys.stdout, text)
     return done
-
-
-def _width(results: TextIO) -> int:
-    fallback = (_WIDTH_WITHOUT_TERMINAL, 24)
-    return shutil.get_terminal_size(fallback).columns if results.isatty() else _WIDTH_WITHOUT_TERMINAL
 
 
 def _lines(found: "TryReport", stopped: str, settings: "Settings", width: int) -> Iterator[str]:

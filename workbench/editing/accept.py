@@ -39,8 +39,8 @@ class Comparison:
     """Comparison of a case's JSON (`raw`) with its transcript.
 
     The transcript's turns are invocations in snake_case, or None for an incomplete turn. `end_state` is the session
-    state after all turns, or None if it is not known. `rules` say how the end state is compared. `notes` name the turns
-    that are left out, and why. If a turn is left out, so is the end state, because it follows from all turns.
+    state after all turns, or None if unknown, and `rules` say how it is compared. `notes` name the turns that are left
+    out, and why. If a turn is left out, so is the end state, because it follows from all turns.
 
     Raises:
         NotComparableError: the case is a scenario, has no turns, or all of them are left out.
@@ -56,11 +56,10 @@ class Comparison:
         self._raw, self._actual = raw, actual
         self._camel = is_camel(raw)
         self._default_shape = _shape(raw)
-        self.notes: tuple[str, ...] = ()
-        self._turns = tuple(self._comparable())
+        turns, self.notes = self._comparable()
         state = () if end_state is None or self.notes else self._state_hunks(end_state, rules)
         self.hunks: tuple[Hunk, ...] = (
-            *(hunk for number in self._turns for hunk in self._compare(number, raw).hunks()),
+            *(hunk for number in turns for hunk in self._compare(number, raw).hunks()),
             *state,
         )
 
@@ -72,15 +71,17 @@ class Comparison:
             self._compare(number, case).accept(wanted)
         for hunk in wanted:
             if hunk.kind == "state":
-                _accept_state(get(case, _STATE), hunk)
+                *above, key = hunk.steps
+                holder = value_at(get(case, _STATE), above)
+                if hunk.new is ABSENT:
+                    del holder[key]
+                else:
+                    holder[key] = hunk.new
         # Accepted values still belong to the transcript, so copy them.
         return copy.deepcopy(case)
 
     def _state_hunks(self, actual: Mapping[str, Any], rules: Rules) -> Iterator[Hunk]:
-        """Yield the differences in the end state that the case expects.
-
-        A list that differs anywhere is one difference.
-        """
+        """Yield the differences in the end state that the case expects. A list that differs is one difference."""
         expected = get(self._raw, _STATE)
         if not isinstance(expected, dict):
             return
@@ -95,11 +96,11 @@ class Comparison:
         turn = case["conversation"][number]
         return TurnComparison(number, turn, self._actual[number], camel=self._camel, default_shape=self._default_shape)
 
-    def _comparable(self) -> Iterator[int]:
+    def _comparable(self) -> tuple[list[int], tuple[str, ...]]:
+        """Return the turns that can be compared, and a note about each of the others."""
         if get(self._raw, "conversation_scenario") is not None:
-            raise NotComparableError(
-                "this case is a scenario: its simulated user varies from run to run, so it has no expected answers"
-            )
+            why = "its simulated user varies from run to run, so it has no expected answers"
+            raise NotComparableError(f"this case is a scenario: {why}")
         turns = self._raw.get("conversation")
         if not isinstance(turns, list) or not turns:
             raise NotComparableError("this case has no turns: add one first (e)")
@@ -110,24 +111,14 @@ class Comparison:
                 notes.append(f"turn {number + 1}: {obstacle}")
             else:
                 found.append(number)
-        self.notes = tuple(notes)
         if not found:
             raise NotComparableError(notes[0])
-        return iter(found)
+        return found, tuple(notes)
 
 
 def _keys_of(steps: Iterable[str | int]) -> tuple[str, ...]:
     """Return the keys before the first position in a list."""
     return tuple(str(step) for step in takewhile(lambda step: isinstance(step, str), steps))
-
-
-def _accept_state(state: Any, hunk: Hunk) -> None:
-    *above, key = hunk.steps
-    inner = value_at(state, tuple(above))
-    if hunk.new is ABSENT:
-        del inner[key]
-    else:
-        inner[key] = hunk.new
 
 
 def _obstacle(turn: Any, actual: Mapping[str, Any] | None) -> str:
@@ -186,7 +177,7 @@ def obstacle(config: CriteriaConfig) -> str:
 def rules_of(criteria: Iterable[Criterion]) -> CallRules:
     """Return the rules by which these criteria compare calls.
 
-    These are the default rules if the criterion for tool calls is missing or has invalid options.
+    The default rules apply if the criterion for tool calls is missing or has invalid options.
     """
     criterion = _criterion(criteria)
     try:
@@ -206,18 +197,18 @@ def offers(hunk: Hunk, rules: CallRules) -> list[Offer]:
     places = [] if len(inside) != 1 else [(inside[0].dotted, inside[0].expected, inside[0].actual)]
     places += [(hunk.argument, hunk.old, hunk.new)]
     now = rules.for_tool(hunk.tool)
-    found = (
+    return [
         Offer(hunk.tool, path, rule, expected)
         for path, expected, actual in {place[0]: place for place in places}.values()
         for rule in _candidates(expected, actual, now.get(path))
-    )
-    return [offer for offer in found if all(one.accepted for one in _compared(hunk, {offer.path: offer.rule}))]
+        if all(one.accepted for one in _compared(hunk, {path: rule}))
+    ]
 
 
 def accepted_by(hunk: Hunk, rules: CallRules) -> str:
     """Return the rule that accepts a hunk's argument, as safe text, or "" if the rules do not accept it.
 
-    If several values inside the argument differ, the rule for the first of them is returned.
+    If several values inside the argument differ, the result is the rule for the first of them.
     """
     found = list(_compared(hunk, rules.for_tool(hunk.tool))) if hunk.kind == "argument" else []
     return str(described(found[0]).get("rule", "")) if found and all(one.accepted for one in found) else ""

@@ -74,31 +74,30 @@ class TurnComparison:
         """Yield the differences: calls and results, order of calls, texts, answer."""
         for expected, actual in self._call_pairs:
             yield from self._call_hunks(expected, actual)
-        if self._out_of_order:
-            names = [[step.name for step in side.calls] for side in (self._expected_steps, self._actual_steps)]
-            yield self._hunk("order", what="use the actual order of the calls", old=names[0], new=names[1])
+        order = [actual for _, actual in sorted(self._common)]
+        if order != sorted(order):
+            old, new = ([step.name for step in side.calls] for side in (self._expected_steps, self._actual_steps))
+            yield self._hunk("order", "use the actual order of the calls", old, new)
         for expected, actual in self._text_pairs:
             yield from self._text_hunks(expected, actual)
-        old, new = (content_text(_content(side, "final_response")) for side in (self._turn, self._actual))
-        if old != new:
-            what = "replace the answer" if old and new else "expect this answer" if new else "expect no answer"
-            yield self._hunk("answer", what=what, old=old or ABSENT, new=new or ABSENT)
+        before, after = (content_text(_content(side, "final_response")) for side in (self._turn, self._actual))
+        if before != after:
+            what = "replace the answer" if before and after else "expect this answer" if after else "expect no answer"
+            yield self._hunk("answer", what, before or ABSENT, after or ABSENT)
 
-    def _hunk(self, kind: HunkKind, *, what: str, old: Any = ABSENT, new: Any = ABSENT, **where: Any) -> Hunk:
+    def _hunk(self, kind: HunkKind, what: str, old: Any, new: Any, **where: Any) -> Hunk:
         return Hunk(self._number, kind, what=what, old=old, new=new, **where)
 
     def _call_hunks(self, expected: int | None, actual: int | None) -> Iterator[Hunk]:
         if expected is None:
             assert actual is not None  # A pair has at least one.
             call = self._actual_steps.calls[actual]
-            yield self._hunk(
-                "call added", what=f"add the call {call.name}", new=_args(call), tool=call.name, actual=actual
-            )
+            what = f"add the call {call.name}"
+            yield self._hunk("call added", what, ABSENT, _args(call), tool=call.name, actual=actual)
         elif actual is None:
             call = self._expected_steps.calls[expected]
-            yield self._hunk(
-                "call removed", what=f"remove the call {call.name}", old=_args(call), tool=call.name, expected=expected
-            )
+            what = f"remove the call {call.name}"
+            yield self._hunk("call removed", what, _args(call), ABSENT, tool=call.name, expected=expected)
         else:
             yield from self._argument_hunks(expected, actual)
             yield from self._result_hunks(expected, actual)
@@ -106,19 +105,16 @@ class TurnComparison:
     def _argument_hunks(self, expected: int, actual: int) -> Iterator[Hunk]:
         call = self._expected_steps.calls[expected]
         old, new = _args(call), _args(self._actual_steps.calls[actual])
-        where = {"expected": expected, "actual": actual}
+        where: dict[str, Any] = {"expected": expected, "actual": actual, "tool": call.name}
         if not isinstance(old, dict) or not isinstance(new, dict):
             if hashable(old) != hashable(new):
-                yield self._hunk(
-                    "arguments", what=f"{call.name}: all arguments", old=old, new=new, tool=call.name, **where
-                )
+                yield self._hunk("arguments", f"{call.name}: all arguments", old, new, **where)
             return
         for name in [*old, *(name for name in new if name not in old)]:
             one, other = old.get(name, ABSENT), new.get(name, ABSENT)
             if hashable(one) != hashable(other):
                 verb = "add" if one is ABSENT else "remove" if other is ABSENT else "change"
-                what = f"{call.name}: {verb} {name}"
-                yield self._hunk("argument", what=what, old=one, new=other, argument=name, tool=call.name, **where)
+                yield self._hunk("argument", f"{call.name}: {verb} {name}", one, other, argument=name, **where)
 
     def _result_hunks(self, expected: int, actual: int) -> Iterator[Hunk]:
         """Yield a changed tool result, if both sides have one. No criterion compares results."""
@@ -128,34 +124,22 @@ class TurnComparison:
             return
         old, new = get(one.value, "response"), get(other.value, "response")
         if hashable(old) != hashable(new):
-            yield self._hunk(
-                "result",
-                what=f"{one.name}: change the result",
-                old=old,
-                new=new,
-                tool=one.name,
-                expected=expected,
-                actual=actual,
-            )
+            what = f"{one.name}: change the result"
+            yield self._hunk("result", what, old, new, tool=one.name, expected=expected, actual=actual)
 
     def _text_hunks(self, expected: int | None, actual: int | None) -> Iterator[Hunk]:
         one = None if expected is None else self._expected_steps.texts[expected]
         other = None if actual is None else self._actual_steps.texts[actual]
         author = one.author if one is not None else other.author if other is not None else ""
         where: dict[str, Any] = {"expected": expected, "actual": actual, "tool": author}
+        what = f"this text of {author or 'the agent'}"
         if one is None:
             assert other is not None  # A pair has at least one.
-            yield self._hunk(
-                "text added", what=f"add this text of {other.author or 'the agent'}", new=other.text, **where
-            )
+            yield self._hunk("text added", f"add {what}", ABSENT, other.text, **where)
         elif other is None:
-            yield self._hunk(
-                "text removed", what=f"remove this text of {one.author or 'the agent'}", old=one.text, **where
-            )
+            yield self._hunk("text removed", f"remove {what}", one.text, ABSENT, **where)
         elif one.text != other.text:
-            yield self._hunk(
-                "text", what=f"change this text of {one.author or 'the agent'}", old=one.text, new=other.text, **where
-            )
+            yield self._hunk("text", f"change {what}", one.text, other.text, **where)
 
     @cached_property
     def _call_pairs(self) -> list[Pair]:
@@ -184,15 +168,9 @@ class TurnComparison:
         return pairs
 
     @property
-    def _out_of_order(self) -> bool:
-        order = [actual for expected, actual in sorted(self._common)]
-        return order != sorted(order)
-
-    @property
     def _common(self) -> list[tuple[int, int]]:
-        return [
-            (expected, actual) for expected, actual in self._call_pairs if expected is not None and actual is not None
-        ]
+        pairs = self._call_pairs
+        return [(expected, actual) for expected, actual in pairs if expected is not None and actual is not None]
 
     def accept(self, wanted: Collection[Hunk]) -> None:
         """Accept these hunks in the turn. Hunks of other turns are ignored."""
@@ -204,11 +182,8 @@ class TurnComparison:
                     self._set(hunk)
                 case "text":
                     self._say(hunk, places)
-                case "call removed":
-                    self._remove(hunk, places)
-                case "text removed":
-                    assert hunk.expected is not None
-                    places.removed.update(self._expected_steps.texts[hunk.expected].steps)
+                case "call removed" | "text removed":
+                    places.removed.update(self._steps_of(hunk))
                 case "answer":
                     self._answer()
         if any(hunk.kind == "order" for hunk in mine):
@@ -255,12 +230,13 @@ class TurnComparison:
         kept = set_text([step.part for step in item.steps], hunk.new)
         places.removed.update(step for step in item.steps if not any(step.part is part for part in kept))
 
-    def _remove(self, hunk: Hunk, places: Places) -> None:
+    def _steps_of(self, hunk: Hunk) -> list[Step]:
+        """Return the reference's steps of a hunk: the steps of its text, or its call and the call's response."""
         assert hunk.expected is not None
+        if hunk.kind == "text removed":
+            return self._expected_steps.texts[hunk.expected].steps
         call = self._expected_steps.calls[hunk.expected]
-        places.removed.add(call)
-        if call in self._expected_steps.answers:
-            places.removed.add(self._expected_steps.answers[call])
+        return [step for step in (call, self._expected_steps.answers.get(call)) if step is not None]
 
     def _add(self, hunk: Hunk, places: Places) -> None:
         if hunk.actual is None or hunk.kind not in ("call added", "text added"):
@@ -274,12 +250,9 @@ class TurnComparison:
         response = self._actual_steps.answers.get(call) if recorded or self._expected_steps.responses else None
         named = recorded or response is not None or any(step.id for step in self._expected_steps.calls)
         call_id = free_name(call.id, places.ids) if named and call.id else None
-        steps = [
-            new_step(step, self._expected_steps.shape, camel=self._camel, call_id=call_id)
-            for step in (call, response)
-            if step is not None
-        ]
-        places.add_call(call, *steps)
+        made = [step for step in (call, response) if step is not None]
+        shape = self._expected_steps.shape
+        places.add_call(call, *(new_step(step, shape, camel=self._camel, call_id=call_id) for step in made))
 
     def _answer(self) -> None:
         actual = _content(self._actual, "final_response")

@@ -33,9 +33,9 @@ class NoSessionError(ValueError):
 def case_from_session(session: Any, *, app_name: str = "") -> Captured:
     """Return an ADK session in JSON form, with camelCase or snake_case keys, as a conversation with its recorded calls.
 
-    `adk run --save_session` and ADK's web page write such files. A file has the state after the last turn. The state
-    before the first turn is derived from it by removing the keys that events changed and the keys internal to ADK;
-    notes name both. The sessions of `adk test` have only events. `app_name` is used for sessions without an app name.
+    Files of `adk run --save_session` and of ADK's web page have the state after the last turn. The state before the
+    first turn is that state without the keys that events changed and without keys internal to ADK; notes name both.
+    Sessions of `adk test` have only events. `app_name` is used for sessions without an app name.
 
     Raises:
         NoSessionError: the data is not a session, or has no turn with a user message.
@@ -129,9 +129,8 @@ def _turns(events: Sequence[Json]) -> tuple[list[Json], list[list[Json]], list[s
         if "final_response" not in turn:
             notes.append(f"turn {len(turns) + 1} has no answer")
         if any("function_response" in part for part in _parts(users[-1])):
-            notes.append(
-                f"turn {len(turns) + 1}: the user answers a call by its ID, which may differ in a new conversation"
-            )
+            why = "the user answers a call by its ID, which may differ in a new conversation"
+            notes.append(f"turn {len(turns) + 1}: {why}")
         turns.append(turn)
     return turns, acted, notes
 
@@ -153,11 +152,9 @@ def _turn_of(user: Json, acted: Sequence[Json]) -> Json:
 
 def _state_before(after: Json, events: Sequence[Json]) -> tuple[Json, Sequence[str]]:
     """Return the state without internal keys and without keys that events set, and notes about both."""
-    changed: dict[str, None] = {}
+    changed: set[str] = set()
     for event in events:
-        delta = (event.get("actions") or {}).get("state_delta") if isinstance(event.get("actions"), dict) else None
-        if isinstance(delta, dict):
-            changed.update(dict.fromkeys(delta))
+        changed.update(mapping(mapping(event.get("actions")).get("state_delta")))
     own = [key for key in after if _is_internal(key)]
     gone = [key for key in after if key in changed and key not in own]
     before = {key: copy.deepcopy(value) for key, value in after.items() if key not in (*own, *gone)}
@@ -183,12 +180,11 @@ def _is_user(event: Json) -> bool:
 
 
 def _is_final(event: Json) -> bool:
-    """Return whether an event in JSON form is a final response by the rules of google-adk's `Event.is_final_response`.
+    """Return whether an event in JSON form is final by google-adk's `Event.is_final_response`.
 
-    Its rules for errors and results of code execution are left out.
+    The rules for errors and results of code execution are left out.
     """
-    actions = event.get("actions") if isinstance(event.get("actions"), dict) else {}
-    if (actions or {}).get("skip_summarization") or event.get("long_running_tool_ids"):
+    if mapping(event.get("actions")).get("skip_summarization") or event.get("long_running_tool_ids"):
         return True
     return not (_has(event, "function_call") or _has(event, "function_response") or event.get("partial"))
 
@@ -223,10 +219,9 @@ NOT_IN_SESSIONS = "not in the recording: requests to models, tools of toolsets, 
 
 @dataclass(frozen=True, slots=True)
 class SessionCalls:
-    """The calls of a session, in the order in which they began. `ids` has an ID, or "", for each tool call."""
+    """The calls of a session, in the order in which they began."""
 
     tools: tuple[ToolCall, ...]
-    ids: tuple[str, ...]
     models: tuple[ModelCall, ...]
     notes: tuple[str, ...]
 
@@ -234,23 +229,20 @@ class SessionCalls:
 def session_calls(turns: Sequence[Sequence[Json]]) -> SessionCalls:
     """Return the calls in the agents' events, which are given for each turn with keys in snake_case.
 
-    A model call has no digest of its request. So a replay answers an agent's next request with its next unused call.
+    Model calls have no digest of their request, so a replay answers an agent's next request with its next unused call.
     """
     notes: list[str] = []
-    pairs = [pair for turn, events in enumerate(turns, 1) for pair in _tools(turn, events, notes)]
+    tools = tuple(call for turn, events in enumerate(turns, 1) for call in _tools(turn, events, notes))
     models = tuple(model for turn, events in enumerate(turns, 1) for model in _models(turn, events))
-    if pairs or models:
+    if tools or models:
         notes.append(NOT_IN_SESSIONS)
-    return SessionCalls(
-        tuple(call for _, call in pairs), tuple(name for name, _ in pairs), models, tuple(dict.fromkeys(notes))
-    )
+    return SessionCalls(tools, models, tuple(dict.fromkeys(notes)))
 
 
-def _tools(turn: int, events: Iterable[Json], notes: list[str]) -> Iterator[tuple[str, ToolCall]]:
-    """Yield the tool calls of a turn, each after its ID. Remarks about their effects are added to `notes`."""
-    steps = list(events)
-    answers = _Answers(steps, turn, notes)
-    for event in steps:
+def _tools(turn: int, events: Sequence[Json], notes: list[str]) -> Iterator[ToolCall]:
+    """Yield the tool calls of a turn. Remarks about their effects are added to `notes`."""
+    answers = _Answers(events, turn, notes)
+    for event in events:
         for part in parts_of(event.get("content")):
             made = mapping(part.get("function_call"))
             name, call_id = string(made.get("name")), string(made.get("id"))
@@ -258,7 +250,7 @@ def _tools(turn: int, events: Iterable[Json], notes: list[str]) -> Iterator[tupl
                 continue
             found = answers.take(call_id, name)
             lost = "" if found else "the session has no answer to it"
-            call = ToolCall(
+            yield ToolCall(
                 turn,
                 string(event.get("author")),
                 name,
@@ -268,7 +260,6 @@ def _tools(turn: int, events: Iterable[Json], notes: list[str]) -> Iterator[tupl
                 lost=lost,
                 effects=found.effects if found else Effects(),
             )
-            yield call_id, call
 
 
 def is_gated(tool: str) -> bool:
@@ -293,10 +284,7 @@ class _Answers:
         self._known = [answer for event in events for answer in self._of(event)]
 
     def take(self, call_id: str, tool: str) -> _Answer | None:
-        """Return a tool's first unused answer with this call ID (which may be ""), and mark it as used.
-
-        Return None if none fits.
-        """
+        """Return a tool's first unused answer with this call ID (or ""), and mark it as used. None if there is none."""
         for answer in self._known:
             if not answer.taken and answer.tool == tool and answer.call_id == call_id:
                 answer.taken = True
@@ -307,16 +295,12 @@ class _Answers:
         given = [mapping(part.get("function_response")) for part in parts_of(event.get("content"))]
         named = [(string(item.get("name")), item) for item in given if item]
         actions = mapping(event.get("actions"))
-        answers = [
-            _Answer(
-                string(item.get("id")),
-                name,
-                encoded(item.get("response")),
-                _own_effects(actions, string(item.get("id"))),
-            )
-            for name, item in named
-            if is_gated(name)
-        ]
+        answers = []
+        for name, item in named:
+            if is_gated(name):
+                call_id = string(item.get("id"))
+                own = _own_effects(actions, call_id)
+                answers.append(_Answer(call_id, name, encoded(item.get("response")), own))
         if answers:
             self._share(answers, actions, alone=len(answers) == len(named))
         return answers
@@ -329,18 +313,13 @@ class _Answers:
         state = mapping(actions.get("state_delta"))
         shared = {name: actions[name] for name in _SHARED if actions.get(name)} if alone else {}
         last = answers[-1]
-        last.effects = Effects(
-            {key: encoded(value) for key, value in state.items()}, (), {**last.effects.actions, **shared}
-        )
-        names = few([answer.tool for answer in answers])
+        values = {key: encoded(value) for key, value in state.items()}
+        last.effects = Effects(values, (), {**last.effects.actions, **shared})
+        who = f"turn {self._turn}: {few([answer.tool for answer in answers])}"
         if len(answers) > 1 and (state or shared):
-            self._notes.append(
-                f"turn {self._turn}: {names} ran in parallel, and their effects are merged; the last one gets all"
-            )
+            self._notes.append(f"{who} ran in parallel, and their effects are merged; the last one gets all")
         if saved := mapping(actions.get("artifact_delta")):
-            self._notes.append(
-                f"turn {self._turn}: {names} saved {few(list(saved))}, but a session does not have its content"
-            )
+            self._notes.append(f"{who} saved {few(list(saved))}, but a session does not have its content")
 
 
 def _own_effects(actions: Json, call_id: str) -> Effects:

@@ -16,7 +16,7 @@ from pydantic.alias_generators import to_camel
 from workbench.files.invocation import content_text, intermediate_texts, recorded_events, tool_calls
 from workbench.files.spelling import get, respelled
 from workbench.run.recordings.recording import Recording
-from workbench.text.json_values import parts_of
+from workbench.text.json_values import objects, parts_of
 
 Json = dict[str, Any]
 
@@ -135,8 +135,7 @@ def end_state(captured: Captured, choice: Choice) -> Json | None:
 def history_events(turn: Json) -> list[Json]:
     """Return a turn as events of a session: the user's message, all steps with tool responses, and the answer."""
     events = [{"author": "user", "content": _without_private(turn.get("user_content") or {})}]
-    steps = recorded_events(turn)
-    acted = [event for event in (_events_of(turn) if steps is None else steps) if isinstance(event, dict)]
+    acted = _events_of(turn)
     for event in acted:
         if parts_of(event.get("content")):
             events.append({"author": event.get("author") or MODEL, "content": _without_private(event["content"])})
@@ -164,10 +163,7 @@ def of_turns(recording: Recording, turns: Sequence[int]) -> Recording:
 
 
 def uses_events(cases: Iterable[Any]) -> bool | None:
-    """Return the form of steps in the cases of a file, which the first turn with steps decides.
-
-    True means `invocation_events`, False `tool_uses`, None that no case has steps.
-    """
+    """Return whether the first turn with steps has `invocation_events`, or None if no turn of the cases has steps."""
     for case in cases:
         for turn in get(case, "conversation") or ():
             data = get(turn, "intermediate_data")
@@ -193,7 +189,11 @@ def _turn(turn: Json, choice: Choice, invocation_id: str) -> Json:
     kept: Json = {"invocation_id": invocation_id, "user_content": _without_private(turn.get("user_content") or {})}
     if turn.get("final_response") is not None:
         kept["final_response"] = _without_private(turn["final_response"])
-    kept["intermediate_data"] = _recorded(turn, choice) if choice.recorded else _authored(turn, choice)
+    if choice.recorded:
+        events = (_event(event, choice) for event in _events_of(turn))
+        kept["intermediate_data"] = {"invocation_events": [event for event in events if event is not None]}
+    else:
+        kept["intermediate_data"] = _authored(turn, choice)
     if isinstance(turn.get("creation_timestamp"), int | float):
         kept["creation_timestamp"] = turn["creation_timestamp"]
     return kept
@@ -208,18 +208,14 @@ def _authored(turn: Json, choice: Choice) -> Json:
     return data
 
 
-def _recorded(turn: Json, choice: Choice) -> Json:
-    events = recorded_events(turn)
-    if events is None:
-        events = _events_of(turn)
-    kept = (_event(event, choice) for event in events if isinstance(event, dict))
-    return {"invocation_events": [event for event in kept if event is not None]}
-
-
 def _event(event: Json, choice: Choice) -> Json | None:
     """Return the event reduced to the chosen parts, or None if it has none of them."""
     content = event.get("content")
-    parts = [part for part in parts_of(content) if _stays(part, choice)]
+    parts = []
+    for part in parts_of(content):
+        is_tool = any(part.get(name) is not None for name in FUNCTIONS)
+        if choice.tools if is_tool else choice.texts:
+            parts.append(part)
     if not parts:
         return None
     kept = {key: copy.deepcopy(event[key]) for key in _EVENT_FIELDS if event.get(key) is not None}
@@ -227,13 +223,11 @@ def _event(event: Json, choice: Choice) -> Json | None:
     return kept
 
 
-def _stays(part: Json, choice: Choice) -> bool:
-    is_tool = any(part.get(name) is not None for name in FUNCTIONS)
-    return choice.tools if is_tool else choice.texts
-
-
 def _events_of(turn: Json) -> list[Json]:
-    """Return events for a turn without `invocation_events`: one with all its tool calls, then one for each text."""
+    """Return a turn's `invocation_events`, or if it has none, an event with all tool calls and one for each text."""
+    events = recorded_events(turn)
+    if events is not None:
+        return objects(events)
     texts = [_model_event(author, [{"text": text}]) for author, text in intermediate_texts(turn)]
     calls = [{"function_call": {"name": call.name, "args": call.args or {}}} for call in tool_calls(turn)]
     return [*([_model_event("agent", calls)] if calls else []), *texts]

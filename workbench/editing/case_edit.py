@@ -34,7 +34,7 @@ def with_value(value: Any, location: Location, item: Any) -> Any:
 
 
 def with_item(value: Any, location: Location, item: Any) -> Any:
-    """Return `value` with an item inserted into the list at `location[:-1]`, at the position `location[-1]`.
+    """Return `value` with an item inserted at a location that ends with the position in a list.
 
     A missing list is created.
     """
@@ -126,14 +126,9 @@ def duplicate(case: Any, row: CaseRow) -> tuple[Any, Location]:
     elif row.kind in ("call", "args"):
         _give_call_an_id(duplicated, value_at(case, row.unit[:-1]), camel=is_camel(case))
     elif row.kind == "rubric":
-        others = value_at(case, row.unit[:-1])
-        taken = {get(rubric, "rubric_id") for rubric in others}
-        put(
-            duplicated,
-            "rubric_id",
-            free_name(str(get(duplicated, "rubric_id") or "rubric"), taken),
-            camel=is_camel(case),
-        )
+        taken = {get(rubric, "rubric_id") for rubric in value_at(case, row.unit[:-1])}
+        name = free_name(str(get(duplicated, "rubric_id") or "rubric"), taken)
+        put(duplicated, "rubric_id", name, camel=is_camel(case))
     *above, number = row.unit
     assert isinstance(number, int)
     place = (*above, number + 1)
@@ -230,15 +225,13 @@ def with_part(case: dict[str, Any], row: CaseRow, what: What) -> tuple[Any, Loca
     An item of a list goes after the row's item if that is in the same list, else to the end. A turn goes after the
     row's turn.
     """
-    builder = _Builder(case, row)
-    return getattr(builder, what)()  # type: ignore[no-any-return]
+    return getattr(_Builder(case, row), what)()  # type: ignore[no-any-return]
 
 
 def new_case(eval_id: str, *, app: str, user: str, camel: bool, scenario: bool = False) -> dict[str, Any]:
     """Return a new case with one turn and an empty message, or with an empty scenario."""
     case: dict[str, Any] = {spelled("eval_id", camel=camel): eval_id}
-    row = CaseRow((), "id", "", None, "word", ())
-    builder = _Builder(case, row, camel=camel)
+    builder = _Builder(case, CaseRow((), "id", "", None, "word", ()), camel=camel)
     case, _ = builder.scenario() if scenario else builder.turn()
     session = {"app_name": app, "user_id": user, "state": {}}
     case[spelled("session_input", camel=camel)] = {spelled(key, camel=camel): value for key, value in session.items()}
@@ -317,9 +310,8 @@ class _Builder:
         rubrics = get(value_at(self._case, above), "rubrics") or []
         taken = {get(rubric, "rubric_id") for rubric in rubrics}
         content = {spelled("text_property", camel=self._camel): ""}
-        first = {"rubric_id": free_name("rubric", taken), "rubric_content": content}
-        kind = "FINAL_RESPONSE_QUALITY"
-        return self._listed(above, "rubrics", self._spell({**first, "type": kind}))
+        rubric = {"rubric_id": free_name("rubric", taken), "rubric_content": content, "type": "FINAL_RESPONSE_QUALITY"}
+        return self._listed(above, "rubrics", self._spell(rubric))
 
     def _data(self) -> Location:
         return (*self._turn, self._key(value_at(self._case, self._turn), "intermediate_data"))

@@ -7,6 +7,7 @@ with its JSON, so the user can fix it.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from workbench.files.faults import Location
@@ -17,8 +18,6 @@ Kind: TypeAlias = Literal[
 ]
 Form: TypeAlias = Literal["heading", "word", "text", "json"]
 """Way to edit the value: read-only, on one line, over several lines, or as JSON."""
-
-_SCENARIO = ("starting_prompt", "conversation_plan", "user_persona")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +131,7 @@ class _Reader:
         location = (*above, self._key(turn, key))
         parts = get(content, "parts")
         if not isinstance(parts, list) or not parts:
-            yield CaseRow(location, "odd", kind, content, "json", location, number)
+            yield _odd(location, kind, content, number)
             return
         for place, part in enumerate(parts):
             at = (*location, self._key(content, "parts"), place)
@@ -168,15 +167,14 @@ class _Reader:
                 yield from self._part(inner, part, inner if len(item[1]) > 1 else at, turn, str(item[0]), "text")
 
     def _event(self, location: Location, event: dict[str, Any], turn: int | None) -> Iterator[CaseRow]:
-        content = get(event, "content")
+        content, author = get(event, "content"), str(get(event, "author") or "")
         parts = get(content, "parts")
-        author = get(event, "author")
         if not isinstance(parts, list) or not parts:
             yield _odd(location, "event", event, turn)
             return
         for place, part in enumerate(parts):
             at = (*location, self._key(event, "content"), self._key(content, "parts"), place)
-            yield from self._part(at, part, at if len(parts) > 1 else location, turn, str(author or ""), "text")
+            yield from self._part(at, part, at if len(parts) > 1 else location, turn, author, "text")
 
     def _part(
         self, at: Location, part: Any, unit: Location, turn: int | None, author: str, kind: Kind
@@ -215,9 +213,8 @@ class _Reader:
         unit = unit or location
         name = get(response, "name")
         author = name if isinstance(name, str) else author
-        yield self._field(
-            location, response, "response", "result", "json", kind="response", unit=unit, turn=turn, author=author
-        )
+        field = partial(self._field, kind="response", unit=unit, turn=turn, author=author)
+        yield field(location, response, "response", "result", "json")
 
     def _scenario(self) -> Iterator[CaseRow]:
         scenario = get(self._case, "conversation_scenario")
@@ -227,9 +224,10 @@ class _Reader:
         if not isinstance(scenario, dict):
             yield _odd(location, "scenario", scenario, None)
             return
-        for key, name in zip(_SCENARIO, ("prompt", "plan", "persona"), strict=True):
-            form: Form = "word" if name == "persona" else "text"
-            yield self._field(location, scenario, key, name, form, kind="scenario")
+        field = partial(self._field, location, scenario, kind="scenario")
+        yield field("starting_prompt", "prompt", "text")
+        yield field("conversation_plan", "plan", "text")
+        yield field("user_persona", "persona", "word")
 
     def _rubrics(self, above: Location, value: Any, turn: int | None) -> Iterator[CaseRow]:
         location = (*above, self._key(value, "rubrics"))
@@ -240,33 +238,24 @@ class _Reader:
         inner = (*location, self._key(rubric, "rubric_content"))
         name = get(rubric, "rubric_id")
         author = name if isinstance(name, str) else ""
+        field = partial(self._field, kind="rubric", unit=location, turn=turn)
         if isinstance(content, dict):
-            yield self._field(
-                inner,
-                content,
-                "text_property",
-                "rubric",
-                "text",
-                kind="rubric",
-                unit=location,
-                turn=turn,
-                author=author,
-            )
+            yield field(inner, content, "text_property", "rubric", "text", author=author)
         else:
-            yield CaseRow(location, "odd", "rubric", rubric, "json", location, turn)
-        yield self._field(location, rubric, "rubric_id", "  id", "word", kind="rubric", unit=location, turn=turn)
-        yield self._field(location, rubric, "type", "  type", "word", kind="rubric", unit=location, turn=turn)
+            yield _odd(location, "rubric", rubric, turn)
+        yield field(location, rubric, "rubric_id", "  id", "word")
+        yield field(location, rubric, "type", "  type", "word")
 
     def _session(self) -> Iterator[CaseRow]:
         session = get(self._case, "session_input")
         location = (self._key(self._case, "session_input"),)
         if isinstance(session, dict):
-            for key, name in (("app_name", "app"), ("user_id", "user id"), ("session_id", "session id")):
-                if key != "session_id":
-                    yield self._field(location, session, key, name, "word", kind="session", unit=location)
-                elif key_in(session, key) is not None:
-                    yield self._field(location, session, key, name, "word", kind="session")
-            yield self._field(location, session, "state", "state", "json", kind="session")
+            field = partial(self._field, location, session, kind="session")
+            yield field("app_name", "app", "word", unit=location)
+            yield field("user_id", "user id", "word", unit=location)
+            if key_in(session, "session_id") is not None:
+                yield field("session_id", "session id", "word")
+            yield field("state", "state", "json")
         elif session is not None:
             yield _odd(location, "session", session, None)
         if get(self._case, "final_session_state") is not None:

@@ -73,8 +73,8 @@ def _number(row: FormRow, text: str) -> float | int:
 def stepped(row: FormRow, step: float) -> float | int:
     """Return a row's number moved by a step.
 
-    A threshold moves on the grid of that step, between the lowest and the highest score. If there is none yet, the
-    proposed threshold comes first. A whole number moves by 1, another number by the step.
+    A threshold moves on the grid of that step, between the lowest and the highest score, and begins with the proposed
+    threshold. A whole number moves by 1, another number by the step.
     """
     if row.kind == "threshold" and not row.given and (proposed := number_of(row.field.default)) is not None:
         return proposed
@@ -150,10 +150,7 @@ def without(content: Content, location: Location) -> Content:
 
 
 def with_criterion(content: Content, name: str) -> Content:
-    """Return the content with a criterion at the end, with its proposed threshold.
-
-    An existing criterion is not changed.
-    """
+    """Return the content with a criterion at the end, with its proposed threshold. An existing criterion stays."""
     criteria = mapping(content.get("criteria"))
     return {**content, "criteria": {**criteria, name: criteria.get(name, first_threshold(name))}}
 
@@ -194,19 +191,17 @@ def settled(before: Any, content: Content) -> Content:
     criteria = content.get("criteria")
     if not isinstance(old, dict) or not isinstance(criteria, dict):
         return content
-    plain = {
-        name: value["threshold"]
-        if isinstance(value, dict) and set(value) == {"threshold"} and name in old and not isinstance(old[name], dict)
-        else value
-        for name, value in criteria.items()
-    }
+    plain = dict(criteria)
+    for name, value in criteria.items():
+        if name in old and not isinstance(old[name], dict) and isinstance(value, dict) and set(value) == {"threshold"}:
+            plain[name] = value["threshold"]
     return {**content, "criteria": plain}
 
 
 def changed_names(before: Any, after: Any) -> list[str]:
     """Return the names of changed criteria, then of other changed keys of the file.
 
-    If only the order of the criteria differs, return one text that says so.
+    If only the order of the criteria differs, the list has one text that says so.
     """
     old, new = mapping(before), mapping(after)
     one, other = mapping(old.get("criteria")), mapping(new.get("criteria"))
@@ -245,10 +240,7 @@ NEW_CONFIG = "test_config.json"
 
 
 class ConfigRejectedError(ValueError):
-    """The config would stop a run before it starts; nothing was written.
-
-    `faults` are the faults that the change causes.
-    """
+    """The config would stop a run before it starts; nothing was written. `faults` are those that the change causes."""
 
     def __init__(self, faults: tuple[Fault, ...]) -> None:
         super().__init__(faults[0].sentence(faults[0].file.name))
@@ -448,18 +440,14 @@ def cost(info: CriterionDescription, samples: int = DEFAULT_SAMPLES) -> str:
 
 def needs(info: CriterionDescription) -> str:
     """Return the requirements of a criterion as text."""
-    found = [
-        word
-        for needed, word in (
-            (info.needs_reference, "a reference"),
-            (bool(info.rubric_type), "rubrics, here or in the cases"),
-            (info.needs_judge, "a judge (a model with a key, or a Python function)"),
-            (info.needs_service, "a Google Cloud project"),
-            (info.scenarios == "only", "cases with a scenario"),
-        )
-        if needed
-    ]
-    words = ", ".join(found) or "only the transcript"
+    needed = {
+        "a reference": info.needs_reference,
+        "rubrics, here or in the cases": info.rubric_type,
+        "a judge (a model with a key, or a Python function)": info.needs_judge,
+        "a Google Cloud project": info.needs_service,
+        "cases with a scenario": info.scenarios == "only",
+    }
+    words = ", ".join(word for word, is_needed in needed.items() if is_needed) or "only the transcript"
     return f"{words}; not for scenarios" if info.scenarios == "no" else words
 
 
@@ -481,7 +469,7 @@ def presets_list() -> str:
     lines = []
     for preset in PRESETS:
         who = {info.asks.who: None for name in preset.criteria if (info := descriptions()[name]).asks is not None}
-        answered_by = [_ANSWERED_BY[one] for one in who]
+        answered_by = [{"judge": "a judge", "service": "Google's evaluation service"}[one] for one in who]
         items = [_in_words(name, value) for name, value in preset.criteria.items()]
         if preset.simulator is not None:
             answered_by.append("the simulated user's model")
@@ -489,9 +477,6 @@ def presets_list() -> str:
         lines.append(f"- **{preset.name}** asks {' and '.join(answered_by) or 'no judge'}.")
         lines += [f"  - {item}" for item in items]
     return "\n".join(lines) + "\n"
-
-
-_ANSWERED_BY = {"judge": "a judge", "service": "Google's evaluation service"}
 
 
 def _in_words(name: str, value: Any) -> str:

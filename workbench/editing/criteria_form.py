@@ -45,10 +45,7 @@ Kind: TypeAlias = Literal[
 - `rubrics`, `heading` and `file`: headings of other rows.
 - `kept`: shown only.
 """
-
-
-_LINK = re.compile(r"\[([^\]]+)\]\([^)]*\)")
-"""A link in Markdown."""
+_MARKDOWN_LINK = re.compile(r"\[([^\]]+)\]\([^)]*\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +120,7 @@ def field_of(name: str, info: FieldInfo) -> Field:
     return Field(
         info.title or name,
         kind,
-        _LINK.sub(r"\1", info.description or "") + limit,
+        _MARKDOWN_LINK.sub(r"\1", info.description or "") + limit,
         default_text(info),
         choices,
         read_as,
@@ -175,7 +172,7 @@ def _rows(content: dict[str, Any]) -> Iterator[FormRow]:
         yield from _criterion(name, value, custom=isinstance(custom, dict) and name in custom)
     yield from _simulator(content)
     for key, value in content.items():
-        if key != "criteria" and key not in _spellings(SIMULATOR):
+        if key not in ("criteria", SIMULATOR, to_camel(SIMULATOR)):
             yield _kept((key,), key, value)
 
 
@@ -289,7 +286,3 @@ def _kept(place: Location, name: str, value: Any, depth: int = 0, criterion: str
     known_key = snake(name) in EvalConfig.__annotations__
     what = "Kept as it is; edit it in $EDITOR." if known_key else "Unknown key, kept as it is."
     return FormRow(place, Field(name, "kept", what), value, True, place, depth, criterion)
-
-
-def _spellings(name: str) -> tuple[str, str]:
-    return name, to_camel(name)

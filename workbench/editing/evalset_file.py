@@ -79,9 +79,7 @@ class EvalsetFile(EvalsetText):
         return self.with_order(order)
 
     def with_copies(self, numbers: Collection[int]) -> tuple[bytes, list[str]]:
-        """Return the content with a copy after each of these cases, and the IDs of the copies.
-
-        Turns of copies get new IDs, too.
+        """Return the content with a copy after each of these cases, and the IDs of the copies, whose turns get new IDs.
 
         Raises:
             EditError: as in `edited`.
@@ -246,7 +244,7 @@ _OWN_OF_TURNS = ("invocation_id", "creation_timestamp")
 
 
 def changed(case: dict[str, Any], wanted: dict[str, Any], eval_id: str) -> tuple[dict[str, Any], list[Breach]]:
-    """Return a dataset's case with the values of `wanted`, the changed case in the evalset's form, and breaches.
+    """Return a dataset's case with the values of `wanted`, a case in the evalset's form, and the breaches.
 
     There is at most one breach: the first value that a dataset cannot store.
     """

@@ -78,7 +78,7 @@ class Freezing:
 def freezing_of(
     runs: Iterable[StoredRun], root: Path, *, cases: Sequence[str] = (), models: bool = False, prune: bool = False
 ) -> Freezing:
-    """Prepare the freezing of the cases of runs, or only of those with these ids. It reads files and writes none.
+    """Prepare the freezing of the cases of runs, or only of those with these IDs. Reads files and writes none.
 
     Of a case's repeats, the first complete one that passed is used, else the first complete one, else the first.
     `models` also keeps the answers of models. `prune` drops recorded calls that a frozen run did not use, and without
@@ -209,10 +209,7 @@ class _Work:
         return FrozenCase(case.ref, file, change, recording, remarks=(*more, *remarks(recording)))
 
     def prune(self) -> tuple[Path, ...]:
-        """Remove the recordings of deleted cases and unused value files, and return the removed recordings.
-
-        Broken evalsets are skipped.
-        """
+        """Remove and return the recordings of deleted cases, except of broken evalsets. Remove unused value files."""
         pruned: list[Path] = []
         for evalset, ids in self._ids.items():
             if evalset in self._broken:
@@ -224,14 +221,12 @@ class _Work:
                 with contextlib.suppress(OSError):  # What cannot be read could not be restored by an undo.
                     self.folders.put(path, None)
                     pruned.append(path)
-            self.folders.remove_unused(folder)
+            values = {path.name for path in _files_in(folder) if _BESIDE_NAME.fullmatch(path.name)}
+            self.folders.remove_unused(folder, values)
         return tuple(pruned)
 
     def _evalset(self, ref: CaseRef) -> Path | None:
-        """Return the evalset file of a case, or None if it does not exist or its path has `..`.
-
-        A run or report may name any path.
-        """
+        """Return the evalset file of a case, or None if it does not exist or its path has `..`, as in a forged run."""
         file = self._root / ref.evalset_file
         if file in self._ids:
             return file
@@ -299,19 +294,14 @@ class FrozenFolders:
 
     def files(self, folder: Path) -> list[Path]:
         """Return the frozen files in a folder after the changes so far, sorted by name."""
-        found = {path for path in _names_in(folder) if path.name.endswith(FILE_SUFFIX)}
+        found = {path for path in _files_in(folder) if path.name.endswith(FILE_SUFFIX)}
         found |= {path for path in self._after if path.parent == folder and path.name.endswith(FILE_SUFFIX)}
         return sorted(path for path in found if path not in self._after or self._after[path] is not None)
 
-    def remove_unused(self, folder: Path) -> None:
-        """Remove the value files that no frozen file of a folder refers to, or none if a frozen file cannot be read."""
-        self._remove_unused(folder, {path.name for path in _names_in(folder) if _BESIDE_NAME.fullmatch(path.name)})
-
     def contents(self) -> Contents:
-        """Return the changes, with new files first and removals last.
+        """Return the changes, with new files first and removals last, so an interruption loses no recorded value.
 
-        An interruption then leaves too many files, never too few. Value files that no changed file refers to any more
-        are removed, too.
+        Value files that no changed file refers to any more are removed, too.
         """
         dropped: dict[Path, set[str]] = {}
         for path, before in self._before.items():
@@ -319,12 +309,16 @@ class FrozenFolders:
                 gone = {*self.beside(before)}.difference(self.beside(self._after[path] or b""))
                 dropped.setdefault(path.parent, set()).update(gone)
         for folder, names in dropped.items():
-            self._remove_unused(folder, names)
+            self.remove_unused(folder, names)
         pairs = {path: (before, self._after[path]) for path, before in self._before.items()}
         changed = {path: pair for path, pair in pairs.items() if pair[0] != pair[1]}
         return dict(sorted(changed.items(), key=lambda item: _order(item[0], item[1][1])))
 
-    def _remove_unused(self, folder: Path, names: Iterable[str]) -> None:
+    def remove_unused(self, folder: Path, names: Iterable[str]) -> None:
+        """Remove those of these value files that no frozen file of a folder refers to.
+
+        If a frozen file cannot be read, none is removed.
+        """
         left = set(names)
         if not left:
             return
@@ -344,7 +338,7 @@ def _order(path: Path, after: bytes | None) -> int:
     return (2 if is_frozen else 3) if after is None else (1 if is_frozen else 0)
 
 
-def _names_in(folder: Path) -> list[Path]:
+def _files_in(folder: Path) -> list[Path]:
     try:
         return list(folder.iterdir())
     except (FileNotFoundError, NotADirectoryError):

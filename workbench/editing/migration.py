@@ -87,10 +87,9 @@ class MigratedFile:
 
 
 def migrate_each(paths: Iterable[Path], initial_session: dict[str, Any] | None) -> Iterator[MigratedFile]:
-    """Migrate old files one by one: those in `paths`, and all below folders in `paths`. Writes nothing.
+    """Convert old files one by one: those in `paths`, and all below folders in `paths`. Writes nothing.
 
-    Files of the current schema found in a folder are skipped. `initial_session` is used for files that are lists of
-    turns.
+    Files of the current schema in a folder are skipped. `initial_session` is used for lists of turns.
     """
     named = list(paths)
     files = [file for path in named for file in (_evalsets_below(path) if path.is_dir() else [path])]
@@ -117,15 +116,10 @@ def _evalsets_below(folder: Path) -> list[Path]:
 
 def _case(document: EvalsetDocument, number: int) -> dict[str, Any]:
     read = document.case(number)
-    turns = [
-        {
-            "invocation_id": str(
-                uuid.uuid5(_MIGRATED_TURNS, json.dumps([document.eval_set_id, read.eval_id, position]))
-            ),
-            **turn,
-        }
-        for position, turn in enumerate(read.turns or ())
-    ]
+    turns = []
+    for position, turn in enumerate(read.turns or ()):
+        name = json.dumps([document.eval_set_id, read.eval_id, position])
+        turns.append({"invocation_id": str(uuid.uuid5(_MIGRATED_TURNS, name)), **turn})
     case: dict[str, Any] = {"eval_id": read.eval_id, "conversation": turns}
     if read.session_input is not None:
         case["session_input"] = read.session_input
@@ -166,9 +160,8 @@ def case_from_conformance(spec: Any, recordings: Any, session: Any = None) -> Ca
     recording = base.recording
     assert recording is not None
     calls, models = _recorded(objects(items), recording, has_session=session is not None)
-    return replace(
-        base, state=state or {}, notes=tuple(notes), recording=replace(recording, calls=calls, models=models)
-    )
+    recording = replace(recording, calls=calls, models=models)
+    return replace(base, state=state or {}, notes=tuple(notes), recording=recording)
 
 
 def _session(messages: Sequence[Json], items: Sequence[Json]) -> Json:
@@ -203,9 +196,8 @@ def _recorded(
         index, agent = item.get("user_message_index"), string(item.get("agent_name"))
         if type(index) is not int or index < 0:
             raise NoSessionError("generated-recordings.yaml: user_message_index: this must be a number from 0")
-        asked, answered = (
-            mapping(mapping(item.get("tool_recording")).get(key)) for key in ("tool_call", "tool_response")
-        )
+        recorded = mapping(item.get("tool_recording"))
+        asked, answered = mapping(recorded.get("tool_call")), mapping(recorded.get("tool_response"))
         name = string(asked.get("name"))
         responses = responses_of(mapping(item.get("llm_recording")).get("llm_responses"))
         if is_gated(name):
@@ -290,10 +282,10 @@ def is_agent(folder: Path) -> bool:
 
 
 def conversations_in(folder: Path) -> Iterator[Path]:
-    """Yield the saved conversations in a folder, sorted by path.
+    """Yield the saved conversations in a folder: ADK's test sessions, then the folders of conformance test cases.
 
-    These are the sessions in an agent's folder `tests`, and the folders of conformance test cases: the folder itself,
-    or up to two levels below it, as ADK orders them by category. Other files and folders are not searched.
+    Sessions are only searched in an agent's folder `tests`, and conformance test cases in the folder itself and up to
+    two levels below, as ADK orders them by category.
     """
     if folder.absolute().name == TESTS and is_agent(folder.absolute().parent):
         yield from sorted(file for file in folder.glob("*.json") if is_conversation(file))

@@ -46,7 +46,7 @@ class NoPromptError(Exception):
 class Prompt:
     """An instruction in a file.
 
-    `span` is the first byte and the byte after the last one in `content`: of its literal, or of the text in a text file
+    `span` is the first byte and the byte after the last one in `content`: of the literal, or in a text file of the text
     without the whitespace around it.
     """
 
@@ -293,7 +293,8 @@ class Place(NamedTuple):
 def case_place(entry: "EvalsetEntry", case: int, *, exact: bool = True) -> Place:
     """Return the first line of a case in its evalset, or the start of the evalset if `case` is -1.
 
-    In a large file, this may take a tenth of a second. Without `exact`, the line is not looked up.
+    The line is also 1 if the evalset cannot be edited here. Without `exact`, the line, which may take a tenth of a
+    second, is not looked up.
     """
     if case < 0 or not entry.document.editable:
         return Place(entry.file)

@@ -71,7 +71,7 @@ class FileChange:
 class Edit:
     """One action of the user with its `label`, and the changes that it made.
 
-    `earlier`: it was read from disk, so it was made before the program started, or is forged.
+    An `earlier` edit was read from disk, so it was made before the program started, or is forged.
     """
 
     label: str
@@ -86,7 +86,7 @@ class Edit:
 def change_of(file: Path, before: bytes | None, after: bytes | None) -> FileChange:
     """Return the change from one content of a file to another; None means that there is no file.
 
-    Equal bytes at both ends are left out, so a small edit of a 50 MB file stays small.
+    Equal bytes at both ends are left out, so a small edit of a large file stays small.
     """
     old, new = before or b"", after or b""
     start = _common(old, new)
@@ -111,10 +111,7 @@ def digest(content: bytes | None) -> str:
 
 
 def _common(one: bytes, other: bytes) -> int:
-    """Return the length of the common prefix.
-
-    Comparing slices is fast, and short ones stay in the processor's cache.
-    """
+    """Return the length of the common prefix. Short slices are compared, which stay in the processor's cache."""
     most = min(len(one), len(other))
     same = 0
     while same < most and one[same : same + _PIECE] == other[same : same + _PIECE]:
@@ -156,10 +153,9 @@ class _Known(NamedTuple):
 
 
 class UndoJournal:
-    """The edits that were done and undone.
+    """The edits that were done and undone. Undo changes only files below `root`.
 
-    While `state` cannot be written, they are kept in memory and `lasting` is False. Undo changes only files below
-    `root`.
+    While `state` cannot be written, edits are kept in memory and `lasting` is False.
     """
 
     def __init__(self, state: Path, root: Path) -> None:
@@ -185,10 +181,7 @@ class UndoJournal:
         return [known.edit for known in self._undone]
 
     def edit(self, edit: Edit) -> None:
-        """Store an edit before it is made. Undone edits can then no longer be redone.
-
-        If there are too many edits, the oldest are dropped.
-        """
+        """Store an edit before it is made, and forget undone edits. Of too many edits, the oldest are dropped."""
         gone, self._undone = self._undone, []
         changes = [change.as_json(self._root) for change in edit.changes]
         self._done.append(_Known(self._next, edit, json.dumps({"label": edit.label, "changes": changes})))
@@ -380,9 +373,9 @@ class Saver:
         return edit
 
     def interrupted(self) -> Edit | None:
-        """Return the newest edit if it was only partly written when the program or machine stopped.
+        """Return the newest edit if it was only partly written when the program or machine stopped, else None.
 
-        Return None if it was written completely, or if the files have changed since.
+        None is also returned if the files have changed since.
         """
         if not (self._journal.done and self._journal.unfinished):
             return None
@@ -416,10 +409,7 @@ class Saver:
             self._journal.note("drop")
 
     def _refuse_outside(self, edit: Edit) -> None:
-        """Raise OSError if a file of an edit is not in the project, or is git's or the workbench's own.
-
-        Links are followed.
-        """
+        """Raise OSError if a file of an edit is outside the project after links, or git's or the workbench's own."""
         root = real_path(self._root)
         for change in edit.changes:
             file = real_path(change.file)
@@ -430,9 +420,7 @@ class Saver:
 
 
 def _read_for(edit: Edit) -> Contents:
-    """Return current and new contents for an edit.
-
-    Files that already have the new content are left out, for example after the program was killed while writing.
+    """Return current and new contents for an edit, without files that already have the new content.
 
     Raises:
         ChangedOnDiskError: a file has another content than before and after the edit.

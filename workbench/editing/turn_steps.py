@@ -95,8 +95,7 @@ def shape_of(turn: Any) -> Shape | None:
 def in_both_shapes(turn: Any) -> bool:
     """Return whether a turn has steps of both forms, of which ADK reads only one."""
     data = get(turn, "intermediate_data")
-    events = get(data, "invocation_events")
-    return events is not None and any(get(data, name) is not None for _, name in _LISTS)
+    return shape_of(turn) == "recorded" and any(get(data, name) is not None for _, name in _LISTS)
 
 
 def steps_of(turn: Any, default_shape: Shape = "authored") -> Steps:
@@ -207,9 +206,8 @@ def new_step(step: Step, shape: Shape, *, camel: bool, call_id: str | None) -> S
     part: dict[str, Any] = {}
     put(part, name, value, camel=camel)
     role = "user" if step.kind == "response" else "model"
-    return Step(
-        step.kind, value, step.author, part, {"author": step.author, "content": {"role": role, "parts": [part]}}
-    )
+    event = {"author": step.author, "content": {"role": role, "parts": [part]}}
+    return Step(step.kind, value, step.author, part, event)
 
 
 def new_text(item: TextItem, shape: Shape) -> Step:
@@ -222,7 +220,7 @@ def new_text(item: TextItem, shape: Shape) -> Step:
 
 
 def set_text(parts: list[Any], text: str) -> list[Any]:
-    """Return parts with `text` in the first text part, and without other text parts. Changes the part in place.
+    """Return parts with `text` in the first text part, which is changed in place, and without other text parts.
 
     If no part has text, a new part is added.
     """
@@ -286,8 +284,8 @@ class Places:
     def add_call(self, actual: Step, call: Step, response: Step | None = None) -> None:
         """Add a call and its response after the last preceding call that the reference has, too.
 
-        If there is no such call, they go before the first call. If the reference has no call, they go after the last
-        preceding step.
+        Without such a call, they go before the first call, or if the reference has no call, after the last preceding
+        step.
         """
         at = 0
         before = self._before(actual, "call")
@@ -299,7 +297,7 @@ class Places:
             at = next(place for place, step in enumerate(self._every) if step.kind == "call")
         else:
             anything = self._before(actual, None)
-            at = self._end(0 if anything is None else self._every.index(anything) + 1)
+            at = self._event_end(0 if anything is None else self._every.index(anything) + 1)
         self._every.insert(at, call)
         self._partners[actual] = call
         if response is not None:
@@ -310,12 +308,12 @@ class Places:
         """Add a text after the step that precedes it in the transcript, between its neighbors among the texts."""
         before, after = self._before(actual, "text"), self._after(actual)
         lowest = 0 if before is None else self._every.index(before) + 1
-        highest = len(self._every) if after is None else self._start(self._every.index(after))
+        highest = len(self._every) if after is None else self._event_end(self._every.index(after), -1)
         anything = self._before(actual, None)
         at = 0 if anything is None else self._every.index(anything) + 1
         if anything in self._answers and self._answers[anything] in self._every:
             at = max(at, self._every.index(self._answers[anything]) + 1)
-        at = self._end(min(max(at, lowest), max(lowest, highest)))
+        at = self._event_end(min(max(at, lowest), max(lowest, highest)))
         if at > highest >= lowest:
             at = highest
         self._every.insert(at, text)
@@ -335,20 +333,14 @@ class Places:
         found = (self._partners.get(step) for step in self._actual.every[place + 1 :] if step.kind == "text")
         return next((step for step in found if step is not None), None)
 
-    def _end(self, at: int) -> int:
-        """Return `at`, or the end of the event that contains it."""
-        while 0 < at < len(self._every) and self._same_event(at):
-            at += 1
+    def _event_end(self, at: int, by: int = 1) -> int:
+        """Return `at`, or if it is inside an event, the end (`by` is 1) or the start (-1) of the event."""
+        while 0 < at < len(self._every):
+            event = self._every[at].event
+            if event is None or self._every[at - 1].event is not event:
+                break
+            at += by
         return at
-
-    def _start(self, at: int) -> int:
-        while 0 < at < len(self._every) and self._same_event(at):
-            at -= 1
-        return at
-
-    def _same_event(self, at: int) -> bool:
-        event = self._every[at].event
-        return event is not None and self._every[at - 1].event is event
 
     def _refill(self, before: Sequence[Step], after: Sequence[Step]) -> None:
         """Put the steps `after` at the places of the steps `before`, one by one."""

@@ -73,10 +73,7 @@ class Outlook:
 
 
 class WhatIf:
-    """Calculator of the verdicts that executions would get with other criteria.
-
-    It caches scores, which makes a change of a threshold fast.
-    """
+    """Calculator of the verdicts that executions would get with other criteria. Cached scores make thresholds fast."""
 
     def __init__(self, records: Iterable[Execution], prices: Prices | None = None) -> None:
         self._records = [record for record in records if record.has_verdict]
@@ -91,7 +88,7 @@ class WhatIf:
     def with_criteria(self, config: CriteriaConfig) -> Outlook:
         """Return the verdicts that the executions would get with the criteria of `config`.
 
-        Reading transcripts and scoring them again takes a few milliseconds per execution, so call it in a thread.
+        Scoring transcripts again takes a few milliseconds per execution, so call it in a thread.
         """
         for execution in self._records:
             self._prepare(execution, config.criteria)
@@ -143,7 +140,8 @@ class WhatIf:
             return {}
         counted = {}
         for name, options in _ways(*found):
-            again = (self._with_options(record, criterion.name, options) for record in self._records)
+            written = options.model_dump_json()
+            again = (self._again[record.ref, criterion.name, written] for record in self._records)
             scores = [result.score for result in again if result is not None]
             counted[name] = sum(value is not None and value >= criterion.threshold for value in scores)
         return counted
@@ -174,19 +172,15 @@ class WhatIf:
     def _scored_again(self, record: Execution, criterion: Criterion) -> MetricResult | None:
         """Return the result under the options of a criterion without a judge, or None if it cannot be known."""
         found = _free(criterion)
-        return None if found is None else self._with_options(record, criterion.name, found[1])
-
-    def _with_options(self, record: Execution, name: str, options: Options) -> MetricResult | None:
-        return self._again[record.ref, name, options.model_dump_json()]
+        return None if found is None else self._again[record.ref, criterion.name, found[1].model_dump_json()]
 
     def _options_changed(self, record: Execution, criterion: Criterion) -> bool:
         info = descriptions().get(criterion.name)
         options = self._options[record.ref].get(criterion.name)
         if options is None:
             return False
-        changed = (
-            name for name in {**options, **criterion.options} if options.get(name) != criterion.options.get(name)
-        )
+        both = {**options, **criterion.options}
+        changed = [name for name in both if options.get(name) != criterion.options.get(name)]
         return any(info is None or info.effect_of(name) == "score" for name in changed)
 
 
@@ -210,17 +204,15 @@ def _score_again(
     if record.error is not None or not actual or len(actual) < len(record.turns):
         return None
     criterion = Criterion(info.name, 1.0, None, options.model_dump(mode="json"))
-    states = record.final_session_state, record.turns[-1].state
-    inner_calls = tuple(turn.inner_calls for turn in record.turns)
     request = ScoreRequest(
         criterion,
         record.expected,
         actual,
         record.scenario,
-        final_session_state=states[0],
-        end_state=states[1],
+        final_session_state=record.final_session_state,
+        end_state=record.turns[-1].state,
         prices=prices,
-        inner_calls=inner_calls,
+        inner_calls=tuple(turn.inner_calls for turn in record.turns),
         usage=record.usage,
     )
     try:

@@ -106,7 +106,7 @@ def deleted(opened: OpenedFiles, chosen: Sequence[CaseSelection]) -> Contents:
 def moved_to(opened: OpenedFiles, chosen: CaseSelection, target: Path) -> Contents:
     """Return the contents with the selected cases at the end of another file.
 
-    The target is written first. An interruption may leave a case in both files, but never loses it.
+    The target is written first, so an interruption may leave a case in both files, but never loses it.
 
     Raises:
         RejectedError: as in `workbench.editing.evalset_file.moved`.
@@ -231,10 +231,7 @@ def renamed_content(content: bytes, changes: Mapping[str, str]) -> bytes:
 
 
 def _revised(text: str, changes: Mapping[str, str]) -> str:
-    """Replace the IDs in a hand-formatted frozen file.
-
-    Return the text unchanged if it is not valid JSON or has none of the keys.
-    """
+    """Return a hand-formatted frozen file with other IDs, or unchanged if it is not valid JSON or has no such keys."""
     try:
         value: Any = json.loads(text)
         known = {key: item for key, item in changes.items() if key in value} if isinstance(value, dict) else {}
@@ -272,22 +269,18 @@ class Part(Protocol):
     @property
     def turn(self) -> int | None:
         """The turn, counted from 0, or None outside of turns."""
-        ...
 
     @property
     def what(self) -> str:
         """The name of the changed value, as raw text."""
-        ...
 
     @property
     def old(self) -> Any:
         """The value before, or `ABSENT`."""
-        ...
 
     @property
     def new(self) -> Any:
         """The value after, or `ABSENT`."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -374,7 +367,7 @@ def differences(base: bytes, theirs: bytes, mine: bytes) -> list[Difference]:
 
     Raises:
         EditError: a version is not a valid file of the current schema.
-        ValueError: a version has two cases with the same ID.
+        ValueError: a version has two cases with the same ID, or a case without an ID.
     """
     versions = [EvalsetText(content) for content in (base, theirs, mine)]
     numbers = [_numbers(version) for version in versions]
@@ -404,9 +397,8 @@ def _take(content: bytes, one: Difference, mine: bytes) -> bytes:
     text = EvalsetText(content)
     if one.eval_id == FRAME:
         keys = [key for key in {**one.theirs, **one.mine} if key != "eval_cases"]
-        return text.with_frame(
-            {key: one.mine.get(key) for key in keys if not same(one.mine.get(key), one.theirs.get(key))}
-        )
+        differing = [key for key in keys if not same(one.mine.get(key), one.theirs.get(key))]
+        return text.with_frame({key: one.mine.get(key) for key in differing})
     if one.theirs is None:
         order: list[int | NewCase] = list(range(len(text.ids)))
         own = EvalsetText(mine)
@@ -429,6 +421,9 @@ def _place(text: EvalsetText, eval_id: str, mine: EvalsetText) -> int:
 
 def _numbers(text: EvalsetText) -> dict[str, int]:
     numbers = {eval_id: number for number, eval_id in enumerate(text.ids)}
-    if len(numbers) < len(text.ids) or FRAME in numbers:
-        raise ValueError("two cases have the same id")
+    if FRAME in numbers:
+        raise ValueError("a case has no ID")
+    if len(numbers) < len(text.ids):
+        repeated = next(eval_id for number, eval_id in enumerate(text.ids) if numbers[eval_id] != number)
+        raise ValueError(f"two cases have the ID {repeated}")
     return numbers

@@ -26,10 +26,10 @@ from workbench.text.counting import counted
 
 _OURS = ("session_input", "events")
 """Path inside a case that ADK does not read."""
-_LONGEST = 60
-"""Maximum length of a wrong object or list in a message."""
 _MOST_ERRORS = 2_000
 """Number of errors of one value above which they are counted and not listed."""
+_MOST_PLACED = 1_000
+"""Maximum number of breaches that are located."""
 # The types that pydantic's errors name, in the words of JSON.
 _EXPECTED = {
     "string": "text",
@@ -56,10 +56,7 @@ _OLD_KEYS = {
 
 
 def breaches_of(schema: Any, value: Any) -> list[Breach]:
-    """Return the breaches of a `schema` by Python data, or [] if it is valid.
-
-    Used for the few values that are not read from JSON text.
-    """
+    """Return the breaches of a `schema` by Python data that was not read from JSON text, or [] if it is valid."""
     try:
         adapter(schema).validate_python(value)
     except ValidationError as error:
@@ -70,8 +67,8 @@ def breaches_of(schema: Any, value: Any) -> list[Breach]:
 def explain(schema: type, error: ValidationError, reader: str = "ADK") -> list[Breach]:
     """Return one breach for each mistake that `error` reports in a value of type `schema`.
 
-    If there are more than 2,000, a single breach gives their number. `reader` is the program that rejects the file, or
-    "" for ours.
+    More than 2,000 mistakes are only counted, in a single breach. `reader` is the program that rejects the file, or ""
+    for the workbench.
     """
     if error.error_count() > _MOST_ERRORS:
         whose = f"{reader}'s" if reader else "the"
@@ -154,7 +151,7 @@ def _config(schema: Any) -> ConfigDict:
 
 
 def _bare(hint: Any) -> Any:
-    """Return the type inside `Required[...]` and `... | None`."""
+    """Return the type inside `Required[…]` and `… | None`."""
     while get_origin(hint) in (Required, Union, types.UnionType):
         hint = next(argument for argument in get_args(hint) if argument is not type(None))
     return hint
@@ -201,7 +198,7 @@ def _breach(schema: type, item: ErrorDetails, reader: str) -> Breach:
     expected = str(item["ctx"]["error"]) if kind == "value_error" else _expected(kind)
     if kind == "value_error" and isinstance(item["input"], dict | list):
         # Its type is right: something inside is wrong.
-        found = json.dumps(item["input"], ensure_ascii=False)[:_LONGEST]
+        found = json.dumps(item["input"], ensure_ascii=False)[:60]
     message = f"{name} must be {expected}, not {found}" if expected else f"{name}: {item['msg']}"
     return Breach(location, message, _type_hint(type_at(schema, location), item["input"]))
 
@@ -221,16 +218,12 @@ def _unknown_key(schema: type, location: Location, effect: str) -> Breach:
     known = known_keys(type_at(schema, location[:-1]))
     if key in known or (snake(key) in known and key == to_camel(snake(key))):
         return Breach(location, f"`{key}` occurs in both snake_case and camelCase", "Keep one", on_key=True)
-    meant = _today(key, known) or nearest(key, known)
+    # The current name of a key of the old formats, as far as the key is known here.
+    current = _OLD_KEYS.get(key, "")
+    first, last = current.split(".")[0], current.split(".")[-1]
+    meant = current if first in known else last if last in known else nearest(key, known)
     hint = f"Did you mean `{meant}`?" if meant else f"Known keys: {', '.join(sorted(known))}"
     return Breach(location, f"unknown key `{key}`{effect}", hint, on_key=True)
-
-
-def _today(key: str, known: frozenset[str]) -> str | None:
-    """Return the current name of a key of the old formats, relative to its place, or None if there is none."""
-    path = _OLD_KEYS.get(key, "")
-    first, last = path.split(".")[0], path.split(".")[-1]
-    return path if first in known else last if last in known else None
 
 
 def _type_hint(expected: Any, given: Any) -> str:
@@ -247,10 +240,6 @@ def _type_hint(expected: Any, given: Any) -> str:
     return ""
 
 
-_MOST_PLACED = 1_000
-"""Maximum number of breaches that are located."""
-
-
 def fault_of(path: Path, flaw: Flaw, lines: Places, above: Location = ()) -> Fault:
     """Return a flaw of JSON text as a fault of the file. `above` is the location of the text in the file."""
     line, column = lines.at(flaw.offset)
@@ -262,8 +251,8 @@ def faults_of(
 ) -> Iterator[Fault]:
     """Yield the breaches of the value `root` as faults at their places.
 
-    The place is the key or value itself, or the nearest parent that the file has. Breaches after the first 1,000 are
-    left out, because each one searches all members of an object.
+    The place is the key or value, or the nearest parent that the file has. Breaches after the first 1,000 are left out,
+    because placing each one searches all members of an object.
     """
     for breach in itertools.islice(breaches, _MOST_PLACED):
         location, child = resolve(root, breach.location)
@@ -275,7 +264,7 @@ def faults_of(
 def resolve(root: Node, location: Location) -> tuple[Location, Child | None]:
     """Return the longest part of a location that exists in the file, in its spelling, and the child there.
 
-    For the root, return `((), None)`.
+    The child is None for the root.
     """
     found: list[str | int] = []
     child: Child | None = None
@@ -298,9 +287,9 @@ def _inner(node: Node, step: str | int) -> Child | None:
 
 
 def find(root: Node, path: str) -> Child | None:
-    """Return the child at a JSON path in its readable form, or its nearest parent in the file. None means the root.
+    """Return the child at a JSON path in its readable form, or its nearest parent in the file; None is the root.
 
-    Keys need no quotes in the path, even if they contain dots or brackets. Keys may be in snake_case or camelCase.
+    Keys need no quotes in the path, even with dots or brackets, and may be in snake_case or camelCase.
     """
     child: Child | None = None
     node, rest = root, path

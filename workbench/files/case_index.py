@@ -27,6 +27,7 @@ _SEARCH_DISTANCE = 1 << 20
 """Number of bytes in which the next separator is searched; more after large cases."""
 _LISTS = (b"eval_cases", b"evalCases")
 """Keys of the list of cases. Only google-agents-cli accepts the second."""
+_ID_SPELLINGS: list[list[str | int]] = [[key] for key in ID_KEYS]
 _decoder = json.JSONDecoder()
 _EMPTY_CASE = 4
 """Maximum size in bytes of a case without content."""
@@ -38,7 +39,6 @@ class TooManyCasesError(ValueError):
     """A file has more cases than the workbench opens."""
 
 
-_ID_SPELLINGS: list[list[str | int]] = [[key] for key in ID_KEYS]
 # A list in a list of objects with an ID, nested as deeply as the cases of a file. It needs only pydantic's core,
 # which imports faster than pydantic.
 _named = SchemaValidator(
@@ -59,7 +59,7 @@ _named = SchemaValidator(
 
 @dataclass
 class CaseIndex:
-    """The cases of a file. Offsets are bytes. A case that is not an object with an ID has "" in `ids`."""
+    """The cases of a file. Offsets are in bytes. A case that is not an object with an ID has "" in `ids`."""
 
     ids: list[str] = field(default_factory=list)
     starts: "array[int]" = field(default_factory=lambda: array("q"))
@@ -74,7 +74,7 @@ class CaseIndex:
     """Whether the file is a dataset of google-agents-cli. Its cases without an ID have their position, from 1."""
 
     def add(self, start: int, end: int, eval_id: str) -> None:
-        """Add one more case."""
+        """Add a case at the end."""
         self.starts.append(start)
         self.ends.append(end)
         self.ids.append(eval_id)
@@ -103,9 +103,7 @@ class CaseIndex:
 
 
 def index_cases(data: bytes) -> CaseIndex | None:
-    """Return the index of a file in the current schema, or None.
-
-    None means that the file is not one JSON object with one `eval_cases` list, or not valid JSON.
+    """Return the index of a file that is one JSON object with one `eval_cases` list, or None for other content.
 
     Raises:
         TooManyCasesError: there are more than `MOST_CASES`.
@@ -127,19 +125,13 @@ def index_cases(data: bytes) -> CaseIndex | None:
         return None
     if not isinstance(frame, dict):
         return None
-    if _holds_dataset(data, index.found):
+    pieces = zip(index.found.starts, index.found.ends, strict=True)
+    filled = next((data[start:end] for start, end in pieces if end - start > _EMPTY_CASE), None)
+    if filled is not None and is_dataset_case(read_json(filled)):
         index.found.number_cases()
     elif "evalCases" in frame:
         return None  # ADK knows only `eval_cases`.
     return index.found
-
-
-def _holds_dataset(data: bytes, index: CaseIndex) -> bool:
-    """Return whether the first case with any content has the form of a dataset's case."""
-    for start, end in zip(index.starts, index.ends, strict=True):
-        if end - start > _EMPTY_CASE:
-            return is_dataset_case(read_json(data[start:end]))
-    return False
 
 
 def last_valid(data: bytes) -> int:
@@ -182,7 +174,7 @@ class _Indexer:
         self._largest = 0
 
     def read(self, position: int) -> int | None:
-        """Read the cases after the opening bracket.
+        """Index the cases after the opening bracket.
 
         Returns the offset of the closing bracket, or None if the list is not valid JSON.
         """
@@ -212,9 +204,9 @@ class _Indexer:
             position = _after_space(data, position + 1)
 
     def _by_separators(self, position: int) -> int:
-        """Index the cases from `position` as long as each separator is real.
+        """Index cases as long as each separator is real, and return the start of the first case that is left.
 
-        Returns the start of the first case that must be read in another way. For speed, it is a single loop.
+        For speed, this is a single loop.
         """
         data, separator, to_end, to_open = self._data, self._separator, self._separator_end, self._separator_open
         ids, starts, ends = self.found.ids.append, self.found.starts.append, self.found.ends.append
@@ -274,7 +266,8 @@ def _read_value(data: bytes, position: int) -> tuple[Any, int] | None:
             text = decoder.decode(memoryview(data)[position : position + window], whole)
             value, end = _decoder.raw_decode(text)
         except json.JSONDecodeError as error:
-            if whole or not _may_be_cut_off(error):
+            # An error at the end, or in a string that does not end, may disappear with a larger window.
+            if whole or not (error.msg.startswith("Unterminated string") or error.pos > len(text) - 12):
                 return None
         except (ValueError, RecursionError):
             return None
@@ -282,8 +275,3 @@ def _read_value(data: bytes, position: int) -> tuple[Any, int] | None:
             if whole or end < len(text):
                 return value, position + len(text[:end].encode("utf-8", "surrogatepass"))
         window *= 8
-
-
-def _may_be_cut_off(error: json.JSONDecodeError) -> bool:
-    """Return whether the text may only be cut off: the error is at its end, or in a string that does not end."""
-    return error.msg.startswith("Unterminated string") or error.pos > len(error.doc) - 12

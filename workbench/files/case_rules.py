@@ -5,7 +5,7 @@ a case has exactly one of `conversation` and `conversation_scenario`, and a name
 """
 
 import difflib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
@@ -34,53 +34,40 @@ _EDITOR_KEYS = frozenset({"invocationIndex", "toolUseIndex"})
 
 
 def case_breaches(case: dict[str, Any]) -> Iterator[Breach]:
-    """Yield the errors and warnings of a case whose single fields are valid.
-
-    `case` is the value that `EvalCase` validated.
-    """
+    """Yield the errors and warnings of a case that `EvalCase` validated."""
     conversation, scenario = case.get("conversation"), case.get("conversation_scenario")
     odd_keys = case.keys() - _CASE_KEYS
     if conversation is None and scenario is None:
         yield _neither(odd_keys)
     elif conversation is not None and scenario is not None:
-        yield Breach(
-            ("conversation_scenario",),
-            "a case may have `conversation` or `conversation_scenario`, but this case has both",
-            on_key=True,
-        )
+        message = "a case may have `conversation` or `conversation_scenario`, but this case has both"
+        yield Breach(("conversation_scenario",), message, on_key=True)
     elif conversation == []:
         yield Breach(("conversation",), "the conversation has no turns, so there is nothing to judge", "", "warning")
-    for key in islice(odd_keys, _MOST_COMPARED):
-        yield from mistyped(key, _CASE_KEYS)
-    for key in islice((case.get("session_input") or {}).keys() - _SESSION_KEYS, _MOST_COMPARED):
-        yield from below(("session_input",), mistyped(key, _SESSION_KEYS))
-    for number, event in enumerate((case.get("session_input") or {}).get("events") or ()):
-        yield from below(("session_input", "events", number), _event_breaches(event))
+    yield from mistyped(odd_keys, _CASE_KEYS)
+    session = case.get("session_input") or {}
+    yield from below(("session_input",), mistyped(session.keys() - _SESSION_KEYS, _SESSION_KEYS))
+    for number, event in enumerate(session.get("events") or ()):
+        place = ("session_input", "events", number)
+        if not event["author"]:
+            hint = 'Write "user", "model", or the name of an agent'
+            yield Breach((*place, "author"), "this event has no author", hint)
+        yield from below(place, mistyped(event.keys() - _SESSION_EVENT_KEYS, _SESSION_EVENT_KEYS))
     for number, invocation in enumerate(conversation or ()):
         yield from below(("conversation", number), invocation_breaches(invocation))
     if scenario and scenario.get("user_persona") is not None:
         yield from below(("conversation_scenario", "user_persona"), _persona_breaches(scenario["user_persona"]))
 
 
-def _event_breaches(event: dict[str, Any]) -> Iterator[Breach]:
-    if not event["author"]:
-        yield Breach(("author",), "this event has no author", 'Write "user", "model", or the name of an agent')
-    for key in islice(event.keys() - _SESSION_EVENT_KEYS, _MOST_COMPARED):
-        yield from mistyped(key, _SESSION_EVENT_KEYS)
-
-
 def invocation_breaches(invocation: dict[str, Any]) -> Iterator[Breach]:
-    """Yield the errors and warnings of one turn. `invocation` is the value that `Invocation` validated."""
+    """Yield the errors and warnings of a turn that `Invocation` validated."""
     data = invocation.get("intermediate_data")
     if not data or "invocation_events" not in data:
         return
+    hint = "Keep `invocation_events`, or `tool_uses`, `tool_responses` and `intermediate_responses`"
     for other in data.keys() - {"invocation_events"}:
-        yield Breach(
-            ("intermediate_data", other),
-            f"`{other}` and `invocation_events` both hold the steps of this turn",
-            "Keep `invocation_events`, or `tool_uses`, `tool_responses` and `intermediate_responses`",
-            on_key=True,
-        )
+        message = f"`{other}` and `invocation_events` both hold the steps of this turn"
+        yield Breach(("intermediate_data", other), message, hint, on_key=True)
     for number, event in enumerate(data["invocation_events"]):
         for key in event.keys() - _EVENT_KEYS - _EDITOR_KEYS:
             yield dropped(("intermediate_data", "invocation_events", number, key), _EVENT_KEYS)
@@ -99,10 +86,7 @@ def dropped_keys(schema: Any, value: Any) -> Iterator[Breach]:
 
 
 def two_spellings(case: Any) -> Iterator[Breach]:
-    """Yield a warning for each key that a case or its session input has in both snake_case and camelCase.
-
-    ADK silently reads the one in camelCase, in any order. `case` is the JSON.
-    """
+    """Yield a warning for each key that a case (JSON) or its session input has in both snake_case and camelCase."""
     session = get(case, "session_input")
     for location, value, known in (((), case, _CASE_KEYS), (("session_input",), session, _SESSION_KEYS)):
         for key in sorted(value.keys() & known) if isinstance(value, dict) else ():
@@ -120,12 +104,13 @@ def _neither(odd_keys: set[str]) -> Breach:
     return Breach((), message)
 
 
-def mistyped(key: str, known: Collection[str]) -> Iterator[Breach]:
-    """Yield a warning for a key that ADK keeps but does not use, if it looks misspelled."""
-    meant = nearest(key, known)
-    if meant and meant not in ("conversation", "conversation_scenario"):
-        message = f"`{key}` is kept, but nothing reads it"
-        yield Breach((key,), message, f"Did you mean `{meant}`?", "warning", on_key=True)
+def mistyped(odd_keys: Iterable[str], known: Collection[str]) -> Iterator[Breach]:
+    """Yield a warning for each key that is kept but that nothing reads, if it looks misspelled."""
+    for key in islice(odd_keys, _MOST_COMPARED):
+        meant = nearest(key, known)
+        if meant and meant not in ("conversation", "conversation_scenario"):
+            message = f"`{key}` is kept, but nothing reads it"
+            yield Breach((key,), message, f"Did you mean `{meant}`?", "warning", on_key=True)
 
 
 def _persona_breaches(persona: Any) -> Iterator[Breach]:
@@ -136,8 +121,4 @@ def _persona_breaches(persona: Any) -> Iterator[Breach]:
             hint = f"Did you mean {meant[0]}?" if meant else f"Use one of {known}, or write an object"
             yield Breach((), f"`{persona}` is not a prebuilt persona", hint)
         return
-    errors = breaches_of(UserPersona, persona)
-    yield from errors
-    if errors:
-        return
-    yield from dropped_keys(UserPersona, persona)
+    yield from breaches_of(UserPersona, persona) or dropped_keys(UserPersona, persona)

@@ -17,6 +17,7 @@ from pydantic.alias_generators import to_camel
 from workbench.files.breaches import breaches_of, describe, fault_of, faults_of, find
 from workbench.files.case_rules import dropped, dropped_keys, mistyped
 from workbench.files.faults import Breach, Fault, Places, below, nearest, nearest_hint, snake, unexpected
+from workbench.files.file_access import read_regular
 from workbench.files.json_text.json_nodes import Node
 from workbench.files.json_text.scanner import LARGEST_TREE, is_scannable, scan
 from workbench.files.json_text.text_file import TextFile, file_faults, unreadable
@@ -28,14 +29,7 @@ from workbench.text.json_values import mapping
 DEFAULTS = {"tool_trajectory_avg_score": 1.0, "response_match_score": 0.8}
 """ADK's defaults for a run without a config."""
 NO_CRITERIA = "no `criteria`: the defaults apply here, but ADK would judge nothing"
-
-
 _CONFIG_KEYS = frozenset(EvalConfig.__annotations__)
-
-
-_EXPECTED = 'Expected {"criteria": {…}}'
-
-
 TEMPLATE_NAMES = ("stop_signal", "conversation_plan", "conversation_history")
 """Names that a simulator's custom instructions must use, in Jinja's braces."""
 
@@ -53,7 +47,7 @@ class Criterion:
 
     @property
     def is_informational(self) -> bool:
-        """Whether it has no threshold, so that its score never decides the verdict."""
+        """Whether the criterion has no threshold, so its score never decides the verdict."""
         return self.value is None
 
 
@@ -95,8 +89,7 @@ class CriteriaConfig:
     def place(self, json_path: str) -> tuple[int, int]:
         """Return the line and column (from 1) of a path like `criteria.response_match_score.threshold`.
 
-        It is the place of the key, if there is one. If the file lacks the path, it is the place of the nearest parent.
-        The defaults have (0, 0).
+        The place is that of the key or list item, or of its nearest parent in the file. The defaults have (0, 0).
         """
         if self.tree is None:
             return 0, 0
@@ -108,10 +101,10 @@ class CriteriaConfig:
 def read_config(path: Path) -> CriteriaConfig:
     """Read a criteria config. Never raises.
 
-    If the file is missing, unreadable or wrong, the result has faults, and only the criteria that could be read.
+    A missing, unreadable or wrong file gives a config with faults, and with the criteria that could be read.
     """
     try:
-        return _parsed(path, TextFile.read(path, LARGEST_TREE))
+        return parse_config(path, read_regular(path, LARGEST_TREE))
     except OSError as error:
         return CriteriaConfig(path, (), faults=(unreadable(path, error),))
     except Exception as error:
@@ -119,11 +112,8 @@ def read_config(path: Path) -> CriteriaConfig:
 
 
 def parse_config(path: Path, content: bytes) -> CriteriaConfig:
-    """Return the config in this content of `path`, which may not be saved yet."""
-    return _parsed(path, TextFile(content))
-
-
-def _parsed(path: Path, file: TextFile) -> CriteriaConfig:
+    """Return the config in this content of `path`, which is perhaps not saved yet."""
+    file = TextFile(content)
     if not is_scannable(file.data):
         return CriteriaConfig(path, (), faults=(Fault(path, 0, 0, "", "the file is too large for a criteria config"),))
     if file.other_encoding:
@@ -133,14 +123,13 @@ def _parsed(path: Path, file: TextFile) -> CriteriaConfig:
     scanned = scan(text, places=places)
     faults = [*file_faults(path, file), *(fault_of(path, flaw, places) for flaw in scanned.flaws)]
     wrong = any(fault.severity == "error" for fault in faults)
-    foreign = not_json(path, text, places, _EXPECTED) if wrong else None
+    foreign = not_json(path, text, places, 'Expected {"criteria": {…}}') if wrong else None
     if foreign is not None:
         return CriteriaConfig(path, (), faults=(foreign,))
     if scanned.root is None:
         return CriteriaConfig(path, (), faults=tuple(faults))
     content = scanned.root.value()
-    doubtful = any(flaw.severity == "error" and not flaw.certain for flaw in scanned.flaws)
-    if not doubtful:
+    if all(flaw.certain for flaw in scanned.flaws if flaw.severity == "error"):
         faults += faults_of(path, config_breaches(content), scanned.root, places)
     faults.sort(key=lambda fault: (fault.line, fault.column))
     tree = (scanned.root, places)
@@ -194,8 +183,7 @@ def _options(value: dict[str, Any]) -> dict[str, Any]:
 def config_breaches(content: Any) -> list[Breach]:
     """Return the errors and warnings of a config's content.
 
-    ADK accepts a threshold of NaN or infinity (no score ever reaches it) and silently ignores a misspelt `criterias`.
-    Here both are errors, reported before anything runs.
+    A threshold of NaN or infinity, which ADK accepts, and a misspelt `criterias`, which ADK ignores, are errors here.
     """
     if not isinstance(content, dict):
         return [Breach((), f"a config must be an object with `criteria`, not {describe(content)}")]
@@ -204,16 +192,17 @@ def config_breaches(content: Any) -> list[Breach]:
     criteria = content.get("criteria")
     if isinstance(criteria, dict):
         for name, value in criteria.items():
-            found += below(("criteria", name), criterion_breaches(name, value))
+            found += below(("criteria", name), _criterion_breaches(name, value))
     simulator = get(content, "user_simulator_config")
     if isinstance(simulator, dict):
         found += below(("user_simulator_config",), _simulator_breaches(simulator))
-    found += _dropped_inside(content)
+    for name, metric in mapping(get(content, "custom_metrics")).items():
+        found += below(("custom_metrics", name), dropped_keys(CustomMetric, metric))
+    found += below(("live_model_config",), dropped_keys(LiveModel, get(content, "live_model_config")))
     return found
 
 
-def criterion_breaches(name: str, value: Any) -> Iterator[Breach]:
-    """Yield the errors and warnings of the value of one criterion."""
+def _criterion_breaches(name: str, value: Any) -> Iterator[Breach]:
     if not isinstance(value, dict):
         yield from _threshold_breaches(value, f"`{name}`")
         return
@@ -282,36 +271,23 @@ def _simulator_breaches(simulator: dict[str, Any]) -> Iterator[Breach]:
     kind = simulator.get("type") or "llm_backed"
     schema = SIMULATORS.get(kind) if isinstance(kind, str) else None
     if schema is None or (simulator.get("type") is not None and kind != simulator["type"]):
-        known = ", ".join(SIMULATORS)
-        yield Breach(
-            ("type",), f"`type` is {describe(simulator['type'])}, which is not a known simulator", f"Known: {known}"
-        )
+        message = f"`type` is {describe(simulator['type'])}, which is not a known simulator"
+        yield Breach(("type",), message, f"Known: {', '.join(SIMULATORS)}")
         return
     yield from breaches_of(schema, {key: item for key, item in simulator.items() if key != "type" or item is not None})
     instructions = get(simulator, "custom_instructions")
     if isinstance(instructions, str):
         yield from below(("custom_instructions",), _template_breaches(instructions))
-    for key in simulator.keys() - _spellings(schema.model_fields):
-        yield from mistyped(key, schema.model_fields)
+    yield from mistyped(simulator.keys() - _spellings(schema.model_fields), schema.model_fields)
 
 
 def _template_breaches(instructions: str) -> Iterator[Breach]:
-    """Yield the faults that ADK finds in instructions, and a warning for each unknown name.
-
-    A scenario with a persona needs `persona` as well; that is checked with the case.
-    """
+    """Yield the faults that ADK finds in instructions, and a warning for each unknown name."""
     yield from (Breach((), fault) for fault in instruction_faults(instructions))
     with suppress(TemplateFaultError):
         for name in sorted(names_in(instructions) - {*TEMPLATE_NAMES, "persona"}):
             hint = nearest_hint(name, [*TEMPLATE_NAMES, "persona"])
             yield Breach((), f"the instructions use `{name}`, which is always empty", hint, "warning")
-
-
-def _dropped_inside(content: dict[str, Any]) -> Iterator[Breach]:
-    """Yield a warning for each key that ADK drops at deeper levels of a config."""
-    for name, metric in mapping(get(content, "custom_metrics")).items():
-        yield from below(("custom_metrics", name), dropped_keys(CustomMetric, metric))
-    yield from below(("live_model_config",), dropped_keys(LiveModel, get(content, "live_model_config")))
 
 
 def _spellings(known: Collection[str]) -> set[str]:
@@ -345,9 +321,9 @@ def names_in(template: str) -> frozenset[str]:
 
 
 def instruction_faults(template: str, *, with_persona: bool = False) -> list[str]:
-    """Return why custom instructions cannot be used, as a list of one sentence, or [] if they can.
+    """Return [] if custom instructions can be used, else a list with one sentence that says why not.
 
-    They must be a Jinja template and use the names that a simulated user needs.
+    The instructions must be a Jinja template and use the names that a simulated user needs.
     """
     try:
         used = names_in(template)

@@ -27,9 +27,9 @@ _ESCAPED_MARKS = (b"\\u0022", b"\\u003a", b"\\u003A")
 
 
 def validate_case(text: bytes) -> tuple[dict[str, Any] | None, list[Breach]]:
-    """Return one eval case with snake_case keys, and its breaches. The case is None if a breach is an error.
+    """Return the eval case in a JSON text, with snake_case keys, or None after an error; and the breaches.
 
-    `text` is JSON. Lone surrogates are accepted here, although ADK cannot read them.
+    Lone surrogates are accepted here, although ADK cannot read them.
     """
     value, breaches = validate(EvalCase, text)
     if value is not None:
@@ -39,9 +39,9 @@ def validate_case(text: bytes) -> tuple[dict[str, Any] | None, list[Breach]]:
 
 
 def validate_dataset_case(text: bytes, eval_id: str) -> tuple[dict[str, Any] | None, list[Breach]]:
-    """Return one case of a google-agents-cli dataset in the form of `validate_case`, and its breaches.
+    """Return a case of a google-agents-cli dataset in the form of `validate_case`, and its breaches.
 
-    `eval_id` is its ID, or its position if it has none.
+    `eval_id` is the ID of the case, or its position if it has none.
     """
     value, breaches = validate(DatasetCase, text)
     if value is not None:
@@ -81,16 +81,15 @@ class CurrentCases:
     def read_case(self, number: int, *, warnings: bool = True) -> CaseAndFaults:
         """Return the case at a position and its faults. Without `warnings`, only errors are searched for."""
         text = self.text(number)
-        value, breaches = (
-            validate_dataset_case(text, self.ids[number]) if self._index.is_dataset else validate_case(text)
-        )
+        if self._index.is_dataset:
+            value, breaches = validate_dataset_case(text, self.ids[number])
+        else:
+            value, breaches = validate_case(text)
         rejected_by_adk = number in self._rejected
-        if (
-            value is not None
-            and not rejected_by_adk
-            and (not warnings or not (breaches or _is_worth_scanning(text, value)))
-        ):
-            return value, []
+        if value is not None and not rejected_by_adk:
+            may_warn = warnings and (bool(breaches) or _is_worth_scanning(text, value))
+            if not may_warn:
+                return value, []
         start, end = self._index.starts[number], self._index.ends[number]
         above: Location = ("eval_cases", number)
         if not is_scannable(text):

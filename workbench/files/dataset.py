@@ -13,11 +13,10 @@ from itertools import pairwise
 from typing import Any
 
 from pydantic import with_config
-from typing_extensions import TypedDict
 
 from workbench.files.case_rules import invocation_breaches, mistyped
 from workbench.files.faults import Breach, Location
-from workbench.files.genai_types import STRICT, Content
+from workbench.files.genai_types import STRICT, Content, object_type
 from workbench.files.run_time_form import normal_invocation
 from workbench.files.schema import OPEN, IntermediateData
 from workbench.files.spelling import get, is_camel, key_for
@@ -32,113 +31,34 @@ _RUBRIC_TYPES = ("FINAL_RESPONSE_QUALITY", "TOOL_USE_QUALITY")
 """The types of rubrics that criteria read. A dataset's rubric with another type, or none, gets the first."""
 
 
-@with_config(STRICT)
-class ResponseCandidate(TypedDict, total=False):
-    """An answer."""
-
-    response: Content | None
-
-
-@with_config(STRICT)
-class AgentEvent(TypedDict, total=False):
-    """One event of a conversation."""
-
-    author: str | None
-    content: Content | None
-    event_time: str | float | None
-    state_delta: dict[str, Any] | None
-    active_tools: list[Any] | None
-
-
-@with_config(STRICT)
-class ConversationTurn(TypedDict, total=False):
-    """The events of one turn."""
-
-    turn_index: int | None
-    turn_id: str | None
-    events: list[AgentEvent] | None
-
-
-@with_config(STRICT)
-class AgentConfig(TypedDict, total=False):
-    """A description of an agent."""
-
-    agent_id: str | None
-    agent_type: str | None
-    description: str | None
-    instruction: str | None
-    tools: list[Any] | None
-    sub_agents: list[str] | None
-
-
-@with_config(STRICT)
-class AgentData(TypedDict, total=False):
-    """A conversation, and the agents that took part."""
-
-    agents: dict[str, AgentConfig] | None
-    turns: list[ConversationTurn] | None
-
-
-@with_config(STRICT)
-class Message(TypedDict, total=False):
-    """One message of an earlier conversation."""
-
-    turn_id: str | None
-    content: Content | None
-    creation_timestamp: str | float | None
-    author: str | None
-
-
-@with_config(STRICT)
-class IntermediateEvent(TypedDict, total=False):
-    """A recorded step, which the workbench does not read."""
-
-    event_id: str | None
-    content: Content | None
-    creation_timestamp: str | float | None
-    author: str | None
-
-
-@with_config(STRICT)
-class RubricProperty(TypedDict, total=False):
-    """The text of a rubric."""
-
-    description: str | None
-
-
-@with_config(STRICT)
-class RubricContent(TypedDict, total=False):
-    """The content of a rubric."""
-
-    property: RubricProperty | None
-
-
-@with_config(STRICT)
-class Rubric(TypedDict, total=False):
-    """A rubric of a group."""
-
-    rubric_id: str | None
-    content: RubricContent | None
-    type: str | None
-    importance: str | None
-
-
-@with_config(STRICT)
-class RubricGroup(TypedDict, total=False):
-    """A named list of rubrics."""
-
-    group_id: str | None
-    display_name: str | None
-    rubrics: list[Rubric] | None
-
-
-@with_config(STRICT)
-class UserScenario(TypedDict, total=False):
-    """A conversation that a simulated user leads."""
-
-    starting_prompt: str | None
-    conversation_plan: str | None
-    test_case_title: str | None
+ResponseCandidate = object_type("ResponseCandidate", response=Content)
+AgentEvent = object_type(
+    "AgentEvent",
+    author=str,
+    content=Content,
+    event_time=str | float,
+    state_delta={"": Any},
+    active_tools=[Any],
+)
+ConversationTurn = object_type("ConversationTurn", turn_index=int, turn_id=str, events=[AgentEvent])
+AgentConfig = object_type(
+    "AgentConfig",
+    agent_id=str,
+    agent_type=str,
+    description=str,
+    instruction=str,
+    tools=[Any],
+    sub_agents=[str],
+)
+AgentData = object_type("AgentData", agents={"": AgentConfig}, turns=[ConversationTurn])
+_MESSAGE = {"content": Content, "creation_timestamp": str | float, "author": str}
+Message = object_type("Message", turn_id=str, **_MESSAGE)
+IntermediateEvent = object_type("IntermediateEvent", event_id=str, **_MESSAGE)
+RubricProperty = object_type("RubricProperty", description=str)
+RubricContent = object_type("RubricContent", property=RubricProperty)
+Rubric = object_type("Rubric", rubric_id=str, content=RubricContent, type=str, importance=str)
+RubricGroup = object_type("RubricGroup", group_id=str, display_name=str, rubrics=[Rubric])
+UserScenario = object_type("UserScenario", starting_prompt=str, conversation_plan=str, test_case_title=str)
 
 
 @with_config(STRICT)
@@ -148,50 +68,43 @@ class OwnExpectations(IntermediateData, total=False):
     final_session_state: dict[str, Any]
 
 
-@with_config(OPEN)
-class DatasetCase(TypedDict, total=False):
-    """One case of a dataset."""
-
-    prompt: Content | None
-    responses: list[ResponseCandidate] | None
-    reference: ResponseCandidate | None
-    system_instruction: Content | None
-    conversation_history: list[Message] | None
-    rubric_groups: dict[str, RubricGroup] | None
-    eval_case_id: str | None
-    intermediate_events: list[IntermediateEvent] | None
-    agent_info: dict[str, Any] | None
-    agent_data: AgentData | None
-    user_scenario: UserScenario | None
-    interactions_data_source: dict[str, Any] | None
-    agent_workbench: OwnExpectations | None
-
-
-@with_config(STRICT)
-class Dataset(TypedDict, total=False):
-    """A whole dataset file."""
-
-    eval_cases: list[Any] | None
-    """Each one is validated separately as a DatasetCase."""
-    candidate_name: str | None
-    gcs_source: dict[str, Any] | None
-    bigquery_source: dict[str, Any] | None
-    eval_dataset_df: Any
-
-
+DatasetCase = object_type(
+    "DatasetCase",
+    OPEN,
+    prompt=Content,
+    responses=[ResponseCandidate],
+    reference=ResponseCandidate,
+    system_instruction=Content,
+    conversation_history=[Message],
+    rubric_groups={"": RubricGroup},
+    eval_case_id=str,
+    intermediate_events=[IntermediateEvent],
+    agent_info={"": Any},
+    agent_data=AgentData,
+    user_scenario=UserScenario,
+    interactions_data_source={"": Any},
+    agent_workbench=OwnExpectations,
+)
+Dataset = object_type(
+    "Dataset",
+    # Each case is validated separately as a DatasetCase.
+    eval_cases=[Any],
+    candidate_name=str,
+    gcs_source={"": Any},
+    bigquery_source={"": Any},
+    eval_dataset_df=Any,
+)
 _CASE_KEYS = frozenset(DatasetCase.__annotations__)
 
 
 def dataset_breaches(case: dict[str, Any]) -> Iterator[Breach]:
     """Yield the errors and warnings of a case whose single fields are valid."""
-    for key in case.keys() - _CASE_KEYS:
-        yield from mistyped(key, _CASE_KEYS)
+    yield from mistyped(case.keys() - _CASE_KEYS, _CASE_KEYS)
     events = list(_events(case))
     if case.get("prompt") and mapping(case.get("agent_data")).get("turns"):
         message = "the case has both `prompt` and `agent_data.turns`: agents-cli cannot tell which message to send"
-        yield Breach(
-            ("prompt",), message, "Keep one, or put the earlier turns into `conversation_history`", on_key=True
-        )
+        hint = "Keep one, or put the earlier turns into `conversation_history`"
+        yield Breach(("prompt",), message, hint, on_key=True)
     elif not case.get("prompt") and not case.get("user_scenario"):
         yield from _last_message_breaches(case, events)
     if case.get("user_scenario"):
@@ -267,8 +180,8 @@ def normal_dataset_turn(turn: dict[str, Any]) -> dict[str, Any]:
 def in_evalset_form(case: Any, eval_id: str) -> dict[str, Any]:
     """Return the parts of a case that can be edited, in the form of an evalset's case.
 
-    `eval_id` is its ID, or its position. The case may be invalid. Contents keep the spelling of their keys. An answer
-    and steps that are not expected are null.
+    `eval_id` is the ID of the case, or its position. The case may be invalid. Contents keep the spelling of their keys.
+    An answer and steps that are not expected are null.
     """
     found: dict[str, Any] = {}
     for place in places(case, eval_id):
@@ -309,10 +222,7 @@ def shown_location(location: Location, case: Any) -> Location:
 
 
 def stored_location(location: Location, case: Any) -> Location:
-    """Convert a location in the evalset's form to the dataset's case.
-
-    It stays unchanged if a dataset lacks the value.
-    """
+    """Convert a location in the evalset's form to the dataset's case. It stays unchanged if datasets lack the value."""
     return _translated(location, ((place.shown, place.stored) for place in places(case, "")))
 
 
@@ -404,10 +314,9 @@ class _Places:
 
 
 def _numbered(items: Any) -> list[tuple[int, dict[str, Any]]]:
-    """Return the objects of a list with their positions."""
-    return [
-        (number, item) for number, item in enumerate(items if isinstance(items, list) else ()) if isinstance(item, dict)
-    ]
+    """Return the objects of a list with their positions, or [] if `items` is not a list."""
+    listed = items if isinstance(items, list) else []
+    return [(number, item) for number, item in enumerate(listed) if isinstance(item, dict)]
 
 
 def _events(case: dict[str, Any]) -> Iterator[dict[str, Any]]:

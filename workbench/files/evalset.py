@@ -79,10 +79,9 @@ class EvalCase:
 
 
 class EvalsetDocument:
-    """One open evalset file.
+    """An open evalset file, with its content at the time of opening.
 
-    Bad content never raises; it becomes an entry in `faults`. Only `case` raises, for a broken case or a wrong
-    position. The content is the content at the time of opening; open the file again after it changed on disk.
+    Bad content becomes an entry in `faults`. Only `case` raises, for a broken case or a wrong position.
     """
 
     def __init__(self, path: Path, opened: Opened) -> None:
@@ -148,9 +147,9 @@ class EvalsetDocument:
         return b"" if self._content is None else self._content.text(index)
 
     def index_of(self, content: bytes) -> CaseIndex | None:
-        """Return the case index of `content` if this document was opened from the same bytes, else None.
+        """Return the case index if this document was opened from the bytes `content`, else None.
 
-        The caller then need not index the cases again. Files in an old format have no index.
+        Files in an old format have no index.
         """
         return self._content.index_of(content) if isinstance(self._content, CurrentCases) else None
 
@@ -159,10 +158,7 @@ class EvalsetDocument:
         return self._content is not None and any(map(self._content.mentions, words))
 
     def check(self) -> tuple[Fault, ...]:
-        """Validate the cases once, up to 500 errors, and return all faults of the file.
-
-        `faults` holds them from then on.
-        """
+        """Validate the cases, unless that was done, add up to 500 errors to `faults`, and return all `faults`."""
         if not self._checked:
             self._checked = True
             found = dict.fromkeys(self.faults)
@@ -189,7 +185,7 @@ class EvalsetDocument:
     def _id_faults(self) -> Iterator[Fault]:
         """Yield faults of duplicate and missing IDs, which are known before the cases are checked."""
         distinct = {case.eval_id for case in self.cases}
-        if self._content is None or (len(distinct) == len(self.cases) and "" not in distinct):
+        if len(distinct) == len(self.cases) and "" not in distinct:
             return
         first: dict[str, int] = {}
         reported = 0
@@ -217,8 +213,8 @@ class EvalsetDocument:
 def open_evalset(path: Path, *, initial_session: dict[str, Any] | None = None) -> EvalsetDocument:
     """Open an evalset or test file in the current schema or one of the two old formats, or a dataset.
 
-    If the file is missing or unreadable, the document has faults and no cases. `initial_session` is the result of
-    `read_initial_session`. In a file of any format except the old test format, it is a fault.
+    A missing or unreadable file gives a document with faults and no cases. `initial_session` is the result of
+    `read_initial_session`. Outside of the old test format, an initial session is a fault.
     """
     opened = open_file(path, initial_session)
     try:
@@ -236,9 +232,7 @@ def case_or_none(document: EvalsetDocument, index: int | None) -> EvalCase | Non
 
 
 def read_initial_session(path: Path) -> dict[str, Any]:
-    """Return the `{state, app_name, user_id}` of an initial session file, or {} if empty.
-
-    The rules are the same as in ADK's AgentEvaluator.
+    """Return the `{state, app_name, user_id}` of an initial session file, or {} if empty, by ADK's rules.
 
     Raises:
         BrokenFileError: the file cannot be read or ADK would reject it.
@@ -255,13 +249,11 @@ def read_initial_session(path: Path) -> dict[str, Any]:
     faults = [*file_faults(path, file), *(fault_of(path, flaw, places) for flaw in scanned.flaws)]
     content = scanned.root.value() if scanned.root is not None else None
     if scanned.root is not None:
-        wrong = [
-            Breach(
-                (), f"an initial session must be an object with app_name, user_id and state, not {describe(content)}"
-            )
-        ]
         if isinstance(content, dict):
             wrong = breaches_of(SessionInput, session_input(content)) if content else []
+        else:
+            wanted = "an object with app_name, user_id and state"
+            wrong = [Breach((), f"an initial session must be {wanted}, not {describe(content)}")]
         faults += faults_of(path, wrong, scanned.root, places)
     errors = tuple(fault for fault in faults if fault.severity == "error")
     if errors or not isinstance(content, dict):
@@ -291,7 +283,7 @@ def _text(value: Any) -> str | None:
 def first_message(document: EvalsetDocument, index: int) -> str:
     """Return the first user message of a case, raw, or "" if it is not known.
 
-    In the current schema, this is much faster than reading the case, because lists show 10,000 cases.
+    Lists show 10,000 cases, so the case is not validated, except in other formats than the current schema.
     """
     if document.format != "current":
         case = case_or_none(document, index)

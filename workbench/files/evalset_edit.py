@@ -180,10 +180,7 @@ class EvalsetText:
         return self._index.frame.decode("utf-8", "surrogatepass")
 
     def _moves(self, order: Order, layout: Layout) -> tuple[list[bool], dict[int, list[str]]]:
-        """Return the arguments of `rearrange`.
-
-        The longest increasing sequence of cases stays in place. All other cases move around it.
-        """
+        """Return the arguments of `rearrange`. The longest increasing sequence of cases stays in place."""
         staying = set(_longest_run([item for item in order if isinstance(item, int)]))
         kept = [number in staying for number in range(len(self._index.ids))]
         added: dict[int, list[str]] = {}

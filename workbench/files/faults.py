@@ -117,10 +117,7 @@ def below(location: Location, breaches: Iterable[Breach]) -> Iterator[Breach]:
 
 
 def nearest(key: str, known: Collection[str]) -> str | None:
-    """Return the known key that `key` most likely means, in snake_case, or None if none is close.
-
-    `key` may be in any spelling.
-    """
+    """Return the known key that `key`, in any spelling, most likely means, in snake_case, or None if none is close."""
     spelled = snake(key)
     if spelled in known:
         return spelled

@@ -130,7 +130,7 @@ DELETED = ""
 def last_written(file: Path) -> str | None:
     """Return the hash of the content that this process last wrote to `file`, or None if it is not known.
 
-    It is `DELETED` if this process deleted the file. The watch uses it to recognise changes by the workbench.
+    The hash is `DELETED` if this process deleted the file.
     """
     return _written.get(file)
 
@@ -148,10 +148,10 @@ def begun_hash(beginning: "bytes | memoryview") -> "hashlib.blake2b":
 def replace_content(file: Path, content: bytes, *, mode: int | None = None, known_hash: str = "") -> None:
     """Write `content` to a new file beside `file` and rename it to `file`.
 
-    The old file's permissions are kept, and its owner too if that is allowed. A new file gets `mode` (None: the
-    default of new files). A link stays a link, and its target is replaced. A link to a missing file is refused: a
-    project from elsewhere could have files created outside of it. Pipes and devices are written directly. Pass the hash
-    of the content as `known_hash` if you have it.
+    The permissions of the old file are kept, and its owner if that is allowed. A new file gets `mode` (None: the
+    default). The target of a link is replaced. A link to a missing file is refused: a project from elsewhere could have
+    files created outside of it. Pipes and devices are written directly. `known_hash` is the hash of the content, if it
+    is known.
 
     Raises:
         OSError: the folder is missing or not writable, `file` is such a link, or the disk is full. The old file is
@@ -171,9 +171,9 @@ def delete(file: Path) -> None:
 
 
 def replace_pieces(file: Path, pieces: Iterable[bytes], *, mode: int | None = None, known_hash: str = "") -> None:
-    """Replace the content of a file by pieces, which need not fit into memory together.
+    """Replace the content of a file as `replace_content` does, by pieces that need not fit into memory together.
 
-    It works like `replace_content`. If the iterator raises, the old file is unchanged.
+    If the iterator raises, the old file is unchanged.
     """
     _written.pop(file, None)
     try:
@@ -190,7 +190,7 @@ def _remember(file: Path, written_hash: str) -> None:
 
 
 def _replace(file: Path, pieces: Iterable[bytes], mode: int | None, known_hash: str) -> None:
-    target = Path(os.path.realpath(file))
+    target = real_path(file)
     before = target.stat() if target.exists() else None
     if before is None and file.is_symlink():
         raise OSError(errno.EMLINK, "it is a link to a file that does not exist", str(file))
@@ -221,12 +221,16 @@ def _replace(file: Path, pieces: Iterable[bytes], mode: int | None, known_hash: 
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
-    with contextlib.suppress(OSError):
-        sync_folder(target.parent)
+    with contextlib.suppress(OSError):  # Not every file system supports flushing a folder.
+        descriptor = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)  # The name of a new file survives a crash, too.
+        finally:
+            os.close(descriptor)
 
 
 def _write(out: BinaryIO, pieces: Iterable[bytes]) -> str:
-    """Write the pieces and return the hash of all of them."""
+    """Write the pieces, and return the hash of the whole content."""
     running = begun_hash(b"")
     for piece in pieces:
         out.write(piece)
@@ -234,27 +238,14 @@ def _write(out: BinaryIO, pieces: Iterable[bytes]) -> str:
     return running.hexdigest()
 
 
-def sync_folder(folder: Path) -> None:
-    """Flush the folder to disk, so that the name of a new file in it survives a crash.
-
-    Raises:
-        OSError: The file system does not support that.
-    """
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 MOUNTS = Path("/proc/self/mountinfo")
 _ESCAPED = re.compile(r"\\([0-7]{3})")
 
 
 def mounted(mounts: Path = MOUNTS) -> dict[str, str]:
-    """Map each mount point to its type of file system. The last mount at a mount point hides the others.
+    """Map each mount point to its type of file system, or return {} if the system does not list its mounts.
 
-    The result is empty if the system does not list its mounts.
+    Of several mounts at one mount point, the last one counts.
     """
     try:
         lines = mounts.read_text(encoding="utf-8", errors="surrogateescape").splitlines()

@@ -29,11 +29,7 @@ from typing import Any, BinaryIO
 from workbench.files.file_access import check_regular, read_regular, replace_content
 
 _PACKAGE = Path(__file__).parents[1]
-
-
 SAMPLES = "sample_agents"
-
-
 _NOT_COPIED = frozenset({"__pycache__", ".workbench", ".adk", ".venv"})
 
 
@@ -141,14 +137,11 @@ _NOT_ANY = getattr(os, "O_NOFOLLOW_ANY", 0)
 """On macOS: refuse a link in any part of a path."""
 
 
-# Whose folder it is
-
-
 def state_dir(root: Path, explicit: Path | None = None) -> Path:
     """Return the state folder of `root`: the one that `--state-dir` names, else `.workbench` if it is trusted.
 
-    The path has no links. If the folder is not trusted, it is a path at which no file can exist (`untrusted_root`), so
-    everything stays in memory. Does not create the folder. An empty folder, which marks a root, gets an `id`.
+    The path has no links. Without trust, no file can exist at the path (see `untrusted_root`), so everything stays in
+    memory. The folder is not created. An empty folder, which marks a root, gets an `id`.
     """
     if explicit is not None:
         return Path(os.path.realpath(explicit))
@@ -162,10 +155,7 @@ def untrusted_root(state: Path) -> Path | None:
 
 
 def why_untrusted(root: Path) -> str:
-    """Return why `.workbench` in `root` is not used, or "" if it is used or can be created.
-
-    An empty one gets an `id`.
-    """
+    """Return why `.workbench` in `root` is not used, or "" if it is used or can be made. An empty one gets an `id`."""
     folder = _folder_of(root)
     return "" if folder in _made_here or is_trusted(folder) else _why_unusable(folder) or _why_foreign(folder)
 
@@ -355,9 +345,7 @@ def reading(path: Path) -> BinaryIO:
 
 
 def replace_stored(path: Path, content: bytes) -> None:
-    """Replace a file completely, or leave the old one.
-
-    A link or a device at `path` is replaced, not written to.
+    """Replace a file, link or device completely, or leave the old one.
 
     Raises:
         OSError: the folder is missing, reached through a link, or not writable.

@@ -28,20 +28,27 @@ def __getattr__(name: str) -> Any:
     if name not in _made:
         if name not in _described:
             raise AttributeError(name)
-        fields = {field: _type(written) | None for field, written in _described[name].items()}
-        _made[name] = with_config(STRICT)(TypedDict(name, fields, total=False))  # type: ignore[operator]
+        _made[name] = object_type(name, **_described[name])
     return _made[name]
 
 
-def _type(written: Any) -> Any:
-    """Return the type for an entry of the JSON file.
+def object_type(name: str, config: ConfigDict = STRICT, /, **fields: Any) -> Any:
+    """Return the type of an object with these fields, each of which may be null or missing.
 
-    `["X"]` is a list, `{"": "X"}` an object, and `"=X"` the literal text X.
+    A field is described by its type: `[X]` is a list, `{"": X}` an object with any keys. In the JSON file, a type is
+    named, and `"=X"` is the literal text X.
     """
-    if isinstance(written, list):
-        return list[_type(written[0])]  # type: ignore[misc]
-    if isinstance(written, dict):
-        return dict[str, _type(written[""])]  # type: ignore[misc]
-    if written.startswith("="):
-        return Literal[written[1:]]
-    return _PLAIN.get(written) or __getattr__(written)
+    nullable = {field: _type(described) | None for field, described in fields.items()}
+    return with_config(config)(TypedDict(name, nullable, total=False))  # type: ignore[operator]
+
+
+def _type(described: Any) -> Any:
+    if isinstance(described, list):
+        return list[_type(described[0])]  # type: ignore[misc]
+    if isinstance(described, dict):
+        return dict[str, _type(described[""])]  # type: ignore[misc]
+    if not isinstance(described, str):
+        return described
+    if described.startswith("="):
+        return Literal[described[1:]]
+    return _PLAIN.get(described) or __getattr__(described)

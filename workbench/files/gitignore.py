@@ -49,9 +49,8 @@ class IgnoreRule:
 class IgnoreFile:
     """The rules of one file, for everything under `folder` (absolute, with "/" at the end).
 
-    A walk asks about one entry at a time and never enters an ignored folder. So a pattern is matched against the entry
-    itself and not against its parents. (pathspec matches whole paths instead, and so ignores a folder under `*` with
-    `!*/`.)
+    A walk never enters an ignored folder. So a pattern is matched against the entry itself and not against its parents,
+    unlike in pathspec, which ignores a folder under `*` with `!*/`.
     """
 
     source: Path
@@ -77,8 +76,7 @@ def is_repository(folder: Path) -> bool:
 def rules_above(base: Path, skipped: list[tuple[Path, str]]) -> tuple[IgnoreFile, ...]:
     """Return the ignore files from the top of the repository down to `base`.
 
-    If one of the files above ignores `base` itself, none of them applies, because the user named the folder and wants
-    to see it. Without a repository, only `base`'s own file applies.
+    If one of the files above ignores `base` itself, or without a repository, only the file of `base` applies.
     """
     top = next((folder for folder in (base, *base.parents) if is_repository(folder)), base)
     steps = [folder for folder in reversed((base, *base.parents)) if folder.is_relative_to(top)]
@@ -91,31 +89,21 @@ def rules_above(base: Path, skipped: list[tuple[Path, str]]) -> tuple[IgnoreFile
 
 
 def read_rules(source: Path, folder: Path, skipped: list[tuple[Path, str]]) -> tuple[IgnoreFile, ...]:
-    """Return the rules of the ignore file `source` for everything under `folder`, or nothing if there is no file.
+    """Return the rules of the ignore file `source` for everything under `folder`, or () if there is no file.
 
     A file that cannot be read is added to `skipped` with the reason.
     """
     if not source.is_file():
         return ()
     try:
-        return (read_ignore_file(source, folder),)
+        # Bytes that are not UTF-8 are read as in file names.
+        text = read_regular(source, _LARGEST).decode("utf-8-sig", errors="surrogateescape")
     except OSError as error:
         skipped.append((source, f"cannot be read, so its rules do not apply: {error.strerror or error}"))
         return ()
-
-
-def read_ignore_file(source: Path, folder: Path) -> IgnoreFile:
-    """Return the rules in `source` for everything under `folder`. `.git/info/exclude` is not in that folder.
-
-    Bytes that are not UTF-8 stay as they are, as in file names.
-
-    Raises:
-        OSError: the file cannot be read.
-    """
-    text = read_regular(source, _LARGEST).decode("utf-8-sig", errors="surrogateescape")
     rules = (_rule(line, number) for number, line in enumerate(text.split("\n"), start=1))
-    prefix = str(folder)
-    return IgnoreFile(source, prefix if prefix.endswith("/") else prefix + "/", tuple(rule for rule in rules if rule))
+    prefix = str(folder) if str(folder).endswith("/") else f"{folder}/"
+    return (IgnoreFile(source, prefix, tuple(rule for rule in rules if rule)),)
 
 
 def ignored_by(
@@ -162,14 +150,21 @@ def _rule(line: str, number: int) -> IgnoreRule | None:
 
 
 def _translate(pattern: str) -> re.Pattern[str] | None:
-    """Return git's wildcard pattern as a regular expression.
-
-    None for a pattern that matches nothing (an open bracket, a backslash at the end).
-    """
+    """Return git's wildcard pattern as a regular expression, or None if it matches nothing, such as `[a`."""
     out: list[str] = []
     at = 0
     while at < len(pattern):
-        piece, at = _next_piece(pattern, at)
+        piece: str | None
+        match pattern[at]:
+            case "*":
+                piece, at = _stars(pattern, at)
+            case "[":
+                piece, at = _bracket(pattern, at)
+            case "?":
+                piece, at = "[^/]", at + 1
+            case _:
+                character, at = _character(pattern, at)
+                piece = None if character is None else re.escape(character)
         if piece is None:
             return None
         out.append(piece)
@@ -206,19 +201,6 @@ def _split(pieces: list[str], separator: str) -> list[list[str]]:
     return parts
 
 
-def _next_piece(pattern: str, at: int) -> tuple[str | None, int]:
-    character = pattern[at]
-    if character == "*":
-        return _stars(pattern, at)
-    if character == "?":
-        return "[^/]", at + 1
-    if character == "[":
-        return _bracket(pattern, at)
-    if character == "\\":
-        return (re.escape(pattern[at + 1]), at + 2) if at + 1 < len(pattern) else (None, at)
-    return re.escape(character), at + 1
-
-
 def _stars(pattern: str, at: int) -> tuple[str, int]:
     end = at
     while end < len(pattern) and pattern[end] == "*":
@@ -232,10 +214,7 @@ def _stars(pattern: str, at: int) -> tuple[str, int]:
 
 
 def _bracket(pattern: str, at: int) -> tuple[str | None, int]:
-    """Translate a character class: `[a-z]`, `[!x]`, `[^x]`, `[[:digit:]]`.
-
-    The first `]` after the opening bracket is literal.
-    """
+    """Translate a character class: `[a-z]`, `[!x]`, `[^x]`, `[[:digit:]]`, or `[]x]`, whose first `]` is literal."""
     end = at + 1
     negated = pattern[end : end + 1] in ("!", "^")
     end += negated
@@ -256,24 +235,25 @@ def _bracket(pattern: str, at: int) -> tuple[str | None, int]:
 def _member(pattern: str, at: int) -> tuple[str | None, int]:
     """Return one member of a character class, escaped for a regular expression.
 
-    In git, the lower end of a range is a member by itself, so a backwards range consists of that one.
+    In git, a range always contains its lower end, so a backwards range such as `z-a` is its first character.
     """
     named = re.compile(r"\[:(\w*):\]").match(pattern, at)
     if named:
         members = _POSIX_CLASSES.get(named.group(1))
         return members, named.end()
-    low, at = _class_character(pattern, at)
+    low, at = _character(pattern, at)
     if low is None:
         return None, at
     if pattern[at : at + 1] == "-" and pattern[at + 1 : at + 2] not in ("", "]"):
-        high, at = _class_character(pattern, at + 1)
+        high, at = _character(pattern, at + 1)
         if high is None:
             return None, at
         return (f"{re.escape(low)}-{re.escape(high)}" if low <= high else re.escape(low)), at
     return re.escape(low), at
 
 
-def _class_character(pattern: str, at: int) -> tuple[str | None, int]:
+def _character(pattern: str, at: int) -> tuple[str | None, int]:
+    """Return the character at `at`, or after a backslash there, and the offset after it. At the end, it is None."""
     if pattern[at : at + 1] == "\\":
         at += 1
     return (pattern[at], at + 1) if at < len(pattern) else (None, at)

@@ -29,16 +29,9 @@ _FALLBACK = "builtins.RuntimeError"
 _SEEDS = 1 << 53
 """Number of seeds; each is exact in every JSON reader."""
 
-
 LARGEST = 4 << 20
 """Bytes of the largest file."""
-
-
-_WHAT = "a file with faults to inject"
-
-
 _DOTTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")
-_PYDANTIC = re.compile(": Input should be ")
 
 Count = Annotated[int, Field(ge=1)]
 
@@ -104,12 +97,11 @@ class InjectionFile(_Part):
 
 def rules_breaches(content: Any) -> list[Breach]:
     """Return the errors in the content of a file, given as JSON data."""
+    found: list[Breach] = []
     try:
         InjectionFile.model_validate(content)
     except ValidationError as error:
         found = [_in_plain_words(breach) for breach in explain(InjectionFile, error, reader="")]
-    else:
-        found = []
     rules = content.get("rules") if isinstance(content, dict) else None
     for number, rule in enumerate(rules if isinstance(rules, list) else ()):
         if isinstance(rule, dict):
@@ -159,38 +151,24 @@ def _named(keys: Sequence[str]) -> str:
 
 
 def _class_breaches(name: str, location: Location) -> Iterator[Breach]:
-    """Yield an error if `name` cannot be the name of an exception.
-
-    A class in a module is not looked up, because nothing is imported.
-    """
+    """Yield an error if `name` cannot be an exception. A class in a module is not looked up: nothing is imported."""
     module, _, bare = name.rpartition(".")
     if module in ("", "builtins"):
-        if not _is_exception(getattr(builtins, bare, None)):
-            near = nearest_class(bare)
-            hint = (
-                f"Did you mean `{near}`?"
-                if near
-                else "Use a built-in exception, such as TimeoutError, or write module.Class"
-            )
+        kinds = vars(builtins).items()
+        exceptions = [each for each, kind in kinds if isinstance(kind, type) and issubclass(kind, Exception)]
+        if bare not in exceptions:
+            known = {each.lower(): each for each in exceptions}
+            near = nearest(bare.replace("_", "").lower(), known)
+            otherwise = "Use a built-in exception, such as TimeoutError, or write module.Class"
+            hint = f"Did you mean `{known[near]}`?" if near else otherwise
             yield Breach(location, f"`{name}` is not a built-in exception", hint)
     elif not _DOTTED.fullmatch(name):
         yield Breach(location, f"`{name}` is not the name of a class", "Write it as module.Class")
 
 
-def nearest_class(name: str) -> str | None:
-    """Return the built-in exception that `name` most likely means, or None."""
-    known = {each.lower(): each for each in dir(builtins) if _is_exception(getattr(builtins, each))}
-    found = nearest(name.replace("_", "").lower(), list(known))
-    return None if found is None else known[found]
-
-
-def _is_exception(value: Any) -> bool:
-    return isinstance(value, type) and issubclass(value, Exception)
-
-
 def _in_plain_words(breach: Breach) -> Breach:
     """Reword pydantic's messages about lengths and limits."""
-    message = _PYDANTIC.sub(" must be ", breach.message)
+    message = breach.message.replace(": Input should be ", " must be ")
     if "at least 1 item" in message:
         message = "there are no rules"
     elif message.endswith('must be text, not the text ""'):
@@ -245,7 +223,7 @@ def parse_injection(path: Path, content: bytes) -> Injection:
     Raises:
         OwnFileError: the content is wrong.
     """
-    file = OwnFile(path, content, _WHAT)
+    file = OwnFile(path, content, "a file with faults to inject")
     file.refuse(rules_breaches(file.value))
     digest = hashlib.blake2b(content, digest_size=8).hexdigest()
     rules = tuple(map(_wire, file.value["rules"]))

@@ -59,8 +59,8 @@ def tool_calls(invocation: Invocation) -> list[ToolCall]:
 def with_inner_calls(invocation: Invocation, inner: Sequence[dict[str, Any]]) -> Invocation:
     """Return a recorded turn with the calls inside agents that are used as tools (event `InnerCalls`).
 
-    Each becomes an event after that of the outer call, with the name of the outer tool in the key `inside`. Hidden
-    calls are left out.
+    Each call becomes an event after that of the outer call, with the outer tool in the key `inside`. Hidden calls are
+    left out.
     """
     events = recorded_events(invocation)
     if not inner or events is None:
@@ -137,10 +137,7 @@ def _recorded_parts(invocation: Invocation) -> Iterator[tuple[dict[str, Any], di
 
 
 def tool_steps(actual: Mapping[str, Any]) -> "list[tuple[Any, Any]]":
-    """Return the tool calls and tool results of an ADK invocation, in order.
-
-    Calls are ([name, args], None); results are (None, [name, response]).
-    """
+    """Return the tool calls, as ([name, args], None), and results, as (None, [name, response]), in their order."""
     data = mapping(actual.get("intermediate_data"))
     steps: list[tuple[Any, Any]] = []
     for event in recorded_events(actual) or ():

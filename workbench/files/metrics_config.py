@@ -131,24 +131,14 @@ def read_metrics(path: Path, root: Path) -> MetricsConfig:
     except Exception as error:
         return MetricsConfig(path, faults=(unexpected(path, error),))
     reading = _Reading(path, root)
-    breaches = list(reading.breaches(content))
-    faults = tuple(
+    faults = [
         Fault(path, *yaml_place(text, one.location), json_path(one.location), one.message, one.hint, one.severity)
-        for one in breaches
-    )
-    faults += tuple(
-        Fault(
-            path,
-            line,
-            column,
-            "",
-            f"the key `{one_line(key, limit=60)}` occurs again: the last one counts",
-            "",
-            "warning",
-        )
-        for key, line, column in repeated_keys(text)
-    )
-    return MetricsConfig(path, tuple(reading.selected), reading.entries, faults)
+        for one in reading.breaches(content)
+    ]
+    for key, line, column in repeated_keys(text):
+        message = f"the key `{one_line(key, limit=60)}` occurs again: the last one counts"
+        faults.append(Fault(path, line, column, "", message, "", "warning"))
+    return MetricsConfig(path, tuple(reading.selected), reading.entries, tuple(faults))
 
 
 class _Reading:
@@ -285,10 +275,7 @@ def with_metrics(config: CriteriaConfig | None, metrics: MetricsConfig | None, b
 
 
 def metric_place(path: Path, name: str) -> tuple[int, int, str]:
-    """Return the line and column of a metric in the file that defines or selects it, and its JSON path.
-
-    All are 0 or "" if the file cannot be read any more.
-    """
+    """Return the line, column and JSON path of a metric in the file that defines or selects it, or (0, 0, "")."""
     try:
         text = read_regular(path, LARGEST_YAML).decode("utf-8-sig")
         content = mapping(yaml_data(text))

@@ -100,7 +100,7 @@ def old_format_of(content: Any) -> OldFormat | None:
 def _is_old_case(item: dict[str, Any]) -> bool:
     """Return whether an object looks like an old case.
 
-    Its `data` contains something like turns or is no list, or it has `name` and only keys of an old case.
+    An old case has a `data` with something like turns or that is no list, or a `name` and only keys of an old case.
     """
     turns = item.get("data")
     if isinstance(turns, list) and turns:
@@ -108,7 +108,7 @@ def _is_old_case(item: dict[str, Any]) -> bool:
     return "data" in item or ("name" in item and all(nearest(key, _CASE_KEYS) for key in item))
 
 
-def convert_case(item: Any, index: int) -> tuple[Case | None, list[Breach]]:
+def _convert_case(item: Any, index: int) -> tuple[Case | None, list[Breach]]:
     """Return one item of an old evalset as a case in the current schema, with its errors and warnings.
 
     The case is None if ADK would reject it. Breaches have their locations in the file.
@@ -128,10 +128,10 @@ def convert_case(item: Any, index: int) -> tuple[Case | None, list[Breach]]:
     return case, list(below((index,), breaches))
 
 
-def convert_test(
+def _convert_test(
     content: Any, eval_id: str, initial_session: dict[str, Any] | None
 ) -> tuple[Case | None, list[Breach]]:
-    """Return the turns of an old test file as one case. The result has the same form as that of `convert_case`."""
+    """Return the turns of an old test file as one case. The result has the same form as that of `_convert_case`."""
     breaches = _breaches_of(list[OldTurn], content)
     if initial_session:
         breaches += _session_breaches(initial_session)
@@ -179,7 +179,7 @@ def _session_breaches(session: Any) -> list[Breach]:
 def _breaches_of(schema: Any, value: Any) -> list[Breach]:
     """Return the errors in a value of an old format, and one warning for each key name that ADK ignores.
 
-    One warning is enough because such keys (mock outputs, for example) are on every call.
+    Such keys (mock outputs, for example) are often on every call.
     """
     breaches = []
     for breach in breaches_of(schema, value):
@@ -220,10 +220,12 @@ class OldCases:
         self._places = places
         self._content = content
         if kind == "old_test":
-            self._converted = [convert_test(self._content, name, session)]
+            self.ids = [name]
+            self._converted = [_convert_test(content, name, session)]
         else:
-            self._converted = [convert_case(item, number) for number, item in enumerate(self._content)]
-        self.ids = [name] if kind == "old_test" else self._names()
+            self._converted = [_convert_case(item, number) for number, item in enumerate(content)]
+            names = (item.get("name") if isinstance(item, dict) else None for item in content)
+            self.ids = [name if isinstance(name, str) else "" for name in names]
 
     def read_case(self, number: int, *, warnings: bool = True) -> tuple[dict[str, Any] | None, list[Fault]]:
         """Return the case at a position in the current schema, and its faults."""
@@ -249,7 +251,3 @@ class OldCases:
         location = tuple("name" if step == "eval_id" else step for step in breach.location)
         moved = Breach((*above, *location), breach.message, breach.hint, breach.severity, breach.on_key)
         return next(faults_of(self._path, [moved], self._tree(), self._places))
-
-    def _names(self) -> list[str]:
-        names = [item.get("name") if isinstance(item, dict) else None for item in self._content]
-        return [name if isinstance(name, str) else "" for name in names]

@@ -29,9 +29,9 @@ _SHOWN = 20
 
 
 def not_json(path: Path, text: str, places: Places, hint: str = "") -> Fault | None:
-    """Return the single fault of a text that does not even start like JSON, else None.
+    """Return the single fault of an invalid text that does not even start like JSON, else None.
 
-    The text is known to have errors. `hint` says what was expected, by default an evalset.
+    `hint` says what was expected, by default an evalset.
     """
     before = _BEFORE.match(text)
     start = before.end() if before is not None else 0
@@ -155,11 +155,9 @@ class _Opening:
         content = read_json(self._file.data)
         if old_format_of(content) is None:
             modern = any(isinstance(item, dict) and {"eval_id", "evalId"} & item.keys() for item in content)
-            message = (
-                "a bare list of cases, without the evalset around it"
-                if modern
-                else "a list in a format that ADK does not know"
-            )
+            message = "a list in a format that ADK does not know"
+            if modern:
+                message = "a bare list of cases, without the evalset around it"
             faults.append(Fault(self._path, *places.at(root.start), "", message, f"Expected {WRAPPER}"))
             return Opened(tuple(faults), size=len(self._file.data))
         return self._old(content, faults, places, self._tree)

@@ -29,14 +29,6 @@ class OwnFileError(Exception):
         super().__init__(self.faults[0].sentence())
 
 
-class _DuplicateKeyError(ValueError):
-    """An object has the same key twice."""
-
-
-class _NotFiniteError(ValueError):
-    """A number is NaN or infinite."""
-
-
 class OwnFile:
     """A file of one of our own formats, which was read without errors so far. `value` is its JSON object."""
 
@@ -53,9 +45,7 @@ class OwnFile:
             raise OwnFileError(faults)
         self._text = self._file.text()
         try:
-            value = json.loads(
-                self._text, object_pairs_hook=_distinct, parse_constant=_refuse_constant, parse_float=_finite
-            )
+            value = json.loads(self._text, object_pairs_hook=_distinct, parse_constant=_finite, parse_float=_finite)
         except RecursionError:
             raise OwnFileError([self._too_deep()]) from None
         except ValueError as error:
@@ -106,34 +96,27 @@ class OwnFile:
         places = Places(text)
         scanned = scan(text, places=places)
         flaws = [flaw for flaw in scanned.flaws if flaw.severity == "error"]
-        foreign = not_json(path, text, places, f"Expected {what}") if flaws else None
-        if foreign is not None:
+        if flaws and (foreign := not_json(path, text, places, f"Expected {what}")):
             yield foreign
-        elif flaws:
-            yield from (fault_of(path, flaw, places) for flaw in flaws)
-        elif scanned.root is not None and (repeated := list(_duplicates(scanned.root, places))):
-            yield from (fault_of(path, flaw, places) for flaw in repeated)
-        elif scanned.root is not None and (numbers := list(_not_finite(scanned.root, text))):
-            yield from (fault_of(path, flaw, places) for flaw in numbers)
-        else:
+            return
+        if not flaws and scanned.root is not None:
+            flaws = list(_duplicates(scanned.root, places)) or list(_not_finite(scanned.root, text))
+        yield from (fault_of(path, flaw, places) for flaw in flaws)
+        if not flaws:
             yield Fault(path, 0, 0, "", f"this is not {what}: {error}")
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) < len(pairs):
-        raise _DuplicateKeyError("an object has the same key twice")
+        raise ValueError("an object has the same key twice")
     return members
-
-
-def _refuse_constant(name: str) -> float:
-    raise _NotFiniteError(_no_number(name))
 
 
 def _finite(text: str) -> float:
     number = float(text)
-    if math.isinf(number):
-        raise _NotFiniteError(_no_number(text))
+    if not math.isfinite(number):
+        raise ValueError(_no_number(text))
     return number
 
 
@@ -142,25 +125,19 @@ def _no_number(text: str) -> str:
 
 
 def _not_finite(root: Node, text: str) -> Iterator[Flaw]:
-    waiting = [root]
-    while waiting:
-        node = waiting.pop()
+    for node in root.walk():
         if isinstance(node.scalar, float) and not math.isfinite(node.scalar):
             yield Flaw(node.start, (), _no_number(text[node.start : node.end]), "Write a finite number or a text")
-        waiting += [child.node for child in reversed(node.children)]
 
 
 def _duplicates(root: Node, places: Places) -> Iterator[Flaw]:
-    waiting = [root]
-    while waiting:
-        node = waiting.pop()
+    for node in root.walk():
         first: dict[str | None, int] = {}
-        for child in node.children:
-            if node.kind == "object" and child.key in first:
+        for child in node.children if node.kind == "object" else ():
+            if child.key in first:
                 message = f"duplicate key `{child.key}`: it is on line {places.line(first[child.key])}, too"
                 yield Flaw(child.key_start, (), message, "Delete one of them")
             first.setdefault(child.key, child.key_start)
-        waiting += [child.node for child in reversed(node.children) if child.node.children]
 
 
 def _is_deep(text: str, value: Any) -> bool:

@@ -104,7 +104,7 @@ class BrokenExtensionError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The extensions of all packages, in order: our own, then extensions of other packages by name."""
+    """The extensions of all packages in order: our own, then those of other packages by name."""
 
     extensions: tuple[Extension, ...] = ()
     duplicates: tuple[Trouble, ...] = ()
@@ -159,9 +159,9 @@ def summary(found: Listing) -> Iterator[str]:
 
 
 class ExtensionPoint(Mapping[str, T]):
-    """The usable extensions of one point, by name. They are objects of the class `kind` with an attribute `name`.
+    """The usable extensions of one point, by name, ours first. Each is imported on first use.
 
-    Each is imported on first use. Our own come first.
+    Extensions are objects of the class `kind`, and their attribute `name`, if they have one, is their name.
     """
 
     def __init__(
@@ -228,22 +228,18 @@ class ExtensionPoint(Mapping[str, T]):
 
     def troubles(self) -> list[Trouble]:
         """Import the extensions of other packages, and return their problems."""
-        found = [self._load_once(name) for name in self.others()]
-        return [
-            *(one for one in self._installed().duplicates if one.extension.point == self.point),
-            *(one for one in found if isinstance(one, Trouble)),
-            *self._failing(),
-            *self._printed.values(),
-        ]
-
-    def _failing(self) -> Iterator[Trouble]:
+        broken, failing = [], []
         for name, extension in self.others().items():
             loaded = self._load_once(name)
-            if not isinstance(loaded, Trouble):
-                try:
-                    self._probe(loaded)
-                except (Exception, SystemExit) as error:
-                    yield Trouble(extension, f"it fails when it is called: {type(error).__name__}: {error}")
+            if isinstance(loaded, Trouble):
+                broken.append(loaded)
+                continue
+            try:
+                self._probe(loaded)
+            except (Exception, SystemExit) as error:
+                failing.append(Trouble(extension, f"it fails when it is called: {type(error).__name__}: {error}"))
+        taken = [one for one in self._installed().duplicates if one.extension.point == self.point]
+        return [*taken, *broken, *failing, *self._printed.values()]
 
     def _load_once(self, name: str) -> T | Trouble:
         if name not in self._loaded:
@@ -254,9 +250,8 @@ class ExtensionPoint(Mapping[str, T]):
         if extension.is_own:
             found = resolve(extension.value)
         else:
-            guarded = Guarded(
-                f"import {extension.value}", lambda: resolve(extension.value), _IMPORT_SECONDS, "its import"
-            )
+            name = f"import {extension.value}"
+            guarded = Guarded(name, lambda: resolve(extension.value), _IMPORT_SECONDS, "its import")
             guarded.wait()
             found = guarded.found
             if guarded.printed:

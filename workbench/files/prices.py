@@ -8,7 +8,7 @@ No price is built in, because prices change. The table is in the settings (`work
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -43,15 +43,16 @@ class Prices:
 
 
 def judge_cost(model: str, tally: Mapping[str, Any], prices: Prices) -> float | None:
-    """Return the cost of a tally's calls to `model`, in the table's currency.
+    """Return the cost of a tally's calls to `model`, in the table's currency, or 0.0 without a call.
 
-    `tally` has `calls`, `input_tokens` and `output_tokens`; cached answers are not in it. The cost is None if the model
-    has no price or did not report its tokens. It is 0.0 without a call.
+    `tally` has `calls`, `input_tokens` and `output_tokens`, without those of cached answers. The cost is None if the
+    model has no price or did not report its tokens.
     """
     calls = _count(tally.get("calls"))
     if calls == 0:
         return 0.0
-    price = _price(model, prices)
+    # A model is listed by its full name or by its last part, after `models/`.
+    price = prices.models.get(model) or prices.models.get(model.rpartition("/")[2])
     read, written = _count(tally.get("input_tokens")), _count(tally.get("output_tokens"))
     if price is None or (read == 0 and written == 0 and (price.input or price.output)):
         return None
@@ -61,7 +62,7 @@ def judge_cost(model: str, tally: Mapping[str, Any], prices: Prices) -> float | 
 def model_cost(model: Any, usage: Any, prices: Prices) -> float | None:
     """Return the cost of one answer of an agent's model, from its `model_version` and `usage_metadata`.
 
-    It is None in the same cases as that of `judge_cost`.
+    The cost is None in the same cases as that of `judge_cost`.
     """
     figures = mapping(usage)
     read = _count(figures.get("prompt_token_count")) + _count(figures.get("tool_use_prompt_token_count"))
@@ -87,7 +88,7 @@ def judge_name(result: "MetricResult") -> str:
 def case_cost(results: "Iterable[MetricResult]", simulated: "Iterable[UserSimulated]", prices: Prices) -> float | None:
     """Return the cost of judging one case and simulating its user.
 
-    It is None without a price table, or if any part of the cost is unknown.
+    The cost is None without a price table, or if any part of the cost is unknown.
     """
     if not prices:
         return None
@@ -107,10 +108,7 @@ def total(costs: Iterable[float | None]) -> float | None:
 
 
 def money(amount: float, currency: str) -> str:
-    """Return an amount as text: `$0.0123`, `0.0123 EUR`.
-
-    It has two decimals. Amounts below 0.1 have two significant digits.
-    """
+    """Return an amount as text with two decimals, or below 0.1 with two significant digits: `$0.0123`, `0.0123 EUR`."""
     digits = 2
     if 0 < amount < 0.1:
         digits = min(12, 1 - math.floor(math.log10(amount)))
@@ -119,16 +117,13 @@ def money(amount: float, currency: str) -> str:
 
 
 def read_prices(table: Mapping[str, Any], faults: list[str]) -> Prices:
-    """Return the price table of the settings.
-
-    Each problem adds a sentence to `faults` and counts as a missing entry.
-    """
+    """Return the price table of the settings. A problem adds a sentence to `faults`, and the entry is left out."""
     currency = table.get("currency", CURRENCY)
     if not isinstance(currency, str) or not 0 < len(currency) <= _LONGEST_CURRENCY or not currency.isprintable():
         faults.append(f'prices.currency must be a name like "EUR", of at most {_LONGEST_CURRENCY} characters')
         currency = CURRENCY
-    entries = ((model, entry) for model, entry in table.items() if model != "currency")
-    return Prices({model: price for model, entry in entries for price in _read(model, entry, faults)}, currency)
+    found = {model: _read(model, entry, faults) for model, entry in table.items() if model != "currency"}
+    return Prices({model: price for model, price in found.items() if price is not None}, currency)
 
 
 def prices_from(data: Mapping[str, Any]) -> Prices:
@@ -137,11 +132,11 @@ def prices_from(data: Mapping[str, Any]) -> Prices:
     return Prices(models, data.get("currency", CURRENCY))
 
 
-def _read(model: str, entry: Any, faults: list[str]) -> Iterator[Price]:
+def _read(model: str, entry: Any, faults: list[str]) -> Price | None:
     name = f'prices."{model}"'
     if not isinstance(entry, dict):
         faults.append(f"{name} must be a table like {{ input = 0.30, output = 2.50 }}, per million tokens")
-        return
+        return None
     wrong = [f"{name} has the unknown key {key}; use input and output" for key in entry.keys() - {"input", "output"}]
     wrong += [f"{name} lacks {key}: money per million tokens" for key in ("input", "output") if key not in entry]
     wrong += [
@@ -150,20 +145,11 @@ def _read(model: str, entry: Any, faults: list[str]) -> Iterator[Price]:
         if key in entry and not _is_price(entry[key])
     ]
     faults += wrong
-    if not wrong:
-        yield Price(float(entry["input"]), float(entry["output"]))
+    return None if wrong else Price(float(entry["input"]), float(entry["output"]))
 
 
 def _is_price(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _HIGHEST_PRICE
-
-
-def _price(model: str, prices: Prices) -> Price | None:
-    """Return the price of a model, found by its full name or by its last part (after `models/`), or None."""
-    for name in (model, model.rpartition("/")[2]):
-        if name in prices.models:
-            return prices.models[name]
-    return None
 
 
 def _question_cost(question: Mapping[str, Any], prices: Prices) -> float | None:

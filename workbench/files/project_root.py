@@ -9,10 +9,10 @@ from workbench.files.gitignore import is_repository
 
 
 def find_root(path: Path) -> Path:
-    """Return the root of the project that `path` belongs to. All commands and the screen use this function.
+    """Return the absolute root of the project that `path` belongs to, for all commands and the screen.
 
-    That is the nearest folder at or above `path` with `.workbench` or `.git`; else the current folder if it contains
-    `path`; else `path` itself (for a file, its folder). Absolute; links are not resolved.
+    The root is the nearest folder at or above `path` with `.workbench` or `.git`; else the current folder if it
+    contains `path`; else `path` itself, or the folder of a file. Links are not resolved.
     """
     folder = absolute(path)
     folder = folder if folder.is_dir() else folder.parent
@@ -21,20 +21,16 @@ def find_root(path: Path) -> Path:
 
 
 def project_around(root: Path) -> Path | None:
-    """Return the root that `root` would belong to without its own `.workbench`.
-
-    None if it is a repository or there is no other root.
-    """
+    """Return the root that `root` would belong to without its own `.workbench`, or None. A repository has none."""
     if is_repository(root):
         return None
     return next((step for step in root.parents if is_project(step)), None) or _current_around(root.parent)
 
 
 def _current_around(folder: Path) -> Path | None:
-    """Return the current folder if it contains `folder`.
+    """Return the current folder if it contains `folder`, else None.
 
-    The home folder and the root of the file system do not count: they contain everything, so everything would be
-    searched.
+    The home folder and the root of the file system do not count, because searching them would take too long.
     """
     try:
         here = Path.cwd()

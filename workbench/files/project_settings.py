@@ -28,8 +28,7 @@ def with_project_setting(options: RunOptions, root: Path) -> RunOptions:
     """Return the options of a run with the project's mode of `--frozen` and its place, unless they were chosen.
 
     Raises:
-        UsageFaultError: a setting cannot be read, or there is no such place. Ignoring the setting could make calls live
-            that the project wants frozen.
+        UsageFaultError: a setting cannot be read, or there is no such place.
     """
     options = with_place(options, root)
     if options.frozen is not None or options.thaw:
@@ -131,11 +130,7 @@ def project_mode(root: Path) -> FrozenMode:
 
 
 def _settings(root: Path) -> dict[str, Any]:
-    """Return the table of settings, {} if there is none or no file.
-
-    Raises:
-        UsageFaultError: the file or the table cannot be read.
-    """
+    """Return the table of settings, or {} without one. Raises UsageFaultError if it cannot be read."""
     try:
         content = read_regular(root / FILE)
     except FileNotFoundError:
@@ -147,11 +142,13 @@ def _settings(root: Path) -> dict[str, Any]:
     if _TABLE.encode() not in content:
         return {}
     try:
-        table = tomllib.loads(content.decode("utf-8")).get("tool", {}).get(_TABLE, {})
-    except (ValueError, RecursionError, AttributeError) as error:
-        raise UsageFaultError(
-            f"{FILE} is not valid TOML, so [tool.{_TABLE}] cannot be read: {error}", kind="config"
-        ) from None
+        tool = tomllib.loads(content.decode("utf-8")).get("tool", {})
+    except (ValueError, RecursionError) as error:
+        message = f"{FILE} is not valid TOML, so [tool.{_TABLE}] cannot be read: {error}"
+        raise UsageFaultError(message, kind="config") from None
+    if not isinstance(tool, dict):
+        raise _wrong("[tool]", tool, "a table")
+    table = tool.get(_TABLE, {})
     if not isinstance(table, dict):
         raise _wrong(f"[tool.{_TABLE}]", table, "a table")
     return table

@@ -11,12 +11,10 @@ from workbench.text.counting import exact_percent
 if TYPE_CHECKING:
     from workbench.files.injection_rules import Injection
 
-
 LOCALLY: Final = "local"
 """The word for this machine."""
 DASK: Final = "dask"
 """The word for the cluster that Dask's configuration names."""
-_SCHEMES: Final = ("dask://", "tls://")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +40,8 @@ class PlaceChoice:
     @property
     def is_known(self) -> bool:
         """Whether the place is this machine or a Dask cluster, and not an unknown name."""
-        return self.word in (LOCALLY, DASK) or (
-            self.word.startswith(_SCHEMES) and len(self.word.partition("://")[2]) > 0
-        )
+        schemes = ("dask://", "tls://")
+        return self.word in (LOCALLY, DASK) or (self.word.startswith(schemes) and self.word not in schemes)
 
     @property
     def check(self) -> str:
@@ -175,9 +172,8 @@ class RunOptions:
             message = "--inject cannot be used if the answers of models are frozen, because models see the faults"
             raise UsageFaultError(message, "Use --frozen=tools")
         if self.inject == MATRIX and (self.runs > 1 or self.until_sure is not None):
-            raise UsageFaultError(
-                "--inject matrix runs each fault once, so it cannot be used with --runs or --until-sure"
-            )
+            message = "--inject matrix runs each fault once, so it cannot be used with --runs or --until-sure"
+            raise UsageFaultError(message)
 
 
 def stored_options(options: RunOptions) -> dict[str, Any]:

@@ -34,7 +34,7 @@ from workbench.files.genai_types import (
 
 OPEN = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="allow", loc_by_alias=False)
 # Keys that ADK drops are accepted here too: `raw` keeps them, and they get a warning.
-LOOSE = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="allow", loc_by_alias=False)
+LOOSE = OPEN
 PLAIN = ConfigDict(extra="allow")
 
 
@@ -208,10 +208,7 @@ def adapter(schema: type) -> TypeAdapter[Any]:
     return TypeAdapter(schema)
 
 
-_FORBIDDING = ConfigDict(extra="forbid", loc_by_alias=False)
-
-
-@with_config(_FORBIDDING)
+@with_config(ConfigDict(extra="forbid", loc_by_alias=False))
 class CodeConfig(TypedDict, total=False):
     """The function of a custom metric, named by its import path."""
 

@@ -82,9 +82,9 @@ class Settings:
 
 
 def read_settings(file: Path | None = None) -> Settings:
-    """Read the settings from `file` (default: `config.toml` in `settings_folder()`).
+    """Read the settings from `file` (default: `config.toml` in `settings_folder()`). Never raises.
 
-    Never raises. A missing file means default settings. A file that cannot be read is reported in `faults`.
+    A missing file means default settings. A file that cannot be read is reported in `faults`.
     """
     file = file or settings_folder() / "config.toml"
     try:

@@ -52,8 +52,8 @@ class Walk:
     """An iteration over `base` and everything below it.
 
     During the iteration, `skipped` collects paths with reasons, and `unreadable` collects unreadable folders. Folders
-    come in the order of their names, each before its content. Linked folders come last, so that a folder is visited at
-    its own place first. Links out of `base` are not followed. No folder is visited twice, whatever the links are.
+    come in the order of their names, each before its content, and linked folders last. No folder is visited twice, and
+    links out of `base` are not followed.
     """
 
     base: Path
@@ -91,7 +91,10 @@ class Walk:
         folders: list[str] = []
         links: list[str] = []
         try:
-            if not self._first_visit(path):
+            status = path.stat()
+            first = self._seen.setdefault((status.st_dev, status.st_ino), path)
+            if first is not path:
+                self.skipped.append((path, f"a link to {first}, which is searched in its own place"))
                 return None, []
             with os.scandir(path) as entries:
                 for entry in entries:
@@ -109,26 +112,12 @@ class Walk:
         if mark and not is_start:
             self.skipped.append((path, f"a virtual environment ({mark})"))
             return None, []
-        rules = self._with_own_rules(path, files, rules)
-        wanted_links = (name for name in links if self._wanted(path, name, rules, is_link=True))
-        self._links.extend((path / name, rules) for name in wanted_links)
+        # The ignore file of the walk's base was read with those above it.
+        if ".gitignore" in files and path != self.base:
+            rules = (*rules, *read_rules(path / ".gitignore", path, self.skipped))
+        self._links.extend((path / name, rules) for name in links if self._wanted(path, name, rules, is_link=True))
         inner = sorted(name for name in folders if self._wanted(path, name, rules, is_link=False))
         return Folder(path, tuple(sorted(files)), rules), inner
-
-    def _first_visit(self, path: Path) -> bool:
-        status = path.stat()
-        key = (status.st_dev, status.st_ino)
-        if key in self._seen:
-            self.skipped.append((path, f"a link to {self._seen[key]}, which is searched in its own place"))
-            return False
-        self._seen[key] = path
-        return True
-
-    def _with_own_rules(self, path: Path, files: list[str], rules: tuple[IgnoreFile, ...]) -> tuple[IgnoreFile, ...]:
-        # The file of the walk's base was read with those above it.
-        if ".gitignore" not in files or path == self.base:
-            return rules
-        return (*rules, *read_rules(path / ".gitignore", path, self.skipped))
 
     def _wanted(self, path: Path, name: str, rules: tuple[IgnoreFile, ...], *, is_link: bool) -> bool:
         if name in _SILENT or name.endswith(FROZEN_SUFFIX):

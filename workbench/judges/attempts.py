@@ -14,7 +14,7 @@ import random
 import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -24,11 +24,7 @@ from workbench.judges.base import JudgeCallError, JudgeFault, Scrub
 from workbench.text.counting import counted
 
 TIMEOUT_VARIABLE = "AGENT_WORKBENCH_JUDGE_TIMEOUT"
-
-
 ATTEMPTS_VARIABLE = "AGENT_WORKBENCH_JUDGE_ATTEMPTS"
-
-
 _DELAY = re.compile(r"(\d+(?:\.\d+)?)s?")
 
 
@@ -64,10 +60,7 @@ class RetryPolicy:
 
 
 def retry_policy_of(values: Mapping[str, str], usual: RetryPolicy) -> RetryPolicy:
-    """Return `usual` with the timeout (seconds) and number of attempts from the environment.
-
-    Values that are not numbers above 0 are ignored.
-    """
+    """Return `usual` with the timeout (seconds) and number of attempts from the environment, where they are above 0."""
     timeout = _number(values.get(TIMEOUT_VARIABLE, ""))
     attempts = _number(values.get(ATTEMPTS_VARIABLE, ""))
     return replace(
@@ -86,10 +79,9 @@ def _number(value: str) -> float | None:
 
 
 def retry_after(value: str, now: datetime | None = None) -> float | None:
-    """Return the seconds that a `Retry-After` header asks for, or None if it cannot be read.
+    """Return the seconds that a `Retry-After` header asks for (0 for a past date), or None if it cannot be read.
 
-    The result is 0 for a date in the past. RFC 9110 allows a number of seconds or a date. Google writes "7s" into an
-    error's details.
+    RFC 9110 allows a number of seconds or a date. Google writes "7s" into an error's details.
     """
     value = value.strip()
     if number := _DELAY.fullmatch(value):
@@ -203,9 +195,8 @@ class ModelQueue:
     def shut(self, error: JudgeCallError) -> None:
         """Refuse all further questions until the next run, because each would be refused in the same way."""
         if self._shut is None:
-            self._shut = JudgeCallError(
-                error.kind, f"not sent, because an earlier call was refused: {error.message}", error.code
-            )
+            message = f"not sent, because an earlier call was refused: {error.message}"
+            self._shut = JudgeCallError(error.kind, message, error.code)
             self._wake()
 
     def start_over(self) -> None:
@@ -275,9 +266,9 @@ _NOTHING_AGAIN = 1
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Generic[T]):
-    """Result of all attempts.
+    """Result of all attempts. `value` is None if there was no reply; then `fault` says why.
 
-    `value` is None if there was no reply; then `fault` says why. `seconds` is the time of the last attempt.
+    `seconds` is the time of the last attempt.
     """
 
     value: T | None
@@ -303,27 +294,19 @@ class CallLimits:
         Raises:
             JudgeCallError: The model's quota is exhausted for too long, or the model refuses every question.
         """
-        if self.cap is None:
-            async with self._slot():
+        async with self.cap or nullcontext():
+            while True:
+                # Wait for the end of a pause without holding a slot. A pause may also begin while waiting for a slot.
+                await self.queue.opened()
+                await self.slots.acquire()
+                if self.queue.enter():
+                    break
+                self.slots.release()
+            try:
                 yield
-        else:
-            async with self.cap, self._slot():
-                yield
-
-    @asynccontextmanager
-    async def _slot(self) -> AsyncIterator[None]:
-        while True:
-            # Wait for the end of a pause without holding a slot. A pause may also begin while waiting for a slot.
-            await self.queue.opened()
-            await self.slots.acquire()
-            if self.queue.enter():
-                break
-            self.slots.release()
-        try:
-            yield
-        finally:
-            self.queue.leave()
-            self.slots.release()
+            finally:
+                self.queue.leave()
+                self.slots.release()
 
 
 async def ask_until_answered(
@@ -355,10 +338,10 @@ async def ask_until_answered(
                 return Outcome(result, None, count, seconds)
             empty += 1
             continue
-        failed += result.kind != "quota"
-        wait = (
-            max(limits.retry_policy.before_next(failed), result.retry_after or 0.0) if result.kind != "quota" else 0.0
-        )
+        wait = 0.0
+        if result.kind != "quota":
+            failed += 1
+            wait = max(limits.retry_policy.before_next(failed), result.retry_after or 0.0)
         if not again or failed >= limits.retry_policy.attempts or wait > limits.retry_policy.longest_pause:
             return Outcome(None, _fault(result, count), count, seconds)
         del result  # An exception keeps its frames alive.

@@ -22,13 +22,7 @@ from workbench.files.genai_types import STRICT, GenerateContentConfig
 from workbench.store.reasons import JudgedBy
 
 QuestionKind: TypeAlias = Literal[
-    "final_response_match",
-    "rubrics",
-    "sentences",
-    "claims",
-    "user_message",
-    "simulated_user",
-    "score",
+    "final_response_match", "rubrics", "sentences", "claims", "user_message", "simulated_user", "score"
 ]
 FaultKind: TypeAlias = Literal[
     "quota",  # 429, after all retries
@@ -48,9 +42,9 @@ DEFAULT_SAMPLES = 5
 
 
 class NotAvailableError(Exception):
-    """A judge or service that cannot be used because a key, a credential or an extra is missing.
+    """A judge or service cannot be used because a key, a credential or an extra is missing.
 
-    `str(error)` is one sentence with the cause; `hint` is the one line that would enable it.
+    `str(error)` is one sentence with the cause, and `hint` says how to enable the judge or service.
     """
 
     def __init__(self, message: str, hint: str = "") -> None:
@@ -143,12 +137,10 @@ class Judge(Protocol):
     @property
     def identity(self) -> JudgeIdentity:
         """Identity to show for this judge."""
-        ...
 
     @property
     def options(self) -> JudgeOptions:
         """Options of the criterion."""
-        ...
 
     async def ask(self, question: Question, sample: int = 1) -> Reply:
         """Return the reply to a question. Only cancellation raises.
@@ -156,11 +148,9 @@ class Judge(Protocol):
         `sample` (from 1) distinguishes the samples of one question: each may get another answer, and each is cached
         separately. Limits, retries, timeouts and the cache are handled here.
         """
-        ...
 
     def forget(self, question: Question, sample: int = 1) -> None:
         """Remove the reply from the cache because it is useless; the next call asks again."""
-        ...
 
 
 def record(question: Question, identity: JudgeIdentity, replies: "list[dict[str, Any]]") -> dict[str, Any]:
@@ -288,7 +278,6 @@ class Answerer(Protocol):
 
         Failures are reported by `answer`.
         """
-        ...
 
     async def answer(self, question: Question, options: JudgeOptions, sample: int) -> Answer:
         """Make one attempt to get an answer.
@@ -296,11 +285,9 @@ class Answerer(Protocol):
         Raises:
             JudgeCallError: There is none.
         """
-        ...
 
     async def close(self) -> None:
         """Close connections and child processes."""
-        ...
 
 
 class JudgeModelOptions(BaseModel):
@@ -330,9 +317,8 @@ class JudgeModelOptions(BaseModel):
 
         A missing `parallelism_limit` means no limit: ADK's default of 1 applies only to its own queue.
         """
-        return JudgeOptions(
-            self.judge_model, dict(self.judge_model_config or {}), self.num_samples, self.parallelism_limit
-        )
+        config = dict(self.judge_model_config or {})
+        return JudgeOptions(self.judge_model, config, self.num_samples, self.parallelism_limit)
 
 
 def read_judge_options(options: Mapping[str, Any]) -> JudgeOptions:

@@ -58,10 +58,7 @@ class Cache:
         return None if found is None else _parsed(found.answer)
 
     def get_since(self, key: str, since: float) -> dict[str, Any] | None:
-        """Return the answer stored under `key` at or after `since` (seconds since the epoch), or None.
-
-        An answer that is not in the database yet does not count.
-        """
+        """Return the answer stored at or after `since` (seconds since the epoch) in the database, or None."""
         found = None if key in self._held else self._read(key)
         return None if found is None or found.stored < since else _parsed(found.answer)
 
@@ -165,21 +162,8 @@ def question_key(
 
 def rating_key(metric: str, instance: Mapping[str, Any], access: GoogleAccess, repeat: int) -> str:
     """Return the key of a rating of the evaluation service."""
-    return key_of(
-        {
-            "judge": "vertex",
-            "metric": metric,
-            "instance": instance,
-            "project": access.project,
-            "location": access.location,
-            "base_url": access.base_url,
-            "repeat": repeat,
-        }
-    )
-
-
-def _cache_all(text: str) -> bool:
-    return True
+    place = {"project": access.project, "location": access.location, "base_url": access.base_url}
+    return key_of({"judge": "vertex", "metric": metric, "instance": instance, **place, "repeat": repeat})
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +182,7 @@ class RunLimits:
     max_calls: int | None = None
     use_cache: bool = True
     since: float | None = None
-    may_cache: Callable[[str], bool] = _cache_all
+    may_cache: Callable[[str], bool] = lambda text: True
     cache_dir: Path | None = None
 
 

@@ -6,8 +6,6 @@ JudgeCallError; the parent uses `ClientChild`.
 
 import argparse
 import sys
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any, NoReturn
 
 from workbench.agents.answering_child import AnsweringChild, CallRefusedError, ChildLostError
@@ -22,18 +20,12 @@ _QUIET = {
     "LITELLM_TELEMETRY": "False",
     "OPENBLAS_NUM_THREADS": "1",
 }
-_NONE: Mapping[str, str] = MappingProxyType({})
 
 
 class ClientChild:
-    """The child process that runs `module` for one environment.
+    """The child process that runs `module` for one environment. Messages name `who` ("Google's evaluation client")."""
 
-    Messages call it `who` ("Google's evaluation client").
-    """
-
-    def __init__(
-        self, module: str, who: str, environment: JudgeEnvironment, scrub: Scrub, variables: Mapping[str, str] = _NONE
-    ) -> None:
+    def __init__(self, module: str, who: str, environment: JudgeEnvironment, scrub: Scrub, **variables: str) -> None:
         self._who = who
         self._scrub = scrub
         self._child = AnsweringChild(own_python(module, {**environment.values, **_QUIET, **variables}))
@@ -54,7 +46,16 @@ class ClientChild:
         try:
             answer: dict[str, Any] = await self._child.call(payload)
         except CallRefusedError as refused:
-            raise self._error(refused.error) from None
+            error = refused.error
+            kind: FaultKind = error["kind"] if error["kind"] not in ("internal", "too_large") else "unreadable"
+            raise JudgeCallError(
+                kind,
+                self._scrub(error["message"]),
+                self._scrub(error.get("code", "")),
+                error.get("retry_after"),
+                bool(error.get("retryable")),
+                bool(error.get("final")),
+            ) from None
         except ChildLostError as lost:
             message = self._scrub(f"the process of {self._who} {lost}")
             raise JudgeCallError("connection", message, retryable=lost.began) from None
@@ -64,23 +65,9 @@ class ClientChild:
         """End the child process."""
         await self._child.close()
 
-    def _error(self, error: dict[str, Any]) -> JudgeCallError:
-        kind: FaultKind = error["kind"] if error["kind"] not in ("internal", "too_large") else "unreadable"
-        return JudgeCallError(
-            kind,
-            self._scrub(error["message"]),
-            self._scrub(error.get("code", "")),
-            error.get("retry_after"),
-            bool(error.get("retryable")),
-            bool(error.get("final")),
-        )
-
 
 def run_child(answer: Answer) -> NoReturn:
-    """Answer calls until the parent disconnects: the child's main function.
-
-    The parent removes keys from the errors that `answer` raises.
-    """
+    """Answer calls until the parent disconnects, as the child's main function. The parent removes keys from errors."""
 
     async def tell(payload: Any) -> Any:
         try:
@@ -109,6 +96,6 @@ def require(package: str, who: str, extra: str) -> None:
 def installed(package: str) -> bool:
     """Return whether a child process could import `package`.
 
-    `importlib.util.find_spec` does not tell: this process may have blocked the import (the scorer blocks pandas).
+    `importlib.util.find_spec` also sees that this process has blocked an import, as the scorer does for pandas.
     """
     return any(finder.find_spec(package, None) is not None for finder in sys.meta_path)

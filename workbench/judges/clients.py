@@ -38,9 +38,7 @@ _VARIABLES = {
 
 
 class LiteLlm(ClientChild):
-    """Client of LiteLLM for one environment: an implementation of `workbench.judges.base.Answerer`.
-
-    The child process starts on first use.
+    """Client of LiteLLM for one environment, as an `Answerer`. The child process starts on first use.
 
     Raises:
         NotAvailableError: The library is not installed.
@@ -48,7 +46,7 @@ class LiteLlm(ClientChild):
 
     def __init__(self, environment: JudgeEnvironment, scrub: Scrub) -> None:
         require("litellm", "LiteLLM", "litellm")
-        super().__init__("workbench.judges.litellm_child", "LiteLLM", environment, scrub, _VARIABLES)
+        super().__init__("workbench.judges.litellm_child", "LiteLLM", environment, scrub, **_VARIABLES)
 
     async def answer(self, question: Question, options: JudgeOptions, sample: int) -> Answer:
         """Make one attempt.
@@ -56,14 +54,9 @@ class LiteLlm(ClientChild):
         Raises:
             JudgeCallError: There is no answer.
         """
-        answer = await self.call(
-            {
-                "model": options.model,
-                "prompt": question.prompt,
-                "schema": None if question.schema is None else dict(question.schema),
-                "config": dict(options.config),
-            }
-        )
+        schema = None if question.schema is None else dict(question.schema)
+        payload = {"model": options.model, "prompt": question.prompt, "schema": schema, "config": dict(options.config)}
+        answer = await self.call(payload)
         names = ("text", "model_version", "input_tokens", "output_tokens", "cut")
         return Answer(*(answer[name] for name in names))
 
@@ -110,9 +103,7 @@ def vertex_access(values: Mapping[str, str]) -> GoogleAccess:
 
 
 class Vertex(ClientChild):
-    """Client of the evaluation service for the agent of `environment`. It rates many instances at once.
-
-    The child process starts on first use.
+    """Client of the evaluation service for the agent of `environment`. The child process starts on first use.
 
     Raises:
         NotAvailableError: The service cannot be used with this environment.
@@ -125,7 +116,7 @@ class Vertex(ClientChild):
         # Without this the client waits for a metadata server that does not exist.
         variables = {} if by_machine else {"NO_GCE_CHECK": "true"}
         who = "Google's evaluation client"
-        super().__init__("workbench.judges.vertex_child", who, environment, scrub, variables)
+        super().__init__("workbench.judges.vertex_child", who, environment, scrub, **variables)
 
     async def rate(self, metric: str, instance: Mapping[str, Any]) -> Rating:
         """Make one attempt to rate `instance`: `{"prompt", "response", "reference"}`, or `{"agents", "turns"}`.
@@ -161,12 +152,8 @@ class PythonFunction:
             JudgeCallError: It cannot be imported, raised, hung, crashed or returned something unusable.
         """
         path = options.model.removeprefix(FUNCTION)
-        payload = {
-            "kind": question.kind,
-            "prompt": question.prompt,
-            "schema": None if question.schema is None else dict(question.schema),
-            "data": dict(question.data),
-        }
+        schema = None if question.schema is None else dict(question.schema)
+        payload = {"kind": question.kind, "prompt": question.prompt, "schema": schema, "data": dict(question.data)}
         try:
             value = await self._functions.call("judge", path, payload)
         except FunctionFailedError as error:

@@ -24,17 +24,9 @@ from workbench.judges.kinds import Connection
 _RESPONSE_FIELDS = ("response_schema", "response_json_schema", "responseSchema", "responseJsonSchema")
 _REFUSED = frozenset({"SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY", "MODEL_ARMOR"})
 _CUT = "MAX_TOKENS"
-
-
 _SCOPES = ["https://www.googleapis.com/auth/cloud-platform"]
-
-
 _GEMINI_API = "https://generativelanguage.googleapis.com/"
-
-
 _READ_AT_ONCE = 4 * 1024 * 1024
-
-
 _LARGEST = 32 * 1024 * 1024
 
 
@@ -230,9 +222,8 @@ def translated(error: Exception, model: str, access: GoogleAccess, scrub: Scrub)
     detail = scrub(_short(str(error) or type(error).__name__))
     if package == "google" and "auth" in type(error).__module__:
         if type(error).__name__ == "TransportError":
-            return JudgeCallError(
-                "connection", f"Google's credentials could not be refreshed: {detail}", retryable=True
-            )
+            message = f"Google's credentials could not be refreshed: {detail}"
+            return JudgeCallError("connection", message, retryable=True)
         message = f"Google's credentials cannot be used: {detail}; {CREDENTIALS_HINT}"
         return JudgeCallError("http", message, final=True)
     if isinstance(error, json.JSONDecodeError) or type(error).__name__ == "UnknownApiResponseError":
@@ -258,9 +249,8 @@ def _refusal(error: Any, model: str, access: GoogleAccess, scrub: Scrub) -> Judg
         message = f"the key is invalid (GOOGLE_API_KEY in <agent>/.env): {_BAD_KEY[0]}"
         return JudgeCallError("http", message, shown, final=True)
     if code == 429:
-        return JudgeCallError(
-            "quota", f"the quota of {model} is used up: {detail}", shown, _wait(error), retryable=True
-        )
+        message = f"the quota of {model} is used up: {detail}"
+        return JudgeCallError("quota", message, shown, _wait(error), retryable=True)
     hint = _hint(code, model, access)
     message = f"{shown}: {detail}" if detail else shown
     message = f"{hint}: {message}" if hint else message
@@ -327,10 +317,7 @@ def _import() -> None:
 
 
 def _session() -> Any:
-    """Return a session for the client, or None without aiohttp.
-
-    The client's own session would read .netrc in a thread before each call.
-    """
+    """Return a session for the client, or None without aiohttp. The client's own would read .netrc before each call."""
     try:
         import aiohttp
     except ImportError:
@@ -352,10 +339,11 @@ def _session() -> Any:
                 self._body = bytes(body)
             return self._body
 
-    proxied = any(name.lower().endswith("_proxy") and value for name, value in os.environ.items())
-    connector = aiohttp.TCPConnector(limit=0)
     return aiohttp.ClientSession(
-        connector=connector, response_class=Response, trust_env=proxied, read_bufsize=_READ_AT_ONCE
+        connector=aiohttp.TCPConnector(limit=0),
+        response_class=Response,
+        trust_env=any(name.lower().endswith("_proxy") and value for name, value in os.environ.items()),
+        read_bufsize=_READ_AT_ONCE,
     )
 
 

@@ -65,7 +65,6 @@ def shown_address(address: str) -> str:
     return f"{parts.scheme}://{where}{'' if port is None else f':{port}'}{parts.path}" if host else "no address"
 
 
-_TRUE = ("true", "1")
 _PRODUCT = Path("/sys/class/dmi/id/product_name")
 CREDENTIALS_HINT = (
     "set GOOGLE_APPLICATION_CREDENTIALS to a credentials file in <agent>/.env, or run "
@@ -104,7 +103,7 @@ class GoogleAccess:
 def uses_vertex(values: Mapping[str, str]) -> bool:
     """Return whether google-genai would use Vertex with these environment variables."""
     value = values.get("GOOGLE_GENAI_USE_ENTERPRISE", values.get("GOOGLE_GENAI_USE_VERTEXAI", ""))
-    return value.strip().lower() in _TRUE
+    return value.strip().lower() in ("true", "1")
 
 
 def gemini_access(model: str, values: Mapping[str, str]) -> GoogleAccess:
@@ -146,10 +145,8 @@ def find_credentials(who: str, address: str, values: Mapping[str, str]) -> Crede
     if named:
         if Path(named).is_file():
             return Credentials(named)
-        raise NotAvailableError(
-            f"{who} needs credentials, but the file in GOOGLE_APPLICATION_CREDENTIALS does not exist",
-            CREDENTIALS_HINT,
-        )
+        message = f"{who} needs credentials, but the file in GOOGLE_APPLICATION_CREDENTIALS does not exist"
+        raise NotAvailableError(message, CREDENTIALS_HINT)
     if address and is_loopback(address):
         return Credentials(placeholder=True)
     folder = values.get("CLOUDSDK_CONFIG") or str(expanded(values.get("HOME") or "~") / ".config" / "gcloud")

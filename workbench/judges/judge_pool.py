@@ -25,23 +25,17 @@ from workbench.judges.base import (
 from workbench.judges.cache import Cache, RunLimits, RunState, SharedCalls, Tally, question_key, rating_key
 from workbench.judges.clients import SERVICE_NAME, Vertex, vertex_access
 from workbench.judges.google_access import GoogleAccess
-from workbench.judges.kinds import Connection, JudgeKind, identify_judge, is_own, kind_of
+from workbench.judges.kinds import Connection, identify_judge, is_own, kind_of
 from workbench.judges.plugin_child import PluginJudge
 from workbench.judges.secret_forms import Scrubber
 from workbench.text.counting import counted
+from workbench.text.json_values import objects
 
 __all__ = ["CaseBench", "JudgeEnvironment", "JudgePool", "PooledJudge", "PooledService", "RunLimits", "Tally"]
 
-
 T = TypeVar("T")
-
-
 _LONGEST = 1_000_000
-
-
 _HALF = re.compile("[\ud800-\udfff]")
-
-
 _TOKENS = ("input_tokens", "output_tokens")
 
 
@@ -73,8 +67,11 @@ class EnvironmentClients:
             NotAvailableError: There is none.
         """
         kind = kind_of(model)
-        if kind.name not in self._answerers:
-            self._answerers[kind.name] = self._connect(kind, model)
+        if kind.name not in self._answerers and is_own(kind):
+            to = Connection(model, self.environment, self.scrub, self.functions)
+            self._answerers[kind.name] = resolve(kind.connect)(to)
+        elif kind.name not in self._answerers:
+            self._answerers[kind.name] = PluginJudge(kind.name, self.environment, self.scrub)
         return self._answerers[kind.name]
 
     def functions(self) -> Functions:
@@ -106,13 +103,6 @@ class EnvironmentClients:
         for client in clients:
             if client is not None:
                 await client.close()
-
-    def _connect(self, kind: JudgeKind, model: str) -> Answerer:
-        if not is_own(kind):
-            return PluginJudge(kind.name, self.environment, self.scrub)
-        to = Connection(model, self.environment, self.scrub, self.functions)
-        answerer: Answerer = resolve(kind.connect)(to)
-        return answerer
 
 
 class JudgePool:
@@ -149,9 +139,8 @@ class JudgePool:
         """Return the bench for the criteria of one case, in its `repeat`-th execution."""
         clients = self._clients.get(environment.key)
         if clients is None:
-            clients = self._clients[environment.key] = EnvironmentClients(
-                environment, self._retry_policy, self._on_wait
-            )
+            clients = EnvironmentClients(environment, self._retry_policy, self._on_wait)
+            self._clients[environment.key] = clients
         return CaseBench(self._runs[-1], clients, repeat, all_votes)
 
     def stop_calls(self) -> None:
@@ -177,12 +166,7 @@ class CaseBench:
         self.run = run
         self.clients = clients
         self.repeat = repeat
-        self._all_votes = all_votes
-
-    @property
-    def all_votes(self) -> bool:
-        """Whether to request every sample, even if the verdict is already decided."""
-        return self._all_votes
+        self.all_votes = all_votes
 
     def judge(self, options: JudgeOptions) -> "PooledJudge":
         """Return a judge with these options.
@@ -254,22 +238,11 @@ class PooledJudge:
 
     def __init__(self, bench: CaseBench, options: JudgeOptions, identity: JudgeIdentity) -> None:
         self._bench = bench
-        self._options = options
-        self._identity = identity
+        self.options = options
+        self.identity = identity
         self._answerer = bench.clients.answerer(options.model)
-        self._limits = bench.call_limits(
-            options.model, None if options.parallel is None else asyncio.Semaphore(options.parallel)
-        )
-
-    @property
-    def identity(self) -> JudgeIdentity:
-        """Identity to show for this judge."""
-        return self._identity
-
-    @property
-    def options(self) -> JudgeOptions:
-        """Options of the criterion."""
-        return self._options
+        cap = None if options.parallel is None else asyncio.Semaphore(options.parallel)
+        self._limits = bench.call_limits(options.model, cap)
 
     async def ask(self, question: Question, sample: int = 1) -> Reply:
         """Return the reply to a question, from the cache or from a call. Only cancellation raises."""
@@ -278,7 +251,7 @@ class PooledJudge:
         key = self._key(question, sample)
 
         def attempt() -> Awaitable[Answer]:
-            return self._answerer.answer(question, self._options, sample)
+            return self._answerer.answer(question, self.options, sample)
 
         async def fresh() -> Reply:
             await self._answerer.ready()
@@ -298,7 +271,7 @@ class PooledJudge:
 
     def _key(self, question: Question, sample: int) -> str | None:
         bench = self._bench
-        return question_key(question, self._identity, self._options, bench.clients.environment, sample, bench.repeat)
+        return question_key(question, self.identity, self.options, bench.clients.environment, sample, bench.repeat)
 
 
 class PooledService:
@@ -375,9 +348,8 @@ def _cached_reply(cached: Mapping[str, Any] | None) -> Reply | None:
 def _cached_rating(cached: Mapping[str, Any] | None) -> dict[str, Any] | None:
     if cached is None or not isinstance(cached.get("score"), int | float):
         return None
-    listed = cached.get("rubrics")
-    rubrics = [item for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
-    return _rated(Rating(float(cached["score"]), str(cached.get("explanation", "")), tuple(rubrics)), cached=True)
+    rubrics = tuple(objects(cached.get("rubrics")))
+    return _rated(Rating(float(cached["score"]), str(cached.get("explanation", "")), rubrics), cached=True)
 
 
 def _rated(rating: Rating, **rest: Any) -> dict[str, Any]:

@@ -93,10 +93,6 @@ class Connection:
     functions: "Callable[[], Functions]"
 
 
-def _nothing_else(question: Question, model: str, environment: JudgeEnvironment) -> Mapping[str, Any]:
-    return {}
-
-
 @dataclass(frozen=True)
 class JudgeKind:
     """A kind of judge.
@@ -115,7 +111,7 @@ class JudgeKind:
     answers_for: Callable[[str], bool]
     identify: Callable[[str, JudgeEnvironment], JudgeIdentity]
     connect: str
-    determinants: Callable[[Question, str, JudgeEnvironment], Mapping[str, Any] | None] = _nothing_else
+    determinants: Callable[[Question, str, JudgeEnvironment], Mapping[str, Any] | None] = lambda *inputs: {}
     takes_the_rest: bool = False
 
 
@@ -190,10 +186,7 @@ def _failure(kind: JudgeKind, error: Exception) -> str:
 
 
 def _in_order() -> Iterator[JudgeKind]:
-    """Yield the kinds in the order in which they are tried.
-
-    A plugin is imported only for a name that none of our kinds claims.
-    """
+    """Yield the kinds in the order in which they are tried. A plugin is imported when its turn comes."""
     late = []
     for kind in JUDGES.values():
         if kind.takes_the_rest:
@@ -240,7 +233,7 @@ NAMES = re.compile("|".join(map(re.escape, RETIRING)).encode())
 def retirement(model: str, today: date | None = None) -> str:
     """Return `gemini-2.5-flash ended on 2026-10-20 (Vertex AI, …)`, or "" for a model without an announced end.
 
-    `today` is the current day in UTC by default.
+    `today` defaults to the current day in UTC.
     """
     found = RETIRING.get(model_name(model))
     if found is None:
@@ -281,36 +274,26 @@ _SAME_SERVER = {"ollama_chat": "ollama"}
 def _gemini(model: str, environment: JudgeEnvironment) -> JudgeIdentity:
     values = environment.values
     if model.startswith("projects/") and not uses_vertex(values):
-        raise NotAvailableError(
-            f"{model} is a model on Vertex", "set GOOGLE_GENAI_USE_VERTEXAI=true in <agent>/.env, or use its short name"
-        )
+        hint = "set GOOGLE_GENAI_USE_VERTEXAI=true in <agent>/.env, or use its short name"
+        raise NotAvailableError(f"{model} is a model on Vertex", hint)
     return JudgeIdentity(model, "gemini", base_url=shown_address(gemini_access(model, values).base_url))
 
 
 def _litellm(model: str, environment: JudgeEnvironment) -> JudgeIdentity:
-    return JudgeIdentity(model, "litellm", base_url=shown_address(_litellm_address(model, environment.values)))
-
-
-def _litellm_address(model: str, values: Mapping[str, str]) -> str:
     if importlib.util.find_spec("litellm") is None:
         raise NotAvailableError(f"{model} needs LiteLLM", install_extra("litellm"))
     provider = model.partition("/")[0].lower()
     key, addresses = _LITELLM_KEYS.get(provider, ("", ()))
+    values = environment.values
     named = re.sub(r"[.-]", "_", _SAME_SERVER.get(provider, provider)).upper()
-    given = next(
-        (
-            (name, values[name])
-            for name in addresses or (f"{named}_API_BASE", f"{named}_BASE_URL")
-            if values.get(name) and "TOKEN" not in name
-        ),
-        None,
-    )
+    places = [name for name in addresses or (f"{named}_API_BASE", f"{named}_BASE_URL") if "TOKEN" not in name]
+    given = next(((name, values[name]) for name in places if values.get(name)), None)
     # Without a key, as for most local servers, any address is safe.
     sent = key or values.get(f"{named}_API_KEY")
     address = "" if given is None else checked_address(*given) if sent else given[1].strip().rstrip("/")
     if key and not values.get(key) and not any(values.get(name) for name in addresses):
         raise NotAvailableError(f"{model} needs a key", f"set {key} in <agent>/.env")
-    return address
+    return JudgeIdentity(model, "litellm", base_url=shown_address(address))
 
 
 def _is_function(model: str) -> bool:

@@ -41,9 +41,8 @@ def fault_of(error: Exception, model: str) -> JudgeCallError:
     detail = _short_text(error)
     status = _status(error)
     if "RateLimitError" in families or status == 429:
-        return JudgeCallError(
-            "quota", f"the quota of {model} is used up: {detail}", "429", _wait(error), retryable=True
-        )
+        message = f"the quota of {model} is used up: {detail}"
+        return JudgeCallError("quota", message, "429", _wait(error), retryable=True)
     if "ContentPolicyViolationError" in families:
         return JudgeCallError("blocked", f"the service refused the question: {detail}", "content_policy")
     if "Timeout" in families or isinstance(error, TimeoutError):
@@ -100,10 +99,7 @@ def _short_text(error: Exception) -> str:
 
 
 def _chain(error: BaseException) -> str:
-    """Return the messages of the error and its causes, with their class names.
-
-    The names are needed because LiteLLM wraps most errors in one class.
-    """
+    """Return the messages of the error and its causes, with class names, as LiteLLM wraps most errors in one class."""
     parts: list[str] = []
     current: BaseException | None = error
     while current is not None and len(parts) < 10:
@@ -129,7 +125,6 @@ _CONFIG = {
     "frequencyPenalty": "frequency_penalty",
 }
 """Fields of a GenerateContentConfig → LiteLLM's names. LiteLLM drops the options that a model does not have."""
-_NO_KEY = "no key"
 _CUT = "MAX_TOKENS"
 """Google's word for the finish reason that LiteLLM calls `length`."""
 
@@ -178,13 +173,10 @@ class Completion:
         if arguments.get("stop") == []:
             del arguments["stop"]
         if schema is not None:
-            arguments["response_format"] = {
-                "type": "json_schema",
-                "json_schema": {"name": "answer", "schema": schema},
-            }
+            arguments["response_format"] = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
         if payload["model"].startswith("openai/") and not os.environ.get("OPENAI_API_KEY"):
             # A local server that speaks OpenAI's protocol may need no key, but the client insists on one.
-            arguments["api_key"] = _NO_KEY
+            arguments["api_key"] = "no key"
         messages = [{"role": "user", "content": payload["prompt"]}]
         return await self._library.acompletion(payload["model"], messages, max_retries=0, **arguments)
 

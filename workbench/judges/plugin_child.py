@@ -66,9 +66,8 @@ class Judges:
         except (Exception, SystemExit) as error:
             raise JudgeCallError("raised", f"{payload['judge']} raised {type(error).__name__}: {error}") from None
         if not isinstance(given, Answer):
-            raise JudgeCallError(
-                "unreadable", f"{payload['judge']} returned a {type(given).__name__} instead of an Answer"
-            )
+            message = f"{payload['judge']} returned a {type(given).__name__} instead of an Answer"
+            raise JudgeCallError("unreadable", message)
         return asdict(given)
 
     def _connect(self, payload: dict[str, Any], model: str) -> Answerer:

@@ -87,12 +87,8 @@ def full_scenario(data: Mapping[str, Any]) -> dict[str, Any]:
     A stored run must not depend on the persona's texts in a later version. An unknown name stays unchanged.
     """
     persona = data.get("user_persona")
-    if isinstance(persona, str):
-        try:
-            found = persona_of(persona)
-        except ValueError:
-            found = None
-        return {**data, "user_persona": found.as_json()} if found is not None else dict(data)
+    if isinstance(persona, str) and persona in PREBUILT:
+        return {**data, "user_persona": PREBUILT[persona].as_json()}
     return dict(data)
 
 

@@ -93,7 +93,8 @@ class SecretForms:
     def texts(self) -> list[str]:
         """All forms, with the escapes of URLs in upper and lower case."""
         quoted = [form for form, _ in self._quoted]
-        return [*(form for form, _ in self._plain), *quoted, *(_HEX.sub(_small, form) for form in quoted)]
+        lowered = (_HEX.sub(lambda match: match.group().lower(), form) for form in quoted)
+        return [*(form for form, _ in self._plain), *quoted, *lowered]
 
     def replace(self, text: str) -> str:
         """Return `text` with each secret replaced by `[secret NAME]`, in time linear in its length."""
@@ -123,10 +124,6 @@ class SecretForms:
 def with_capitals(text: str) -> str:
     """Return a text of the same length with the escapes of URLs in upper case: `%2F` for `%2f`."""
     return _HEX.sub(lambda match: match.group().upper(), text)
-
-
-def _small(match: re.Match[str]) -> str:
-    return match.group().lower()
 
 
 def forms_of(secret: str) -> set[str]:
@@ -244,8 +241,7 @@ def _base32_forms(secret: bytes) -> Iterator[str]:
 def _base85_forms(secret: bytes, encode: Callable[[bytes], bytes]) -> Iterator[str]:
     """Yield the groups of five characters that a secret alone decides, after 0 to 3 other bytes.
 
-    They are also yielded with the shorter group that follows at the end of the data. A single group is too short to be
-    recognised without false alarms.
+    They are also yielded with the shorter last group. A single group is too short to be recognised.
     """
     for before in range(4):
         rest = secret[-before % 4 :]

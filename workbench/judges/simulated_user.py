@@ -28,10 +28,7 @@ class Line:
 
 
 def history(turns: Iterable[Mapping[str, Any]], *, function_calls: bool = False) -> list[Line]:
-    """Return the texts of `turns` (ADK invocations) in order.
-
-    They are the texts of the user and every agent, without thoughts, and with `function_calls` also calls and results.
-    """
+    """Return the texts of `turns` (ADK invocations) without thoughts; with `function_calls` also calls and results."""
     return [line for turn in turns for line in _of_turn(turn, function_calls)]
 
 
@@ -103,7 +100,7 @@ def _prompt(scenario: Scenario, names: dict[str, str]) -> Iterator[str]:
     """Yield the lines of the prompt.
 
     Foreign texts are put between lines with a mark that is made from all of them. The author of an answer cannot know
-    the mark, and so cannot end the block and continue as if the text were these rules.
+    the mark, and so cannot end the block.
     """
     so_far = names["conversation_history"]
     mark = hashlib.sha256(f"{scenario.plan}\0{so_far}".encode("utf-8", "replace")).hexdigest()[:12]

@@ -114,29 +114,19 @@ class Evaluation:
         if "turns" in given:
             # Bytes in a content are base64 here, which only the client's JSON reader understands.
             data = json.dumps({"agents": given.get("agents"), "turns": given["turns"]})
-            return self._types.EvaluationInstance.model_validate(
-                {
-                    "prompt": {"contents": {"contents": []}},
-                    "agent_data": self._types.evals.AgentData.model_validate_json(data),
-                }
-            )
-        texts = {name: given.get(name) for name in ("prompt", "response", "reference")}
+            agent_data = self._types.evals.AgentData.model_validate_json(data)
+            fields = {"prompt": {"contents": {"contents": []}}, "agent_data": agent_data}
+            return self._types.EvaluationInstance.model_validate(fields)
+        names = ("prompt", "response", "reference")
+        contents = {name: _content(text) for name in names if (text := given.get(name)) is not None}
         events = [
-            {"author": author, "content": _content(text)}
-            for author, text in (("user", texts["prompt"]), ("model", texts["response"]))
-            if text is not None
+            {"author": author, "content": contents[name]}
+            for author, name in (("user", "prompt"), ("model", "response"))
+            if name in contents
         ]
-        turn = {"turn_index": 0, "turn_id": "turn_0", "events": events}
-        return self._types.EvaluationInstance.model_validate(
-            {
-                **{
-                    name: {"contents": {"contents": [_content(text)]}}
-                    for name, text in texts.items()
-                    if text is not None
-                },
-                "agent_data": {"turns": [turn]},
-            }
-        )
+        fields = {name: {"contents": {"contents": [content]}} for name, content in contents.items()}
+        fields["agent_data"] = {"turns": [{"turn_index": 0, "turn_id": "turn_0", "events": events}]}
+        return self._types.EvaluationInstance.model_validate(fields)
 
 
 def _content(text: str) -> dict[str, Any]:

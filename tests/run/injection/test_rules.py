@@ -41,6 +41,7 @@ def test_error_has_a_builtin_class_and_a_text_by_default() -> None:
 
 
 def test_class_of_a_module_falls_back_to_one_that_always_exists() -> None:
+    assert rule(error={"type": "IOError"})["error"]["types"] == ["builtins.IOError", "builtins.RuntimeError"]
     found = rule(error={"type": "httpx.ReadTimeout", "message": "late"})["error"]
     assert found == {"types": ["httpx.ReadTimeout", "builtins.RuntimeError"], "message": "late"}
 

@@ -27,6 +27,11 @@ def test_missing_editor_says_which_variable_to_set(monkeypatch: pytest.MonkeyPat
         editor_command({})
 
 
+def test_unbalanced_quote_in_the_command_of_the_editor_is_reported() -> None:
+    with pytest.raises(NoEditorError, match=r'EDITOR is not a valid command: No closing quotation.*: vim "-c'):
+        editor_command({"EDITOR": 'vim "-c'})
+
+
 def editor(tmp_path: Path, code: str) -> str:
     script = tmp_path / "editor.py"
     script.write_text(f"#!{sys.executable}\nimport pathlib, sys\nfile = pathlib.Path(sys.argv[1])\n{code}\n")

@@ -119,3 +119,4 @@ def test_message_names_the_file_that_cannot_be_replaced(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="gone") as told:
         replace_content(tmp_path / "gone" / "b.json", b"new")
     assert save_error_message(told.value) == "not saved: its folder no longer exists (b.json)"
+    assert save_error_message(told.value, "not undone") == "not undone: its folder no longer exists (b.json)"

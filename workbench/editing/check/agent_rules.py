@@ -98,8 +98,8 @@ def _unknown(agent: AgentFolder, model: str, sources: _Sources) -> Iterator[Prob
 def source_problems(agent: AgentFolder, root: Path) -> Iterator[Problem]:
     """Yield a problem for each invalid Python module that the agent imports.
 
-    It is only a warning if the module may never be imported, or if the agent's interpreter has another Python version,
-    which may allow newer syntax.
+    The severity is `warning` for a module that may never be imported, and if the agent's interpreter has another Python
+    version, which may allow newer syntax.
     """
     if agent.kind != "python":
         return
@@ -130,13 +130,11 @@ def _problem(agent: AgentFolder, source: Source, *, same_python: bool) -> Proble
     return Problem("source", Fault(Path(source.file), line, column, "", message, hint, severity))
 
 
-_TRACEBACK_HINT = "`agent-workbench run` shows the traceback beside the cases"
-
-
 def import_problem(outcome: "TrialImport") -> Problem | None:
     """Return the problem of a failed import, at the line that raised the error, or None if the import succeeded."""
     if outcome.error is None:
         return None
     file, line = outcome.place
     message = f"the agent {outcome.agent.name} cannot be imported: {outcome.error.message}"
-    return Problem("import", Fault(file, line, 1 if line else 0, "", message, outcome.error.hint or _TRACEBACK_HINT))
+    hint = outcome.error.hint or "`agent-workbench run` shows the traceback beside the cases"
+    return Problem("import", Fault(file, line, 1 if line else 0, "", message, hint))

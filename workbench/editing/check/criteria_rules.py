@@ -13,7 +13,7 @@ from workbench.criteria.description import JUDGE, RUBRICS
 from workbench.criteria.json_difference import shown
 from workbench.criteria.registry import described_criteria, descriptions, rubric_types
 from workbench.editing.check.problem import Problem, Rule
-from workbench.files.criteria import CriteriaConfig, Criterion
+from workbench.files.criteria import CriteriaConfig
 from workbench.files.evalset import EvalCase, EvalsetDocument
 from workbench.files.faults import Breach, Location, nearest_hint
 from workbench.files.invocation import Invocation, ToolCall, content_text, leaves_out, tool_calls
@@ -40,11 +40,8 @@ class CaseCounts:
 
     def plus(self, other: "CaseCounts") -> "CaseCounts":
         """Return the sum of both."""
-        return CaseCounts(
-            self.scenarios + other.scenarios,
-            self.conversations + other.conversations,
-            self.rubric_types | other.rubric_types,
-        )
+        scenarios, conversations = self.scenarios + other.scenarios, self.conversations + other.conversations
+        return CaseCounts(scenarios, conversations, self.rubric_types | other.rubric_types)
 
 
 def count_case(case: EvalCase) -> CaseCounts:
@@ -86,13 +83,14 @@ def _of_a_plugin(model: str) -> bool:
 
 def use_problems(config: CriteriaConfig, counts: CaseCounts) -> Found:
     """Yield a problem for each criterion that does not apply to any case."""
+    rubrics = [{"type": each} for each in counts.rubric_types]
     for criterion, info in described_criteria(config):
         if counts.scenarios and not counts.conversations and (info.needs_reference or info.scenarios == "no"):
             why = "all cases here have a simulated user, so there is no reference to compare with"
             hint = "Remove it, or move its cases to another folder"
         elif counts.conversations and not counts.scenarios and info.scenarios == "only":
             why, hint = "no case here has a simulated user", "Remove it, or add a case with a scenario"
-        elif _without_rubrics(criterion, counts):
+        elif (counts.scenarios or counts.conversations) and lacks_rubrics(criterion, rubrics):
             kind = info.rubric_type
             why = f"neither the criterion nor any case or turn has a rubric of the type {kind}"
             hint = f'Add `rubrics` to the criterion, or set "type": "{kind}" in the rubrics of the cases'
@@ -105,7 +103,7 @@ def use_problems(config: CriteriaConfig, counts: CaseCounts) -> Found:
 def function_problems(config: CriteriaConfig, root: Path, folder: Path) -> Found:
     """Yield a problem for each custom metric whose function is missing or that `adk eval` cannot use.
 
-    `folder` is that of the agent, from which the functions are imported.
+    The functions are imported from `folder`, the agent's folder.
     """
     for criterion in config.criteria:
         own = config.custom_metrics.get(criterion.name)
@@ -127,27 +125,23 @@ def judge_problems(config: CriteriaConfig, environment: JudgeEnvironment) -> Fou
         own = own_entry(config.custom_metrics.get(criterion.name))
         if own.get("kind") == "service" and config.broken and not own["metric"]:
             continue  # Its definition may be what is broken.
-        if own.get("kind") == "service":
-            reason = (
-                _service_obstacle(environment)
-                if own["metric"]
-                else NotAvailableError("only Google's evaluation service can evaluate it")
-            )
-        else:
-            reason = _obstacle(own["judge_model_options"], environment) if own.get("kind") == "template" else None
+        reason = None
+        if own.get("kind") == "template":
+            reason = _obstacle(own["judge_model_options"], environment)
+        elif own.get("kind") == "service":
+            unknown = NotAvailableError("only Google's evaluation service can evaluate it")
+            reason = _service_obstacle(environment) if own["metric"] else unknown
         if reason is not None:
             nearest = f"the nearest criterion here is {own['nearest']}" if own.get("nearest") else ""
             hint = "; ".join(filter(None, (reason.hint, nearest)))
             message = f"`{criterion.name}` would not be evaluated: {reason}"
             yield "judge", Breach(("criteria", criterion.name), message, hint, "warning")
     for criterion, info in described_criteria(config):
-        if not info.supported:
-            continue
-        if info.needs_service:
+        reason = None
+        if info.supported and info.needs_service:
             reason = _service_obstacle(environment)
-        else:
-            given = criterion.options.get(JUDGE) or {}
-            reason = _obstacle(given, environment) if info.needs_judge else None
+        elif info.supported and info.needs_judge:
+            reason = _obstacle(criterion.options.get(JUDGE) or {}, environment)
         if reason is not None:
             message = f"`{criterion.name}` would not be evaluated: {reason}"
             yield "judge", Breach(("criteria", criterion.name), message, reason.hint, "warning")
@@ -176,11 +170,6 @@ def _service_obstacle(environment: JudgeEnvironment) -> NotAvailableError | None
     except NotAvailableError as error:
         return error
     return None
-
-
-def _without_rubrics(criterion: Criterion, counts: CaseCounts) -> bool:
-    some = counts.scenarios or counts.conversations
-    return bool(some) and lacks_rubrics(criterion, [{"type": each} for each in counts.rubric_types])
 
 
 Placed = list[tuple[Location, Mapping[str, object]]]
@@ -298,7 +287,7 @@ def _call(place: Location, call: ToolCall, tools: DeclaredTools) -> Found:
             hint = nearest_hint(name, tool.arguments, f"Its arguments are {_listed(tool.arguments) or 'none'}")
             message = f"`{call.name}` has no argument `{name}`"
             yield "unknown-argument", Breach((*place, "args", name), message, hint, "warning", on_key=True)
-    for name, value in (call.args or {}).items():
+    for name, value in call.args.items():
         allowed = tool.types.get(name)
         if allowed is not None and not allowed.allows(value):
             message = f"`{call.name}` declares `{name}` as {allowed.shown}, but the case expects {shown(value)}"
@@ -362,15 +351,10 @@ def _message(place: Location, content: dict[str, Any]) -> Found:
 
 def _responses(place: Location, turn: Invocation) -> Found:
     """Yield a problem for each response whose ID no call of the turn has. ADK pairs calls and responses by ID."""
-    called: set[str] = set()
-    responses: list[tuple[Location, Any]] = []
-    for at, call, response in _functions(place, turn.get("intermediate_data") or {}):
-        if call is not None and call.get("id"):
-            called.add(call["id"])
-        if response is not None and response.get("id"):
-            responses.append((at, response))
-    for at, response in responses:
-        if response["id"] not in called:
+    steps = list(_functions(place, turn.get("intermediate_data") or {}))
+    called = {call["id"] for _, call, _ in steps if call is not None and call.get("id")}
+    for at, _, response in steps:
+        if response is not None and response.get("id") and response["id"] not in called:
             message = f"this response of `{response.get('name')}` has the id `{response['id']}`, but no call has it"
             yield _turns(at, message, "Use the id of its call, or delete it. Does it belong to another turn?")
 
@@ -394,9 +378,8 @@ def _turns(place: Location, message: str, hint: str) -> tuple[Rule, Breach]:
 def history_problem(document: EvalsetDocument, cases: Sequence[int], adk: str | None) -> Problem:
     """Return the problem that this version of `adk eval` rejects or ignores the earlier events of these cases.
 
-    Its place is the first of the cases.
-
-    google-adk 2.3 began to accept unknown keys in a session input. Later versions accept them, too, and read none.
+    The place is the first of the cases. google-adk accepts unknown keys in a session input since version 2.3, and reads
+    none.
     """
     numbers = re.match(r"(\d+)\.(\d+)", adk or "")
     more = f", as in {counted(len(cases) - 1, 'other case')} here" if len(cases) > 1 else ""

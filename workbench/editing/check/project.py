@@ -1,5 +1,6 @@
 """All check rules applied to all files of a workspace, its recordings included."""
 
+import contextlib
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -77,11 +78,11 @@ class ProjectCheck:
         return in_order(_within(entry.file, self._evalset(entry, root)))
 
     def rest(self, workspace: Workspace) -> list[Problem]:
-        """Return the problems of configs and agents, and between evalsets.
-
-        Only configs of evalsets that `evalset` has checked are included.
-        """
-        found = [*_within(workspace.target, _same_ids(workspace)), *_look_alikes(workspace)]
+        """Return the problems of agents, between evalsets, and of the configs of evalsets that were checked before."""
+        found = list(_within(workspace.target, _same_ids(workspace)))
+        message = "this looks like an evalset, but its name does not end in .evalset.json or .test.json"
+        hint = "Rename it, or name it on the command line"
+        found += [Problem("name", Fault(file, 0, 0, "", message, hint, "note")) for file in workspace.look_alikes]
         for config, counts, folders in self._configs.values():
             if config.path is not None:
                 found += _within(config.path, self._config(config, counts, folders, workspace.root))
@@ -168,13 +169,6 @@ class ProjectCheck:
         return self._tools[agent.folder]
 
 
-def _look_alikes(workspace: Workspace) -> Iterator[Problem]:
-    """Yield a problem for each file that looks like an evalset but has another name."""
-    for file in workspace.look_alikes:
-        message = "this looks like an evalset, but its name does not end in .evalset.json or .test.json"
-        yield Problem("name", Fault(file, 0, 0, "", message, "Rename it, or name it on the command line", "note"))
-
-
 def _owner(entry: EvalsetEntry) -> Iterator[Problem]:
     """Yield a problem for an evalset without an agent, with a changed agent, or matched by location."""
     owned = entry.owned
@@ -184,9 +178,8 @@ def _owner(entry: EvalsetEntry) -> Iterator[Problem]:
         yield Problem("owner", Fault(entry.file, 0, 0, "", message, hint))
         return
     if owned.before:
-        message = (
-            f"the evalset used to run with {owned.before} and now belongs to {entry.agent.name}: {entry.agent_reason}"
-        )
+        now = f"now belongs to {entry.agent.name}: {entry.agent_reason}"
+        message = f"the evalset used to run with {owned.before} and {now}"
         yield Problem("owner", Fault(entry.file, 0, 0, "", message, "", "warning"))
     if owned.rule == "location":
         message = f"the evalset runs with {entry.agent.name}, {entry.agent_reason}"
@@ -225,15 +218,10 @@ def _in_config(config: CriteriaConfig, found: Iterable[tuple[Rule, Breach]]) -> 
 def _placed(file: Path, json_path: str, message: str, hint: str) -> Fault:
     """Return a warning at `json_path`, or about the whole file if that place cannot be found."""
     line = column = 0
-    try:
+    with contextlib.suppress(OSError):
         read = TextFile.read(file, LARGEST_TREE)
-    except OSError:
-        read = None
-    if read is None or not is_scannable(read.data):
-        return Fault(file, line, column, json_path, message, hint, "warning")
-    text = read.text()
-    places = Places(text)
-    root = scan(text, places=places).root
-    if root is not None and (child := find(root, json_path)) is not None:
-        line, column = places.at(child.node.start)
+        places = Places(read.text())
+        root = scan(read.text(), places=places).root if is_scannable(read.data) else None
+        if root is not None and (child := find(root, json_path)) is not None:
+            line, column = places.at(child.node.start)
     return Fault(file, line, column, json_path, message, hint, "warning")

@@ -65,9 +65,8 @@ def _foreign(recording: Recording, entry: EvalsetEntry) -> Iterator[Breach]:
         same = _same_agent(found, expected) if key == "agent" else found == expected
         if expected and not same:
             message = f"this recording has the {key} `{found}`, but {entry.relative} has `{expected}`"
-            yield Breach(
-                (key,), message, f"If the answers are right, correct `{key}`. Else: {AGAIN.lower()}", "warning"
-            )
+            hint = f"If the answers are right, correct `{key}`. Else: {AGAIN.lower()}"
+            yield Breach((key,), message, hint, "warning")
 
 
 def _same_agent(one: str, other: str) -> bool:

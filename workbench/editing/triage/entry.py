@@ -45,12 +45,7 @@ class Choice:
 CHOICES: tuple[Choice, ...] = (
     Choice("agent bug", "a", "failed", "The agent is wrong.", "agent bug", "agent"),
     Choice(
-        "expectation wrong",
-        "x",
-        "",
-        "The reference, rubric or criterion is wrong.",
-        "expectation wrong",
-        "expected",
+        "expectation wrong", "x", "", "The reference, rubric or criterion is wrong.", "expectation wrong", "expected"
     ),
     Choice("judge wrong", "d", "other", "The verdict is wrong for this answer.", "judge wrong", "judge"),
     Choice("flaky", "f", "", "The outcome varies between runs; says nothing about the judge.", "flaky", "flaky"),
@@ -100,10 +95,10 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """The subject of an entry.
+    """The subject of an entry: a case, one of its criteria, or one label.
 
-    It is a case, one of its criteria, or one label. `criterion` is "" for the case's verdict. For a label, `turn`
-    counts from 1 (None: the whole case), and `name` is the sentence's text or the rubric's ID.
+    `criterion` is "" for the case's verdict. For a label, `turn` counts from 1 (None: the whole case), and `name` is
+    the sentence's text or the rubric's ID.
     """
 
     case: str
@@ -132,19 +127,13 @@ class Entry:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """Identifies the subject and the answer. Of entries with the same key, only the latest counts.
-
-        The file is sorted by it.
-        """
+        """Identifies the subject and the answer. The file is sorted by key, and the latest entry of a key counts."""
         about = self.about
         return about.case, about.criterion, about.turn or 0, about.part, about.name, self.judged.answer
 
 
 def says(choice: str, judged: str) -> str:
-    """Return the verdict that a choice implies: "passed", "failed", or "" for none.
-
-    `judged` is the verdict of the judge.
-    """
+    """Return the verdict that a choice implies, given the judge's verdict: "passed", "failed", or "" for none."""
     meaning = BY_NAME[choice].says if choice in BY_NAME else ""
     if meaning == "same":
         return judged if judged in _OTHER else ""
@@ -155,6 +144,7 @@ def entry_json(entry: Entry) -> dict[str, Any]:
     """Return the entry's form in the file, without empty fields."""
     about, judged = entry.about, entry.judged
     label: dict[str, Any] = {about.part: about.name} if about.part else {}
+    names = ("says", "score", "threshold", "judge", "run", "answer")
     fields: dict[str, Any] = {
         "case": about.case,
         "criterion": about.criterion,
@@ -165,11 +155,7 @@ def entry_json(entry: Entry) -> dict[str, Any]:
         "by": entry.by,
         "note": entry.note,
         "at": entry.at,
-        "judged": {
-            name: value
-            for name in ("says", "score", "threshold", "judge", "run", "answer")
-            if (value := getattr(judged, name)) not in (None, "")
-        },
+        "judged": {name: value for name in names if (value := getattr(judged, name)) not in (None, "")},
     }
     return {name: value for name, value in fields.items() if value not in (None, "") or name == about.part}
 
@@ -261,9 +247,9 @@ def standing(entry: Entry, record: Execution) -> Standing:
 
 
 def deciding_criterion(record: Execution) -> str:
-    """Return the criterion meant by an entry that names only the case.
+    """Return the only criterion that failed or, if none failed, that passed; "" if there are several, or none.
 
-    It is the one that failed or, if none failed, the one that passed. Return "" if there are several, or none.
+    An entry that names only the case is about this criterion.
     """
     for status in ("failed", "passed"):
         found = [result.name for result in record.scores.values() if result.status == status]
@@ -310,8 +296,7 @@ def agreement(pairs: Iterable[tuple[str, str]]) -> Agreement:
     total = counts.total()
     if total == 0:
         return Agreement({}, None)
-    ones: Counter[str] = Counter()
-    others: Counter[str] = Counter()
+    ones, others = Counter[str](), Counter[str]()
     for (one, other), count in counts.items():
         ones[one] += count
         others[other] += count
@@ -360,7 +345,7 @@ class JudgeAgreement:
 def agreements(entries: Iterable[Entry]) -> list[JudgeAgreement]:
     """Return all agreements, by criterion, judge and kind of label.
 
-    The user's verdict is compared with the judge's verdict on the same answer, so entries for old answers count too.
+    The user's and the judge's verdict are about the same answer, so entries for old answers count, too.
     """
     found: dict[tuple[str, str, Part], list[tuple[str, str]]] = {}
     for entry in {entry.key: entry for entry in entries}.values():

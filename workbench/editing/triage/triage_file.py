@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.editing.saving import ChangedOnDiskError, Saver
-from workbench.editing.triage.entry import Entry, entry_json, entry_of
+from workbench.editing.triage.entry import PARTS, Entry, entry_json, entry_of
 from workbench.files.file_access import read_regular
 from workbench.files.json_text.json_edit import (
     EditError,
@@ -73,7 +73,7 @@ class Change:
 def save_triage(saver: Saver, label: str, changes: Mapping[Path, Change]) -> dict[Path, Triage]:
     """Change the triage files of these evalsets in one step that can be undone, and return their new content.
 
-    Changes by others in the meantime are preserved. May block, so call it in a thread.
+    Changes by others in the meantime are kept. May block, so call it in a thread.
 
     Raises:
         BrokenTriageError: nothing was written.
@@ -173,20 +173,7 @@ def _with_new(text: str, added: Mapping[int, Iterable[Entry]]) -> str:
 
 def _merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     """Return the new entry with the old one's unknown fields."""
-    known = {
-        "case",
-        "criterion",
-        "turn",
-        "sentence",
-        "rubric",
-        "verdict",
-        "triage",
-        "says",
-        "by",
-        "note",
-        "at",
-        "judged",
-    }
+    known = {"case", "criterion", "turn", *PARTS, "triage", "says", "by", "note", "at", "judged"}
     return {**{name: value for name, value in old.items() if name not in known}, **new}
 
 
@@ -226,7 +213,6 @@ def _data(file: Path, text: str) -> dict[str, Any]:
     if not isinstance(data, dict) or not isinstance(data.get("entries"), list):
         raise BrokenTriageError(f"{file} has no list of entries; {_REPAIR}")
     if data.get("schema") != SCHEMA:
-        raise BrokenTriageError(
-            f"{file} has the schema {data.get('schema')!r}, but this version reads {SCHEMA!r}; {_REPAIR}"
-        )
+        found = f"the schema {data.get('schema')!r}, but this version reads {SCHEMA!r}"
+        raise BrokenTriageError(f"{file} has {found}; {_REPAIR}")
     return data

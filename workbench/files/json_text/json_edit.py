@@ -12,9 +12,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from operator import attrgetter
 from typing import Any
 
-from workbench.files.json_text.json_nodes import Child, Node
+from workbench.files.json_text.json_nodes import Child, Node, NodeKind
 from workbench.files.json_text.scanner import scan
 
 _BREAK = re.compile(r"\r\n|\n|\r")
@@ -53,12 +54,17 @@ class Layout:
             written = written.replace("\n", self.newline + indent)
         return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", written)
 
+    def container(self, kind: NodeKind, items: Sequence[str], indent: str | None) -> str:
+        """Return an object or array with these items: on several lines with `indent`, or on one line if None."""
+        opening, closing = "{}" if kind == "object" else "[]"
+        if indent is None:
+            return f"{opening}{self.comma.join(items)}{closing}"
+        inner = f"{self.newline}{indent}{self.unit}"
+        return f"{opening}{inner}{f',{inner}'.join(items)}{self.newline}{indent}{closing}"
+
 
 def layout_of(text: str, root: Node) -> Layout:
-    """Detect the JSON layout of a text: line break, indent, colon, comma and ASCII escapes.
-
-    The first occurrence of each decides.
-    """
+    """Return the layout of a text. The first occurrence decides about each of its parts."""
     newline = _BREAK.search(text)
     colon, comma, unit = None, None, None
     waiting = [root]
@@ -116,38 +122,22 @@ def transplanted(text: str, layout: Layout, indent: str | None) -> str:
     """
     root = scan(text).root
     assert root is not None  # the text is valid JSON
-    whole = "\n" not in text and "\r" not in text
-    return "".join(_Writer(text, layout, spread=whole).value(root, None if not layout.newline else indent))
+    is_on_one_line = "\n" not in text and "\r" not in text
 
+    def written(node: Node, indent: str | None) -> str:
+        piece = text[node.start : node.end]
+        if node.kind not in ("object", "array"):
+            return piece
+        if not node.children or not (is_on_one_line or "\n" in piece or "\r" in piece):
+            indent = None
+        items = []
+        for child in node.children:
+            key = "" if child.key is None else text[child.key_start : child.key_end] + layout.colon
+            items.append(key + written(child.node, None if indent is None else indent + layout.unit))
+        return layout.container(node.kind, items, indent)
 
-class _Writer:
-    def __init__(self, text: str, layout: Layout, *, spread: bool) -> None:
-        self._text, self._layout, self._spread = text, layout, spread
+    return written(root, indent if layout.newline else None)
 
-    def value(self, node: Node, indent: str | None) -> Iterator[str]:
-        if not node.children:
-            yield self._text[node.start : node.end] if node.kind not in ("object", "array") else _EMPTY[node.kind]
-            return
-        opening, closing = _EMPTY[node.kind][0], _EMPTY[node.kind][1]
-        yield opening
-        inner = None
-        if indent is not None and (self._spread or any(end in self._text[node.start : node.end] for end in "\r\n")):
-            inner = indent + self._layout.unit
-        for number, child in enumerate(node.children):
-            if inner is not None:
-                yield ("," if number else "") + self._layout.newline + inner
-            elif number:
-                yield self._layout.comma
-            if child.key is not None:
-                yield self._text[child.key_start : child.key_end] + self._layout.colon
-            yield from self.value(child.node, inner)
-        yield (self._layout.newline + (indent or "") if inner is not None else "") + closing
-
-
-_EMPTY = {"object": "{}", "array": "[]"}
-
-
-# Matching of old and new list items, so that kept items keep their text and moved items take theirs along
 
 _COMPARED = 4_000
 """Largest product of two list lengths for which items are compared in full.
@@ -208,19 +198,7 @@ def _canonical(value: Any) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-class RemovedItems:
-    """The texts of items that a list loses, reused if the same item is added elsewhere."""
-
-    def __init__(self, text: str, node: Node, numbers: list[int]) -> None:
-        self._texts: dict[str, list[str]] = {}
-        for number in numbers:
-            item = node.children[number].node
-            self._texts.setdefault(_canonical(item.value()), []).append(text[item.start : item.end])
-
-    def take(self, value: Any) -> str | None:
-        """Return and forget the text of a removed item with this value, or None if there is none."""
-        texts = self._texts.get(_canonical(value))
-        return texts.pop(0) if texts else None
+_place = attrgetter("start", "end")
 
 
 class EditError(ValueError):
@@ -255,7 +233,7 @@ def revise(text: str, wanted: Any) -> list[Splice]:
     if scanned.root is None or any(flaw.severity == "error" for flaw in scanned.flaws):
         raise EditError("invalid JSON; nothing was changed")
     try:
-        splices = sorted(_Revision(text, layout_of(text, scanned.root)).value(scanned.root, wanted), key=_start)
+        splices = sorted(_Revision(text, layout_of(text, scanned.root)).value(scanned.root, wanted), key=_place)
         after = scan(apply_splices(text, splices))
         sound = after.root is not None and same(after.root.value(), wanted)
     except RecursionError:
@@ -272,10 +250,10 @@ def rearrange(
 ) -> list[Splice]:
     """Return the splices that remove and add children of `node`.
 
-    `kept` has one flag for each child. `added[i]` goes before child `i`, or after the last child. Added texts must be
-    formatted already.
+    `kept` has one flag for each child. The texts `added[i]`, formatted already, go before child `i`, or after the last
+    child.
     """
-    return sorted(_Revision(text, layout).gaps(node, kept, added), key=_start)
+    return sorted(_Revision(text, layout).gaps(node, kept, added), key=_place)
 
 
 def apply_splices(text: str, splices: Sequence[Splice]) -> str:
@@ -298,10 +276,6 @@ def same(left: Any, right: Any) -> bool:
     if isinstance(left, float) and math.isnan(left):
         return math.isnan(right)
     return bool(left == right) and (not isinstance(left, float) or math.copysign(1, left) == math.copysign(1, right))
-
-
-def _start(splice: Splice) -> tuple[int, int]:
-    return splice.start, splice.end
 
 
 class _Revision:
@@ -338,7 +312,8 @@ class _Revision:
                 yield Splice(child.key_start, child.key_end, self._layout.write(key, None))
             elif key in wanted and counts:
                 yield from self.value(child.node, wanted[key])
-        entries = [self._member(node, key, wanted[key]) for key in added]
+        write, colon, indent = self._layout.write, self._layout.colon, self._indent_of_children(node)
+        entries = [f"{write(key, None)}{colon}{write(wanted[key], indent)}" for key in added]
         yield from self.gaps(node, kept, {len(node.children): entries})
 
     def _list(self, node: Node, old: list[Any], wanted: list[Any]) -> Iterator[Splice]:
@@ -346,13 +321,17 @@ class _Revision:
         added: dict[int, list[str]] = {}
         matching = list(aligned(old, wanted))
         taken = {left for left, right in matching if left is not None and right is not None}
-        removed = RemovedItems(self._text, node, [number for number in range(len(old)) if number not in taken])
+        # The texts of items that the list loses, reused if the same item is added elsewhere.
+        removed: dict[str, list[str]] = {}
+        for number, (item, child) in enumerate(zip(old, node.children, strict=True)):
+            if number not in taken:
+                removed.setdefault(_canonical(item), []).append(self._text[child.node.start : child.node.end])
         after = 0
         for left, right in matching:
             if left is None:
                 assert right is not None
-                own = removed.take(wanted[right])
-                entry = own if own is not None else self._new_item(node, after, wanted[right])
+                texts = removed.get(_canonical(wanted[right]))
+                entry = texts.pop(0) if texts else self._new_item(node, after, wanted[right])
                 added.setdefault(after, []).append(entry)
             else:
                 after = left + 1
@@ -364,17 +343,12 @@ class _Revision:
     def _new_item(self, node: Node, place: int, wanted: Any) -> str:
         """Return the text of an item added before child `place`. An object is a changed copy of its neighbour."""
         beside = node.children[max(place - 1, 0)].node if node.children else None
-        if (
-            beside is None
-            or beside.kind != "object"
-            or not isinstance(wanted, dict)
-            or not wanted
-            or has_duplicate_keys(beside)
-        ):
+        is_object = beside is not None and beside.kind == "object" and isinstance(wanted, dict)
+        if beside is None or not is_object or not wanted or has_duplicate_keys(beside):
             return self._layout.write(wanted, self._indent_of_children(node))
         splices = [
             Splice(splice.start - beside.start, splice.end - beside.start, splice.new)
-            for splice in sorted(self.value(beside, wanted), key=_start)
+            for splice in sorted(self.value(beside, wanted), key=_place)
         ]
         return apply_splices(self._text[beside.start : beside.end], splices)
 
@@ -387,7 +361,9 @@ class _Revision:
         if not children:
             entries = added.get(0, ())
             if entries:
-                yield Splice(node.start, node.end, self._filled(node, entries))
+                # The text has several lines if the parent of the node does.
+                filled = self._layout.container(node.kind, entries, self._indent_inside(node))
+                yield Splice(node.start, node.end, filled)
             return
         if not any(kept) and not any(added.values()):
             yield Splice(node.start + 1, node.end - 1, "")
@@ -421,29 +397,13 @@ class _Revision:
             yield Splice(following.key_start, following.key_start, entries + separator)
 
     def _separator(self, node: Node) -> str:
-        """Return the comma and white space between two children.
-
-        They are copied from between the last two children. With fewer children, they follow the file's layout.
-        """
+        """Return the comma and white space between two children, as between the last two or as in the file's layout."""
         children = node.children
         if len(children) > 1:
             return self._text[children[-2].node.end : children[-1].key_start]
         if children and (indent := indent_of(self._text, children[0])) is not None:
             return f",{self._layout.newline}{indent}"
         return self._layout.comma
-
-    def _filled(self, node: Node, entries: Sequence[str]) -> str:
-        """Return the text of an empty container with its first children. It has several lines if its parent does."""
-        opening, closing = ("{", "}") if node.kind == "object" else ("[", "]")
-        indent = self._indent_inside(node)
-        if indent is None:
-            return opening + self._layout.comma.join(entries) + closing
-        inner = f"{self._layout.newline}{indent}{self._layout.unit}"
-        return f"{opening}{inner}{f',{inner}'.join(entries)}{self._layout.newline}{indent}{closing}"
-
-    def _member(self, node: Node, key: str, value: Any) -> str:
-        written = self._layout.write(value, self._indent_of_children(node))
-        return f"{self._layout.write(key, None)}{self._layout.colon}{written}"
 
     def _indent_of_children(self, node: Node) -> str | None:
         """Return the indentation of an added child's lines, or None if children share a line."""
@@ -455,7 +415,7 @@ class _Revision:
     def _indent_inside(self, node: Node) -> str | None:
         """Return the indentation of a value that may span several lines, or None if it must stay on one line.
 
-        It must stay on one line if its children are on one line, or if it shares its line with other values.
+        A value stays on one line if its children are on one line, or if it shares its line with other values.
         """
         text = self._text
         if not self._layout.newline or (node.children and indent_of(text, node.children[0]) is None):
@@ -467,18 +427,12 @@ class _Revision:
 
 
 def has_duplicate_keys(node: Node) -> bool:
-    """Return whether an object in this tree has a key twice.
-
-    The first of the two has no effect, so the text must not be copied.
-    """
-    waiting = [node]
-    while waiting:
-        node = waiting.pop()
-        keys = [child.key for child in node.children if child.key is not None]
-        if len(set(keys)) < len(keys):
-            return True
-        waiting += [child.node for child in node.children]
-    return False
+    """Return whether an object in this tree has a key twice. The text of such a tree must not be copied."""
+    return any(
+        len({child.key for child in inner.children}) < len(inner.children)
+        for inner in node.walk()
+        if inner.kind == "object"
+    )
 
 
 def _renamed(last: Mapping[str, Child], wanted: Mapping[str, Any]) -> dict[str, str]:

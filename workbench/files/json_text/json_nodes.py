@@ -1,16 +1,13 @@
 """A JSON text as tokens, and as a tree with the place of each value and key. Offsets count characters of the text."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
-
-from workbench.files.faults import Location
 
 TokenKind = Literal["{", "}", "[", "]", ",", ":", "string", "number", "word", "end"]
 
 _SPACE = re.compile(r"[ \t\n\r]*")
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Token(NamedTuple):
@@ -26,7 +23,7 @@ class Token(NamedTuple):
 Complain = Callable[..., None]
 """A function called as complain(offset, message, hint="", severity="error", certain=False, last=False).
 
-See `scanner.Reading.complain`.
+The arguments after `offset` are those of `scanner.Flaw`. After a `last` complaint, the rest of the text is skipped.
 """
 
 
@@ -37,21 +34,7 @@ def skip_space(text: str, position: int) -> int:
     return match.end()
 
 
-def has_lone_surrogate(value: str) -> bool:
-    """Return whether a text contains half of a surrogate pair."""
-    return _SURROGATE.search(value) is not None
-
-
-def lone_surrogate(value: str) -> tuple[str, str]:
-    """Return message and hint for a text with half of a surrogate pair."""
-    match = _SURROGATE.search(value)
-    code = f"\\u{ord(match.group()):04x}" if match else ""
-    return f"half a character ({code}, a lone surrogate), which ADK cannot read", "Replace it"
-
-
 NodeKind = Literal["object", "array", "string", "number", "word", "missing"]
-
-
 _FEW = 32
 """Objects with at most this many members are searched one by one."""
 
@@ -98,6 +81,14 @@ class Node:
                     filled.append(item)
         return top
 
+    def walk(self) -> Iterator["Node"]:
+        """Yield this value and all values inside it, in the order of the text."""
+        waiting = [self]
+        while waiting:
+            node = waiting.pop()
+            yield node
+            waiting += [child.node for child in reversed(node.children)]
+
     def member(self, key: str) -> Child | None:
         """Return the member with that key, the last one if there are several."""
         if len(self.children) > _FEW and self._members is None:
@@ -105,17 +96,3 @@ class Node:
         if self._members is not None:
             return self._members.get(key)
         return next((child for child in reversed(self.children) if child.key == key), None)
-
-    def find(self, location: Location) -> Child | None:
-        """Return the child at a location below this node, or None if there is none or `location` is empty."""
-        child: Child | None = None
-        node = self
-        for step in location:
-            if isinstance(step, int):
-                child = node.children[step] if node.kind == "array" and step < len(node.children) else None
-            else:
-                child = node.member(step) if node.kind == "object" else None
-            if child is None:
-                return None
-            node = child.node
-        return child

@@ -1,7 +1,7 @@
 """Text that looks like JSON but is not: comments, other quotes, Python literals, broken strings and numbers.
 
 Each becomes the token that was meant, plus a complaint. The patterns take a while to compile and valid files never need
-them, so `scanner.Lexer` imports this module only for text that is not plain JSON.
+them, so `scanner` imports this module only for text that is not plain JSON.
 """
 
 import json
@@ -25,7 +25,6 @@ _NEXT_LINE_IS_JSON = re.compile(
 )
 _LINE_END = re.compile(r"[\r\n]")
 
-
 _NOT_NUMBERS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
 _FOREIGN_WORDS = {
     "True": (True, "true"),
@@ -44,26 +43,25 @@ _CONTROL_NAMES = {"\t": "tab", "\x00": "NUL", "\x1b": "ESC", "\x08": "backspace"
 _CONTROL_ESCAPES = {"\t": "\\t", "\x08": "\\b", "\x0c": "\\f", "\n": "\\n", "\r": "\\r"}
 
 
-def near_token(text: str, start: int, complain: Complain) -> tuple[Token | None, int]:
-    """Return the token that was probably meant at `start`, and the offset to continue from.
+class NearJson:
+    """A text that is not plain JSON. Every complaint goes to `complain`."""
 
-    No JSON token begins at `start`. The token is None for text to be skipped.
-    """
-    return _Near(text, complain).read(start)
-
-
-class _Near:
     def __init__(self, text: str, complain: Complain) -> None:
         self._text = text
         self._complain = complain
 
     def read(self, start: int) -> tuple[Token | None, int]:
+        """Return the token that was probably meant at `start`, and the offset to continue from.
+
+        No JSON token begins at `start`. The token is None for text to be skipped.
+        """
         text = self._text
         character = text[start]
         token: Token | None
         if text.startswith("```", start):
             self._complain(start, "a Markdown fence (```) around the JSON", "Delete the line", certain=True)
-            return None, _line_end(text, start)
+            line_end = _LINE_END.search(text, start)
+            return None, line_end.start() if line_end else len(text)
         if match := _COMMENT.match(text, start):
             mark = "/* */" if text.startswith("/*", start) else "//" if character == "/" else "#"
             self._complain(start, f"a comment ({mark}): JSON does not allow comments", "Delete it", certain=True)
@@ -156,11 +154,6 @@ class _Near:
         return Token("string", start, end, self._text[start + 1 : end], quoted=True)
 
 
-def _line_end(text: str, position: int) -> int:
-    match = _LINE_END.search(text, position)
-    return match.start() if match else len(text)
-
-
 def _unescape(raw: str) -> str:
     def one(match: re.Match[str]) -> str:
         value: str = json.loads(f'"{match.group()}"')
@@ -209,10 +202,7 @@ def _control_character(character: str) -> tuple[str, str]:
 def _what_junk(raw: str) -> tuple[str, str]:
     character = raw[0]
     if raw.startswith(("..", "…")):
-        return (
-            f"`{raw[:3]}` is a placeholder, not JSON",
-            "Delete it or replace it with the real values",
-        )
+        return f"`{raw[:3]}` is a placeholder, not JSON", "Delete it or replace it with the real values"
     if character == "=":
         return "`=` where JSON needs a colon", ""
     if character == ";":

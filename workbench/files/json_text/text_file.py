@@ -1,5 +1,6 @@
 """The bytes of a JSON or YAML file: their encoding, their text, the line of each byte, and their data."""
 
+import contextlib
 import math
 import re
 from codecs import BOM_UTF8
@@ -22,8 +23,8 @@ Encoding = Literal["utf-8", "surrogates", "broken"]
 class TextFile:
     """The content of a file at the time of reading. Offsets into `data` are bytes, after any byte-order mark.
 
-    The whole file stays in memory, so that the listed content is what runs, whatever an editor writes meanwhile. A
-    memory map would save that memory, but the process would die if somebody truncated the file.
+    The file stays in memory, so an editor cannot change what runs. With a memory map, the process would die if somebody
+    truncated the file.
     """
 
     def __init__(self, content: bytes) -> None:
@@ -43,7 +44,13 @@ class TextFile:
     @cached_property
     def encoding(self) -> Encoding:
         """The encoding: "utf-8", "surrogates" for UTF-8 except surrogates written as bytes, or "broken"."""
-        return _encoding(self.data)
+        if self.data.isascii():
+            return "utf-8"
+        for errors, encoding in (("strict", "utf-8"), ("surrogatepass", "surrogates")):
+            with contextlib.suppress(UnicodeDecodeError):
+                self.data.decode("utf-8", errors)
+                return encoding  # type: ignore[return-value]
+        return "broken"
 
     def text(self, start: int = 0, end: int | None = None) -> str:
         """Return a piece of the file as text. Never fails.
@@ -62,12 +69,12 @@ class TextFile:
         # Faults are located from the top down, so counting continues where it stopped. Read once, because of threads.
         known = self._last_line
         base, line = known if known[0] <= offset else (0, 1)
-        line += (
-            len(_BREAK.findall(self.data, base, offset)) if self._has_returns else self.data.count(b"\n", base, offset)
-        )
-        start = (
-            max(self.data.rfind(b"\n", 0, offset), self.data.rfind(b"\r", 0, offset) if self._has_returns else -1) + 1
-        )
+        start = self.data.rfind(b"\n", 0, offset) + 1
+        if self._has_returns:
+            line += len(_BREAK.findall(self.data, base, offset))
+            start = max(start, self.data.rfind(b"\r", 0, offset) + 1)
+        else:
+            line += self.data.count(b"\n", base, offset)
         self._last_line = (start, line)
         return line, len(self.text(start, offset)) + 1
 
@@ -92,18 +99,6 @@ class TextFile:
             line, column = self.at(error.start)
             return line, column, f"the byte 0x{self.data[error.start]:02x} is not UTF-8"
         return None
-
-
-def _encoding(data: bytes) -> Encoding:
-    if data.isascii():
-        return "utf-8"
-    for errors, encoding in (("strict", "utf-8"), ("surrogatepass", "surrogates")):
-        try:
-            data.decode("utf-8", errors)
-        except UnicodeDecodeError:
-            continue
-        return encoding  # type: ignore[return-value]
-    return "broken"
 
 
 def unreadable(path: Path, error: OSError) -> Fault:
@@ -134,7 +129,7 @@ class YamlError(ValueError):
 
 
 def yaml_data(text: str) -> Any:
-    """Return the JSON data in a YAML text. Nothing in it is executed.
+    """Return the JSON data in a YAML text. Nothing in the text is executed.
 
     Dates stay strings, because JSON has none. Keys of other types become strings.
 
@@ -159,9 +154,9 @@ def yaml_data(text: str) -> Any:
 
 
 def yaml_place(text: str, location: Sequence[str | int]) -> tuple[int, int]:
-    """Return the line and column (from 1) of a value in a YAML text that `yaml_data` accepts.
+    """Return the line and column (from 1) of a value in a YAML text that `yaml_data` accepts, or of its parent.
 
-    If the text lacks the value, the place is that of its nearest parent.
+    The parent is the nearest one that the text has.
     """
     import yaml
 
@@ -204,12 +199,7 @@ def repeated_keys(text: str) -> list[tuple[str, int, int]]:
 
 
 def _check_depth(text: str) -> None:
-    """Refuse deep nesting, which would crash the fast loader.
-
-    Raises:
-        ValueError: the text is nested too deeply.
-        yaml.YAMLError: it is not YAML.
-    """
+    """Raise ValueError for deep nesting, which would crash the fast loader, and YAMLError if the text is not YAML."""
     import yaml
 
     depth = 0
@@ -281,15 +271,11 @@ def read_json(text: bytes) -> Any:
 def shielded(text: bytes) -> bytes:
     """Return JSON text with stand-ins for lone surrogates, so that pydantic reads it."""
 
-    def stand_in(match: re.Match[bytes]) -> bytes:
-        half = match.group(1)
-        return chr(_STAND_INS + int(half, 16) - 0xD800).encode() if half else match.group()
+    def stand_in(half: int) -> bytes:
+        return chr(_STAND_INS + half - 0xD800).encode()
 
-    def raw_stand_in(match: re.Match[bytes]) -> bytes:
-        half = match.group().decode("utf-8", "surrogatepass")
-        return chr(_STAND_INS + ord(half) - 0xD800).encode()
-
-    return _RAW_SURROGATES.sub(raw_stand_in, _ESCAPES.sub(stand_in, text))
+    text = _ESCAPES.sub(lambda match: stand_in(int(match[1], 16)) if match[1] else match[0], text)
+    return _RAW_SURROGATES.sub(lambda match: stand_in(ord(match[0].decode("utf-8", "surrogatepass"))), text)
 
 
 def unshielded(value: Any) -> Any:

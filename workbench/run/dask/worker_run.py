@@ -274,7 +274,8 @@ def unpack_files(content: bytes, folder: Path) -> None:
     """Unpack a zip file of `workbench.run.dask.files` into a new folder.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: a file cannot be written.
+        zipfile.BadZipFile: the content is not a zip file, or is damaged.
     """
     folder.mkdir(parents=True, mode=0o700)
     with zipfile.ZipFile(io.BytesIO(content)) as archive:

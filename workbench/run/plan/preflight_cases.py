@@ -376,7 +376,7 @@ def judges(checked: PreflightCases) -> Iterator[Noticed]:
             used[player]["simulated users"] = None
     for identity, names in used.items():
         if identity.base_url:
-            yield Noticed("info", f"{identity.model} runs at {identity.base_url} ({listed(names)})")
+            yield Noticed("info", f"{identity.model} runs at {identity.base_url} for {listed(names)}")
 
 
 def missing_functions(checked: PreflightCases) -> Iterator[Noticed]:

@@ -289,7 +289,7 @@ class AcceptScreen(ChangesScreen[HunkList, bool]):
                     lines.append(DiffLine("@", about.about_config))
                 lines += file_diff(before or b"", after)
         except _UNSAVABLE as error:
-            trouble = save_error_message(error)
+            trouble = save_error_message(error, "no preview")
         changed = [one for one in criteria if one.name == CRITERION]
         case = about.draft.value, value
         transcript = about.transcript

@@ -225,26 +225,26 @@ def _versions(theirs: Any, mine: Any) -> Content:
 
 
 _REMEDIES = {
-    errno.EACCES: "permission denied: change the permissions, then save again",
-    errno.EPERM: "permission denied: change the permissions, then save again",
-    errno.EROFS: "the file system is read-only: make it writable, then save again",
-    errno.ENOSPC: "the disk is full: free some space, then save again",
-    errno.EDQUOT: "your disk quota is used up: free some space, then save again",
+    errno.EACCES: "permission denied: change the permissions, then try again",
+    errno.EPERM: "permission denied: change the permissions, then try again",
+    errno.EROFS: "the file system is read-only: make it writable, then try again",
+    errno.ENOSPC: "the disk is full: free some space, then try again",
+    errno.EDQUOT: "your disk quota is used up: free some space, then try again",
     errno.ENOENT: "its folder no longer exists",
     errno.EISDIR: "a folder with this name exists",
     errno.ELOOP: "the file is a link to itself",
 }
 
 
-def save_error_message(error: Exception) -> str:
-    """Return a safe message of one line: why a file was not saved and, if it is known, what to do."""
+def save_error_message(error: Exception, failed: str = "not saved") -> str:
+    """Return a safe message of one line: what `failed`, why and, if it is known, what to do."""
     if isinstance(error, ChangedOnDiskError):
         what = "deleted" if error.theirs is None else "changed"
-        return one_line(f"not saved: {error.file.name} was {what} on disk meanwhile")
+        return one_line(f"{failed}: {error.file.name} was {what} on disk meanwhile")
     if isinstance(error, EditError):
         return one_line(str(error))
     if not isinstance(error, OSError):
-        return one_line(f"not saved: {error}")
+        return one_line(f"{failed}: {error}")
     remedy = _REMEDIES.get(error.errno or 0, error.strerror or str(error))
     name = str(error.filename or "").rpartition("/")[2]
-    return one_line(f"not saved: {remedy}" + (f" ({name})" if name else ""))
+    return one_line(f"{failed}: {remedy}" + (f" ({name})" if name else ""))

@@ -168,10 +168,14 @@ def editor_command(environment: Mapping[str, str]) -> list[str]:
     """Return the command of the user's editor, without a file.
 
     Raises:
-        NoEditorError: Neither `VISUAL` nor `EDITOR` is set, and none of the usual editors is installed.
+        NoEditorError: A variable is not a valid command, or neither `VISUAL` nor `EDITOR` is set and none of the usual
+            editors is installed.
     """
     for name in ("VISUAL", "EDITOR"):
-        words = shlex.split(environment.get(name, "").strip())
+        try:
+            words = shlex.split(environment.get(name, ""))
+        except ValueError as error:
+            raise NoEditorError(f"{name} is not a valid command: {error}. Correct it: {environment[name]}") from None
         if words:
             return words
     found = next((path for name in _USUAL if (path := shutil.which(name))), None)

@@ -77,7 +77,7 @@ class Files(Controller):
         except NothingToUndoError as error:
             return None, str(error)
         except (ChangedOnDiskError, OSError) as error:
-            return None, save_error_message(error)
+            return None, save_error_message(error, "not redone" if again else "not undone")
         await self.reopen(*(change.file for change in edit.changes))
         files = few(sorted({change.file.name for change in edit.changes}))
         return edit, one_line(f"{'redone' if again else 'undone'}: {edit.label}  ({files})")
