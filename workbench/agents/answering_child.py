@@ -27,8 +27,6 @@ _STOPPED_WITHIN = 1.0
 """Seconds that the child has to stop a cancelled call before it gets no more work."""
 _PART = MAX_FRAME // 4
 """Maximum characters of a payload in one frame. JSON escapes at most double their number."""
-
-
 _ANSWER_WITHIN = 240.0
 _AT_ONCE = 64
 """Maximum number of concurrent calls in the child; each synchronous one takes a thread."""
@@ -64,7 +62,7 @@ class _Running:
     """One started child.
 
     `calls` are futures for answers by call number. `stopping` holds the numbers of cancelled calls. `lifeline` is our
-    end of a pipe, or -1 once closed. The child dies when this end is closed.
+    end of a pipe, or -1 once this end is closed, which kills the child.
     """
 
     process: ChildProcess
@@ -91,6 +89,11 @@ class _Running:
         self.close_lifeline()
         await (self.process.close() if self.ready.is_set() else self.process.close(grace=0.0))
 
+    def how_it_ended(self, how: str) -> str:
+        """Return `how` with the last line of the child's output, if there is one."""
+        last = self.process.last_line
+        return f"{how}: {last}" if last else how
+
 
 class AnsweringChild:
     """A child that starts with the first call, restarts after it ended, and never outlives this process.
@@ -116,7 +119,7 @@ class AnsweringChild:
         running = self._current or self._start()
         await self._until_ready(running)
         if running.process.ended.done():
-            raise ChildLostError(_how(running, running.process.ended.result()), began=False)
+            raise ChildLostError(running.how_it_ended(running.process.ended.result()), began=False)
 
     async def call(self, payload: Any, within: float | None = None) -> Any:
         """Return the child's answer to `payload` (JSON data). `within` is in seconds and excludes the start.
@@ -217,7 +220,7 @@ class AnsweringChild:
         self._retired.discard(running)
         if self._current is running:
             self._current = None
-        lost: Frame = {"op": "lost", "how": _how(running, how), "began": running.ready.is_set()}
+        lost: Frame = {"op": "lost", "how": running.how_it_ended(how), "began": running.ready.is_set()}
         for answer in running.calls.values():
             if not answer.done():
                 answer.set_result(lost)
@@ -250,11 +253,6 @@ class AnsweringChild:
             ending = asyncio.get_running_loop().create_task(running.end())
             self._ending.add(ending)
             ending.add_done_callback(self._ending.discard)
-
-
-def _how(running: _Running, how: str) -> str:
-    last = running.process.last_line
-    return f"{how}: {last}" if last else how
 
 
 def _frames(number: int, payload: Any) -> Iterator[Frame]:
@@ -339,10 +337,10 @@ class Functions:
         await asyncio.gather(self._child.close(), self._retry_child.close())
 
     async def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Return the answer to a request. If the child crashes, find the culprit.
+        """Return the answer to a request. If the child crashes, find the call that crashes it.
 
-        Any of the calls in progress may have crashed it. Each is repeated once, alone, in another child. A call that
-        crashes that child too is the culprit. The others get their answers.
+        Any of the calls in progress may have crashed the child. Each is repeated once, alone, in another child. Only a
+        call that crashes that child too fails.
 
         Raises:
             FunctionFailedError: the call failed, or crashed both children.
@@ -364,7 +362,8 @@ class Functions:
                 answer: dict[str, Any] = await child.call(request, self._within)
             except CallRefusedError as refused:
                 if refused.error.get("kind") != _STALE:
-                    raise _failure(refused.error) from None
+                    fields = ("kind", "message", "hint", "traceback", "printed")
+                    raise FunctionFailedError(*(str(refused.error.get(name, "")) for name in fields)) from None
                 child.renew()
             except CallTimeoutError:
                 message = f"{request['path']} took longer than {self._within:g} s"
@@ -376,11 +375,6 @@ class Functions:
 
 def _crashed(request: Mapping[str, Any], lost: ChildLostError) -> FunctionFailedError:
     return FunctionFailedError("crashed", f"the process that ran {request['path']} {lost}")
-
-
-def _failure(error: dict[str, Any]) -> FunctionFailedError:
-    fields = ("kind", "message", "hint", "traceback", "printed")
-    return FunctionFailedError(*(str(error.get(name, "")) for name in fields))
 
 
 def _command(environment: JudgeEnvironment) -> Command:

@@ -123,9 +123,8 @@ class LoopChannel:
                 return
             self._take(_decode(payload), len(payload))
         if self._end_reason is not None and self._open and self._decoding is None:
-            reason = self._end_reason
             self.close()
-            self._on_end(reason)
+            self._on_end(self._end_reason)
 
     async def _deliver_from_thread(self, payload: bytes) -> None:
         frame = await asyncio.to_thread(_decode, payload)

@@ -28,8 +28,6 @@ _BETWEEN = 0.02
 STOPPED = ("T", "t")
 """States of a process (`stat_fields`) that a signal or a debugger has stopped."""
 _numbers = itertools.count(1)
-
-
 _READ = 64 * 1024
 _PIPE_READS = 17
 """Number of reads that empty the largest possible pipe (1 MiB), even while data is still written."""
@@ -81,24 +79,20 @@ def _kill(wanted: Callable[[str], bool]) -> int:
 
 
 def _marked() -> Iterator[tuple[int, str]]:
-    """Yield process ID and mark of every visible process that has a mark."""
+    """Yield process ID and mark of every other visible process that has a mark."""
     name = f"{MARK}=".encode()
-    for pid in _processes():
+    try:
+        numbers = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+    except OSError:
+        return
+    for pid in numbers:
         try:
             environment = Path(f"/proc/{pid}/environ").read_bytes()
         except OSError:
             continue  # It has ended, or belongs to another user.
-        if name in environment:
+        if name in environment and pid != os.getpid():
             mark = next((item for item in environment.split(b"\0") if item.startswith(name)), name)
             yield pid, mark[len(name) :].decode("utf-8", "replace")
-
-
-def _processes() -> list[int]:
-    try:
-        numbers = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
-    except OSError:
-        return []
-    return [number for number in numbers if number != os.getpid()]
 
 
 def _owner() -> str:

@@ -38,8 +38,6 @@ _NAMED = {
     "Mapping": "object",
     "None": "null",
 }
-
-
 _AGENTS = frozenset({"Agent", "LlmAgent"})
 _GROUPS = frozenset({"SequentialAgent", "ParallelAgent", "LoopAgent"})
 _MODELS = frozenset({"Gemini", "LiteLlm"})
@@ -191,9 +189,9 @@ def tool_place(agent: AgentFolder, tool: str) -> tuple[Path, int] | None:
     name. Without such a string, return None.
     """
     modules = _modules_of(agent)
-    functions = ((module.file, module.functions[tool].lineno) for module in modules if tool in module.functions)
-    texts = ((module.file, module.texts[tool]) for module in modules if tool in module.texts)
-    return next(functions, None) or next(texts, None)
+    functions = [(module.file, module.functions[tool].lineno) for module in modules if tool in module.functions]
+    texts = [(module.file, module.texts[tool]) for module in modules if tool in module.texts]
+    return next(iter(functions + texts), None)
 
 
 def instruction_place(agent: AgentFolder, name: str = "") -> tuple[Path, int] | None:
@@ -227,10 +225,7 @@ def _is_named(call: ast.Call, name: str) -> bool:
 
 
 def _modules_of(agent: AgentFolder) -> "list[_Module]":
-    """Return an agent's definition and the modules it imports from the project, directly or not.
-
-    At most `_MODULES_READ` are returned, and none for an agent in YAML.
-    """
+    """Return an agent's definition and the modules it imports from the project, directly or not; none for YAML."""
     if agent.kind != "python":
         return []
     pending = [agent.definition]
@@ -348,13 +343,11 @@ class _Reading:
             function = self._function(module, item)
             if function is None:
                 self.complete = False
-            else:
-                tool = _tool(function)
-                known = self.tools.get(tool.name)
+                continue
+            tool = _tool(function)
+            if self.tools.setdefault(tool.name, tool) != tool:
                 # Two functions share a name; which one is called depends on the agent.
-                self.tools[tool.name] = (
-                    tool if known in (None, tool) else DeclaredTool(tool.name, (), frozenset(), True)
-                )
+                self.tools[tool.name] = DeclaredTool(tool.name, (), frozenset(), open=True)
 
     def _function(self, module: _Module, item: ast.expr) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
         if isinstance(item, ast.Name):
@@ -403,27 +396,22 @@ def _read_module(file: Path, folder: Path) -> _Module | None:
         return None  # Running the agent gives a better error.
     module = _Module(file)
     for statement in tree.body:
-        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
-            module.functions[statement.name] = statement
-        elif isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-            if isinstance(statement.targets[0], ast.Name):
-                module.assigned[statement.targets[0].id] = statement.value
-        elif isinstance(statement, ast.AnnAssign) and statement.value and isinstance(statement.target, ast.Name):
-            module.assigned[statement.target.id] = statement.value
-        elif isinstance(statement, ast.ImportFrom):
-            module.imported |= dict(_imports(statement, file, folder))
-    module.calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    module.texts = _texts(tree)
-    return module
-
-
-def _texts(tree: ast.Module) -> dict[str, int]:
-    """Return the string literals of a module, with the first line of each."""
-    found: dict[str, int] = {}
+        match statement:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                module.functions[statement.name] = statement
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                module.assigned[name] = value
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                module.assigned[name] = value
+            case ast.ImportFrom():
+                module.imported |= dict(_imports(statement, file, folder))
     for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            found[node.value] = min(node.lineno, found.get(node.value, node.lineno))
-    return found
+        match node:
+            case ast.Call():
+                module.calls.append(node)
+            case ast.Constant(value=str(text)):
+                module.texts[text] = min(node.lineno, module.texts.get(text, node.lineno))
+    return module
 
 
 def _imports(statement: ast.ImportFrom, file: Path, folder: Path) -> Iterator[tuple[str, tuple[Path, str]]]:
@@ -452,10 +440,10 @@ def _imports(statement: ast.ImportFrom, file: Path, folder: Path) -> Iterator[tu
 
 
 def _called(call: ast.Call) -> str:
-    function = call.func
-    return (
-        function.id if isinstance(function, ast.Name) else function.attr if isinstance(function, ast.Attribute) else ""
-    )
+    match call.func:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+    return ""
 
 
 def _keyword(call: ast.Call, name: str) -> ast.expr | None:
@@ -487,7 +475,5 @@ def _type(argument: ast.arg, default: ast.expr | None) -> ArgumentType | None:
 
 def _is_context(argument: ast.arg) -> bool:
     """Return whether ADK supplies the argument. The model never sees such an argument."""
-    annotation = ast.unparse(argument.annotation) if argument.annotation else ""
-    return argument.arg in ("tool_context", "input_stream") or annotation.strip("'\"").endswith(
-        ("ToolContext", "Context")
-    )
+    annotation = ast.unparse(argument.annotation).strip("'\"") if argument.annotation else ""
+    return argument.arg in ("tool_context", "input_stream") or annotation.endswith("Context")

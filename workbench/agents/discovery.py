@@ -4,7 +4,7 @@ An agent is a module that defines it (`workbench.agents.python_source`), or a `r
 """
 
 import re
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Literal
 from workbench.agents.python_source import agent_attribute
 from workbench.files.file_access import open_regular, real_path
 from workbench.files.project_root import absolute, find_root, is_project
-from workbench.files.walk import Folder, Walk
+from workbench.files.walk import Folder, Walk, relative_to
 
 PYTHON_FILES = ("agent.py", "__init__.py")
 YAML_FILE = "root_agent.yaml"
@@ -130,37 +130,27 @@ def name_agents(agents: Iterable[AgentFolder], root: Path) -> tuple[AgentFolder,
     that is an agent itself), it is the path relative to the folder above `root`.
     """
     found = list(agents)
-    groups: dict[str, list[AgentFolder]] = defaultdict(list)
-    for agent in found:
-        groups[agent.folder.name].append(agent)
-    names: dict[Path, str] = {}
-    for name, group in groups.items():
-        for agent in group:
-            names[agent.folder] = name if len(group) == 1 else _relative(agent.folder, root)
+    counts = Counter(agent.folder.name for agent in found)
+    shared = [agent.folder for agent in found if counts[agent.folder.name] > 1]
+    names = {agent.folder: agent.folder.name for agent in found}
+    names |= {folder: _relative(folder, root) for folder in shared}
     if len(set(names.values())) < len(names):
-        shared = {agent.folder for group in groups.values() if len(group) > 1 for agent in group}
         names |= {folder: _relative(folder, root.parent) for folder in shared}
     return tuple(replace(agent, name=names[agent.folder]) for agent in found)
 
 
 def _relative(folder: Path, root: Path) -> str:
-    if folder == root or not folder.is_relative_to(root):
-        return folder.name if folder == root else folder.as_posix()
-    return folder.relative_to(root).as_posix()
+    return folder.name if folder == root else relative_to(folder, root)
 
 
-def _agent_in(folder: Folder) -> tuple[AgentFolder | None, list[Ignored]]:
+def _agent_in(folder: Folder) -> tuple[AgentFolder | None, Sequence[Ignored]]:
     """Return the agent of one folder of a walk, if any, and its unusable files.
 
     If git ignores one of the files that may define an agent, the folder defines none.
     """
-    ignored_files = {
-        name: reason for name in DEFINITION_FILES.intersection(folder.files) if (reason := folder.ignored(name))
-    }
-    if ignored_files:
-        return None, [Ignored(folder.path / name, reason) for name, reason in ignored_files.items()]
-    agent, unreadable = agent_at(folder.path)
-    return agent, list(unreadable)
+    names = DEFINITION_FILES.intersection(folder.files)
+    ignored = [Ignored(folder.path / name, reason) for name in names if (reason := folder.ignored(name))]
+    return (None, ignored) if ignored else agent_at(folder.path)
 
 
 def _classify(folder: Folder, name: str, evalsets: list[Path], others: list[Path], ignored: list[Ignored]) -> None:
@@ -172,11 +162,9 @@ def _classify(folder: Folder, name: str, evalsets: list[Path], others: list[Path
     if not is_evalset_file(path):
         others.append(path)
         return
-    # Broken links, pipes and devices are kept: opening them gives an error instead of silence.
-    reason = "a hidden file" if name.startswith(".") else folder.ignored(name)
-    if reason:
+    if reason := "a hidden file" if name.startswith(".") else folder.ignored(name):
         ignored.append(Ignored(path, reason))
-    else:
+    else:  # Broken links, pipes and devices are kept: opening them gives an error instead of silence.
         evalsets.append(path)
 
 

@@ -73,15 +73,12 @@ def choose_interpreter(
     for folder in up_to(agent_folder, root):
         environment = folder / ".venv"
         if environment.is_dir():
-            python = _python_of(environment)
-            if python:
+            if python := _python_of(environment):
                 return Interpreter(python, f"the project's {environment}", _warning(broken))
             broken.append(str(environment))
     for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
-        prefix = environ.get(name)
-        if prefix:
-            python = _python_of(Path(prefix))
-            if python:
+        if prefix := environ.get(name):
+            if python := _python_of(Path(prefix)):
                 return Interpreter(python, f"the active environment ({name}={prefix})", _warning(broken))
             broken.append(f"{name}={prefix}")
     return Interpreter(Path(sys.executable), "the workbench's own interpreter", _warning(broken))
@@ -291,11 +288,7 @@ def working_directory(agent_folder: Path, root: Path, here: Path) -> Path:
     Otherwise it is the project's folder: the nearest folder above the agent, up to `root`, with a `pyproject.toml`,
     `setup.py`, `setup.cfg` or `requirements.txt`, or else `root`.
     """
-    project = root
-    for folder in agent_folder.parents:
-        if not folder.is_relative_to(root):
-            break
-        if any((folder / mark).is_file() for mark in _MARKS):
-            project = folder
-            break
+    above = (folder for folder in agent_folder.parents if folder.is_relative_to(root))
+    marked = (folder for folder in above if any((folder / mark).is_file() for mark in _MARKS))
+    project = next(marked, root)
     return here if here.is_relative_to(project) else project

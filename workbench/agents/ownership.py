@@ -38,8 +38,6 @@ from workbench.text.counting import counted
 OwnerRule: TypeAlias = Literal["folder", "app_name", "choice", "location", "given", "none"]
 """The rule that found the owner. `given` means named for this run, by `--agent` or in a test."""
 AppName: TypeAlias = Callable[[], str | None]
-
-
 _NAMES = 'session_input.app_name names it: "{}"'
 _LARGEST = 1 << 20
 _IN_YAML = re.compile(r"""^name:\s*["']?([^"'#\n]+?)["']?\s*(?:#.*)?$""", re.MULTILINE)
@@ -102,7 +100,7 @@ class Ownership:
             for parent in agent.folder.parents:
                 self._under[parent].append(agent)
         self._agent_exists = cache(self._finds_agent)
-        self._missing_agent_module = cache(missing_agent_module)
+        self._missing_agent_module = cache(_missing_agent_module)
 
     def is_agent(self, folder: Path) -> bool:
         """Return whether `folder` is the folder of an agent."""
@@ -117,7 +115,7 @@ class Ownership:
 
         `app_name` reads the name from the file. It is called only if the owner depends on the name.
         """
-        relative = relative_to(file, self._root)
+        relative = self._relative(file)
         last, answer = self._stored.last.get(relative), self._stored.answers.get(relative)
         chosen = None if answer is None else self._by_folder.get(self._root / answer)
         gone = last is not None and not self._agent_exists(last.folder)
@@ -126,7 +124,7 @@ class Ownership:
         if last is not None and gone:
             return self._after_loss(file, app_name, last)
         found = self._by_rules(file, app_name, chosen, last)
-        if last is None or found.agent is None or relative_to(found.agent.folder, self._root) == last.folder:
+        if last is None or found.agent is None or self._relative(found.agent.folder) == last.folder:
             return found
         return Owner(found.agent, found.reason, Owned(found.owned.rule, found.owned.app_name, before=last.folder))
 
@@ -148,7 +146,8 @@ class Ownership:
         folder = self._root / last.folder
         why = "its folder no longer exists"
         if folder.is_dir():
-            why = missing_agent_module(folder) or former_agent_sign(folder) or "its folder no longer defines an agent"
+            why = self._missing_agent_module(folder) or _former_agent_sign(folder)
+            why = why or "its folder no longer defines an agent"
         if folder in self._unreadable:
             why = self._cannot_be_read(folder)
         return self._lost(file, f"its agent {self._shown_agent(last.folder)} is gone: {why}", last.folder, name, last)
@@ -170,16 +169,16 @@ class Ownership:
         return self._by_location(file, name, last)
 
     def _by_location(self, file: Path, name: str, last: LastOwner | None) -> Owner:
-        nearest = self._nearest(file)
-        near = self._under[nearest] if nearest else []
-        only = near[0] if nearest and len(near) == 1 else None
         answer = self._stored.answers.get(self._relative(file))
         if answer is not None:
             message = f"the agent chosen for it, {answer}, no longer exists"
             return self._lost(file, message, answer, name, None)
-        if nearest is None or only is None:
+        nearest = self._nearest(file)
+        near = self._under[nearest] if nearest else []
+        if nearest is None or len(near) != 1:
             return Owner(None, self._why_none(name, near), Owned("none", name))
-        is_last = last is not None and relative_to(only.folder, self._root) == last.folder
+        only = near[0]
+        is_last = last is not None and self._relative(only.folder) == last.folder
         doubt = None if is_last else self._doubtful_folder(file, nearest, name)
         if doubt:
             return self._lost(file, doubt[1], doubt[0], name, None)
@@ -218,7 +217,7 @@ class Ownership:
         """
         above = self._folders_above(file)
         for folder in above[: above.index(nearest)]:
-            sign = former_agent_sign(folder)
+            sign = _former_agent_sign(folder)
             if not sign and name and _loose(folder.name) == _loose(name):
                 sign = f'session_input.app_name is "{name}", but it defines no agent'
             if sign:
@@ -229,7 +228,7 @@ class Ownership:
         named = [step / name for step in above if is_name and os.path.isdir(step / name)]  # noqa: PTH112 - Path.is_dir raises
         for folder in named:
             sign = self._cannot_be_read(folder) if folder in self._unreadable else ""
-            sign = sign or self._missing_agent_module(folder) or former_agent_sign(folder)
+            sign = sign or self._missing_agent_module(folder) or _former_agent_sign(folder)
             if sign and folder not in self._by_folder:
                 relative = self._relative(folder)
                 return relative, f"session_input.app_name names {relative}/, which may have been its agent: {sign}"
@@ -288,9 +287,8 @@ class Ownership:
         which = f'session_input.app_name is "{name}"' if name else "it has no session_input.app_name"
         if name and not self._called(name):
             which += ", which is not an agent here"
-        return (
-            f"{which}, and there are {counted(len(near), 'agent')} near it: {', '.join(agent.name for agent in near)}"
-        )
+        names = ", ".join(agent.name for agent in near)
+        return f"{which}, and there are {counted(len(near), 'agent')} near it: {names}"
 
     def _cannot_be_read(self, folder: Path) -> str:
         item = self._unreadable[folder]
@@ -347,15 +345,16 @@ def declared_name(agent: AgentFolder) -> str:
 
 
 def _name_of(call: ast.Call) -> str:
-    values = (keyword.value for keyword in call.keywords if keyword.arg == "name")
-    value = next(values, None)
-    return value.value if isinstance(value, ast.Constant) and isinstance(value.value, str) else ""
+    match [keyword.value for keyword in call.keywords if keyword.arg == "name"]:
+        case [ast.Constant(value=str(name))]:
+            return name
+    return ""
 
 
 # Signs that a folder used to be an agent's. Files are read, never run
 
 
-def missing_agent_module(folder: Path) -> str:
+def _missing_agent_module(folder: Path) -> str:
     """Return a text if the package in `folder` imports its missing module `agent`, or "" if it does not.
 
     ADK's agents are such packages. Nothing else explains the import, so this sign is certain.
@@ -365,7 +364,7 @@ def missing_agent_module(folder: Path) -> str:
     return f"its {_PACKAGE} imports `agent`, but there is no {_MODULE}"
 
 
-def former_agent_sign(folder: Path) -> str:
+def _former_agent_sign(folder: Path) -> str:
     """Return a text about an uncertain sign of a former agent, or "" if there is none.
 
     The signs: an `agent.py` that defines no agent, the compiled form of a deleted one, or the folder `.adk` in which
@@ -391,7 +390,6 @@ def _imports_agent_module(package: Path) -> bool:
 
 
 def _is_of_agent(node: ast.stmt, own: str) -> bool:
-    """Return whether a statement imports the module `agent` of the package called `own`."""
     if isinstance(node, ast.Import):
         return any(f".{alias.name}".endswith(f".{own}.agent") for alias in node.names)
     if not isinstance(node, ast.ImportFrom):

@@ -22,8 +22,6 @@ from workbench.worker.missing import syntax_tree
 
 LARGEST_SOURCE = 1 << 19
 """Maximum size in bytes of a source that is parsed. Parsing takes at most about 1.5 seconds."""
-
-
 _AGENT_NAMES = ("app", "root_agent", "get_agent_async")
 """The names of an agent, in the order of ADK. Web frameworks also use `app`, so it counts only if it can be ADK's."""
 _MENTIONED = re.compile(rb"\b(?:app|root_agent|get_agent_async)\b")

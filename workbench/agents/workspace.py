@@ -137,22 +137,22 @@ class EvalsetEntry:
 
     @property
     def eval_set_id(self) -> str:
-        """The file's own ID."""
+        """The ID in the file."""
         return self.document.eval_set_id
 
     @property
     def owner(self) -> Owner:
-        """Its agent, with the reason."""
+        """The agent of the evalset, with the reason."""
         return Owner(self.agent, self.agent_reason, self.owned)
 
     @property
     def case_ids(self) -> list[str]:
-        """The IDs of its cases, in the order of the file."""
+        """The IDs of the cases, in the order of the file."""
         return [case.eval_id for case in self.document.cases]
 
     @property
     def case_names(self) -> list[CaseName]:
-        """The names of its cases, in the order of the file."""
+        """The names of the cases, in the order of the file."""
         return [(self.relative, case.eval_id) for case in self.document.cases]
 
     @property
@@ -162,12 +162,12 @@ class EvalsetEntry:
 
     @property
     def agent_folder(self) -> Path | None:
-        """The folder of its agent, or None without an agent."""
+        """The folder of the agent, or None without an agent."""
         return None if self.agent is None else self.agent.folder
 
     @property
     def agent_name(self) -> str:
-        """The name of its agent, or of its lost agent, or "" if it has neither."""
+        """The name of the agent or of the lost agent, or "" without either."""
         return self.agent.name if self.agent is not None else Path(self.owned.lost).name
 
 

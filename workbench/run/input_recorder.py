@@ -54,8 +54,6 @@ _TOGETHER = 4 * 1024 * 1024
 _MODEL = re.compile(
     rb"""\bmodel(?:_name)?\s*[=:]\s*(["']?)([A-Za-z][\w.:/@-]{2,80})|["'](gemini-[\w.-]{1,60})["']""", re.ASCII
 )
-
-
 _CHANGED = "changed during the run"
 """Placeholder for the digest of a file that changed during the run. It equals no digest."""
 _CHECK_EVERY = 0.5

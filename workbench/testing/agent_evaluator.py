@@ -22,7 +22,7 @@ from workbench.files.invocation import content_text, tool_calls
 from workbench.files.opening import name_of
 from workbench.files.run_options import RunOptions
 from workbench.project.targets import Targets
-from workbench.testing.evaluation import Request, evaluate_request, name_of_agent
+from workbench.testing.evaluation import evaluate_targets, name_of_agent
 from workbench.testing.results import CaseOutcome, Evaluation
 from workbench.worker.driver import Loaded
 from workbench.worker.drivers import NoAgentError, recognised
@@ -105,8 +105,7 @@ class AgentEvaluator:
         words = _files(Path(eval_dataset_file_path_or_dir))
         session_file = Path(initial_session_file) if initial_session_file else None
         targets = Targets(words, Path.cwd(), initial_session_file=session_file)
-        request = Request(targets)
-        result = await _evaluate(request, agent_module, agent_name, num_runs, artifact_service)
+        result = await _evaluate(targets, agent_module, agent_name, num_runs, artifact_service)
         _report(result, print_detailed_results, output_file)
 
     @staticmethod
@@ -144,8 +143,8 @@ class AgentEvaluator:
             file.write_text(json.dumps(content), encoding="ascii")
             criteria_file = Path(folder, "test_config.json")
             criteria_file.write_text(json.dumps(config), encoding="ascii")
-            request = Request(Targets((str(file),), Path.cwd(), config=criteria_file))
-            result = await _evaluate(request, agent_module, agent_name, num_runs, artifact_service)
+            targets = Targets((str(file),), Path.cwd(), config=criteria_file)
+            result = await _evaluate(targets, agent_module, agent_name, num_runs, artifact_service)
         _report(result, print_detailed_results, output_file)
 
     @staticmethod
@@ -174,11 +173,11 @@ class AgentEvaluator:
 
 
 async def _evaluate(
-    request: Request, module: str, agent_name: str | None, runs: int, artifact_service: Any
+    targets: Targets, module: str, agent_name: str | None, runs: int, artifact_service: Any
 ) -> Evaluation:
     loaded, folder = await load_module(module, agent_name)
-    request = replace(request, loaded=replace(loaded, artifacts=artifact_service), folder=folder)
-    return await evaluate_request(request, RunOptions(runs=runs, concurrency=_CONCURRENCY, python=Path(sys.executable)))
+    options = RunOptions(runs=runs, concurrency=_CONCURRENCY, python=Path(sys.executable))
+    return await evaluate_targets(targets, options, replace(loaded, artifacts=artifact_service), folder)
 
 
 def _check(runs: int, app_name: str | None, manager: Any) -> None:
@@ -204,7 +203,7 @@ def _report(result: Evaluation, detailed: bool, output_file: str | None) -> None
         for case in result:
             sys.stdout.write(f"{case.details}\n")
     if output_file:
-        append_rows(result, Path(output_file))
+        _append_rows(result, Path(output_file))
     result.assert_passed()
 
 
@@ -216,7 +215,7 @@ def _json(value: Any) -> dict[str, Any] | None:
     return dumped
 
 
-COLUMNS = (
+_COLUMNS = (
     "eval_set_id",
     "eval_id",
     "metric_name",
@@ -231,16 +230,12 @@ COLUMNS = (
 )
 
 
-def append_rows(result: Evaluation, file: Path) -> None:
-    """Append a row for each metric, turn and execution. A new file gets a header, and its folder is created.
-
-    Raises:
-        OSError: the file cannot be written.
-    """
+def _append_rows(result: Evaluation, file: Path) -> None:
+    """Append a row for each metric, turn and execution. A new file gets a header, and its folder is created."""
     file.parent.mkdir(parents=True, exist_ok=True)
     new = not file.exists()
     with file.open("a", encoding="utf-8", errors="backslashreplace", newline="") as stream:
-        writer = csv.DictWriter(stream, COLUMNS)
+        writer = csv.DictWriter(stream, _COLUMNS)
         if new:
             writer.writeheader()
         for case in result:

@@ -9,7 +9,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -187,7 +187,7 @@ async def evaluate(
         config=_path(config),
         initial_session_file=_path(initial_session_file),
     )
-    request = Request(targets, loaded=_loaded(agent) if is_object else None)
+    loaded = _loaded(agent) if is_object else None
     try:
         options = RunOptions(
             runs=runs,
@@ -204,33 +204,25 @@ async def evaluate(
         )
     except UsageFaultError as fault:
         raise refusal(fault) from None
-    return await evaluate_request(request, options)
+    return await evaluate_targets(targets, options, loaded)
 
 
-@dataclass(frozen=True)
-class Request:
-    """Targets, and the agent that runs them.
+async def evaluate_targets(
+    targets: Targets, options: RunOptions, loaded: Loaded | None, folder: Path | None = None
+) -> Evaluation:
+    """Run targets with new child processes, on this machine whatever the project's settings say.
 
     `loaded` is an agent of this process, or None for the targets' own agents. The judges and functions of a loaded
     agent are searched in `folder`. If that is None, they are searched in the folder of the first evalset's agent.
-    """
-
-    targets: Targets
-    loaded: Loaded | None = None
-    folder: Path | None = None
-
-
-async def evaluate_request(request: Request, options: RunOptions) -> Evaluation:
-    """Run the request with new child processes, on this machine whatever the project's settings say.
 
     Raises:
         RefusedError: nothing ran.
     """
     try:
-        plan = await asyncio.to_thread(_plan, request, replace(options, place=PlaceChoice()))
+        plan = await asyncio.to_thread(_plan, targets, replace(options, place=PlaceChoice()), loaded, folder)
     except UsageFaultError as fault:
         raise refusal(fault) from None
-    place = None if request.loaded is None else InProcessPlace(request.loaded)
+    place = None if loaded is None else InProcessPlace(loaded)
     async with Project(keep_runs=False, keep_warm=False, place=place) as project:
         return await run_plan(project, plan)
 
@@ -247,20 +239,19 @@ def refusal(fault: UsageFaultError) -> RefusedError:
     return RefusedError(plain(f"{fault}\n{fault.hint}" if fault.hint else str(fault)))
 
 
-def _plan(request: Request, options: RunOptions) -> Plan:
-    workspace = request.targets.open()
-    if request.loaded is not None:
-        folder = request.folder
+def _plan(targets: Targets, options: RunOptions, loaded: Loaded | None, folder: Path | None) -> Plan:
+    workspace = targets.open()
+    if loaded is not None:
         if folder is None:
-            owner = next((entry.agent for entry in workspace.evalsets if entry.agent is not None), None)
-            folder = workspace.root if owner is None else owner.folder
-        agent = AgentFolder(request.loaded.name, folder, "python", folder / "agent.py", "")
+            owners = (entry.agent_folder for entry in workspace.evalsets)
+            folder = next(filter(None, owners), workspace.root)
+        agent = AgentFolder(loaded.name, folder, "python", folder / "agent.py", "")
         owned = Owned("given")
         entries = tuple(
             replace(entry, agent=agent, agent_reason="given to evaluate", owned=owned) for entry in workspace.evalsets
         )
         workspace = replace(workspace, agents=(agent,), evalsets=entries)
-    return request.targets.plan(options, workspace)
+    return targets.plan(options, workspace)
 
 
 def _loaded(agent: Any) -> Loaded:

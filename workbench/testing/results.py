@@ -169,12 +169,7 @@ class Evaluation:
 
 def evaluation(store: Store, notices: tuple[str, ...]) -> Evaluation:
     """Return the outcome of the store's newest run."""
-    return Evaluation(outcomes(store), notices, tuple(summarize_all(store.current_records(), store.run.until_sure)))
-
-
-def outcomes(store: Store) -> tuple[CaseOutcome, ...]:
-    """Return the cases of the store's newest run."""
-    return tuple(
+    cases = tuple(
         CaseOutcome(
             agent=record.ref.agent,
             evalset_file=record.ref.evalset_file,
@@ -197,6 +192,7 @@ def outcomes(store: Store) -> tuple[CaseOutcome, ...]:
         )
         for record in store.read_current()
     )
+    return Evaluation(cases, notices, tuple(summarize_all(store.current_records(), store.run.until_sure)))
 
 
 _WIDTH = 72
@@ -205,7 +201,6 @@ _OUTPUT_SHOWN = 20_000
 
 
 def _reason(record: CaseRecord) -> str:
-    """Return on one line why the case did not pass, or "" if it passed."""
     found = reasons(record)
     return "; ".join(found) if found or record.state == "passed" else "no criterion applied"
 
@@ -225,5 +220,4 @@ def _explanation(record: CaseRecord, root: str) -> str:
 
 
 def _details(record: CaseRecord) -> str:
-    """Return the whole case, expected beside actual, with every verdict. The text is safe for a terminal."""
     return "\n".join(plain_case(record, _WIDTH))

@@ -41,8 +41,6 @@ FRAMES_LIMIT = 256 * 1024 * 1024
 """Maximum size of a case's events in bytes, which is 16 times that of the largest answer."""
 _WORD = 200
 """Maximum number of characters that are dropped to cut a text between words. Keys are shorter."""
-
-
 _STALLED_TWICE = (
     "the agent's process hung in both attempts at this case and was replaced",
     "One of the cases may be blocking this process. To find it, run the cases one by one (--concurrency 1)",

@@ -52,8 +52,6 @@ _LONGEST = 2000
 """Maximum length of a name or a reason, in characters."""
 _MOST_PATHS = 100_000
 _MOVES: dict[str, type[Any]] = {kind.__name__: kind for kind in (NextMessage, ConversationEnd, UserFailure)}
-
-
 _MOST_ATTEMPTS = 3
 _MOST_TASKS = 10
 """Maximum number of tasks of one execution, including those that no worker started."""

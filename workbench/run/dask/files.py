@@ -55,8 +55,6 @@ _ENVIRONMENT_FILE = ".env"
 _NAME = re.compile(r"\s*([A-Za-z0-9][\w.-]*)")
 _LARGEST_PROJECT_FILE = 1 << 20
 _VERSION = re.compile(r"\d[\w.+!-]*")
-
-
 _CONFIRMED = "places.json"
 _LARGEST_LIST = 1 << 20
 

@@ -38,8 +38,6 @@ from workbench.store.owners import OwnersToKeep
 from workbench.text.counting import counted
 
 _WARNINGS_SHOWN = 10
-
-
 _FAULTS_IN_MESSAGE = 20
 _NAME_AGENT = "Name one for a run with --agent PATH. The screen asks for it once and stores the answer"
 _END_STATE, _TEXTS = "final_session_state", "intermediate_responses"

@@ -48,8 +48,6 @@ from workbench.text.counting import counted, exact_percent, few
 _CHATS = "chats.evalset.json"
 """The name of the file for conversations that belong to no evalset."""
 _NAMED = 5
-
-
 CriteriaOf = Callable[[str], CriteriaChoice | None]
 """A function from an evalset's path, relative to the root, to its current criteria; None if it no longer exists."""
 LostOf = Callable[[str], CaseError | None]

@@ -31,12 +31,8 @@ if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry, Workspace
     from workbench.events.events import CaseName
     from workbench.store.owners import StoredOwners
-
-
 LISTED = 5
 """Number of names that a hint lists."""
-
-
 MOST_BYTES = 1 << 22
 """Maximum size of all files together for the quick lookup, in bytes. Above it, the index of cases is faster."""
 _SUFFIX = ".evalset.json"

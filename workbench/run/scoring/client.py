@@ -25,8 +25,6 @@ ATTEMPTS = 2
 States: TypeAlias = tuple[dict[str, Any] | None, dict[str, Any] | None]
 """The expected and the actual session state at the end of a case. Each is None if it does not exist or is unknown."""
 OnScored: TypeAlias = Callable[[Scored], None]
-
-
 MODULE = "workbench.run.scoring.scorer"
 _ANSWER_WITHIN = 300.0
 """Maximum seconds without a message of the scorer while it computes. After that, its process is killed.
