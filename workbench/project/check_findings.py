@@ -18,7 +18,7 @@ from workbench.files.plugins import Point, Trouble, installed
 from workbench.files.project_settings import with_project_setting
 from workbench.files.run_options import PlaceChoice, RunOptions, UsageFaultError
 from workbench.project.project import Project
-from workbench.run.dask.files import MachineState, Sending, cleaned_states, needs_of
+from workbench.run.dask.files import MachineState, Sending, cleaned_states, find_files, needs_of
 from workbench.run.dask.place import DaskPlace
 from workbench.run.plan.plan import AgentSetting, agent_setting
 
@@ -138,7 +138,8 @@ async def _try_imports(
 ) -> None:
     clean = Secrets([os.environ, *(one.environment.values for one in settings.values())]).clean_text
     cluster.begin(lambda text, hint: check.add(root, clean(text), hint, warning=True))
-    await cluster.send_files(root, {name: setting.agent.folder for name, setting in settings.items()})
+    folders = {name: setting.agent.folder for name, setting in settings.items()}
+    await cluster.send(lambda: find_files(root, folders, {}))
     await cluster.settle()
     for name, setting in settings.items():
         tell(f"importing {name} on each worker")

@@ -247,10 +247,10 @@ def find_resumable(
     Raises:
         UsageFaultError: the run was not interrupted, or its inputs have changed.
     """
-    announced = newest_interrupted(state)
-    if announced is None:
+    newest = newest_interrupted(state)
+    if newest is None:
         raise UsageFaultError("the newest run was not interrupted", "Press r to run the marked or current case")
-    plan = _plan_of(workspace, announced, place)
+    plan = _plan_of(workspace, newest[1], place)
     found = resumed(plan)
     if found.run_id == plan.run_id:
         why = found.notices[0].message if found.notices != plan.notices else "it cannot be resumed"

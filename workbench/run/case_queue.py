@@ -86,10 +86,9 @@ class CaseQueue:
 
     def remove(self, ref: CaseRef) -> bool:
         """Remove an execution, and return whether it was still waiting."""
-        if ref not in self._refs:
-            return False
-        self._refs.remove(ref)
-        return True
+        was_waiting = ref in self._refs
+        self._refs.discard(ref)
+        return was_waiting
 
     async def next(self) -> PlanEntry | None:
         """Return the next execution as soon as one may start, or None if none is left or the queue is closed."""

@@ -100,8 +100,8 @@ class StreamBuffer:
 
     def end(self) -> None:
         """Discard all texts, because the turn is over."""
-        for author in list(self._passages):
-            self.drop(author)
+        for texts in (self._passages, self._sizes, self._changed):
+            texts.clear()
         self.stop()
 
     def stop(self) -> None:
@@ -114,12 +114,10 @@ class StreamBuffer:
         """Publish all texts that have changed since the last time."""
         self.stop()
         for author in self._changed:
-            passages = ((self._cleaned("".join(pieces)), thought) for pieces, thought in self._passages[author])
+            texts = [("".join(pieces), thought) for pieces, thought in self._passages[author]]
+            passages = [(self._clean(text + _CUT).removesuffix(_CUT), thought) for text, thought in texts]
             self._publish(Streamed(author, tuple(passages)))
         self._changed.clear()
-
-    def _cleaned(self, text: str) -> str:
-        return self._clean(text + _CUT).removesuffix(_CUT)
 
 
 def has_text(acted: dict[str, Any]) -> bool:

@@ -464,9 +464,8 @@ def fault_question(fault: ToolFault, config: CriteriaConfig, *, called_again: bo
             "this or another tool."
         )
     rubrics = [{"rubric_id": name, "rubric_content": {"text_property": text}} for name, text in texts.items()]
-    value = {"threshold": 1.0, JUDGE: options, "rubrics": rubrics}
-    own = {name: item for name, item in value.items() if name != "threshold"}
-    return CriteriaConfig(None, (Criterion(ANSWER_RUBRICS.name, 1.0, value, own),))
+    own = {JUDGE: options, "rubrics": rubrics}
+    return CriteriaConfig(None, (Criterion(ANSWER_RUBRICS.name, 1.0, {"threshold": 1.0, **own}, own),))
 
 
 def judged_handling(scored: Scored) -> FaultHandling:

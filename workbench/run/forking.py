@@ -182,15 +182,17 @@ class _Places:
         turn = call.turn - 1
         found = self._models.get((turn, call.span)) if isinstance(call, ModelCall) else self._response(turn, call.call)
         floor = self._floor.get(turn, 0)
-        self._floor[turn] = floor if found is None else max(found, floor)
-        return (floor, False) if found is None else (found, True)
+        if found is None:
+            return floor, False
+        self._floor[turn] = max(found, floor)
+        return found, True
 
     def _response(self, turn: int, call_id: str) -> int | None:
-        events = self._turns[turn].events if turn < len(self._turns) else ()
+        events = self._turns[turn].events if call_id and turn < len(self._turns) else ()
         for number, event in enumerate(events):
-            for part in parts_of(event.get("content")):
-                if call_id and mapping(part.get("function_response")).get("id") == call_id:
-                    return number
+            responses = (mapping(part.get("function_response")) for part in parts_of(event.get("content")))
+            if any(response.get("id") == call_id for response in responses):
+                return number
         return None
 
 
@@ -303,8 +305,9 @@ class Fork:
     def messages(self) -> tuple[Json, ...]:
         """Return the user's messages up to the turn of the point, as contents."""
         contents = [turn.user for turn in self.original.turns[: self.turn + 1]]
-        if self.change.kind == "message":
-            contents[-1] = with_text(contents[-1], str(self.change.value))
+        if self.change.kind == "message" and (text := str(self.change.value)) != content_text(contents[-1]):
+            files = [part for part in parts_of(contents[-1]) if "text" not in part]  # They stay.
+            contents[-1] = {**contents[-1], "parts": [{"text": text}, *files]}
         return tuple(contents)
 
     # The parts
@@ -349,14 +352,6 @@ class Fork:
         calls = [call.call for call in self._before()]
         saved = [artifact for call in calls if not isinstance(call, ModelCall) for artifact in call.effects.artifacts]
         return {artifact.name: digest(dict(artifact.content)) for artifact in saved}
-
-
-def with_text(content: Json, text: str) -> Json:
-    """Return a user's message with another text. Its files stay."""
-    if text == content_text(content):
-        return content
-    files = [part for part in parts_of(content) if "text" not in part]
-    return {**content, "parts": [{"text": text}, *files]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -414,31 +409,22 @@ def _is_named(call: OriginalCall, kind: str, name: str) -> bool:
     return False
 
 
-def choices_at(original: Original, point: Point) -> tuple[Choice, ...]:
-    """Return the possible changes at a point: of its message or answer, then of instructions, models, and nothing.
+def choices_at(original: Original, point: Point) -> Iterator[Choice]:
+    """Yield the possible changes at a point: of its message or answer, then of instructions, models, and nothing.
 
-    Agents that act after the point come first.
+    Agents that act from the point on come first.
     """
-    return tuple(_choices(original, point))
-
-
-def _choices(original: Original, point: Point) -> Iterator[Choice]:
-    if point.call is None:
+    call = None if point.call is None else original.calls[point.call].call
+    if call is None:
         yield Choice("message", text=content_text(original.turns[point.turn].user))
-    else:
-        call = original.calls[point.call].call
-        if isinstance(call, ToolCall):
-            answer = (
-                "" if call.error is not None or call.lost else json.dumps(call.answer, indent=2, ensure_ascii=False)
-            )
-            yield Choice("answer", call.agent, answer)
+    elif isinstance(call, ToolCall):
+        has_answer = call.error is None and not call.lost
+        yield Choice("answer", call.agent, json.dumps(call.answer, indent=2, ensure_ascii=False) if has_answer else "")
     start = point.call if point.call is not None else original.calls_of(point.turn).start
-    # Agents that act from the point on come first.
-    ahead = [call.call for call in (*original.calls[start:], *original.calls[:start])]
     models: dict[str, ModelCall] = {}
-    for call in ahead:
-        if isinstance(call, ModelCall) and call.agent:
-            models.setdefault(call.agent, call)
+    for ahead in (*original.calls[start:], *original.calls[:start]):
+        if isinstance(ahead.call, ModelCall) and ahead.call.agent:
+            models.setdefault(ahead.call.agent, ahead.call)
     for agent, model in models.items():
         sent = string(original.recording.parts.get(string((model.request or {}).get("system"))))
         yield Choice("instruction", agent, sent)

@@ -152,10 +152,9 @@ def is_source(name: str) -> bool:
 def plan_inputs(plan: Plan, digests: Digests, clean: Clean) -> CurrentInputs:
     """Return a reader of the current inputs of a plan's cases."""
     agents = [*plan.project_agents, *(setting.agent for setting in plan.agents.values())]
-    options = plan.options
+    options, place = plan.options, plan.options.place
     mode = options.frozen or ""
     file = FILE if mode and mode == options.project_frozen else None
-    place = options.place
     sent = None if place is None or place.is_local else place.env
     chosen = Options(options.isolation, options.timeout, options.python, mode, options.on_miss, sent, file)
     return CurrentInputs(plan.root, agents, digests, clean, chosen)
@@ -375,10 +374,8 @@ class InputRecorder:
         made_with = source.case.inputs
         if self._plan.resumed is not None:
             # The case did not end, so it depends on everything that it may have read.
-            made_with = self._inputs.bundles_of(
-                self._inputs.planned.get(planned_key(entry.ref.agent, entry.ref.evalset_file))
-            )
-            made_with = tuple(bundle for bundle in made_with if "criteria" not in bundle.inputs)
+            planned = self._inputs.planned.get(planned_key(entry.ref.agent, entry.ref.evalset_file))
+            made_with = tuple(one for one in self._inputs.bundles_of(planned) if "criteria" not in one.inputs)
         yield from (bundle for bundle in made_with if "function" not in bundle.inputs)
         yield from (bundle for bundle in others if "function" in bundle.inputs)
 

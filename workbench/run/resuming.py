@@ -79,27 +79,18 @@ def resume(state: Path, plan: Plan, options: RunOptions) -> Resumable | Plan:
     return Resumable(_resumed(plan, found), writer)
 
 
-def newest_interrupted(state: Path) -> RunStarted | None:
-    """Return the announcement of the newest run if the screen can resume it, else None."""
-    found = _newest_interrupted(state)
-    return None if found is None else found[1]
-
-
 def resumable_results(state: Path, plan_of: Callable[[RunStarted], Plan]) -> str:
     """Return which results resuming the newest run would reuse, as text, or "" if it cannot be resumed.
 
     `plan_of` returns the plan that runs the cases of a run again. Nothing is written.
     """
-    newest = _newest_interrupted(state)
-    if newest is None:
-        return ""
-    path, _ = newest
-    found = read_results(path, brief=True)
-    if found is None:
+    newest = newest_interrupted(state)
+    found = None if newest is None else read_results(newest[0], brief=True)
+    if newest is None or found is None:
         return ""
     plan = plan_of(found.announced)
     cases = {planned.case for planned in found.announced.cases}
-    if cases != {entry.ref for entry in plan.entries} or not _has_rest(found, path):
+    if cases != {entry.ref for entry in plan.entries} or not _has_rest(found, newest[0]):
         return ""
     return "" if _changes(found, plan, state) else _reused(found)
 
@@ -117,10 +108,10 @@ def _has_rest(found: InterruptedRun, path: Path) -> bool:
     return bool(found.results or found.transcripts or found.answers)
 
 
-def _newest_interrupted(state: Path) -> tuple[Path, RunStarted] | None:
-    """Return the newest run if it is incomplete, no process is writing it, and the screen can repeat it, else None.
+def newest_interrupted(state: Path) -> tuple[Path, RunStarted] | None:
+    """Return the newest run if it is incomplete, no process is writing it, and the screen can resume it, else None.
 
-    The screen can repeat neither a shard nor injected faults.
+    The screen can resume neither a shard nor injected faults.
     """
     for run_id in run_ids(state)[:1]:
         path = run_path(state, run_id)

@@ -127,10 +127,9 @@ class Run:
         if self._cluster is not None:
             self._cluster.begin(lambda text, hint: self._notify(Noticed("warning", text, hint)), self._lose_place)
         ahead = await self._prepare()
-        secrets = self._secrets
-        self._recorder = Recorder(self._publish, self._writer, secrets)
+        self._recorder = Recorder(self._publish, self._writer, self._secrets)
         self._began = time.monotonic()
-        context = self._context(secrets)
+        context = self._context()
         try:
             self._announce(ahead)
             context.limit_judges(self._judge_cache, None if plan.resumed is None else plan.resumed.began)
@@ -146,7 +145,7 @@ class Run:
         finally:
             await self._end()
 
-    def _context(self, secrets: Secrets) -> RunContext:
+    def _context(self) -> RunContext:
         options, resumed, agents = self._options, self._plan.resumed, self._plan.agents
         if resumed is not None and options.max_judge_calls is not None:
             options = replace(options, max_judge_calls=max(0, options.max_judge_calls - resumed.judge_calls))
@@ -159,7 +158,7 @@ class Run:
             self._children,
             self._put,
             self._at,
-            secrets,
+            self._secrets,
             environment_of,
             self._with_inputs,
             self._input_recorder.note,
@@ -182,10 +181,8 @@ class Run:
         return ahead
 
     def _lose_place(self, why: str) -> None:
-        """End the run, because the connection to the cluster was lost."""
-        self._notify(
-            Noticed("error", f"the connection to the cluster was lost: {why}", "The same command continues the run")
-        )
+        message = f"the connection to the cluster was lost: {why}"
+        self._notify(Noticed("error", message, "The same command continues the run"))
         self.stop()
 
     def _notify(self, notice: Noticed) -> None:
@@ -334,7 +331,6 @@ class Run:
         return lambda execution: LocalPart(execution, host, context.options, context.answers)
 
     def _note_report(self, folder: Path, report: Report) -> None:
-        """Note which files an agent used on a worker."""
         touched = self._children.touched.setdefault(folder, Touched())
         touched.add_written(set(report.written))
         reads = report.transcript.reads

@@ -35,6 +35,11 @@ def string(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
+def strings(value: Any) -> tuple[str, ...]:
+    """Return the strings in a list, or () if the value is not a list."""
+    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
+
+
 def number(value: Any) -> float | None:
     """Return the value if it is a number, else None."""
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

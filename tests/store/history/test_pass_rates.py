@@ -231,9 +231,9 @@ def test_ended_run_with_cancelled_cases_can_be_resumed(tmp_path: Path) -> None:
     keep(tmp_path, "2026-11-20", a1="p", a2="p")
     assert newest_interrupted(tmp_path) is None
     keep(tmp_path, "2026-11-21", RunFinished(1.0, cancelled=1), a1="p", a2="x")
-    announced = newest_interrupted(tmp_path)
-    assert announced is not None
-    assert announced.run_id.startswith("2026-11-21")
+    newest = newest_interrupted(tmp_path)
+    assert newest is not None
+    assert newest[1].run_id.startswith("2026-11-21")
 
 
 def test_previous_verdicts_are_those_of_older_runs(tmp_path: Path) -> None:

@@ -173,11 +173,10 @@ class CaseFlow:
         else:
             kept = settled_verdicts(source, self._entry.config)
             turns = source.case.turns
-            end_state = turns[-1].state if turns else None
             transcript = Transcript(
                 [turn.actual for turn in turns],
                 usage=turns[-1].usage if turns else Usage(),
-                state=end_state,
+                state=turns[-1].state if turns else None,
                 inner_calls=[turn.inner_calls for turn in turns],
             )
             verdicts = await self._verdicts(complete_case(source), transcript, kept)
@@ -186,8 +185,7 @@ class CaseFlow:
         finished = source.case.finished
         transcript = Transcript(usage=with_judges(source.spent, verdicts.usage))
         if finished is not None:
-            transcript.frozen, transcript.thawed = finished.frozen, finished.thawed
-            transcript.unseen = finished.unseen
+            transcript.frozen, transcript.thawed, transcript.unseen = finished.frozen, finished.thawed, finished.unseen
         await self._finish(verdicts.status, verdicts.error, transcript)
 
     def _obstacle(self, case: EvalCase) -> Obstacle | None:
@@ -254,8 +252,8 @@ class CaseFlow:
             calls["record"] = True
         before = [] if replay is None else list(replay.frames())
         if self._fork is not None:
-            calls |= self._fork.settings()
-            before += self._fork.frames()
+            calls |= {"record": True, "fork": self._fork.fork.settings()}
+            before += self._fork.fork.frames()
         config = self._entry.config
         known = (descriptions()[item.name] for item in config.criteria if item.name in descriptions())
         # Criteria may read the session's state at the end. An expected one may be in the next case.
@@ -363,15 +361,14 @@ class CaseFlow:
         transcript: Transcript,
         handling: FaultHandling | None = None,
     ) -> None:
-        duration, frozen = self._context.at() - self._started, transcript.frozen
         finished = CaseFinished(
             self.ref,
             status,
             error,
-            duration,
+            self._context.at() - self._started,
             transcript.usage,
             (),
-            frozen,
+            transcript.frozen,
             handling,
             transcript.thawed,
             self._machine,

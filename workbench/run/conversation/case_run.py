@@ -350,24 +350,18 @@ class CaseRun:
 
     def _process_exited(self, how: str | None) -> None:
         """Settle the case after its process ended. `how` says how it ended, or is None if its parent process died."""
-        turn = len(self._transcript.turns) + 1
-        if not self._settled.done() and self._process.agent.stalled and self._is_running_or_overdue():
-            self._transcript.stalled = True
-            self._settle(CaseError("crashed", f"the agent's process hung in turn {turn} and was replaced"))
-        elif not self._settled.done() and self._stop_reason is None:
-            who = "the process"
-            if how is None:
-                self._transcript.shared_process_died = self._process.share
-                who, how = "the agent's process", self._process.agent.how_it_ended
-            self._settle(CaseError("crashed", f"{who} {how} in turn {turn}", _hint(how)))
-        elif not self._settled.done():
-            self._transcript.shared_process_died = self._process.share and how is None and self._is_running_or_overdue()
-            self._settle(self._stop_reason)
+        if not self._settled.done():
+            agent, turn = self._process.agent, len(self._transcript.turns) + 1
+            # A timeout may be due to the parent process, too.
+            may_blame_parent = self._stop_reason is None or self._stop_reason.kind == "timeout"
+            if agent.stalled and may_blame_parent:
+                self._transcript.stalled = True
+                self._settle(CaseError("crashed", f"the agent's process hung in turn {turn} and was replaced"))
+            else:
+                self._transcript.shared_process_died = self._process.share and how is None and may_blame_parent
+                died = f"the agent's process {agent.how_it_ended}" if how is None else f"the process {how}"
+                self._settle(self._stop_reason or CaseError("crashed", f"{died} in turn {turn}", _hint(died)))
         self._process.note_exited()
-
-    def _is_running_or_overdue(self) -> bool:
-        """Return whether the case was still running, or was ended only by its timeout."""
-        return self._stop_reason is None or self._stop_reason.kind == "timeout"
 
 
 def _hint(how: str) -> str:
@@ -474,7 +468,7 @@ class LocalPart:
         """Run the agent and return the transcript.
 
         If a shared process died, the case runs once more alone, to find the case that is to blame. If the parent
-        process hung, the case also runs once more.
+        process hung, the case runs once more, too.
         """
         transcript = await self._attempt(alone=False)
         was_alone = self._slot is not None and self._slot.alone

@@ -131,7 +131,12 @@ def _read(
                 raise _LargeError
     context.note_inputs(replay.files)  # Before it is read, so that a change after that is noticed.
     if not os.path.lexists(file):
-        return replace(replay, error=_no_recording(replay.file, ref)) if required else replay
+        if not required:
+            return replay
+        again = shlex.join(["agent-workbench", "freeze", "last", "--case", ref.eval_id])
+        hint = f"Run it once without --frozen, then freeze it: {again}"
+        message = f"the case has no recording: {replay.file} does not exist"
+        return replace(replay, error=CaseError("frozen_miss", message, hint))
     try:
         content = frozen_content(file)
         beside = files_beside(file, content)
@@ -142,12 +147,6 @@ def _read(
         return replace(replay, recording=parse_frozen(file, content))
     except OwnFileError as error:
         return replace(replay, error=first_fault("frozen_file", error.faults, context.root))
-
-
-def _no_recording(file: str, ref: CaseRef) -> CaseError:
-    again = shlex.join(["agent-workbench", "freeze", "last", "--case", ref.eval_id])
-    hint = f"Run it once without --frozen, then freeze it: {again}"
-    return CaseError("frozen_miss", f"the case has no recording: {file} does not exist", hint)
 
 
 def _changed(
@@ -209,16 +208,16 @@ def thawed(file: str, thaw: Thaw) -> Thawed:
 
 
 def _as_json(drift: Drift) -> dict[str, Any]:
-    where = [{"path": path, "then": _side(path, then), "now": _side(path, now)} for path, then, now in drift.where]
-    call = shown_call(drift.tool, drift.args) if drift.about == "call" else ""
     return {
         "kind": drift.kind,
         "about": drift.about,
         "agent": drift.agent,
         "tool": drift.tool,
-        "call": call,
+        "call": shown_call(drift.tool, drift.args) if drift.about == "call" else "",
         "turn": drift.turn,
-        "where": where,
+        "where": [
+            {"path": path, "then": _side(path, then), "now": _side(path, now)} for path, then, now in drift.where
+        ],
     }
 
 
@@ -257,14 +256,6 @@ class ForkedCase:
             return _ForkedUser(before, simulated())
         later = [turn["user_content"] for turn in (self.case.turns or ())[len(before) :]]
         return FixedMessages([*before, *later])
-
-    def settings(self) -> dict[str, Any]:
-        """Return the settings of the case's calls."""
-        return {"record": True, "fork": self.fork.settings()}
-
-    def frames(self) -> Iterator[dict[str, Any]]:
-        """Yield the messages that precede the first turn."""
-        return self.fork.frames()
 
 
 class _ForkedUser:

@@ -18,7 +18,7 @@ from workbench.files.run_options import PlaceChoice, RunOptions, UsageFaultError
 from workbench.run.conversation.case_run import Execution
 from workbench.run.conversation.scenario_user import FixedMessages
 from workbench.run.dask.dask_part import DaskPart, Report, messages_of
-from workbench.run.dask.files import Files, FilesError, MachineState, find_files, pack
+from workbench.run.dask.files import Files, FilesError, MachineState, pack
 from workbench.run.plan.plan import AgentSetting
 from workbench.text.counting import counted
 
@@ -38,10 +38,6 @@ _SILENT = 30.0
 _LOOK_EVERY = 2.0
 _ENDS_WITHIN = 20.0
 _HINT = "The same command continues the run"
-
-
-def _ignore(warning: str, hint: str) -> None:
-    """Ignore a warning."""
 
 
 @dataclass
@@ -91,7 +87,7 @@ class DaskPlace:
         self._looking: asyncio.Task[None] | None = None
         self._looked = asyncio.Event()
         self._unusable_since: float | None = None
-        self._notify: Notify = _ignore
+        self._notify: Notify = lambda warning, hint: None
         self._warned: set[str] = set()
         self._on_lost: Callable[[str], None] = lambda why: None
         self.why_lost = ""
@@ -169,10 +165,6 @@ class DaskPlace:
         finally:
             self._phase = ""
 
-    async def send_files(self, root: Path, agents: Mapping[str, Path]) -> None:
-        """Send the files of the project in `root` for agents (name → folder)."""
-        await self.send(lambda: find_files(root, agents, {}))
-
     async def settle(self) -> None:
         """Wait until each worker has been probed or the place is lost."""
         while any(worker.unfit is None and not worker.gone for worker in self._workers.values()) and not self.why_lost:
@@ -196,7 +188,9 @@ class DaskPlace:
         error = (await part.transcript()).error
         return name, "" if error is None else error.message
 
-    def begin(self, notify: Notify = _ignore, on_lost: Callable[[str], None] = lambda why: None) -> None:
+    def begin(
+        self, notify: Notify = lambda warning, hint: None, on_lost: Callable[[str], None] = lambda why: None
+    ) -> None:
         """Begin a run. `on_lost` is called once with a reason if the place is lost. Without arguments, end the run."""
         self._notify, self._on_lost = notify, on_lost
         self._warned.clear()
@@ -231,7 +225,7 @@ class DaskPlace:
         """Return the data that a worker needs to import an agent."""
         root, agent = setting.base, setting.agent
         values = setting.environment.values
-        sent = {name: values[name] for name in self.variables_of(setting) if name in values}
+        names = dict.fromkeys([*setting.environment.names, *self._choice.env])
         return {
             "run": self.run,
             "topic": self.topic,
@@ -250,13 +244,9 @@ class DaskPlace:
                 "definition": os.path.relpath(agent.definition, root),
                 "kind": agent.kind,
                 "attribute": agent.attribute,
-                "env": sent,
+                "env": {name: values[name] for name in names if name in values},
             },
         }
-
-    def variables_of(self, setting: AgentSetting) -> tuple[str, ...]:
-        """Return the names of the variables that an agent gets."""
-        return tuple(dict.fromkeys([*setting.environment.names, *self._choice.env]))
 
     def submit(self, part: DaskPart, order: str, *, again: bool, without: str = "", only: str = "") -> str:
         """Submit an execution, and return the key of its task.

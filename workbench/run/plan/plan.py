@@ -67,9 +67,8 @@ class AgentSetting:
 
     def spec(self) -> dict[str, Any]:
         """Return the AgentSpec of the worker protocol."""
-        variant = {} if self.original is None else {"copy_of": str(self.original.root)}
         return {
-            **variant,
+            **({} if self.original is None else {"copy_of": str(self.original.root)}),
             **({"model": self.model} if self.model else {}),
             "name": self.agent.name,
             "folder": str(self.agent.folder),

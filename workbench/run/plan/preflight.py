@@ -96,8 +96,7 @@ def preflight(plan: Plan, options: RunOptions) -> list[Noticed]:
     own = [*without_keys(plan.agents, environments), *retiring_agents(plan)] if asked else []
     found = [*own, *notices(cases, environments.__getitem__, options, scale)]
     if found and scale > 1:
-        message = f"these notices are based on the first {CHECKED_CASES} of {len(entries)} cases"
-        found.append(Noticed("info", message))
+        found.append(Noticed("info", f"these notices are based on the first {CHECKED_CASES:,} of {len(entries):,} cases"))
     return [*before, *found]
 
 
@@ -139,8 +138,7 @@ def idle_criteria(cases: Sequence[PreflightCase]) -> Iterator[Noticed]:
             by_config[item.config_file].append(item)
     for file, items in by_config.items():
         for criterion in items[0].config.criteria:
-            why = _idle(criterion, items)
-            if why:
+            if why := _idle(criterion, items):
                 yield Noticed("warning", f"{file}: {criterion.name} has nothing to judge: {why}")
 
 
@@ -197,11 +195,10 @@ def untyped_rubrics(cases: Iterable[PreflightCase]) -> Iterator[Noticed]:
             if not rubric.get("type"):
                 by_file[item.file][str(rubric.get("rubric_id"))] = None
     for file, names in by_file.items():
-        have = (
-            "has no type, so no criterion reads it" if len(names) == 1 else "have no type, so no criterion reads them"
-        )
+        have, them = ("has", "it") if len(names) == 1 else ("have", "them")
+        message = f"{counted(len(names), 'rubric')} ({listed(names)}) {have} no type, so no criterion reads {them}"
         hint = f'Add a "type": one of {", ".join(rubric_types().values())}'
-        yield Noticed("warning", f"{file}: {counted(len(names), 'rubric')} ({listed(names)}) {have}", hint)
+        yield Noticed("warning", f"{file}: {message}", hint)
 
 
 def _of_transcripts(plan: Plan, options: RunOptions) -> list[Noticed]:

@@ -165,12 +165,6 @@ class CallRange:
         return CallRange(self.low * factor.low, self.high * factor.high)
 
 
-def turns_of_scenario(simulator: SimulatorConfig) -> CallRange:
-    """Return the possible number of turns of a simulated conversation."""
-    limit = _LONGEST if simulator.turn_limit is None else simulator.turn_limit
-    return CallRange(min(1, limit), limit)
-
-
 def criterion_calls(
     criterion: Criterion, samples: int, turns: CallRange, rubrics: Sequence[dict[str, Any]], *, all_votes: bool
 ) -> CallRange:
@@ -414,10 +408,8 @@ def calls_to_come(checked: PreflightCases, scale: float, options: RunOptions) ->
     low, high = round(every.low * scale), round(every.high * scale)
     if high == 0:
         return
-    count = f"{low}" if low == high else f"{low} to {high}"
-    calls = "judge call" if low == high == 1 else "judge calls"
-    cached = ", fewer with cached answers" if options.use_cache else ""
-    message = f"about {count} {calls} expected{cached}"
+    calls = counted(low, "judge call") if low == high else f"{low:,} to {high:,} judge calls"
+    message = f"about {calls} expected{', fewer with cached answers' if options.use_cache else ''}"
     most = options.max_judge_calls
     if most is not None and low > most:
         message = f"{message}; --max-judge-calls {most} is not enough"
@@ -428,9 +420,13 @@ def calls_to_come(checked: PreflightCases, scale: float, options: RunOptions) ->
 
 def _calls(checked: PreflightCases, item: PreflightCase, *, all_votes: bool) -> CallRange:
     """Return the expected judge calls of one execution of the case."""
-    simulator = read_simulator(item.config.user_simulator_config)
-    scenario = item.case.scenario is not None
-    turns = turns_of_scenario(simulator) if scenario else CallRange(*[len(item.case.turns or ())] * 2)
+    if item.case.scenario is None:
+        number = len(item.case.turns or ())
+        turns = CallRange(number, number)
+    else:
+        limit = read_simulator(item.config.user_simulator_config).turn_limit
+        most = _LONGEST if limit is None else limit
+        turns = CallRange(min(1, most), most)
     spans = [
         criterion_calls(criterion, checked.options(criterion).samples, turns, item.rubrics, all_votes=all_votes)
         for criterion in judged_criteria(item)

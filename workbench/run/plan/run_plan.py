@@ -122,11 +122,8 @@ def _warnings(running: Iterable[EvalsetEntry], configs: ConfigFaults) -> list[Fa
 def _indexes(made: Iterable[tuple[EvalsetEntry, Sequence[PlanEntry]]]) -> Iterator[tuple[EvalsetEntry, Iterable[int]]]:
     """Yield each evalset with the positions of its cases that will run."""
     for entry, own in made:
-        sources = (each.source for each in own if each.blocked is None)
-        yield (
-            entry,
-            dict.fromkeys(each.index for each in sources if isinstance(each, AgentSource) and each.index is not None),
-        )
+        sources = [each.source for each in own if each.blocked is None and isinstance(each.source, AgentSource)]
+        yield entry, dict.fromkeys(source.index for source in sources if source.index is not None)
 
 
 def _entries(item: Chosen[EvalsetEntry], runs: int, configs: ConfigFaults) -> Iterator[PlanEntry]:
@@ -182,18 +179,15 @@ def matrix_of(plan: Plan, tools: Mapping[CaseName, Sequence[str]], raised: int =
         why = f"; {counted(raised, 'case')} ended with an error before any tool call" if raised else ""
         raise UsageFaultError(f"no case calls a tool, so none can fail{why}", "", "nothing")
     without = sum(entry.blocked is None and not tools.get(entry.ref.name) for entry in plan.entries) - raised
-    notices = plan.notices
+    notices = list(plan.notices)
     if raised:
-        ended = (
-            "ended with an error before any tool call and is left out"
-            if raised == 1
-            else ("ended with an error before any tool call and are left out")
-        )
-        notices = (*notices, Noticed("warning", f"{counted(raised, 'case')} {ended}"))
+        left_out = "is left out" if raised == 1 else "are left out"
+        text = f"{counted(raised, 'case')} ended with an error before any tool call and {left_out}"
+        notices.append(Noticed("warning", text))
     if without:
         calls = "calls no tool and is left out" if without == 1 else "call no tool and are left out"
-        notices = (*notices, Noticed("info", f"{counted(without, 'case')} {calls}"))
-    return replace(plan, entries=entries, notices=notices)
+        notices.append(Noticed("info", f"{counted(without, 'case')} {calls}"))
+    return replace(plan, entries=entries, notices=tuple(notices))
 
 
 def variants_of(plan: Plan, tools: Mapping[CaseName, Sequence[str]]) -> Iterator[PlanEntry]:
@@ -379,28 +373,17 @@ def make_rescore_plan(
     )
     scored = [case for case, entry in zip(stored, entries, strict=True) if entry.blocked is None]
     settings, missing = _settings(scored, {agent.name: agent for agent in agents}, root, options)
-    notices = (
-        *(Noticed("warning", trouble) for trouble in run.trouble),
-        *(
-            Noticed(
-                "warning",
-                f"{file} no longer exists, so its cases are scored by the criteria of the stored run",
-                "Use --config to name other criteria",
-            )
-            for file, choice in sorted(now.items())
-            if choice is None and file
-        ),
-        *(
-            Noticed(
-                "warning",
-                f"the agent {name or '(none)'} no longer exists, so judges of its cases use the environment of {root}",
-            )
-            for name in missing
-        ),
-        *fault_notices([fault for fault in faults if fault.severity == "warning"], root),
-        *agent_notices(setting for name, setting in settings.items() if name not in missing),
-    )
-    return Plan(new_run_id(), root, entries, settings, notices, options=options, scored_from=run.run_id)
+    notices = [Noticed("warning", trouble) for trouble in run.trouble]
+    for file, choice in sorted(now.items()):
+        if choice is None and file:
+            text = f"{file} no longer exists, so its cases are scored by the criteria of the stored run"
+            notices.append(Noticed("warning", text, "Use --config to name other criteria"))
+    for name in missing:
+        gone = f"the agent {name or '(none)'} no longer exists"
+        notices.append(Noticed("warning", f"{gone}, so judges of its cases use the environment of {root}"))
+    notices += fault_notices([fault for fault in faults if fault.severity == "warning"], root)
+    notices += agent_notices(setting for name, setting in settings.items() if name not in missing)
+    return Plan(new_run_id(), root, entries, settings, tuple(notices), options=options, scored_from=run.run_id)
 
 
 def _chosen(run: StoredRun, case_ids: Sequence[str]) -> list[StoredCase]:
@@ -427,11 +410,8 @@ def _settings(
 
     The cases of missing agents are judged with the environment of an agent in the root folder.
     """
-    names = dict.fromkeys(case.ref.agent for case in stored if case.why_incomplete() is None)
-    settings = {
-        name: agent_setting(
-            agents.get(name) or AgentFolder(name, root, "python", root / "agent.py", "root_agent"), root, options
-        )
-        for name in names
-    }
-    return settings, [name for name in names if name not in agents]
+    settings: dict[str, AgentSetting] = {}
+    for name in dict.fromkeys(case.ref.agent for case in stored if case.why_incomplete() is None):
+        agent = agents.get(name) or AgentFolder(name, root, "python", root / "agent.py", "root_agent")
+        settings[name] = agent_setting(agent, root, options)
+    return settings, [name for name in settings if name not in agents]

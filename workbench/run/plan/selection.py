@@ -318,12 +318,11 @@ def choose(
             indexes = _indexes(entry, target.case_ids) if target.case_ids else None
             before = cases.get(entry.file)
             cases[entry.file] = indexes if before is None else before | (indexes or set())
-    chosen = [
-        Chosen(entry, None if indexes is None else tuple(sorted(indexes)), entry.file in named)
-        for entry in evalsets
-        if entry.file in cases
-        for indexes in [cases[entry.file]]
-    ]
+    chosen: list[Chosen[EntryT]] = []
+    for entry in evalsets:
+        if entry.file in cases:
+            indexes = cases[entry.file]
+            chosen.append(Chosen(entry, None if indexes is None else tuple(sorted(indexes)), entry.file in named))
     if not chosen:
         places = ", ".join(target.name for target in selection.targets)
         raise UsageFaultError(f"no evalset in {places}", _why_ignored(ignored), "nothing")
@@ -386,12 +385,9 @@ def _filter_cases(chosen: Sequence[Chosen[EntryT]], selection: Selection) -> lis
         if indexes or item.entry.broken:
             kept.append(Chosen(item.entry, indexes, item.named))
     if not kept:
-        why = (
-            f"no case has {selection.name_contains} in its name"
-            if selection.name_contains
-            else "no case matches these options"
-        )
-        raise UsageFaultError(why, nearest_name(selection.name_contains, known, "Cases"), "nothing")
+        part = selection.name_contains
+        why = f"no case has {part} in its name" if part else "no case matches these options"
+        raise UsageFaultError(why, nearest_name(part, known, "Cases"), "nothing")
     return kept
 
 
@@ -405,7 +401,7 @@ def refuse_unknown_cases(case_ids: Iterable[str], known: Collection[str], where:
     """
     missing = next((name for name in case_ids if name not in known), None)
     if missing is not None:
-        message = f"{where} has no case {missing}" if where else f"the selection has no case {missing}"
+        message = f"{where or 'the selection'} has no case {missing}"
         raise UsageFaultError(message, nearest_name(missing, known, "Cases"))
 
 

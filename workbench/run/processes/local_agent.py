@@ -259,10 +259,9 @@ class CaseOutput:
 
     def finish(self) -> None:
         """Read the output that was printed so far, and stop reading."""
+        self.settle()
         for pipe in self._pipes:
             pipe.finish()
-        for lines in self._lines.values():
-            lines.flush_all()
 
     def _count(self, size: int) -> None:
         before, self._printed = self._printed, self._printed + size

@@ -2,7 +2,8 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 from workbench.run.recordings.from_run import Taken
@@ -101,11 +102,11 @@ class Thaw:
     old: Recording
     live: Recording
     complete: bool = True
-    drifts: tuple[Drift, ...] = field(init=False)
-    """Calls in recorded order, then declarations and models. The last two are there only if they differ."""
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "drifts", tuple(self._found()))
+    @cached_property
+    def drifts(self) -> tuple[Drift, ...]:
+        """Calls in recorded order, then declarations and models. The last two are there only if they differ."""
+        return tuple(self._found())
 
     def count(self, kind: DriftKind) -> int:
         """Return the number of tool calls of a kind."""
@@ -359,7 +360,6 @@ def _tools(
     found: dict[str, dict[tuple[str, int], Declaration]] = {agent: {} for agent in (*old, *new)}
     for agent, tools in (*old.items(), *new.items()):
         for tool in tools:
-            place = tool.name, tool.toolset
-            if place not in found[agent] or (agent, tool.name) not in kept:
-                found[agent][place] = tool
+            if _place(tool) not in found[agent] or (agent, tool.name) not in kept:
+                found[agent][_place(tool)] = tool
     return {agent: tuple(tools.values()) for agent, tools in found.items()}

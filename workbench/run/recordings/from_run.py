@@ -11,6 +11,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ from workbench.run.recordings.recording import (
 )
 from workbench.run.recordings.requests import Answered, holds_secret, readable_bytes, text_parts
 from workbench.store.spans import Node, PieceLostError, Pieces, read_turn
-from workbench.text.json_values import mapping, objects, parsed_objects, string
+from workbench.text.json_values import mapping, objects, parsed_objects, string, strings
 from workbench.worker.calls import MODEL, related
 
 CONTROL_TOOLS = frozenset({"transfer_to_agent", "exit_loop", "set_model_response", "finish_task", "request_input"})
@@ -38,7 +39,6 @@ CONTROL_TOOLS = frozenset({"transfer_to_agent", "exit_loop", "set_model_response
 Without `CallsRecorded` only names are known, so an agent's own tool with such a name counts as ADK's and runs live.
 """
 _ESCAPED = "the agent calls {} itself, so a replay cannot answer it; in plain Python, use `session.tool`"
-_FLAGS = ("long_running", "confirmation", "hidden")
 _KINDS = ("tool", "model", "tools", "escaped")
 _CUT = "the run kept only the beginning of it"
 _ERROR = re.compile(r"(\w+)(?:: (.*))?", re.DOTALL)
@@ -110,7 +110,7 @@ def _from_calls(empty: Recording, events: Iterable[CallsRecorded], pieces: Piece
         ended=tuple(ends_of([*of_kind["tool"], *of_kind["model"]])),
     )
     recording = replace(recording, parts=dict(_parts(recording, pieces)))
-    escaped = (tool for _, item in of_kind["escaped"] for tool in _names(item.get("tools")))
+    escaped = (tool for _, item in of_kind["escaped"] for tool in strings(item.get("tools")))
     return Taken(recording, _replayed(of_kind["tool"]), _replayed(of_kind["model"]), _why_not(escaped))
 
 
@@ -155,20 +155,31 @@ def _tool_call(turn: int, item: Mapping[str, Any], pieces: Pieces) -> ToolCall:
             answer = pieces.read(string(item.get("answer")))
     except PieceLostError as reason:
         lost, error = str(reason), None
-    call = ToolCall(turn, string(item.get("agent")), string(item.get("tool")), args, _branch(item), answer, error, lost)
-    call = replace(call, effects=effects, seconds=_seconds(item), call=string(item.get("call")))
-    call = replace(call, order=_int(item.get("order")), state=string(item.get("state")))
-    call = replace(call, streams=item.get("streams") is True)
+    call = ToolCall(
+        turn,
+        string(item.get("agent")),
+        string(item.get("tool")),
+        args,
+        _branch(item),
+        answer,
+        error,
+        lost,
+        effects,
+        _seconds(item),
+        order=_int(item.get("order")),
+        state=string(item.get("state")),
+        call=string(item.get("call")),
+        streams=item.get("streams") is True,
+    )
     if not holds_secret([call.outcome(), effects.as_json()]):
         return call
-    artifacts = tuple(replace(one, content=readable_bytes(one.content)) for one in effects.artifacts)
-    effects = replace(
+    readable = replace(
         effects,
         state=readable_bytes(effects.state),
         in_place=readable_bytes(effects.in_place),
-        artifacts=artifacts,
+        artifacts=tuple(replace(one, content=readable_bytes(one.content)) for one in effects.artifacts),
     )
-    return replace(call, answer=readable_bytes(answer), effects=effects, secret=True)
+    return replace(call, answer=readable_bytes(answer), effects=readable, secret=True)
 
 
 def _model_call(turn: int, item: Mapping[str, Any], pieces: Pieces) -> ModelCall:
@@ -204,33 +215,29 @@ def _unlike_secrets(models: Iterable[ModelCall], pieces: Pieces) -> tuple[ModelC
 
     Their digests would not match on replay. Without a digest, a call answers the agent's next request.
     """
-    known: dict[str, bool] = {}
 
+    @cache
     def is_secret(part: str) -> bool:
-        if part not in known:
-            try:
-                known[part] = holds_secret(pieces.read(part))
-            except PieceLostError:
-                known[part] = False
-        return known[part]
+        try:
+            return holds_secret(pieces.read(part))
+        except PieceLostError:
+            return False
 
-    return tuple(replace(model, asked="") if any(map(is_secret, _parts_of(model))) else model for model in models)
-
-
-def _parts_of(model: ModelCall) -> Iterator[str]:
-    """Yield the digests of the parts of a request."""
-    request = model.request or {}
-    yield from (request[name] for name in ("system", "tools", "config") if name in request)
-    yield from request.get("contents", ())
+    found = []
+    for model in models:
+        request = model.request or {}
+        parts = [request[name] for name in ("system", "tools", "config") if name in request]
+        has_secret = any(map(is_secret, [*parts, *request.get("contents", ())]))
+        found.append(replace(model, asked="") if has_secret else model)
+    return tuple(found)
 
 
 def _request(given: Any) -> dict[str, Any] | None:
     """Return the digests of a request's parts, or None if they were not recorded."""
     if not isinstance(given, dict):
         return None
-    contents = given.get("contents")
     known = {name: given[name] for name in ("system", "tools", "config") if isinstance(given.get(name), str)}
-    return {"model": string(given.get("model")), **known, "contents": list(_names(contents))}
+    return {"model": string(given.get("model")), **known, "contents": list(strings(given.get("contents")))}
 
 
 def _parts(recording: Recording, pieces: Pieces) -> Iterator[tuple[str, Any]]:
@@ -267,31 +274,32 @@ def _declarations(item: Mapping[str, Any], pieces: Pieces) -> Iterator[tuple[tup
             declaration = pieces.read(tool["declaration"]) if isinstance(tool.get("declaration"), str) else None
         except PieceLostError:
             continue  # A toolset without it is reported as a miss.
-        toolset, instruction = _int(tool.get("toolset")), string(tool.get("instruction"))
-        long_running, confirmation, hidden = (tool.get(flag) is True for flag in _FLAGS)
-        declared = Declaration(name, declaration, toolset, long_running, instruction, confirmation, _error(tool))
+        toolset = _int(tool.get("toolset"))
         yield (
             (name, toolset),
-            replace(declared, hidden=hidden, config=tuple(objects(tool.get("config"))), **_listed(tool)),
+            Declaration(
+                name,
+                declaration,
+                toolset,
+                long_running=tool.get("long_running") is True,
+                instruction=string(tool.get("instruction")),
+                confirmation=tool.get("confirmation") is True,
+                error=_error(tool),
+                hidden=tool.get("hidden") is True,
+                config=tuple(objects(tool.get("config"))),
+                types=strings(tool.get("types"))[:64],
+                since=max(1, _int(tool.get("since"))),
+                source=string(tool.get("source")),
+            ),
         )
-
-
-def _listed(tool: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the known facts about a tool besides its declaration."""
-    listed = {"types": _names(tool.get("types"))[:64], "since": max(1, _int(tool.get("since")))}
-    return {**listed, "source": string(tool.get("source"))}
 
 
 def _error(item: Mapping[str, Any]) -> RecordedError | None:
     error = item.get("error")
     if not isinstance(error, dict):
         return None
-    types, attributes = error.get("types"), mapping(error.get("attributes"))
-    return RecordedError(_names(types)[:64] or ("builtins.Exception",), string(error.get("message")), attributes)
-
-
-def _names(given: Any) -> tuple[str, ...]:
-    return tuple(name for name in given if isinstance(name, str)) if isinstance(given, list) else ()
+    types = strings(error.get("types"))[:64] or ("builtins.Exception",)
+    return RecordedError(types, string(error.get("message")), mapping(error.get("attributes")))
 
 
 def _branch(item: Mapping[str, Any]) -> str | None:

@@ -76,7 +76,11 @@ def contradictions(path: Path, value: Mapping[str, Any]) -> Iterator[Breach]:
         yield Breach(("eval_id",), message, "Rename the file, or freeze the case again")
     for kind, location, item in _objects(value):
         yield from _choices(kind, location, item)
-    yield from _parts(value)
+    known: set[str] = set()
+    for number, part in enumerate(value.get("requests", ())):
+        if part["part"] in known:
+            yield Breach(("requests", number, "part"), f"the part {part['part']} occurs twice", "Delete one of them")
+        known.add(part["part"])
 
 
 def _choices(kind: str, location: Location, item: Mapping[str, Any]) -> Iterator[Breach]:
@@ -101,15 +105,6 @@ def _objects(value: Mapping[str, Any]) -> Iterator[tuple[str, Location, Mapping[
         yield "model call", ("models", number), model
     for number, part in enumerate(value.get("requests", ())):
         yield "part", ("requests", number), part
-
-
-def _parts(value: Mapping[str, Any]) -> Iterator[Breach]:
-    """Yield a breach for each part of requests that occurs twice."""
-    known: set[str] = set()
-    for number, part in enumerate(value.get("requests", ())):
-        if part["part"] in known:
-            yield Breach(("requests", number, "part"), f"the part {part['part']} occurs twice", "Delete one of them")
-        known.add(part["part"])
 
 
 def read_frozen(path: Path) -> Recording:
@@ -151,17 +146,14 @@ def parse_frozen(path: Path, content: bytes) -> Recording:
 def _unsendable(recording: Recording) -> Iterator[Breach]:
     """Yield a breach for each call that is too large for a message to the agent's process."""
     limit = MAX_FRAME - 1024
-    frames = {
-        "calls": [call.wire(0) for call in recording.calls],
-        "models": [call.wire(0) for call in recording.models],
-    }
-    for name, calls in frames.items():
-        for number, call in enumerate(calls):
-            if (size := len(dumps(call))) > limit:
-                message = (
-                    f"this call is too large to be replayed: {counted(size, 'byte')}, at most {limit:,} are possible"
-                )
-                yield Breach((name, number), message)
+    places: list[tuple[Location, ToolCall | ModelCall]] = [
+        *((("calls", number), call) for number, call in enumerate(recording.calls)),
+        *((("models", number), call) for number, call in enumerate(recording.models)),
+    ]
+    for location, call in places:
+        if (size := len(dumps(call.wire(0)))) > limit:
+            too_large = f"{counted(size, 'byte')}, at most {limit:,} are possible"
+            yield Breach(location, f"this call is too large to be replayed: {too_large}")
 
 
 @dataclass
@@ -294,7 +286,6 @@ def _model(model: Mapping[str, Any], location: Location, beside: _Beside) -> Mod
 
 
 def _error(call: Mapping[str, Any]) -> RecordedError | None:
-    error = call.get("error")
-    return (
-        None if error is None else RecordedError(tuple(error["types"]), error["message"], error.get("attributes", {}))
-    )
+    if (error := call.get("error")) is None:
+        return None
+    return RecordedError(tuple(error["types"]), error["message"], error.get("attributes", {}))

@@ -315,7 +315,6 @@ def frozen_contents(path: Path, recording: Recording) -> dict[Path, bytes]:
 
 
 def _written(recording: Recording, beside: dict[str, bytes]) -> str:
-    models = [_model_json(model, beside) for model in recording.models]
     origin = recording.origin
     known = {name: getattr(origin, name) for name in ("run", "at", "repeat", "framework", "version")}
     head: dict[str, Any] = {
@@ -334,8 +333,8 @@ def _written(recording: Recording, beside: dict[str, bytes]) -> str:
         ends = [one_line(one.as_json()) for one in recording.ended]
         members.append(f'"ended": {block("[", "]", ends, "  ")}')
     members.append(_paragraphs("calls", [_call_json(call, beside) for call in recording.calls], "  "))
-    if models:
-        members.append(_paragraphs("models", models, "  "))
+    if recording.models:
+        members.append(_paragraphs("models", [_model_json(model, beside) for model in recording.models], "  "))
     if recording.parts:
         requests = [{"part": name, **_value("value", part, beside)} for name, part in recording.parts.items()]
         members.append(_paragraphs("requests", requests, "  "))

@@ -4,7 +4,7 @@ import base64
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any, ClassVar
@@ -13,7 +13,7 @@ from workbench.events.events import CallsRecorded, SpansRecorded
 from workbench.judges.secret_forms import REPLACED
 from workbench.run.recordings.recording import Recording, ToolCall
 from workbench.store.spans import PieceLostError, Pieces
-from workbench.text.json_values import mapping, objects, parsed_objects, string
+from workbench.text.json_values import mapping, objects, parsed_objects, string, strings
 from workbench.worker.jsonable import FORM, dumps
 from workbench.worker.matching import difference_text, differences
 from workbench.worker.spans import plain_digest
@@ -78,7 +78,7 @@ def _content(recording: Recording, digest: str, now: Any) -> Any:
     if digest in recording.parts:
         return recording.parts[digest]
     found = next((content for content in _contents(recording) if plain_digest(dumps(content)) == digest), None)
-    return found if found is not None else _from_answers(recording, digest, now)
+    return found or _from_answers(recording, digest, now)
 
 
 def _contents(recording: Recording) -> Iterator[Any]:
@@ -147,10 +147,9 @@ def _text(content: Any) -> str:
 
 
 def _tools_difference(recording: Recording, agent: str, now: Any) -> str:
-    groups = now if isinstance(now, list) else []
     asked = {
         string(declared.get("name")): declared
-        for group in objects(groups)
+        for group in objects(now)
         for declared in objects(group.get("function_declarations"))
     }
     known = {tool.name: tool.declaration for tool in recording.tools.get(agent, ()) if tool.declaration is not None}
@@ -184,14 +183,11 @@ def _was_now(then: Any, now: Any) -> str:
     before, after = _WORD.findall(old), _WORD.findall(new)
     if before == after:
         return " differs only in white space"
-    pairs = zip(before, after, strict=False)
-    same = next((at for at, pair in enumerate(pairs) if not _same(*pair)), min(len(before), len(after)))
-    return f" was {_around(before, same)}, now {_around(after, same)}"
-
-
-def _same(then: str, now: str) -> bool:
-    """Return whether two words are equal. A replaced secret equals any word."""
-    return then == now or holds_secret(then)
+    pairs = enumerate(zip(before, after, strict=False))
+    # A replaced secret equals any word.
+    different = (at for at, (one, other) in pairs if one != other and not holds_secret(one))
+    first = next(different, min(len(before), len(after)))
+    return f" was {_around(before, first)}, now {_around(after, first)}"
 
 
 def _around(words: Sequence[str], at: int) -> str:
@@ -254,13 +250,15 @@ class MissedCall:
     nearest: Mapping[str, Any] | None = None
     nearest_turn: int = 0
     used: bool = False
-    sides: tuple[dict[str, Any], dict[str, Any]] = field(init=False)
-    """The recorded and the called arguments, without ignored ones."""
 
-    def __post_init__(self) -> None:
-        both = (self.nearest or {}, self.args)
-        sides = tuple({name: value for name, value in one.items() if name not in self.ignore} for one in both)
-        object.__setattr__(self, "sides", sides)
+    @property
+    def sides(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The recorded and the called arguments, without ignored ones."""
+        then, now = (
+            {name: value for name, value in one.items() if name not in self.ignore}
+            for one in (self.nearest or {}, self.args)
+        )
+        return then, now
 
     @property
     def differing(self) -> list[str]:
@@ -303,8 +301,7 @@ def missed_call(events: Iterable[CallsRecorded | SpansRecorded], state: Path | N
 def missed_request(events: Iterable[CallsRecorded | SpansRecorded]) -> MissedRequest | None:
     """Return the missed request that ended a case, or None if there is none or no part of it can be ignored."""
     for _, item in _misses(events):
-        parts = _names(item.get("parts"))
-        if parts:
+        if parts := strings(item.get("parts")):
             return MissedRequest(string(item.get("agent")), parts)
     return None
 
@@ -329,12 +326,8 @@ def _missed(turn: int, item: Mapping[str, Any], pieces: Pieces) -> MissedCall | 
         string(item.get("agent")),
         string(item.get("tool")),
         args,
-        _names(item.get("ignore")),
+        strings(item.get("ignore")),
         nearest,
         at + 1 if isinstance(at, int) else 0,
         near.get("used") is True,
     )
-
-
-def _names(given: Any) -> tuple[str, ...]:
-    return tuple(name for name in given if isinstance(name, str)) if isinstance(given, list) else ()

@@ -124,7 +124,7 @@ class AsyncScorer:
                     for task in self._tasks[message["id"]]:
                         task.cancel()
             case "ask":
-                self._start(message["id"], self._ask(**{key: message[key] for key in ("id", "case", "criterion")}))
+                self._start(message["id"], self._ask(message["id"], message["case"], message["criterion"]))
             case "simulate":
                 heard = self._heard[message["id"]] = asyncio.Queue()
                 self._start(message["id"], self._reported(message["id"], self._simulate(message, heard)))
@@ -168,16 +168,14 @@ class AsyncScorer:
             self._dropped.discard(number)
             self._heard.pop(number, None)
 
-    async def _ask(self, id: int, case: Case, criterion: Message) -> None:  # noqa: A002
+    async def _ask(self, number: int, case: Case, criterion: Message) -> None:
         """Score one criterion of one case and send the result. A failure is sent as a result, too."""
         try:
-            data = reply(id, {criterion["index"]: await self._scored(case, criterion)}, self._secrets.clean_text)
-        except asyncio.CancelledError as error:
-            if id in self._dropped or self._closing:
+            data = reply(number, {criterion["index"]: await self._scored(case, criterion)}, self._secrets.clean_text)
+        except (Exception, SystemExit, asyncio.CancelledError) as error:
+            if isinstance(error, asyncio.CancelledError) and (number in self._dropped or self._closing):
                 raise
-            data = self._crashed(id, case, criterion, error)
-        except (Exception, SystemExit) as error:
-            data = self._crashed(id, case, criterion, error)
+            data = reply(number, {criterion["index"]: crashed(case.request(criterion).criterion, error)})
         self._channel.sock.sendall(data)
 
     async def _scored(self, case: Case, criterion: Message) -> Scored:
@@ -196,9 +194,6 @@ class AsyncScorer:
             details = {**scored.result.details, "tally": dataclasses.asdict(tally)}
             scored = dataclasses.replace(scored, result=dataclasses.replace(scored.result, details=details))
         return scored
-
-    def _crashed(self, number: int, case: Case, criterion: Message, error: BaseException) -> bytes:
-        return reply(number, {criterion["index"]: crashed(case.request(criterion).criterion, error)})
 
     async def _simulate(self, message: Message, heard: "asyncio.Queue[Message]") -> None:
         """Play one simulated user until it is cancelled. The turns of the conversation arrive in `heard`."""

@@ -274,14 +274,13 @@ class Scorer:
         `timeout` is the time limit of a case in seconds. A calculation that takes longer is stopped soon after this
         limit. `on_notice` gets messages about the whole run, for example that answers cannot be stored.
         """
-        folder = None if cache_dir is None else str(cache_dir)
         self._limits = {
             "op": "run",
             "in_flight": in_flight,
             "max_calls": max_calls,
             "use_cache": use_cache,
             "since": since,
-            "cache_dir": folder,
+            "cache_dir": None if cache_dir is None else str(cache_dir),
         }
         self._set_silence(min(_ANSWER_WITHIN, timeout + _GRACE), run_cancelled=False)
         self._on_wait = on_wait

@@ -113,7 +113,7 @@ class Fork(Controller):
         from workbench.run.forking import choices_at, describe_point
         from workbench.ui.forking.dialog import ForkDialog
 
-        offers, prompts = await asyncio.to_thread(_offers, choices_at(original, point), agent)
+        offers, prompts = await asyncio.to_thread(_offers, tuple(choices_at(original, point)), agent)
         cost = cost_after(original, point, self.session.prices)
         judged = any(metric.details.get("judge") for metric in (verdict or ("", ()))[1])
         title, name = f"fork at {describe_point(original, point)}", one_line(original.ref.eval_id, limit=200)

@@ -58,8 +58,8 @@ def test_only_the_first_cases_of_a_large_plan_are_checked(project: Project) -> N
     project.write("desk/.env", "GOOGLE_API_KEY=scripted-key\n")
     plan = project.plan()
     assert [notice.message for notice in preflight(plan, RunOptions(use_cache=False))] == [
-        f"about {count * 2} judge calls expected",
-        f"these notices are based on the first {CHECKED_CASES} of {count} cases",
+        f"about {count * 2:,} judge calls expected",
+        f"these notices are based on the first {CHECKED_CASES:,} of {count:,} cases",
     ]
 
 
