@@ -59,10 +59,7 @@ class ArgumentType:
     values: tuple[str | int | bool, ...] = ()
 
     def allows(self, value: Any) -> bool:
-        """Return whether a JSON value fits.
-
-        An integer fits a number. A number without a fraction fits an integer.
-        """
+        """Return whether a JSON value fits. An integer fits a number. A number without a fraction fits an integer."""
         return bool(_kinds_of(value) & self.kinds) or any(
             type(value) is type(item) and value == item for item in self.values
         )

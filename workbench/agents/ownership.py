@@ -134,10 +134,7 @@ class Ownership:
         return path in self._by_folder or (path.is_dir() and agent_at(path)[0] is not None)
 
     def _after_loss(self, file: Path, app_name: AppName, last: LastOwner) -> Owner:
-        """Return the owner of a file whose last owner is no longer an agent.
-
-        The file has no owner then, unless it now names another agent than before.
-        """
+        """Return the owner of a file whose last owner is no longer an agent: none, unless the file names another."""
         name = app_name() or ""
         if name and last.app_name is not None and name != last.app_name:
             named = self._named(file, name)
@@ -188,7 +185,6 @@ class Ownership:
         return Owner(only, reason, Owned("location", name))
 
     def _nearest(self, file: Path) -> Path | None:
-        """Return the nearest folder that contains both `file` and an agent, or None."""
         return next((folder for folder in self._folders_above(file) if folder in self._under), None)
 
     def _folders_above(self, file: Path) -> list[Path]:

@@ -170,10 +170,7 @@ def _may_be_app(value: ast.expr, imports: dict[str, str], file: Path) -> bool:
 
 
 def _imports_app(origin: str, file: Path) -> bool:
-    """Return whether the `app` imported from `origin` counts.
-
-    The module must be beside `file`, and is read. An `app` from anywhere else does not count.
-    """
+    """Return whether the `app` imported from `origin` counts. The module must be beside `file`, and is read."""
     module, _, name = origin.rpartition(".")
     module = module.removeprefix(f"{file.parent.name}.").removeprefix(".")
     if name != "app" or not module.isidentifier():

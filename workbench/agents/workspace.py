@@ -106,10 +106,7 @@ class CriteriaChooser:
 
 
 def _is_there(path: Path) -> bool:
-    """Return whether `path` is meant as a config, even if it cannot be read.
-
-    So broken links, pipes and devices count. Folders do not.
-    """
+    """Return whether `path` is meant as a config, even if it is a broken link, a pipe or a device."""
     return os.path.lexists(path) and not path.is_dir()
 
 

@@ -136,9 +136,9 @@ class FaultMatrix:
         return self._wanted.keys() - self._tools.keys()
 
     def _stored_tools(self, run: LatestRun) -> Iterator[tuple[CaseName, tuple[str, ...]]]:
-        """Yield the tools that cases called in a stored run.
+        """Yield the tools that cases called in a stored run, except for cases that ended in an error without any call.
 
-        A case that ended in an error without any call is left out, because the error may have prevented the calls.
+        The error may have prevented the calls.
         """
         found: dict[CaseName, tuple[str, ...]] = {}
         failed: set[CaseName] = set()

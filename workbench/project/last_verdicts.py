@@ -45,7 +45,7 @@ class LastVerdict:
 
     @property
     def ref(self) -> CaseRef:
-        """The case as a `CaseRef`."""
+        """The case as its first execution."""
         return CaseRef(self.agent, self.evalset_file, self.eval_set_id, self.eval_id)
 
 

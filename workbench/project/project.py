@@ -562,10 +562,7 @@ class Project:
         self._touched_before = touched_in(latest, workspace)
 
     def touched(self) -> dict[Path, Touched]:
-        """Return the files that agents read, listed and wrote, grouped by agent folder.
-
-        Can be called in any thread.
-        """
+        """Return the files that agents read, listed and wrote, grouped by agent folder. Can be called in any thread."""
         known = {} if self._children is None else dict(self._children.touched)
         before = self._touched_before
         folders = {**known, **before}
@@ -577,7 +574,7 @@ class Project:
 
     @asynccontextmanager
     async def _turn(self) -> AsyncIterator[None]:
-        """Wait until no other run of this project is in progress, and hold back others until this one ends."""
+        """Hold back other runs of this project until this one ends."""
         async with self._running:
             if self._renew:
                 self._renew = False

@@ -73,7 +73,6 @@ class Followed(Generic[NewsT]):
         raise NotImplementedError
 
     def _begun(self) -> asyncio.Task[None]:
-        """Return the task of the work. The first call starts it."""
         if self._work is None:
             self._work = asyncio.create_task(self._do())
             self._tasks.add(self._work)

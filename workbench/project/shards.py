@@ -212,7 +212,6 @@ def merge_shards(paths: Sequence[Path]) -> Store:
 
 
 def _read_folder(folder: Path) -> list[_Part]:
-    """Read the shards in a state folder, or in that of a project."""
     state = _state_in(folder)
     try:
         found = _newest_shards(state)
@@ -374,7 +373,6 @@ def _damaged(message: str) -> UsageFaultError:
 
 
 def _check_numbers(parts: Sequence[_Part]) -> None:
-    """Check that each shard is given exactly once."""
     counts = Counter(part.shard.count for part in parts)
     usual = counts.most_common(1)[0][0]
     for part in parts:
@@ -400,7 +398,7 @@ def _check_numbers(parts: Sequence[_Part]) -> None:
 
 
 def _check_same_run(parts: Sequence[_Part]) -> None:
-    """Check that all shards have the same plan and the same state of the project as the majority."""
+    """Check that all shards have the same plan and the same state of the project."""
     alike: list[list[_Part]] = []
     for part in parts:
         group = next((group for group in alike if not part.shard.differences(group[0].shard)), None)

@@ -58,11 +58,7 @@ class Targets:
     last_failed: bool = False
 
     def selection(self) -> Selection:
-        """Parse the words.
-
-        Raises:
-            UsageFaultError: a word names no target.
-        """
+        """Parse the words. Raise UsageFaultError if a word names no target."""
         found = parse_targets(self.words, folder=self.folder, agent=self.agent, case_ids=self.cases)
         return replace(found, name_contains=self.name_contains)
 
@@ -138,11 +134,7 @@ class Targets:
 
 
 def refuse_missing(file: Path | None, kind: UsageKind) -> None:
-    """Reject a named file that does not exist.
-
-    Raises:
-        UsageFaultError: the file does not exist.
-    """
+    """Raise UsageFaultError if a named file does not exist."""
     if file is not None and not file.exists():
         raise UsageFaultError(f"{file}: there is no such file", kind=kind)
 
@@ -264,7 +256,6 @@ def _with_ids(path: str, ids: Iterable[str]) -> Iterator[str]:
 
 
 def _options(options: RunOptions) -> Iterator[str]:
-    """Yield the options that differ from the defaults of the command line."""
     usual = RunOptions()
     for field in fields(RunOptions):
         value = getattr(options, field.name)
@@ -280,14 +271,12 @@ def _options(options: RunOptions) -> Iterator[str]:
 
 
 def _frozen(plan: "Plan") -> Iterator[str]:
-    """Yield `--frozen` if it differs from the project's setting."""
     mode = plan.options.frozen or ""
     if mode != (known_mode(plan.root) or ""):
         yield f"--frozen={mode or OFF}"
 
 
 def _place(plan: "Plan") -> Iterator[str]:
-    """Yield `--on` and its options if the place differs from the project's."""
     usual, named = known_places(plan.root)
     place = plan.options.place or PlaceChoice()
     if place == (usual or PlaceChoice()):

@@ -216,12 +216,8 @@ def observe(
 ) -> Observed:
     """Return the observations about a fault. Unreadable calls are ignored.
 
-    Args:
-        events: The recorded calls, and the spans that may hold their results.
-        turns: The turns of the agent.
-        expected: The reference turns; none in a simulated conversation.
-        fault: The fault.
-        session: The case's `session_input`.
+    `events` are the recorded calls, and the spans that may hold their results. `expected` are the reference turns. A
+    simulated conversation has none. `session` is the case's `session_input`.
     """
     calls = list(_calls(event for event in events if isinstance(event, CallsRecorded)))
     got_it = (call.get("tool") == fault.tool and call.get("from") == "injected" for _, call in calls)
@@ -296,10 +292,7 @@ def _recovery(
 
 
 def decide(seen: Observed, error: CaseError | None) -> FaultHandling | None:
-    """Return how the agent handled the fault, or None if the rules cannot decide.
-
-    `error` is the case's error, or None.
-    """
+    """Return how the agent handled the fault, or None if the rules cannot decide. `error` is the case's error."""
     if error is not None and seen.turn is None:
         return FaultHandling("no_result", f"before the fault: {error.message}")
     if error is not None:
@@ -343,8 +336,7 @@ def _reports(text: str) -> Iterator[re.Match[str]]:
 def _claims(seen: Observed) -> bool:
     """Return whether an answer may claim something besides its report.
 
-    It may if one of its clauses neither reports a fault nor is polite, or if one of its words is used neither in
-    reports nor by the user.
+    It may if a clause neither reports a fault nor is polite, or if a word is used neither in reports nor by the user.
     """
     text = _folded(seen.answer)
     words = set(map(_stem, filter(_LATIN.fullmatch, _WORD.findall(text))))
@@ -374,7 +366,6 @@ def _folded(answer: str) -> str:
 
 
 def _calls(events: Iterable[CallsRecorded]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield (turn, call) for each call of a tool, in the order in which the model made them."""
     for event in events:
         calls = parsed_objects(event.calls)
         for call in sorted(calls, key=lambda call: order if isinstance(order := call.get("order"), int) else 0):

@@ -118,7 +118,6 @@ def read_original(
 
 
 def _has_no_calls(steps: Sequence[Event], turns: Sequence[OriginalTurn]) -> bool:
-    """Return whether the conversation had no calls to record: its agent is plain Python and used no tools."""
     spans = {step.turn: step for step in steps if isinstance(step, SpansRecorded)}
     nodes = (node for number, turn in enumerate(turns) for node in _nodes(number, spans.get(number), turn))
     return len(spans) == len(turns) and not any("request" in node.facts for node in nodes)
@@ -371,11 +370,7 @@ class Choice:
     text: str = ""
 
     def change(self, text: str, *, whole: bool = False) -> Change:
-        """Return the change to another text.
-
-        Raises:
-            ValueError: the text of an answer is not JSON.
-        """
+        """Return the change to another text. Raise ValueError if the text of an answer is not JSON."""
         value: Any = json.loads(text) if self.kind == "answer" else text
         return Change(self.kind, value, self.agent, whole)
 

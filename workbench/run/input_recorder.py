@@ -205,10 +205,7 @@ class InputRecorder:
             self._now = now
 
     def read(self, clean: Callable[[str], str]) -> None:
-        """Read all other inputs that are known before the first case. Call it in a thread.
-
-        `clean` removes secrets from a text.
-        """
+        """Read all other inputs that are known before the first case. `clean` removes secrets. Call it in a thread."""
         self._clean = clean
         if self._writer is None:
             return
@@ -295,10 +292,7 @@ class InputRecorder:
         return self._found.get(key, ())
 
     async def new_reads(self) -> FilesRead | None:
-        """Store the files that agents read since the last call. Return these and the written ones, or None if none.
-
-        Resuming the run needs them.
-        """
+        """Store the files that agents read since the last call. Return these and the written ones, or None if none."""
         now = self._touched_count()
         if self._writer is None or not self._asks_agents or now == self._count:
             return None
@@ -317,7 +311,6 @@ class InputRecorder:
         return FilesRead(new_reads, written=fresh) if new_reads or fresh else None
 
     def _read_planned(self) -> None:
-        """Record the inputs of all executions that have not ended."""
         now = self._now
         if now is None:
             return
@@ -397,9 +390,9 @@ class InputRecorder:
         return Bundle({**found.inputs, "agent_file": {**files, **uncertain}}) if late else found
 
     async def _find_changes(self) -> None:
-        """Find files that changed since the run began. A case that ends now may have read the new content.
+        """Find files that changed since the run began, unless the last check was less than `_CHECK_EVERY` seconds ago.
 
-        Do nothing if the last check was less than `_CHECK_EVERY` seconds ago.
+        A case that ends now may have read the new content.
         """
         moment = time.monotonic()
         if self._now is not None and moment >= self._next_check:
@@ -440,6 +433,5 @@ def _timed_out(event: CaseFinished) -> bool:
 
 
 def _missed(event: CaseFinished) -> bool:
-    """Return whether a replayed case made a call that its recording does not have."""
     frozen = event.frozen
     return frozen is not None and (frozen.misses > 0 or frozen.live > 0)

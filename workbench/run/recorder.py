@@ -144,11 +144,7 @@ class Recorder:
             await self._room.wait()
 
     async def flush(self) -> None:
-        """Wait until all added events are published.
-
-        Raises:
-            Exception: the front end's `publish` raised it.
-        """
+        """Wait until all added events are published. Raise again what the front end's `publish` raised."""
         await self._idle.wait()
         if self._pump is not None and self._pump.done():
             self._pump.result()
@@ -174,7 +170,6 @@ class Recorder:
             await asyncio.wrap_future(closed)
 
     async def _sync_all(self) -> None:
-        """Sync the disk in the background."""
         loop = asyncio.get_running_loop()
         while self._unsynced:
             self._unsynced = False

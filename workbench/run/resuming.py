@@ -96,10 +96,7 @@ def resumable_results(state: Path, plan_of: Callable[[RunStarted], Plan]) -> str
 
 
 def _has_rest(found: InterruptedRun, path: Path) -> bool:
-    """Add the stored answers of the run at `path` to `found`.
-
-    Return whether the run has results or answers to reuse, and cases left to run.
-    """
+    """Add the stored answers of the run at `path`. Return whether something can be reused and something is left."""
     if found.cut_short or (found.ended and (found.complete or found.results == len(found.cases))):
         return False
     answers = stored_answers(path)
@@ -275,7 +272,6 @@ def _changes_of(
 
 
 def _reused(found: InterruptedRun) -> str:
-    """Return which results of a run are reused."""
     scored = f", {found.transcripts:,} only need scores" if found.transcripts else ""
     reused = f", {counted(found.answers, 'model answer')} of other cases can be reused" if found.answers else ""
     return f"{found.announced.run_id}: {found.results:,} of {len(found.cases):,} cases have results{scored}{reused}"

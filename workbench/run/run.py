@@ -231,9 +231,9 @@ class Run:
             return [Noticed("error", "preflight failed", traceback.format_exc())]
 
     def _read_inputs(self) -> None:
-        """Read the secrets and the agents' files before the first case, and store the owners of the evalsets.
+        """Read the secrets and the agents' files before the first case. Call it in a thread.
 
-        Storing them first keeps an owner from changing silently. Call it in a thread.
+        The owners of the evalsets are stored first, because an owner must not change silently.
         """
         try:
             if self._writer is not None:
@@ -270,7 +270,6 @@ class Run:
         self._announced = True
 
     def _decided(self) -> Iterator[DecidedSource]:
-        """Yield the stored results of the interrupted run that is being resumed."""
         return (entry.source for entry in self._plan.entries if isinstance(entry.source, DecidedSource))
 
     def _at(self) -> float:
@@ -295,7 +294,6 @@ class Run:
             raise
 
     async def _start_in_order(self, context: RunContext) -> None:
-        """Start each case as soon as a slot is free."""
         agents, scorings = asyncio.Semaphore(self._options.concurrency), asyncio.Semaphore(_SCORED_AT_ONCE)
         first = asyncio.Event()
 

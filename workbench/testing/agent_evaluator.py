@@ -265,5 +265,4 @@ def _rows(case: CaseOutcome) -> Iterator[dict[str, Any]]:
 
 
 def _calls(invocation: dict[str, Any]) -> str:
-    """Return the tool calls as JSON, one per line."""
     return "\n".join(json.dumps({"name": call.name, "args": call.args}) for call in tool_calls(invocation))

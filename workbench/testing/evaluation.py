@@ -112,10 +112,7 @@ class InProcessLink:
         task.add_done_callback(lambda _: self._exited(number, "ended"))
 
     def _write(self, data: bytes) -> None:
-        """Deliver a message of a case, from any thread.
-
-        It is converted to JSON and back, so that the agent cannot change it afterwards.
-        """
+        """Deliver a message of a case, from any thread, as a copy that the agent cannot change afterwards."""
         for body in Decoder().feed(data):
             self._loop.call_soon_threadsafe(self._on_frame, json.loads(body), len(body))
 

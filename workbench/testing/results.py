@@ -117,11 +117,7 @@ class Evaluation:
         return found
 
     def case(self, eval_id: str, repeat: int = 1) -> CaseOutcome:
-        """Return the first case with that ID.
-
-        Raises:
-            KeyError: there is no such case.
-        """
+        """Return the first case with that ID. Raise KeyError if there is no such case."""
         for case in self.cases:
             if (case.eval_id, case.repeat) == (eval_id, repeat):
                 return case

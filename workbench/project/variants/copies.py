@@ -139,7 +139,6 @@ _REFETCH = "The clone is partial: `git fetch --refetch` gets all objects"
 
 
 def _commit(root: Path, word: str) -> str:
-    """Return the ID of the commit that `word` names, or ""."""
     if word.startswith("-"):
         return ""  # Git would take it for an option.
     found = run_git(root, "rev-parse", "--verify", "--quiet", f"{word}^{{commit}}", seconds=_SECONDS) or b""
@@ -231,11 +230,7 @@ def copy_revision(root: Path, revision: Revision, target: Path, tree: Copy, more
 
 
 def copy_of_copy(copy: Copy, target: Path) -> Copy:
-    """Copy a copy to the new folder `target`.
-
-    Raises:
-        UsageFaultError: a file cannot be copied.
-    """
+    """Copy a copy to the new folder `target`. Raise UsageFaultError if a file cannot be copied."""
     with _reported(copy.root):
         shutil.copytree(copy.root, target, symlinks=True)
     return Copy(target, dict(copy.files))
@@ -389,7 +384,6 @@ def _is_inside(folder: Path) -> bool:
 
 
 def _copy_file(path: Path, goal: Path) -> str:
-    """Copy a regular file piece by piece, and return its digest."""
     running = begun_hash(b"")
     with open_regular(path) as file:
         executable = bool(os.fstat(file.fileno()).st_mode & stat.S_IXUSR)

@@ -135,7 +135,6 @@ def _variant(result: VariantResult) -> TriedVariant:
 
 
 def _change(found: PairedChange) -> dict[str, Any]:
-    """Return the fields of `Change`."""
     same = {name: getattr(found, name) for name in ("change", "p", "result", "would_show")}
     return {**same, "interval": [value if math.isfinite(value) else None for value in found.interval]}
 

@@ -304,10 +304,7 @@ def _travels(plan: Plan) -> bool:
 
 
 def _project_files(plan: Plan, source: Path) -> Iterator[str]:
-    """Yield the files that are copied.
-
-    For other machines, these are only the files that a normal run would send.
-    """
+    """Yield the files that are copied. For other machines, these are only the files that a normal run would send."""
     if not _travels(plan):
         yield from project_files(source)
     elif is_tracked(source):

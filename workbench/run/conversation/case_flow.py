@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from workbench.criteria.base import Scored
-from workbench.criteria.registry import descriptions
+from workbench.criteria.registry import described_criteria
 from workbench.events.events import (
     AttemptLost,
     CallsRecorded,
@@ -32,7 +32,14 @@ from workbench.files.injection_rules import Injection
 from workbench.judges.base import JudgeEnvironment
 from workbench.judges.scenario import full_scenario
 from workbench.run.conversation.case_run import AgentPart, Execution
-from workbench.run.conversation.replaying import ForkedCase, Replay, compare_with_recording, read_replay
+from workbench.run.conversation.replaying import (
+    ForkedUser,
+    Replay,
+    compare_with_recording,
+    forked_case,
+    forked_replay,
+    read_replay,
+)
 from workbench.run.conversation.scenario_user import ConversationEnd, FixedMessages, MessageSource, ScenarioUser
 from workbench.run.conversation.transcript import (
     CaseScoring,
@@ -84,8 +91,7 @@ class CaseFlow:
         self._replay: Replay | None = None
         self._recorded: list[CallsRecorded | SpansRecorded] = []
         """The calls of the last attempt, and the spans that may hold their answers."""
-        fork = entry.source.fork if isinstance(entry.source, AgentSource) else None
-        self._fork = None if fork is None else ForkedCase(fork)
+        self._fork = entry.source.fork if isinstance(entry.source, AgentSource) else None
         self.is_simulated = False
         """Whether the user is simulated."""
 
@@ -124,7 +130,7 @@ class CaseFlow:
             await self._finish("error", entry.blocked, Transcript())
             return
         try:
-            case = source.evalset.document.case(source.index) if self._fork is None else self._fork.case
+            case = source.evalset.document.case(source.index) if self._fork is None else forked_case(self._fork)
         except BrokenCaseError as broken:
             # The file was valid when the plan was made, and has changed since.
             await self._finish("error", CaseError("broken_file", str(broken)), Transcript())
@@ -139,11 +145,10 @@ class CaseFlow:
             await self._finish(why_not.status, why_not.error, Transcript())
         else:
             if self._fork is not None:
-                self._replay = self._fork.replay
+                replay = forked_replay(self._fork)
             else:
-                required = entry.judging is None
-                self._replay = await read_replay(source.evalset, self.ref, self._context, required=required)
-            replay = self._replay
+                replay = await read_replay(source.evalset, self.ref, self._context, required=entry.judging is None)
+            self._replay = replay
             if replay is not None and replay.error is not None:
                 self._start(case)
                 await self._finish("error", replay.error, replay.note(Transcript()))
@@ -157,10 +162,7 @@ class CaseFlow:
             await self._score(case, transcript)
 
     async def _score_stored(self, source: StoredSource) -> None:
-        """Emit the stored case with the current criteria, and score it.
-
-        An incomplete transcript keeps its stored error.
-        """
+        """Emit the stored case and score it by the current criteria. An incomplete transcript keeps its error."""
         self._started = self._context.at()
         self.is_simulated = source.case.started is not None and source.case.started.scenario is not None
         for event in stored_events(source, self._entry.config, self._started):
@@ -197,21 +199,17 @@ class CaseFlow:
         return obstacle(config, case.scenario, case.rubrics, environment)
 
     def _source(self, case: EvalCase) -> MessageSource:
-        """Return a new user for the case: fixed messages, a simulated user, or the user of a fork."""
-        if self._fork is not None:
-            return self._fork.user(lambda: self._simulated(case))
+        """Return a new user for the case: fixed messages or a simulated user, after the messages of a fork."""
+        before = () if self._fork is None else self._fork.messages()
         if case.scenario is None:
-            return FixedMessages([turn["user_content"] for turn in case.turns or ()])
-        return self._simulated(case)
-
-    def _simulated(self, case: EvalCase) -> MessageSource:
-        assert case.scenario is not None
+            later = (case.turns or ())[len(before) :]
+            return FixedMessages([*before, *(turn["user_content"] for turn in later)])
         scorer, environment = self._context.children.scorer, self._context.environment_of(self.ref.agent)
         simulator = self._entry.config.user_simulator_config
-        return ScenarioUser(scorer, environment, case.scenario, simulator, self.ref.repeat)
+        user = ScenarioUser(scorer, environment, case.scenario, simulator, self.ref.repeat)
+        return ForkedUser(before, user) if before else user
 
     async def _transcript(self, case: EvalCase, agent: StartAgent, answers: Sequence[Answer]) -> Transcript:
-        """Run the agent and return the transcript."""
         if case.scenario is None and not case.turns:
             self._start(case)
             return Transcript()
@@ -252,12 +250,13 @@ class CaseFlow:
             calls["record"] = True
         before = [] if replay is None else list(replay.frames())
         if self._fork is not None:
-            calls |= {"record": True, "fork": self._fork.fork.settings()}
-            before += self._fork.fork.frames()
+            calls |= {"record": True, "fork": self._fork.settings()}
+            before += self._fork.frames()
         config = self._entry.config
-        known = (descriptions()[item.name] for item in config.criteria if item.name in descriptions())
         # Criteria may read the session's state at the end. An expected one may be in the next case.
-        reads_state = bool(config.custom_metrics) or any(info.compares_end_state for info in known)
+        reads_state = bool(config.custom_metrics) or any(
+            info.compares_end_state for _, info in described_criteria(config)
+        )
         spec = {
             "eval_id": case.eval_id,
             "session_input": case.session_input,
@@ -268,7 +267,6 @@ class CaseFlow:
         return spec, before
 
     def _injection(self) -> Injection | None:
-        """Return the faults to inject, or None."""
         if self._entry.planned.fault is not None:
             return injection_of(self._entry.planned.fault)
         inject = self._context.options.inject

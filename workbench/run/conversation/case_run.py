@@ -48,9 +48,7 @@ _STALLED_TWICE = (
 
 
 def declarations(calls: str) -> Iterator[tuple[tuple[str, str], tuple[str | None, str]]]:
-    """Yield the tools of agents from the JSON text of `CallsRecorded.calls`.
-
-    Each is agent and name, with the digests of its declaration (or None) and of its source (or "").
+    """Yield (agent, tool) and the digests of declaration (or None) and source (or "") from `CallsRecorded.calls`.
 
     Toolsets, and declarations that were too large to be stored, are left out.
 
@@ -152,7 +150,7 @@ class CaseRun:
         self._clock.stop()
 
     def cancel(self, reason: CaseError, *, kill: bool = False) -> None:
-        """Terminate the case, and kill it if it does not end. With `kill`, kill it at once.
+        """Terminate the case, and kill it if it does not end, or at once with `kill`.
 
         `reason` becomes its error, unless it has an error or is complete.
         """
@@ -168,10 +166,7 @@ class CaseRun:
             self._process.terminate()
 
     def _break_off(self, error: CaseError) -> None:
-        """Kill the case, and ignore its further messages.
-
-        If they counted, the verdict would depend on the time that killing takes.
-        """
+        """Kill the case, and ignore further messages: the verdict must not depend on how long killing takes."""
         self.cancel(error, kill=True)
         self._settle(self._stop_reason)
 

@@ -5,7 +5,7 @@ import contextlib
 import functools
 import os
 import shlex
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from workbench.files.own_file import OwnFileError
 from workbench.files.run_options import OnMiss
 from workbench.files.walk import relative_to
 from workbench.freshness.current import files_beside
-from workbench.run.conversation.scenario_user import FixedMessages, MessageSource, Move, NextMessage
+from workbench.run.conversation.scenario_user import MessageSource, Move, NextMessage
 from workbench.run.conversation.transcript import RunContext, Transcript
 from workbench.run.forking import Fork
 from workbench.run.plan.plan import first_fault
@@ -115,11 +115,7 @@ def _read(
     *,
     only_small: bool = False,
 ) -> Replay:
-    """Return the replay of a case.
-
-    Raises:
-        _LargeError: `only_small` is set, and the recording is large or has values in other files.
-    """
+    """Return the replay of a case. With `only_small`, raise _LargeError if it is large or in several files."""
     # The schema takes 20 ms, which runs without frozen cases save.
     from workbench.run.recordings.frozen_file import frozen_content, parse_frozen
 
@@ -230,35 +226,23 @@ def _side(path: str, value: Any) -> str | None:
     return shown_value(value)
 
 
-class ForkedCase:
-    """The case of a fork as it was in the forked run, which may differ from its file."""
-
-    def __init__(self, fork: Fork) -> None:
-        self.fork = fork
-        started = fork.original.started
-        self.case = EvalCase(
-            fork.original.ref.eval_id,
-            started.expected,
-            started.scenario,
-            started.session or None,
-            started.rubrics,
-            started.final_session_state,
-            None,
-        )
-        rest = fork.rest()
-        self.replay = None if rest is None else Replay("tools", "error", "", (), rest)
-        """The replay of tools after the point, or None if they are live."""
-
-    def user(self, simulated: Callable[[], MessageSource]) -> MessageSource:
-        """Return the user. `simulated` makes the simulated user of a scenario."""
-        before = self.fork.messages()
-        if self.case.scenario is not None:
-            return _ForkedUser(before, simulated())
-        later = [turn["user_content"] for turn in (self.case.turns or ())[len(before) :]]
-        return FixedMessages([*before, *later])
+def forked_case(fork: Fork) -> EvalCase:
+    """Return the case of a fork as it was in the forked run, which may differ from its file."""
+    started = fork.original.started
+    state = started.final_session_state
+    session = started.session or None
+    return EvalCase(
+        fork.original.ref.eval_id, started.expected, started.scenario, session, started.rubrics, state, None
+    )
 
 
-class _ForkedUser:
+def forked_replay(fork: Fork) -> Replay | None:
+    """Return the replay of tools after the point of a fork, or None if they are live."""
+    rest = fork.rest()
+    return None if rest is None else Replay("tools", "error", "", (), rest)
+
+
+class ForkedUser:
     """A simulated user that takes over after the messages of the recorded conversation."""
 
     def __init__(self, before: Sequence[dict[str, Any]], after: MessageSource) -> None:
@@ -266,10 +250,13 @@ class _ForkedUser:
 
     @property
     def usage(self) -> Usage:
+        """The usage of the simulated user."""
         return self._after.usage
 
     def next(self, turns: Sequence[dict[str, Any]]) -> Move | Awaitable[Move]:
+        """Return the recorded message after `turns`, or the move of the simulated user."""
         return NextMessage(self._before[len(turns)]) if len(turns) < len(self._before) else self._after.next(turns)
 
     def close(self) -> None:
+        """Close the simulated user."""
         self._after.close()

@@ -1,7 +1,4 @@
-"""The user of one case: a fixed list of messages, or a simulated user that decides after each answer.
-
-Only messages that need a model are requested from the scorer.
-"""
+"""The user of one case: a fixed list of messages, or a simulated user that decides after each answer."""
 
 import asyncio
 from collections.abc import Awaitable, Mapping, Sequence

@@ -49,10 +49,7 @@ _JUDGE_CALLS_AT_ONCE = 100
 
 
 class CallCounts(NamedTuple):
-    """The calls of a replayed case so far: answered from the recording, made live, and missing in it.
-
-    `reordered` names tools, as in `Frozen`.
-    """
+    """The calls of a replayed case so far. `reordered` names tools, as in `Frozen`."""
 
     tools: int = 0
     models: int = 0
@@ -100,10 +97,7 @@ class Transcript:
 
 
 def stored_events(source: StoredSource, config: CriteriaConfig, at: float) -> Iterator[Event]:
-    """Yield the stored events of the case with the current criteria.
-
-    `at` is its start, in seconds since the run began.
-    """
+    """Yield the stored events of the case with the current criteria. `at` is its start, in seconds of the run."""
     started, ref = source.case.started, source.case.ref
     if started is not None:
         criteria = {criterion.name: criterion.value for criterion in config.criteria}

@@ -143,7 +143,6 @@ class Cluster:
         self._spawn(self._ask(questions))
 
     async def _watch(self) -> None:
-        """Report the workers regularly, and probe new ones."""
         waking = None
         while True:
             if self._client.status != "running":
@@ -181,10 +180,7 @@ class Cluster:
         self._channel.send({"op": "workers", "workers": told})
 
     async def _probe(self, addresses: list[str]) -> None:
-        """Find out which workers are suitable.
-
-        The scheduler knows their Python versions. A wrong one is found without running code on the worker.
-        """
+        """Find out which workers are suitable. A wrong Python version is found without running code on the worker."""
         try:
             versions = (await asyncio.wait_for(self._client.get_versions(check=False), _PROBE_SECONDS))["workers"]
         except Exception:  # Whatever it is, the workers are asked one by one.
@@ -223,7 +219,7 @@ class Cluster:
         self._channel.send({"op": "sent"})
 
     async def _scatter(self, workers: list[str] | None) -> None:
-        """Send the files to `workers`. None means all workers, or the first one that joins.
+        """Send the files to `workers`, or with None to all workers or the first one that joins.
 
         Dask may drop copies. A worker then gets the files from another worker.
         """

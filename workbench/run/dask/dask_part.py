@@ -364,16 +364,12 @@ class DaskPart:
         self._execution.begin(worker or self._worker, lost)
 
     def _lose(self, why: str) -> None:
-        """Record that the current attempt is lost."""
         self._pending = LostAttempt(self._attempts, self._worker, why)
         self._has_begun = False
         self._cluster.counted(self._worker, lost=True)
 
     def _again(self, why: str, *, without: str, pause: float = 0.0) -> None:
-        """Start the execution again after a pause, not on the worker `without`.
-
-        End it if all its attempts are used up.
-        """
+        """Start the execution again after a pause, not on the worker `without`. End it after its last attempt."""
         if self._has_begun:
             self._lose(why)
         if self._attempts >= _MOST_ATTEMPTS or self._tasks >= _MOST_TASKS:

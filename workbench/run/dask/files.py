@@ -1,6 +1,6 @@
-"""The files, package versions and variables that this machine sends to a cluster, after the user has confirmed them.
+"""The files, package versions and variables that this machine sends to a cluster, and the states of its machines.
 
-The states of the cluster's machines are also defined here: front ends show both, and need no other module.
+Nothing is sent before the user has confirmed it.
 """
 
 import contextlib
@@ -86,9 +86,7 @@ class Files:
 def files_of_agents(
     root: Path, settings: Mapping[str, AgentSetting], read_before: Mapping[str, Collection[Path]]
 ) -> Files:
-    """Return the files that travel for agents of the project in `root`.
-
-    For variants, these are the files of their copies.
+    """Return the files that travel for agents of the project in `root`: for variants, those of their copies.
 
     The arguments and errors are those of `find_files`.
     """
@@ -209,8 +207,7 @@ def _tracked(root: Path) -> Iterator[str] | None:
     """Return the paths that git tracks in `root`, or None if it is in no repository.
 
     Raises:
-        FilesError: it is in a repository, but git cannot list the files, for example because git is not installed or
-            does not trust the repository.
+        FilesError: it is in a repository, but git cannot list the files.
     """
     listed = run_git(root, "ls-files", "--cached", "-z", seconds=_GIT_SECONDS)
     if listed is None:
@@ -288,11 +285,7 @@ def _missing(root: Path, paths: Collection[Path], sizes: Mapping[str, int], left
 
 
 def _check(root: Path, sizes: Mapping[str, int], left: Mapping[str, str], agents: Mapping[str, Path]) -> None:
-    """Check the limits.
-
-    Raises:
-        FilesError: a limit is exceeded, or an agent has no file that travels.
-    """
+    """Raise FilesError if a limit is exceeded, or an agent has no file that travels."""
     for name, folder in agents.items():
         relative = os.path.relpath(folder, root)
         if not any(path.startswith(f"{relative}/") or relative == "." for path in sizes):

@@ -352,11 +352,7 @@ class DaskPlace:
             self._child.channel.send(frame)
 
     async def _ask(self, reply: str, frame: Frame, seconds: float = _ANSWERS_WITHIN) -> Frame:
-        """Send a message, and return the reply.
-
-        Raises:
-            UsageFaultError: it failed, or took too long.
-        """
+        """Send a message, and return the reply. Raise UsageFaultError if that failed or took too long."""
         waiting = self._replies[reply] = asyncio.get_running_loop().create_future()
         self._tell(frame)
         await asyncio.wait([waiting], timeout=seconds)
@@ -449,11 +445,7 @@ class DaskPlace:
     # Workers:
 
     async def _first_worker(self) -> None:
-        """Wait until a worker is suitable.
-
-        Raises:
-            UsageFaultError: no worker joins, or all workers are unsuitable.
-        """
+        """Wait until a worker is suitable. Raise UsageFaultError if no worker joins, or all workers are unsuitable."""
         loop = asyncio.get_running_loop()
         until = loop.time() + _FIRST_WORKER_WITHIN
         while not self.usable():
@@ -524,7 +516,6 @@ class DaskPlace:
         return replace(state, why=f"no sign of life for {worker.seen:.0f} s") if worker.is_silent else state
 
     async def _say_phase(self, say: Callable[[str], None]) -> None:
-        """Call `say` every five seconds with the awaited event."""
         waited = 0
         while True:
             await asyncio.sleep(5)

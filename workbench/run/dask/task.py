@@ -114,12 +114,7 @@ def _version(name: str) -> str:
 
 
 def _versions_of(python: str, names: list[str]) -> dict[str, str]:
-    """Return the versions in another interpreter.
-
-    Raises:
-        OSError: it cannot be started.
-        ValueError: it does not answer.
-    """
+    """Return the versions in another interpreter. Raise OSError or ValueError if it does not start or answer."""
     source = (
         "import json, platform, sys\nfrom importlib import metadata\nfound = {}\nfor name in sys.argv[1:]:\n"
         "    try: found[name] = metadata.version(name)\n    except metadata.PackageNotFoundError: pass\n"

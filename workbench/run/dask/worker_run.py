@@ -223,7 +223,6 @@ class WorkerRun:
         await self._loop.shutdown_default_executor()
 
     def _log(self, key: str, what: str, **more: Any) -> None:
-        """Report progress, for display only."""
         message = {"key": key, "op": what, "worker": str(self._worker.name), "address": self._worker.address, **more}
         self._worker.log_event(self._topic, message)
 

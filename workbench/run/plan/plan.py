@@ -187,10 +187,7 @@ def planned_case(ref: CaseRef, criteria: CriteriaChoice, matched_by: str, root: 
 
 
 def new_run_id() -> str:
-    """Return a run id such as `2026-11-21T10-30-00-3f2a`, in UTC.
-
-    The last four hex digits are the fraction of the second in 1/65,536. IDs therefore sort by time.
-    """
+    """Return a run id such as `2026-11-21T10-30-00-3f2a`, in UTC. IDs sort by time."""
     now = datetime.now(UTC)
     return f"{now:%Y-%m-%dT%H-%M-%S}-{now.microsecond * 0x10000 // 1_000_000:04x}"
 
@@ -345,10 +342,7 @@ def unused_expectations(case: EvalCase, config: CriteriaConfig) -> Iterator[Brea
 
 
 def unused_notices(chosen: Iterable[tuple[EvalsetEntry, Iterable[int]]], root: Path) -> Iterator[Noticed]:
-    """Yield a notice for each evalset and kind of unused expectation.
-
-    `chosen` has the evalsets with the positions of the cases that will run.
-    """
+    """Yield a notice for each evalset and kind of unused expectation, for the cases with the given positions."""
     for entry, indexes in chosen:
         if not entry.document.mentions(_END_STATE, "finalSessionState", _TEXTS, "intermediateResponses"):
             continue

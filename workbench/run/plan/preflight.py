@@ -96,7 +96,8 @@ def preflight(plan: Plan, options: RunOptions) -> list[Noticed]:
     own = [*without_keys(plan.agents, environments), *retiring_agents(plan)] if asked else []
     found = [*own, *notices(cases, environments.__getitem__, options, scale)]
     if found and scale > 1:
-        found.append(Noticed("info", f"these notices are based on the first {CHECKED_CASES:,} of {len(entries):,} cases"))
+        message = f"these notices are based on the first {CHECKED_CASES:,} of {len(entries):,} cases"
+        found.append(Noticed("info", message))
     return [*before, *found]
 
 
@@ -108,9 +109,9 @@ def notices(
     *,
     played: bool = True,
 ) -> Iterator[Noticed]:
-    """Yield the notices for these cases.
+    """Yield the notices for these cases. The run has `scale` times as many cases.
 
-    The run has `scale` times as many cases. `played` is False if the cases have transcripts already.
+    `played` is False if the cases have transcripts already.
     """
     checked = PreflightCases(cases, environment_of, played=played)
     yield from not_evaluated(checked)
@@ -202,7 +203,6 @@ def untyped_rubrics(cases: Iterable[PreflightCase]) -> Iterator[Noticed]:
 
 
 def _of_transcripts(plan: Plan, options: RunOptions) -> list[Noticed]:
-    """Return the notices for a plan with stored transcripts."""
     entries = [
         (entry, started)
         for entry in plan.entries
@@ -290,10 +290,7 @@ def agents_without_adk(plan: Plan) -> Iterator[Noticed]:
 
 
 def _names(folder: Path, word: re.Pattern[bytes]) -> bool:
-    """Return whether the agent's sources contain `word`, or False if one of them cannot be read.
-
-    Parsing them would take ten times as long.
-    """
+    """Return whether the agent's sources contain `word`, or False if one of them cannot be read."""
     try:
         return any(word.search(read_regular(file)) for pattern in _SOURCES for file in folder.glob(pattern))
     except OSError:

@@ -74,10 +74,7 @@ def defaults_apply(config: CriteriaConfig) -> bool:
 def obstacle(
     config: CriteriaConfig, scenario: Mapping[str, Any], rubrics: Rubrics, environment: JudgeEnvironment
 ) -> Obstacle | None:
-    """Return the obstacle that keeps a scenario from being played in the agent's `environment`, or None.
-
-    `rubrics` are the case's rubrics.
-    """
+    """Return the obstacle that keeps a scenario with these rubrics from being played in an `environment`, or None."""
     if defaults_apply(config) or not any(_may_judge(criterion, config, rubrics) for criterion in config.criteria):
         cause = "no criterion of the config can judge a simulated user's conversation"
         return Obstacle(
@@ -102,7 +99,6 @@ def obstacle(
 
 
 def _may_judge(criterion: Criterion, config: CriteriaConfig, rubrics: Rubrics) -> bool:
-    """Return whether a criterion of a config can judge a case with a simulated user and these rubrics."""
     if criterion.name in config.custom_metrics:
         return True
     info = descriptions().get(criterion.name)
@@ -419,7 +415,6 @@ def calls_to_come(checked: PreflightCases, scale: float, options: RunOptions) ->
 
 
 def _calls(checked: PreflightCases, item: PreflightCase, *, all_votes: bool) -> CallRange:
-    """Return the expected judge calls of one execution of the case."""
     if item.case.scenario is None:
         number = len(item.case.turns or ())
         turns = CallRange(number, number)

@@ -406,7 +406,7 @@ def _as_stored(case: StoredCase, run: StoredRun) -> CriteriaChoice:
 def _settings(
     stored: Iterable[StoredCase], agents: Mapping[str, AgentFolder], root: Path, options: RunOptions
 ) -> tuple[dict[str, AgentSetting], list[str]]:
-    """Return the settings of the agents of complete cases, for judges, and the names of agents that no longer exist.
+    """Return the agents' settings for judges of complete cases, and the names of agents that no longer exist.
 
     The cases of missing agents are judged with the environment of an agent in the root folder.
     """

@@ -80,7 +80,6 @@ class Selection:
 
 
 def _folded(text: str) -> str:
-    """Return a text in the form in which names are compared: without case, and accents in one spelling."""
     return normalize("NFC", text.casefold())
 
 
@@ -339,9 +338,7 @@ def _entries(evalsets: Sequence[EntryT], target: Target, root: Path) -> list[Ent
 
 
 def _entry_by_id(evalsets: Sequence[EntryT], name: str) -> EntryT:
-    """Return the evalset called `name`.
-
-    The file `NAME.evalset.json` wins, as in ADK. Otherwise it is the evalset with that `eval_set_id`.
+    """Return the evalset in `NAME.evalset.json`, as in ADK, or else the one with the `eval_set_id` `name`.
 
     Raises:
         UsageFaultError: there is none, or several.
@@ -366,9 +363,7 @@ def _indexes(entry: "EvalsetEntry | _QuickEntry", case_ids: Sequence[str]) -> se
 
 
 def _filter_cases(chosen: Sequence[Chosen[EntryT]], selection: Selection) -> list[Chosen[EntryT]]:
-    """Return the chosen evalsets, restricted to the cases of the selection.
-
-    Broken files stay, because they may have such a case.
+    """Return the chosen evalsets, restricted to the cases of the selection. Broken files stay.
 
     Raises:
         UsageFaultError: one of the named cases does not exist, or nothing is left.
@@ -413,10 +408,7 @@ def _why_ignored(ignored: Sequence[Ignored]) -> str:
 
 
 def _quick_entries(places: Sequence[Path], root: Path) -> list[_QuickEntry] | None:
-    """Return the IDs in all evalsets at `places`.
-
-    Return None if a file cannot be read or needs the full parser, or if the files together exceed `MOST_BYTES`.
-    """
+    """Return the IDs in all evalsets at `places`, or None if only the full parser can read them all quickly."""
     files = list(dict.fromkeys(places))
     if not all(place.is_file() for place in places):
         found, _ = discover_for(places, root)

@@ -116,11 +116,7 @@ def read(lines: Iterable[Mapping[str, Any]]) -> dict[CaseRef, list[Answer]]:
 
 
 def read_answer(case: CaseRef, data: Any) -> Answer:
-    """Return the answer in a worker's message, or in a stored line.
-
-    Raises:
-        TypeError: it has another shape.
-    """
+    """Return the answer in a worker's message, or in a stored line. Raise TypeError if it has another shape."""
     if not isinstance(data, dict):
         raise TypeError("an answer is not an object")
     responses = data.get("responses")
@@ -227,10 +223,7 @@ class InterruptedCase:
 
     @property
     def usage(self) -> Usage:
-        """The usage of the conversation of a case with a transcript.
-
-        It is the usage of the last turn, plus the simulated user's question after it.
-        """
+        """The usage of a conversation: that of its last turn, plus the simulated user's question after it."""
         ends = [step for step in self.stored.steps if isinstance(step, UserSimulated) and step.ended]
         return with_judges(self.stored.turns[-1].usage, question_usage(ends[-1].question) if ends else Usage())
 
@@ -348,10 +341,7 @@ class InterruptedRun:
 
 
 def interrupted_run(events: Iterable[Event | None]) -> InterruptedRun | None:
-    """Collect the events of an interrupted run, or return None if they do not start with `RunStarted`.
-
-    An event that is None represents an unreadable line.
-    """
+    """Collect the events of an interrupted run (None: an unreadable line). Return None if `RunStarted` is missing."""
     found: InterruptedRun | None = None
     for event in events:
         if isinstance(event, RunStarted):

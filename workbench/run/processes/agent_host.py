@@ -1,7 +1,4 @@
-"""The agent processes of one run, started when a case first needs them and again if they die, and trial imports.
-
-A trial import tests whether an agent can be imported by its interpreter.
-"""
+"""The agent processes of one run, started when a case first needs them and again if they die, and trial imports."""
 
 import asyncio
 import re
@@ -263,20 +260,14 @@ class TrialImport:
 
     @property
     def place(self) -> tuple[Path, int]:
-        """The file and line in the agent's folder that failed last in the traceback.
-
-        Without such a line it is the agent's definition, with line 0.
-        """
+        """The last file and line in the agent's folder in the traceback, or else the agent's definition with line 0."""
         found = _LINE.findall(self.error.traceback) if self.error is not None else []
         inside = [(Path(file), int(line)) for file, line in found if Path(file).is_relative_to(self.agent.folder)]
         return inside[-1] if inside else (self.agent.definition, 0)
 
 
 async def try_imports(agents: Sequence[AgentFolder], root: Path, children: Children) -> AsyncIterator[TrialImport]:
-    """Import agents and yield each outcome as soon as it is known. Then end the agents' processes.
-
-    Each import may take `IMPORT_SECONDS`.
-    """
+    """Import agents, for `IMPORT_SECONDS` each. Yield each outcome as soon as it is known, then end the processes."""
     options = RunOptions(timeout=IMPORT_SECONDS)
     free = asyncio.Semaphore(_AT_ONCE)
 

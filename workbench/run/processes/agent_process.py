@@ -55,11 +55,7 @@ class Reads:
 
     @classmethod
     def from_frame(cls, frame: Frame) -> "Reads":
-        """Return the reads that a process reported.
-
-        Raises:
-            ValueError: the report names too many paths.
-        """
+        """Return the reads that a process reported. Raise ValueError if the report names too many paths."""
         reported = frame.get("unseen")
         unseen = frozenset(name for name in UNSEEN if isinstance(reported, list) and name in reported)
         return cls(frozenset(_paths(frame.get("files"))), frozenset(_paths(frame.get("folders"))), unseen)
@@ -94,11 +90,7 @@ class AgentProcess:
         """The connection to the process, once it is started."""
 
     async def start(self, place: Place, agent: AgentSetting, *, cases: int) -> None:
-        """Start the process at a place.
-
-        Raises:
-            NotStartedError: it cannot be started.
-        """
+        """Start the process at a place. Raise NotStartedError if it cannot be started."""
         self.link = await place.start(agent, self._take, cases=cases)
         self.link.ended.add_done_callback(
             lambda how: self._set(

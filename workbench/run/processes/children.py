@@ -1,7 +1,4 @@
-"""Child processes that outlive a run: warm agent processes on this machine, and the scorer.
-
-Agent processes are forks of a warm zygote, or fresh if forking is impossible.
-"""
+"""Child processes that outlive a run: the scorer, and agent processes, forked from a warm zygote if possible."""
 
 import asyncio
 import contextlib
@@ -281,8 +278,6 @@ class LocalPlace:
         return folder in self._uses_adk
 
     def _watch(self, found: LocalAgent, setting: AgentSetting, zygote: Zygote | None) -> None:
-        """Watch an agent's process until it has ended."""
-
         def imported(framework: "asyncio.Future[str]") -> None:
             if framework.result() == "adk":
                 self._uses_adk.add(setting.agent.folder)

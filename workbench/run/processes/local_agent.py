@@ -194,7 +194,6 @@ class LocalAgent:
                 self._on_frame(frame, 0)
 
     def _forward(self, frame: Frame, size: int) -> None:
-        """Forward a message of a case, until the case has exited."""
         if frame["id"] in self._cases:
             if frame.get("op") == "exited":
                 del self._cases[frame["id"]]
@@ -207,7 +206,6 @@ class LocalAgent:
             case.lost(how)
 
     def _settle_output(self) -> None:
-        """Read the output that was printed so far."""
         for pipe in self._pipes:
             pipe.flush_all()
 
@@ -240,11 +238,7 @@ class CaseOutput:
         self._pipes = (OutputPipe(stdout, out, self._count), OutputPipe(stderr, err, self._count))
 
     def take(self, stream: Stream, text: str) -> None:
-        """Add output that the case reported.
-
-        Raises:
-            KeyError: the case does not share its process, or the stream is unknown.
-        """
+        """Add output that a case in a shared process reported. Raise KeyError if the stream is unknown."""
         lines = self._lines[stream]
         if self._printed <= OUTPUT_LIMIT:
             lines.add(text)

@@ -313,9 +313,8 @@ def _places(old: Sequence[CallT], new: Sequence[CallT], key_of: Callable[[CallT]
 
 
 def _woven(count: int, places: Sequence[int | None]) -> Iterator[tuple[int | None, int | None]]:
-    """Yield pairs of the indexes of an old and a new call, in the order of the `count` old calls.
+    """Yield pairs of the indexes of an old and a new call (None: no partner), in the order of the `count` old calls.
 
-    An index is None if a call has no partner.
     `places` has the index of the old call for each new call. A new call without one follows the new call before it.
     """
     partner = {place: number for number, place in enumerate(places) if place is not None}

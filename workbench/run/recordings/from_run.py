@@ -211,9 +211,9 @@ def _model_call(turn: int, item: Mapping[str, Any], pieces: Pieces) -> ModelCall
 
 
 def _unlike_secrets(models: Iterable[ModelCall], pieces: Pieces) -> tuple[ModelCall, ...]:
-    """Return calls of models without the digests of requests that held a secret.
+    """Return calls of models without the digests of requests that held a secret: a replay would not match them.
 
-    Their digests would not match on replay. Without a digest, a call answers the agent's next request.
+    Without a digest, a call answers the agent's next request.
     """
 
     @cache

@@ -144,7 +144,6 @@ def parse_frozen(path: Path, content: bytes) -> Recording:
 
 
 def _unsendable(recording: Recording) -> Iterator[Breach]:
-    """Yield a breach for each call that is too large for a message to the agent's process."""
     limit = MAX_FRAME - 1024
     places: list[tuple[Location, ToolCall | ModelCall]] = [
         *((("calls", number), call) for number, call in enumerate(recording.calls)),

@@ -71,10 +71,7 @@ def request_difference(recording: Recording, differs: str) -> str:
 
 
 def _content(recording: Recording, digest: str, now: Any) -> Any:
-    """Return the recorded message with a digest, or None.
-
-    `now` is the message at the same position of the new request.
-    """
+    """Return the recorded message with a digest, or None. `now` is the new message at its position."""
     if digest in recording.parts:
         return recording.parts[digest]
     found = next((content for content in _contents(recording) if plain_digest(dumps(content)) == digest), None)
@@ -270,10 +267,7 @@ class MissedCall:
 
 @dataclass(frozen=True, slots=True)
 class MissedRequest:
-    """A request to a model without a recording. `parts` are the differing parts that can be ignored.
-
-    They are named as in the frozen file.
-    """
+    """A request to a model without a recording. `parts` differ and can be ignored, named as in frozen files."""
 
     agent: str
     parts: tuple[str, ...]

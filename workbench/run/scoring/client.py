@@ -424,7 +424,6 @@ class Scorer:
                 self._open.pop(number, None)
 
     def _start_clock(self) -> None:
-        """Start the timer again. Each message of the process does that."""
         self._last_sign = asyncio.get_running_loop().time()
         if self._timer is None:
             self._set_timer(self._silence)
@@ -438,7 +437,7 @@ class Scorer:
         self._timer = asyncio.get_running_loop().call_later(seconds, self._check_clock)
 
     def _check_clock(self) -> None:
-        """Handle the single timer: set it again for the remaining time, or give up."""
+        """Set the single timer again for the remaining time, or give up."""
         now, due = asyncio.get_running_loop().time(), math.inf if self._timer is None else self._timer.when()
         self._timer = None
         if now - due > _LATE:

@@ -96,10 +96,7 @@ def faults_behind(scored: Scored) -> list[Fault]:
 
 
 def only_limited(scored: Scored) -> Scored:
-    """Return the verdict, changed from `error` to `not_evaluated` if only the user's call limit caused it.
-
-    Judged turns keep their score.
-    """
+    """Return the verdict, as `not_evaluated` if only the user's call limit caused its error. Judged turns stay."""
     if scored.result.status != "error":
         return scored
     faults = faults_behind(scored)
