@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -16,7 +15,7 @@ from textual.widget import Widget
 
 from workbench.results.document import AsideWhen, Document, Item
 from workbench.results.lines import rule
-from workbench.ui.detail.drawing import COMPONENTS, Aside, Layout, Painter, component_css, layout
+from workbench.ui.detail.drawing import Aside, Layout, Painter, layout
 from workbench.ui.widgets.rows import EDGE, WEAK_EDGE, joined, thumb
 
 # The position, without a widget
@@ -144,26 +143,7 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
     from case to case would then make three frames.
     """
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        *COMPONENTS,
-        "body--thumb",
-        "body--edge",
-        "body--edge-blurred",
-        "body--cursor",
-        "body--cursor-blurred",
-    }
-    DEFAULT_CSS = """
-    Body {
-        height: 1fr;
-        & > .body--thumb { color: $scrollbar; }
-        & > .body--edge { color: $accent; }
-        & > .body--edge-blurred { color: $status-muted; }
-        & > .body--cursor { background: $block-cursor-background; }
-        & > .body--cursor-blurred { background: $block-cursor-blurred-background; }
-        /* Sixteen colours have no quiet background, so only the edge marks the cursor. */
-        &:ansi > .body--cursor, &:ansi > .body--cursor-blurred { background: transparent; }
-    }
-    """ + component_css("Body")
+    DEFAULT_CSS = "Body { height: 1fr; }"
 
     class Moved(Message):
         """The scroll position or the cursor's item has changed."""
@@ -341,11 +321,7 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
         if y >= shares.height:
             return self._below(y - shares.height)
         in_thumb = y in thumb(len(self.document.lines), shares.height, self.top)
-        bar = (
-            Segment("▐", self.get_component_rich_style("body--thumb"))
-            if in_thumb
-            else Segment(" ", self._painter.style(""))
-        )
+        bar = Segment("▐", self._painter.style("thumb")) if in_thumb else Segment(" ", self._painter.style(""))
         segments = [*self._listed(self.top + y, shares.width), bar]
         if shares.beside:
             line = Text.assemble((" │ ", "rule"), self._aside.line(y))
@@ -368,10 +344,9 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
 
     def _marked(self, strip: Strip, width: int, *, highlighted: bool) -> Strip:
         """Return a line with the edge of the cursor, and with its background if `highlighted`."""
-        look = "body--cursor" if self.has_focus else "body--cursor-blurred"
-        background = Style(bgcolor=self.get_component_rich_style(look).bgcolor) if highlighted else Style()
-        sign, style = (EDGE, "body--edge") if self.has_focus else (WEAK_EDGE, "body--edge-blurred")
-        edge = Segment(sign, self.get_component_rich_style(style))
+        suffix = "" if self.has_focus else "-blurred"
+        background = Style(bgcolor=self._painter.style(f"cursor{suffix}").bgcolor) if highlighted else Style()
+        edge = Segment(EDGE if self.has_focus else WEAK_EDGE, self._painter.style(f"edge{suffix}"))
         rest = strip.crop(1, width)
         return Strip(Segment.apply_style([edge, *rest], post_style=background), width)
 

@@ -15,52 +15,56 @@ from workbench.results.document import AsideWhen, Item
 from workbench.results.faces import FACES, FLAKY
 from workbench.results.lines import SIDE_BY_SIDE, Line, cut_line, pieces
 from workbench.text.counting import counted
+from workbench.ui.widgets.named_styles import NamedStyles
 from workbench.ui.widgets.rows import joined
 
-PREFIX = "detail--"
-_RULES = {
-    "muted": "color: $status-muted;",
-    "label": "color: $label;",
-    "strong": "text-style: bold;",
-    "name": "text-style: bold;",
-    "user": "text-style: italic;",
-    "heading": "color: $label-strong; text-style: bold;",
-    "rule": "color: $border-blurred;",
-    "hint": "color: $accent; text-style: bold;",
-    "fold": "color: $label;",
-    "underlined": "color: $label; text-style: underline;",
-    "status-error-strong": "color: $status-error; text-style: bold;",
-    "diff-same": "color: $diff-same;",
-    "diff-differs": "color: $diff-differs; text-style: bold;",
-    "diff-missing": "color: $diff-missing;",
-    "diff-extra": "color: $diff-extra;",
-    "diff-moved": "color: $diff-moved;",
-    "mark-missing": "color: $diff-missing; background: $diff-missing-background; text-style: bold underline;",
-    "mark-extra": "color: $diff-extra; background: $diff-extra-background; text-style: bold underline;",
-    "evidence-for": "color: $status-passed;",
-    "evidence-against": "color: $status-failed;",
-    "tab": "color: $status-muted;",
-    "tab-chosen": "color: $label-strong; text-style: bold underline;",
-    **{face.variable: f"color: ${face.variable}; text-style: bold;" for face in (*FACES.values(), FLAKY)},
+_STYLES = {
+    "muted": "$status-muted",
+    "label": "$label",
+    "strong": "bold",
+    "name": "bold",
+    "user": "italic",
+    "heading": "bold $label-strong",
+    "rule": "$border-blurred",
+    "hint": "bold $accent",
+    "fold": "$label",
+    "underlined": "underline $label",
+    "status-error-strong": "bold $status-error",
+    "diff-same": "$diff-same",
+    "diff-differs": "bold $diff-differs",
+    "diff-missing": "$diff-missing",
+    "diff-extra": "$diff-extra",
+    "diff-moved": "$diff-moved",
+    "mark-missing": "bold underline $diff-missing on $diff-missing-background",
+    "mark-extra": "bold underline $diff-extra on $diff-extra-background",
+    "evidence-for": "$status-passed",
+    "evidence-against": "$status-failed",
+    "tab": "$status-muted",
+    "tab-chosen": "bold underline $label-strong",
+    **{face.variable: f"bold ${face.variable}" for face in (*FACES.values(), FLAKY)},
+    "thumb": "$scrollbar",
+    "edge": "$accent",
+    "edge-blurred": "$status-muted",
+    "cursor": "on $block-cursor-background",
+    "cursor-blurred": "on $block-cursor-blurred-background",
+    "chosen": "on $block-cursor-background",
 }
-COMPONENTS = frozenset(f"{PREFIX}{name}" for name in _RULES)
-
-
-def component_css(widget: str) -> str:
-    """Return the CSS rules for the component classes of a widget type."""
-    return "\n".join(f"{widget} > .{PREFIX}{name} {{ {rule} }}" for name, rule in _RULES.items())
+_IN_ANSI = {
+    # Sixteen colours have no quiet background, so only the edge marks the cursor.
+    "cursor": "",
+    "cursor-blurred": "",
+}
 
 
 class Painter:
-    """A converter of lines to strips in the styles of a widget, which must have the component classes `COMPONENTS`."""
+    """A converter of lines to strips in the styles of a widget."""
 
     def __init__(self, widget: Widget) -> None:
-        self._widget = widget
-        self._styles: dict[str, Style] = {}
+        self._styles = NamedStyles(widget, _STYLES, _IN_ANSI)
 
     def forget(self) -> None:
-        """Clear the cached styles. Call this after a change of the theme or the widget's style."""
-        self._styles.clear()
+        """Forget the cached styles. Call this in `notify_style_update`."""
+        self._styles.forget()
 
     def strip(self, line: Line, width: int) -> Strip:
         """Return the line in exactly `width` cells."""
@@ -68,13 +72,8 @@ class Painter:
         return Strip(joined(strip.adjust_cell_length(width, self.style(""))), width)
 
     def style(self, name: str) -> Style:
-        """Return the style of a component name, or of the widget for "". Styles are cached."""
-        style = self._styles.get(name)
-        if style is None:
-            component = f"{PREFIX}{name}"
-            style = self._widget.get_component_rich_style(component) if name else self._widget.rich_style
-            self._styles[name] = style
-        return style
+        """Return the style with this name, or that of the widget for ""."""
+        return self._styles.get(name)
 
 
 _LEAST_HEIGHT = 9
@@ -152,17 +151,14 @@ class Aside:
 
 
 class LineView(Widget):
-    """A widget for styled lines, as high as their number.
-
-    `styled` is a widget with all component classes, whose styles are used, because computing them is slow.
-    """
+    """A widget for styled lines, as high as their number."""
 
     DEFAULT_CSS = "LineView { height: 1; }"
 
-    def __init__(self, styled: Widget) -> None:
+    def __init__(self) -> None:
         super().__init__()
         self._lines: Sequence[Line] = ()
-        self._painter = Painter(styled)
+        self._painter = Painter(self)
 
     def show(self, lines: Sequence[Line]) -> None:
         """Replace the lines."""

@@ -1,7 +1,7 @@
 """The reader of a case or a conversation: the names of the panes, the open pane, and its keys."""
 
 from collections.abc import Sequence
-from typing import ClassVar, Generic, NamedTuple, Self
+from typing import Generic, NamedTuple, Self
 
 from rich.text import Text
 from textual.app import ComposeResult
@@ -16,7 +16,7 @@ from workbench.results.document import AsideWhen, Document
 from workbench.results.lines import Line, cut_line
 from workbench.results.panes import Read
 from workbench.ui.detail.body import Body
-from workbench.ui.detail.drawing import COMPONENTS, Painter, component_css
+from workbench.ui.detail.drawing import Painter
 from workbench.ui.detail.reading import TRACE, Arrival, Reading
 
 # The lines above a pane
@@ -42,8 +42,7 @@ class Tab(NamedTuple):
 class Head(Widget):
     """A line such as ` 1 Evidence  2 Judges  3 Trace  4 History        turn 2/3`, and an optional summary."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = set(COMPONENTS)
-    DEFAULT_CSS = "Head { height: 1; }" + component_css("Head")
+    DEFAULT_CSS = "Head { height: 1; }"
 
     class Chosen(Message):
         """A click on the name of a pane."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from textual.content import Content
 from textual.events import Resize
@@ -89,8 +89,6 @@ class GridLine(NamedTuple):
 
 class FaultGrid(RowsOf[GridLine]):
     """The rows of the table, with the cursor on one cell."""
-
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--cell"}
 
     def __init__(self) -> None:
         super().__init__()

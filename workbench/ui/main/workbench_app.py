@@ -196,6 +196,7 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
         """Set the user's keymap, watch for signals, and open the folder after the first frame."""
         self.app_suspend_signal.subscribe(self, self._lend_terminal, immediate=True)
         self.app_resume_signal.subscribe(self, self._take_terminal_back, immediate=True)
+        self.theme_changed_signal.subscribe(self, self._repaint)
         self.set_keymap(textual_keymap(self._keys))
         if self._watchdog is not None:
             self._watchdog.attach(self._end_on_signal)
@@ -218,6 +219,11 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
             self.notify(fault, title="settings", severity="warning", timeout=8)
         self.call_after_refresh(self._read_other_styles)
         start_work(self, partial(controllers.open, watch=self._watch), "read")
+
+    def _repaint(self, _theme: Theme) -> None:
+        """Repaint all widgets. Textual does not know which of them use a variable of the theme by `NamedStyles`."""
+        for screen in self.screen_stack:
+            screen.query().refresh()
 
     def _read_other_styles(self) -> None:
         """Read the stylesheets of all other screens after the first frame.

@@ -112,7 +112,7 @@ class CaseReviewScreen(Screen[None]):
         """The time when the current key was pressed."""
         self._shown: tuple[object, ...] = ()
         self._body = Body()
-        self._head, self._note_line, self._foot = (LineView(self._body) for _ in range(3))
+        self._head, self._note_line, self._foot = (LineView() for _ in range(3))
         self._note = NoteInput(placeholder="note")
         self._detail: CaseDetail | None = None
 

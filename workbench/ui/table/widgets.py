@@ -1,9 +1,7 @@
 """The widgets of the table: column titles, rows, and the explanation of a cell."""
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar
 
-from rich.style import Style
 from rich.text import Text
 from textual.content import Content
 from textual.strip import Strip
@@ -24,8 +22,6 @@ _EDGES = 3
 
 class TableRows(RowView):
     """The rows of a `Table`. Only visible rows and columns are drawn."""
-
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--cell", "rows--not-applicable", "rows--informational"}
 
     def __init__(self, table: Table, marks: Callable[[Pair], bool], seconds: Callable[[Pair], str]) -> None:
         """Create the rows. `seconds` returns how long a running case has been running."""
@@ -143,13 +139,6 @@ class TableRows(RowView):
         name = cut_sibling(cases.name(rows[position]), room, map(cases.name, near))
         mark: list[Piece] = [(f"{FROZEN.glyph} ", "accent")] if frozen else []
         return [(f"{glyph} ", style_of(state)), *mark, (fit(name, room), "cell" if here else "")]
-
-    def _style(self, look: str, name: str) -> Style:
-        """Return the style of a piece. The cell under the cursor has the same style with and without the focus."""
-        if name == "cell" and (look, name) not in self._styles:
-            found = self.get_component_rich_style(f"rows--{look}") + self.get_component_rich_style("rows--cell")
-            self._styles[look, name] = found
-        return super()._style(look, name)
 
 
 def _look(cell: Cell) -> str:

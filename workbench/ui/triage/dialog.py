@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from rich.style import Style
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -22,7 +23,7 @@ from workbench.results.lines import Line, flow
 from workbench.results.review import key_words
 from workbench.text.safe_text import one_line
 from workbench.ui.actions import ACTIONS, actions_in, key_label
-from workbench.ui.detail.drawing import COMPONENTS, LineView, Painter, component_css
+from workbench.ui.detail.drawing import LineView, Painter
 from workbench.ui.triage.question import Option, Question
 from workbench.ui.widgets.basics import PlainInput, Titled
 from workbench.ui.widgets.footer import bindings, bindings_of
@@ -76,11 +77,7 @@ class OptionGrid(Widget, can_focus=True):
     `key_of` returns the key of an option, or "" if it has none. `when_moved` is called when the cursor moves.
     """
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {*COMPONENTS, "optiongrid--cursor"}
-    DEFAULT_CSS = (
-        "OptionGrid { height: 1; & > .optiongrid--cursor { background: $block-cursor-background; } }"
-        + component_css("OptionGrid")
-    )
+    DEFAULT_CSS = "OptionGrid { height: 1; }"
 
     class Picked(Message):
         """A click on an option."""
@@ -139,7 +136,7 @@ class OptionGrid(Widget, can_focus=True):
             cell = width // columns
             start = (self.cursor % columns) * cell
             parts = list(strip.divide([start, start + cell, width]))
-            style = self.get_component_rich_style("optiongrid--cursor", partial=True)
+            style = Style(bgcolor=self._painter.style("chosen").bgcolor)
             return Strip.join([parts[0], parts[1].apply_style(style), *parts[2:]])
         return strip
 
@@ -219,7 +216,7 @@ class TriageScreen(ModalScreen[Answer | None]):
         self._note = NoteInput(placeholder="note")
         self._what = Static("", classes="what", markup=False)
         self._help = Static("", classes="help", markup=False)
-        self._key_lines = LineView(self._list)
+        self._key_lines = LineView()
 
     def compose(self) -> ComposeResult:
         """Lay out the question, the options, the note and the help."""

@@ -17,6 +17,7 @@ from textual.widgets import Input
 from workbench.results.cells import cell_len, cut_name, fit
 from workbench.results.lines import hang_text, pieces, wrap
 from workbench.text.safe_text import one_line
+from workbench.ui.widgets.named_styles import NamedStyles
 
 Work: TypeAlias = Callable[[], Coroutine[Any, Any, object]]
 """An async function without arguments, or a `functools.partial` of an async function."""
@@ -73,10 +74,9 @@ class Page(Widget, can_focus=True):
     It wraps its lines itself while drawing. With Textual's layout, everything would be painted twice.
     """
 
-    COMPONENT_CLASSES = {"page--label", "page--heading"}  # noqa: RUF012 - Textual's declaration
-
     def __init__(self) -> None:
         super().__init__()
+        self._styles = NamedStyles(self, {"label": "$label", "heading": "bold $label-strong"}, {})
         self._lines: Sequence[Line] = ()
         self._wrapped: tuple[int, list[Text]] = (-1, [])
         self._top = 0
@@ -101,12 +101,14 @@ class Page(Widget, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         """Draw one line of the page."""
-        rows, plain = self._rows()[y + self._top :], self.rich_style
-        segments = [
-            Segment(text, plain + self.get_component_rich_style(f"page--{name}", partial=True) if name else plain)
-            for text, name in (pieces(rows[0]) if rows else ())
-        ]
-        return Strip(segments).adjust_cell_length(self.size.width, Style(bgcolor=plain.bgcolor))
+        rows, style = self._rows()[y + self._top :], self._styles.get
+        segments = [Segment(text, style(name)) for text, name in (pieces(rows[0]) if rows else ())]
+        return Strip(segments).adjust_cell_length(self.size.width, Style(bgcolor=style().bgcolor))
+
+    def notify_style_update(self) -> None:
+        """Forget the cached styles."""
+        super().notify_style_update()
+        self._styles.forget()
 
     def on_mouse_scroll_down(self) -> None:
         """Scroll down."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from typing import ClassVar, Generic, TypeAlias, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -16,10 +16,46 @@ from textual.strip import Strip
 from workbench.results.cells import cell_len
 from workbench.results.lines import JOINERS, cut_line, pieces
 from workbench.ui.terminal.terminal import over_ssh
+from workbench.ui.widgets.named_styles import NamedStyles
 
 RowType = TypeVar("RowType")
 Piece: TypeAlias = tuple[str, str]
-"""A safe text and its component class without the widget's prefix, or "" for the style of the row."""
+"""A safe text and the name of its style, or "" for the style of the row."""
+_STYLES = {
+    "thumb": "$scrollbar",
+    "cursor": "bold $block-cursor-foreground on $block-cursor-background",
+    "cursor-blurred": "$block-cursor-blurred-foreground on $block-cursor-blurred-background",
+    "marked": "$foreground on $block-cursor-blurred-background",
+    "flash": "bold $foreground on $accent 35%",
+    "edge": "$accent",
+    "cell": "bold $background on $accent",
+    "strong": "bold $label-strong",
+    "label": "$label",
+    "accent": "$accent",
+    "match": "bold underline $accent",
+    "muted": "$status-muted",
+    **{
+        status: f"$status-{status}"
+        for status in (
+            "passed",
+            "failed",
+            "error",
+            "not-evaluated",
+            "not-applicable",
+            "informational",
+            "flaky",
+            "running",
+            "queued",
+            "not-run",
+        )
+    },
+}
+_IN_ANSI = {
+    # Sixteen colours have no quiet background, so only the * marks the row.
+    "marked": "$foreground",
+    "flash": "bold reverse $foreground",
+    "cell": "bold $accent on $background",
+}
 EDGE, WEAK_EDGE = "▌", "▏"
 """Edge of the row under the cursor with and without the focus. They differ even without colours."""
 _EDGES = {"cursor": EDGE, "cursor-blurred": WEAK_EDGE, "flash": "»"}
@@ -29,31 +65,8 @@ _EDGES = {"cursor": EDGE, "cursor-blurred": WEAK_EDGE, "flash": "»"}
 class RowView(ScrollView, can_focus=True):
     """A list with a cursor.
 
-    A subclass defines the number of rows (`row_count`) and their content (`row_pieces`). The stylesheet must have
-    styles for `rows--cursor`, `rows--cursor-blurred`, and each component class in the pieces.
+    A subclass defines the number of rows (`row_count`) and their content (`row_pieces`).
     """
-
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "rows--cursor",
-        "rows--cursor-blurred",
-        "rows--edge",
-        "rows--thumb",
-        "rows--marked",
-        "rows--flash",
-        "rows--strong",
-        "rows--label",
-        "rows--muted",
-        "rows--accent",
-        "rows--match",
-        "rows--passed",
-        "rows--failed",
-        "rows--error",
-        "rows--not-evaluated",
-        "rows--flaky",
-        "rows--running",
-        "rows--queued",
-        "rows--not-run",
-    }
 
     class Picked(Message):
         """A click on the row that already had the cursor."""
@@ -73,7 +86,7 @@ class RowView(ScrollView, can_focus=True):
         self.when_moved: Callable[[], None] = lambda: None
         """Called when the cursor has moved to another row, so that both rows are painted in one frame."""
         self._cursor = 0
-        self._styles: dict[tuple[str, str], Style] = {}
+        self._styles = NamedStyles(self, _STYLES, _IN_ANSI)
 
     # Defined by subclasses
 
@@ -187,7 +200,7 @@ class RowView(ScrollView, can_focus=True):
 
     def notify_style_update(self) -> None:
         """Forget the cached styles."""
-        self._styles.clear()
+        self._styles.forget()
         super().notify_style_update()
 
     def _fill(self, left: Sequence[Piece], right: Sequence[Piece], width: int, look: str) -> list[Segment]:
@@ -211,13 +224,12 @@ class RowView(ScrollView, can_focus=True):
         return "marked" if self.is_marked(position) else ""
 
     def _style(self, look: str, name: str) -> Style:
-        """Return a row's style with a piece's colours on top. With sixteen colours, the cursor's colours stay."""
-        if (look, name) not in self._styles:
-            style = self.get_component_rich_style(f"rows--{look}") if look else self.rich_style
-            if name and not (look.startswith("cursor") and self.app.native_ansi_color):
-                style += self.get_component_rich_style(f"rows--{name}", partial=True)
-            self._styles[look, name] = style
-        return self._styles[look, name]
+        """Return a row's style with a piece's colours on top. With sixteen colours, the cursor's colours stay.
+
+        The cell under the cursor always has its own colours.
+        """
+        keeps = look.startswith("cursor") and name != "cell" and self.app.native_ansi_color
+        return self._styles.get(look, "" if keeps else name)
 
     def _stop_near(self, position: int, count: int, *, forwards: bool) -> int:
         ways = (range(position, count), range(position, -1, -1))
