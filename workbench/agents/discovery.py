@@ -239,7 +239,7 @@ def canonical_path(path: Path, root: Path) -> Path:
 def find_agent(path: Path, agents: Iterable[AgentFolder] = ()) -> AgentFolder | None:
     """Return the agent at `path` (its folder, or the file that defines it), or None.
 
-    It is one of `agents` if the folder is the same after resolving links. Otherwise the folder is read, wherever it is.
+    If the folder of one of `agents` is the same after resolving links, return that agent. Otherwise read the folder.
     """
     folder = absolute(path)
     if folder.name in DEFINITION_FILES and folder.is_file():
@@ -282,8 +282,7 @@ def _base(root: Path) -> Path:
     """
     if is_project(root) or root == Path.cwd():
         return root
-    steps = (root, *root.parents)
-    return next((step for step in steps if (step / "pyproject.toml").is_file()), root)
+    return next((step for step in (root, *root.parents) if (step / "pyproject.toml").is_file()), root)
 
 
 def _outermost(folders: Iterable[Path]) -> list[Path]:

@@ -273,8 +273,7 @@ REPORTS: Final[dict[str, type[Part]]] = {
 
 def report_text(command: str, **values: Any) -> str:
     """Return the report of a command as one line of JSON in ASCII. `values` are the fields of its model."""
-    model = REPORTS[command]
-    report = model.model_validate({"schema": f"agent-workbench/{command}/1", **values})
+    report = REPORTS[command].model_validate({"schema": f"agent-workbench/{command}/1", **values})
     return json.dumps(report.model_dump(by_alias=True))
 
 

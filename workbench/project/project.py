@@ -192,16 +192,12 @@ class Project:
         return state_of(root, self._explicit_state)
 
     def machines(self, options: RunOptions) -> Sequence[MachineState]:
-        """Return the current states of the other machines for a run with these options, or () if there are none.
-
-        Raises:
-            UsageFaultError: the place cannot be used.
-        """
+        """Return the current states of the other machines for a run with these options, or () if there are none."""
         cluster = self.cluster(options)
         return () if cluster is None else cleaned_states(cluster.machines(), self._secrets.clean_text)
 
     def cluster(self, options: RunOptions) -> DaskPlace | None:
-        """Return the Dask cluster of a run, or None for this machine."""
+        """Return the Dask cluster of a run, or None if agents run on this machine or at a given `Place`."""
         if self._place is not None and not isinstance(self._place, str):
             return None
         choice = self._with_own_place(options).place
@@ -537,7 +533,7 @@ class Project:
     def chat(
         self, agent: AgentFolder, root: Path, session_input: dict[str, Any], publish: Callable[[ChatEvent], None]
     ) -> Chat:
-        """Prepare a conversation with an agent. Its events go to `publish`. Runs can continue meanwhile."""
+        """Prepare a conversation with an agent, whose events go to `publish`. Runs can continue meanwhile."""
         return Chat(agent_setting(agent, root, RunOptions()), session_input, self.children, publish)
 
     async def import_agents(self, workspace: Workspace) -> AsyncIterator[TrialImport]:

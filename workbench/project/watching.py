@@ -256,8 +256,7 @@ class Watching:
             self._left.subtract(dropped.name for dropped in event.cases)
         elif isinstance(event, CaseFinished):
             return self._finished(event)
-        ref = getattr(event, "case", None)
-        return None if ref in self._obsolete else event
+        return None if getattr(event, "case", None) in self._obsolete else event
 
     def _run_finished(self, event: RunFinished) -> RunFinished:
         self._ended = time.monotonic()

@@ -122,8 +122,7 @@ class StreamBuffer:
 
 def has_text(acted: dict[str, Any]) -> bool:
     """Return whether a step has a text. Such a step replaces the streamed text."""
-    parts = parts_of(acted.get("content"))
-    return any(part.get("text") for part in parts)
+    return any(part.get("text") for part in parts_of(acted.get("content")))
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,7 +77,7 @@ class Original:
 
     @property
     def has_models(self) -> bool:
-        """Whether it has calls of models. Those of plain Python agents are not recorded."""
+        """Whether calls of models are recorded. For plain Python agents they are not."""
         return any(not call.tool for call in self.calls)
 
     def calls_of(self, turn: int) -> range:

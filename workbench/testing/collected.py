@@ -50,7 +50,7 @@ class CollectedFile:
 
     @staticmethod
     def read(path: Path) -> "CollectedFile":
-        """Read the evalset. Raises CollectionFaultError."""
+        """Read the evalset. Raise CollectionFaultError if it is broken."""
         document = open_evalset(path)
         faults = document.check()
         if document.broken:

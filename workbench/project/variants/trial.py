@@ -489,7 +489,7 @@ class _Limits:
         self.running: Running | None = None
 
     def take(self, ref: CaseRef) -> None:
-        """Take the end of an execution, and end the run if a limit is reached."""
+        """Count the costs of an ended execution, and end the run if a limit is reached."""
         record = read_details(self._trial.store.current_record(ref))
         found = costs([record], self._prices) if self._prices else None
         if found is not None:

@@ -15,7 +15,6 @@ from workbench.events.events import (
     CaseError,
     CaseFinished,
     CasePlaced,
-    CaseRef,
     CaseStarted,
     CaseStatus,
     Event,
@@ -76,6 +75,7 @@ class CaseFlow:
         agent: StartAgent | None,
         release: Callable[[], None],
     ) -> None:
+        self.ref = entry.ref
         self._entry = entry
         self._context = context
         self._agent = agent
@@ -94,11 +94,6 @@ class CaseFlow:
         self._fork = entry.source.fork if isinstance(entry.source, AgentSource) else None
         self.is_simulated = False
         """Whether the user is simulated."""
-
-    @property
-    def ref(self) -> CaseRef:
-        """The case and repeat."""
-        return self._entry.ref
 
     def cancel(self, *, kill: bool) -> None:
         """End the case, also while it is being scored. With `kill`, kill its process at once."""

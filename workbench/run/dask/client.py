@@ -320,8 +320,7 @@ async def serve(sock: socket.socket) -> None:
     """Serve the workbench until it closes the socket."""
     ended = asyncio.Event()
     cluster: Cluster
-    channel = LoopChannel(sock, lambda frame: cluster.take(frame), lambda reason: ended.set())
-    cluster = Cluster(channel)
+    cluster = Cluster(LoopChannel(sock, lambda frame: cluster.take(frame), lambda reason: ended.set()))
     done = [asyncio.ensure_future(event.wait()) for event in (ended, cluster.quit)]
     await asyncio.wait(done, return_when=asyncio.FIRST_COMPLETED)
     await cluster.close()

@@ -103,8 +103,7 @@ def encode_report(worker: str, transcript: Transcript, events: Sequence[Event], 
         "differs": transcript.differs,
         "written": list(map(str, written[:_MOST_PATHS])),
     }
-    lines = [head, *map(to_json, events)]
-    return b"\n".join(json.dumps(line).encode("ascii") for line in lines)
+    return b"\n".join(json.dumps(line).encode("ascii") for line in (head, *map(to_json, events)))
 
 
 def read_report(data: bytes, ref: CaseRef | None, root: Path) -> Report:
@@ -115,10 +114,11 @@ def read_report(data: bytes, ref: CaseRef | None, root: Path) -> Report:
     """
     try:
         first, *rest = (json.loads(line) for line in data.split(b"\n"))
+        worker = str(first["worker"])[:_LONGEST]
         if why := first.get("refused"):
-            return Report(str(first["worker"])[:_LONGEST], Transcript(), refused=str(why)[:_LONGEST])
+            return Report(worker, Transcript(), refused=str(why)[:_LONGEST])
         if why := first.get("failed"):
-            return Report(str(first["worker"])[:_LONGEST], Transcript(), failed=str(why)[:_LONGEST])
+            return Report(worker, Transcript(), failed=str(why)[:_LONGEST])
         transcript = _transcript(first, root)
         events = [from_json(line) for line in rest]
         begun = 0
@@ -135,8 +135,8 @@ def read_report(data: bytes, ref: CaseRef | None, root: Path) -> Report:
             raise ValueError("its turns are not in order")
         transcript.turns = [event.actual for event in finished]
         transcript.state = finished[-1].state if finished else None
-        transcript.machine = str(first["worker"])[:_LONGEST]
-        return Report(transcript.machine, transcript, events, _inside(first["written"], root))
+        transcript.machine = worker
+        return Report(worker, transcript, events, _inside(first["written"], root))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InvalidReportError(f"{error!r}"[:500]) from None
 
@@ -236,6 +236,7 @@ class DaskPart:
         self._on_report = on_report
         self._only = only
         self._execution = execution
+        self.label = execution.ref.label
         self._root = order["root"]
         self._order = json.dumps(order)
         self._timeout = timeout
@@ -260,11 +261,6 @@ class DaskPart:
         self._heard: list[dict[str, Any]] = []
         """The turns of that conversation so far."""
         self._asking: asyncio.Task[None] | None = None
-
-    @property
-    def label(self) -> str:
-        """The case, for display."""
-        return self._execution.ref.label
 
     async def transcript(self) -> Transcript:
         """Run the execution, and return its transcript."""

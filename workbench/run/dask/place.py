@@ -123,7 +123,11 @@ class DaskPlace:
             UsageFaultError: the scheduler cannot be reached, or no worker is suitable.
         """
         if self.why_lost or self._child is None or self._child.ended.done():
-            await self._restart()
+            await self.close()
+            self.why_lost, self._sent_files, self._workers, self._needs = "", None, {}, {}
+            self._refused.clear()
+            self.run = uuid.uuid4().hex
+            self.topic = f"agent-workbench-{self.run}"
         waiting = asyncio.create_task(self._say_phase(say))
         try:
             await self.resolve()
@@ -311,32 +315,21 @@ class DaskPlace:
             running.setdefault(part.address, []).append((part.label, part.turn))
         return tuple(self._state(worker, tuple(running.get(address, ()))) for address, worker in self._workers.items())
 
-    async def end_run(self) -> None:
-        """End the run's processes on the workers, and delete its files there."""
-        for key in tuple(self._parts):
-            self.forget(key)
-        if self._child is not None and not self._child.ended.done() and not self.why_lost:
-            with contextlib.suppress(UsageFaultError):
-                await self._ask("ended", {"op": "end", "run": self.run}, _ENDS_WITHIN)
-
     async def close(self) -> None:
-        """End the run on the workers, and disconnect from the cluster."""
+        """End the run's processes on the workers, delete its files there, and disconnect from the cluster."""
         if self._looking is not None:
             self._looking.cancel()
             self._looking = None
         if self._child is not None:
-            await self.end_run()
+            for key in tuple(self._parts):
+                self.forget(key)
+            if not self._child.ended.done() and not self.why_lost:
+                with contextlib.suppress(UsageFaultError):
+                    await self._ask("ended", {"op": "end", "run": self.run}, _ENDS_WITHIN)
             child, self._child = self._child, None
             await child.close()
 
     # The child process:
-
-    async def _restart(self) -> None:
-        await self.close()
-        self.why_lost, self._sent_files, self._workers, self._needs = "", None, {}, {}
-        self._refused.clear()
-        self.run = uuid.uuid4().hex
-        self.topic = f"agent-workbench-{self.run}"
 
     def _child_ended(self, child: ChildProcess, how: str) -> None:
         if child is not self._child:
@@ -352,7 +345,7 @@ class DaskPlace:
             self._child.channel.send(frame)
 
     async def _ask(self, reply: str, frame: Frame, seconds: float = _ANSWERS_WITHIN) -> Frame:
-        """Send a message, and return the reply. Raise UsageFaultError if that failed or took too long."""
+        """Send a message, and return the reply. Raise UsageFaultError if the client fails or does not reply in time."""
         waiting = self._replies[reply] = asyncio.get_running_loop().create_future()
         self._tell(frame)
         await asyncio.wait([waiting], timeout=seconds)
@@ -391,11 +384,11 @@ class DaskPlace:
                 reply.set_result(frame)
 
     def _take_piece(self, frame: Frame) -> None:
-        pieces = self._pieces.setdefault((frame["op"], frame["key"]), [])
-        pieces.append(frame["text"])
+        talk = frame["op"], frame["key"]
+        self._pieces.setdefault(talk, []).append(frame["text"])
         if frame["more"]:
             return
-        text = "".join(self._pieces.pop((frame["op"], frame["key"])))
+        text = "".join(self._pieces.pop(talk))
         if frame["op"] == "question":
             if part := self._parts.get(frame["key"]):
                 part.asked(json.loads(text))

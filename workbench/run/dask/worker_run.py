@@ -254,8 +254,7 @@ class RemoteUser:
         self._threads.submit(self._answers.close)
 
     async def _ask(self, question: str) -> Move:
-        loop = asyncio.get_running_loop()
-        reply = await loop.run_in_executor(self._threads, self._wait, question)
+        reply = await asyncio.get_running_loop().run_in_executor(self._threads, self._wait, question)
         move, self.usage = move_from_json(reply)
         return move
 

@@ -158,7 +158,7 @@ def _root_notices(root: Path) -> Iterator[Noticed]:
 
 def _option_notices(options: RunOptions) -> Iterator[Noticed]:
     """Yield a notice if the repeats are too few, and one if a file says which calls of tools fail."""
-    if options.until_sure is not None and (notice := too_few(options.until_sure, options.runs)) is not None:
+    if options.until_sure is not None and (notice := too_few(options.until_sure, options.runs)):
         yield notice
     if options.inject is not None and not isinstance(options.inject, str) and options.inject.file is not None:
         text = f"faults are injected into calls of tools, as {options.inject.file.name} says"

@@ -226,7 +226,7 @@ def refuse_unknown(selection: Selection, folder: Path) -> None:
     If the quick lookup cannot decide, `choose` decides on the opened workspace.
 
     Raises:
-        UsageFaultError: no evalset or no case has one of the ids.
+        UsageFaultError: no evalset or no case has one of the ids, or several evalsets have it.
     """
     are_ids = bool(selection.case_ids) or any(target.path is None or target.case_ids for target in selection.targets)
     paths = [absolute(path) for path in searched(selection, folder)]
@@ -346,8 +346,7 @@ def _entry_by_id(evalsets: Sequence[EntryT], name: str) -> EntryT:
     found = [entry for entry in evalsets if entry.file.name == name + _SUFFIX]
     found = found or [entry for entry in evalsets if entry.eval_set_id == name]
     if not found:
-        known = (entry.eval_set_id for entry in evalsets)
-        hint = nearest_name(name, known, "Evalsets")
+        hint = nearest_name(name, (entry.eval_set_id for entry in evalsets), "Evalsets")
         raise UsageFaultError(f"{name} is not a file, a folder or the id of an evalset", hint)
     if len(found) > 1:
         files = ", ".join(entry.relative for entry in found[:LISTED])
@@ -408,7 +407,10 @@ def _why_ignored(ignored: Sequence[Ignored]) -> str:
 
 
 def _quick_entries(places: Sequence[Path], root: Path) -> list[_QuickEntry] | None:
-    """Return the IDs in all evalsets at `places`, or None if only the full parser can read them all quickly."""
+    """Return the IDs in all evalsets at `places`.
+
+    Return None if a file cannot be read or needs the full parser, or if the files together exceed `MOST_BYTES`.
+    """
     files = list(dict.fromkeys(places))
     if not all(place.is_file() for place in places):
         found, _ = discover_for(places, root)

@@ -341,7 +341,10 @@ class InterruptedRun:
 
 
 def interrupted_run(events: Iterable[Event | None]) -> InterruptedRun | None:
-    """Collect the events of an interrupted run (None: an unreadable line). Return None if `RunStarted` is missing."""
+    """Collect the events of an interrupted run. An event that is None represents an unreadable line.
+
+    Return None if the first event is not `RunStarted`.
+    """
     found: InterruptedRun | None = None
     for event in events:
         if isinstance(event, RunStarted):

@@ -142,7 +142,11 @@ class Thaw:
         return replace(result, calls=tuple(calls), tools=declared, origin=origin)
 
     def _found(self) -> Iterator[Drift]:
-        for then, now in matched_calls(self.old, self.live):
+        old, live = self.old.calls, self.live.calls
+        ignore = _union(self.old.ignore, self.live.ignore)
+        places = _places(old, live, lambda call: _tool_key(call, ignore))
+        for one, other in _woven(len(old), places):
+            then, now = None if one is None else old[one], None if other is None else live[other]
             if then is not None and now is not None:
                 if not (self.old.origin.effects and self.live.origin.effects):
                     now = replace(now, effects=then.effects)
@@ -281,22 +285,11 @@ def _each(
             yield old[one]
 
 
-def matched_calls(old: Recording, new: Recording) -> list[tuple[ToolCall | None, ToolCall | None]]:
-    """Return the tool calls of both recordings in pairs, in the order of the old ones.
-
-    The calls of a pair have the same agent, branch (if known), tool and arguments (without ignored ones), and the same
-    number among such calls. A new call without an old one follows the new call before it.
-    """
-    ignore = _union(old.ignore, new.ignore)
-    places = _places(old.calls, new.calls, lambda call: _tool_key(call, ignore))
-    return [
-        (None if one is None else old.calls[one], None if other is None else new.calls[other])
-        for one, other in _woven(len(old.calls), places)
-    ]
-
-
 def _places(old: Sequence[CallT], new: Sequence[CallT], key_of: Callable[[CallT], Hashable]) -> list[int | None]:
-    """Return for each new call the index of the old call that it replaces, or None."""
+    """Return for each new call the index of the old call that it replaces, or None.
+
+    Both have the same branch (if known) and key, and the same number among such calls.
+    """
     branched = all(call.branch is not None for call in old)
 
     def key(call: CallT) -> Hashable:

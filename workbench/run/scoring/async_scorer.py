@@ -45,7 +45,7 @@ _SETTLE_SECONDS = 1.0
 
 
 async def serve_async(sync_part: SyncScorer) -> None:
-    """Continue the scorer's loop in an event loop, until the other side closes."""
+    """Continue the scorer's loop in an event loop, until the other side closes or sends `quit`."""
     channel = sync_part.channel
     asker = AsyncScorer(channel)
     arrived = asyncio.Event()

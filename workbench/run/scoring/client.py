@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import math
 import os
+import signal
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -446,25 +447,25 @@ class Scorer:
             left = self._last_sign + (self._silence if self.ready else _ANSWER_WITHIN) - now
             if left > 0:
                 self._set_timer(left)
-            else:
-                self._too_long()
+                return
+            for number, request in list(self._open.items()):
+                request.overdue = True
+                if self._run_cancelled:
+                    request.abandon(f"did not end within {self._silence:g} s after the run was cancelled")
+                    del self._open[number]
+            if self._child is not None:
+                self._child.signal_group(signal.SIGKILL)
 
     def _stop_clock(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
-    def _too_long(self) -> None:
-        for number, request in list(self._open.items()):
-            request.overdue = True
-            if self._run_cancelled:
-                request.abandon(f"did not end within {self._silence:g} s after the run was cancelled")
-                del self._open[number]
-        if self._child is not None:
-            self._child.signal_group(9)
-
     def _lost(self, child: ChildProcess, how: str) -> None:
-        """Handle the death of the process: send open requests again, but give up those that failed twice."""
+        """Handle the death of the process: report lost channels, and send open requests again.
+
+        If two processes in a row ended before they answered, give up all requests.
+        """
         if child is not self._child:
             return
         self._child = None
