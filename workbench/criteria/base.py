@@ -118,10 +118,7 @@ class Bench(Protocol):
 
 
 def status_of(score: float | None, threshold: float) -> MetricStatus:
-    """Return the status of a score by ADK's rule: a score at or above the threshold passes, nothing is rounded.
-
-    A missing score is an error, never a pass.
-    """
+    """Return ADK's status of a score: at or above the threshold passes, unrounded. A missing score is an error."""
     if score is None:
         return "error"
     return "passed" if score >= threshold else "failed"

@@ -149,10 +149,7 @@ RowFault: TypeAlias = Literal["differs", "missing", "extra", "moved"]
 
 
 class FaultyRow(NamedTuple):
-    """A row that keeps a turn from matching.
-
-    `instead` is the name of the unexpected call that was made in place of a missing one, or "".
-    """
+    """A row that keeps a turn from matching. `instead` is the call in place of a missing one, or ""."""
 
     fault: RowFault
     row: dict[str, Any]

@@ -76,11 +76,7 @@ AnyOptions = TypeVar("AnyOptions", bound=Options)
 
 
 def decides(default: Any, description: str, *, way: str = "") -> Any:
-    """Return a field for an option that can be changed without scoring again.
-
-    Stored details hold the scores for its other values. `way` describes the effect of a flag, for the preview's list of
-    ways to score.
-    """
+    """Return an option that can be changed without scoring again. `way` describes its effect on the score."""
     return Field(default, description=description, json_schema_extra={"effect": "decide", "way": way})
 
 
@@ -291,10 +287,7 @@ class CriterionDescription:
 
 
 def short_title(name: str) -> str:
-    """Return at most six letters for the title of a column, from the first distinctive word of a criterion's name.
-
-    `tone_of_voice_score` becomes `tone`, `checkGreeting` becomes `greeti`.
-    """
+    """Return the first distinctive word of a criterion's name in six letters: `greeti` for `checkGreeting`."""
     words = [word for word in _WORDS.sub(r" \1", name).replace("_", " ").split() if not _COUNT.fullmatch(word)]
     telling = [word for word in words if not _FILLERS.fullmatch(word)] or words or [name.strip() or "?"]
     found = one_line(telling[0].lower())

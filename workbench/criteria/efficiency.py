@@ -294,10 +294,7 @@ def _used(name: str, request: ScoreRequest) -> tuple[float, bool]:
 
 
 def _used_inside(name: str, used: float, request: ScoreRequest) -> tuple[float, bool]:
-    """Return a figure including agents that are used as tools, and whether the figure is complete.
-
-    The calls of these agents make no events.
-    """
+    """Return a figure including agents that are used as tools, and whether the figure is complete."""
     if name == "tool_calls":
         inner = [call for calls in request.inner_calls for call in calls or ()]
         hidden = sum(call.get("hidden") is True for call in inner)

@@ -67,10 +67,7 @@ def describe(path: str, expected: Any, actual: Any) -> dict[str, Any]:
 
 
 def sentence(difference: dict[str, Any]) -> str:
-    """Return `args.amount: number 12.5, got text "12.50"` from the result of `describe`.
-
-    If the difference has a `rule`, its text replaces the expected value.
-    """
+    """Return `args.amount: number 12.5, got text "12.50"` from `describe`. A `rule` replaces the expected value."""
     wanted, got = (phrase(difference[f"{side}_type"], difference[f"{side}_shown"]) for side in ("expected", "actual"))
     return f"{difference['path']}: {difference.get('rule') or wanted}, got {got}"
 
@@ -106,10 +103,7 @@ def shown(value: Any, *, limit: int = SHOWN_LIMIT) -> str:
 
 
 def brief(value: Any) -> Any:
-    """Return the value, or a short text if its JSON has more than `BRIEF_LIMIT` characters.
-
-    This keeps the explanation of a verdict smaller than the transcript, which has the whole value.
-    """
+    """Return the value, or a short text if its JSON has more than `BRIEF_LIMIT` characters."""
     if value is None or isinstance(value, bool | int | float):
         return value
     size = len(value) if isinstance(value, str) else len(json.dumps(value, default=str))
@@ -302,10 +296,7 @@ def most_pairs(
 def heaviest_pairs(
     left: Sequence[int], right: Sequence[int], weight: Callable[[int, int], float]
 ) -> list[tuple[int, int]]:
-    """Return pairs in the order of both sides whose weights have the largest sum. A weight of 0 forbids a pair.
-
-    Above `MAX_WEIGHED_CELLS`, each item of `left` takes the next item it is allowed to.
-    """
+    """Return pairs in order with the largest sum of weights (approximate for long lists). 0 forbids a pair."""
     if len(left) * len(right) > MAX_WEIGHED_CELLS:
         return _next_allowed(left, right, weight)
     weights = [[weight(item, other) for other in right] for item in left]

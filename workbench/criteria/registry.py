@@ -67,10 +67,7 @@ def _informational() -> tuple[Criterion, ...]:
 
 
 def needs_bench(name: str, *, custom: bool = False) -> bool:
-    """Return whether `score_with_bench` must score a criterion, because it needs a `Bench`.
-
-    Criteria with a judge or a service need one, and so does the user's own function (`custom`).
-    """
+    """Return whether a criterion needs a `Bench`: for a judge, a service, or the user's own function (`custom`)."""
     info = CRITERIA.get(name)
     return custom or (info is not None and info.supported and (info.needs_judge or info.needs_service))
 

@@ -64,10 +64,7 @@ class Secrets:
         return "://" in line and URL_PASSWORD.search(line) is not None
 
     def clean(self, event: EventT) -> EventT:
-        """Return an event, or a part of one, with each secret replaced by `[secret NAME]`.
-
-        The names of its case and some fields with the workbench's own words are not changed.
-        """
+        """Return an event with secrets replaced by `[secret NAME]`, but not in names of cases and the workbench's words."""
         changes = {}
         for item in dataclasses.fields(event):
             if item.name not in _KEPT_FIELDS:

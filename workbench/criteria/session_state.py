@@ -79,10 +79,7 @@ DESCRIPTION = CriterionDescription(
 
 
 def rules_of(criteria: Iterable[Criterion]) -> Rules:
-    """Return the rules by which these criteria compare end states.
-
-    If `session_state_match` is missing or has invalid options, return its default rules.
-    """
+    """Return the rules by which these criteria compare end states, or the default rules without valid options."""
     criterion = next((one for one in criteria if one.name == DESCRIPTION.name), None)
     try:
         options = None if criterion is None else read_options(SessionStateOptions, criterion)

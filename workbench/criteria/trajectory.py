@@ -177,10 +177,7 @@ def rescore(details: Mapping[str, Any], options: TrajectoryOptions) -> float | N
 
 
 def used_rules(details: Mapping[str, Any]) -> CallRules:
-    """Return the rules by which the calls of a result were compared, from its `details`.
-
-    Return the default rules for invalid details.
-    """
+    """Return the rules by which the calls of a result were compared, or the default rules for invalid details."""
     stored = {name: details[name] for name in ("ignore_args", "args_match") if name in details}
     try:
         return TrajectoryOptions.model_validate(stored).rules

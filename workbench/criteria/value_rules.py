@@ -121,10 +121,7 @@ class ValueRule:
         return self.kind if self.operand is None else {self.kind: self.operand}
 
     def phrase(self, expected: Any, words: str) -> str:
-        """Return what the rule accepts, as text, or "" if it has no effect on this expected value.
-
-        `words` is the expected value as text, such as `number 12.5`.
-        """
+        """Return what the rule accepts, or "" without an effect on `expected`, which is `words` (`number 12.5`) as text."""
         text = ""
         match self.kind:
             case "any":

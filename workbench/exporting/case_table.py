@@ -74,10 +74,7 @@ def distribution(one: Scores) -> str:
 
 
 def rates_chart(trend: Trend) -> Iterator[str]:
-    """Yield a chart with the pass rate of each run of the same cases, the newest on the right.
-
-    If there is no trend, yield only the reason.
-    """
+    """Yield a chart of the pass rates of runs of the same cases, the newest on the right, or why there is none."""
     yield '<section class="whole"><h2>Pass rate over runs</h2>\n'
     words = trend_words(trend)
     if trend.is_comparable:
@@ -127,10 +124,7 @@ def largest(amounts: Iterable[tuple[Execution, float]]) -> list[tuple[Execution,
 def bars(
     title: str, found: Sequence[tuple[Execution, float]], words: Callable[[float], str], note: str = ""
 ) -> Iterator[str]:
-    """Yield a chart with a bar for each of the `largest` amounts. `note` is below the bars.
-
-    Yield nothing without bars and note.
-    """
+    """Yield a chart of the `largest` amounts with a `note` below. Yield nothing without both."""
     if not found and not note:
         return
     yield f'<section class="bars"><h2>{html_line(title)}</h2>'

@@ -61,10 +61,7 @@ def build_markdown(store: Store, context: RunContext | None = None) -> bytes:
 
 
 def build_csv(store: Store) -> bytes:
-    """Return the newest run as CSV with a line per criterion and case. A case without criteria has one line.
-
-    The encoding is UTF-8 with the BOM that Excel needs.
-    """
+    """Return the newest run as CSV (UTF-8 with a BOM, for Excel): a line per criterion of a case, at least one."""
     out = io.StringIO()
     table = csv.writer(out)
     table.writerow(_COLUMNS.split())
@@ -74,10 +71,7 @@ def build_csv(store: Store) -> bytes:
 
 
 def code_span(text: str) -> str:
-    """Return foreign text as a Markdown code span, or "" if it is empty.
-
-    In a code span, it makes no link, mention, HTML or table cell.
-    """
+    """Return foreign text as a Markdown code span without links, mentions, HTML and table cells, or ""."""
     safe = one_line(text, limit=300).replace("|", "\\|")
     if not safe:
         return ""
@@ -126,10 +120,7 @@ def _markdown(store: Store, context: RunContext, most: int, room: int) -> Iterat
 
 
 def _folded(word: str, records: list[Execution], context: RunContext, most: int) -> Iterator[str]:
-    """Yield a folded list of cases with the criteria they passed, or their reaction to an injected fault.
-
-    Yield nothing without cases.
-    """
+    """Yield a folded list of cases with passed criteria, or reactions to faults. Yield nothing without cases."""
     if not records:
         return
     yield ""

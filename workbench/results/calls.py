@@ -38,10 +38,7 @@ _TYPE = 12
 
 
 def own_calls(rows: Sequence[Mapping[str, Any]]) -> list[int | None]:
-    """Return one value per row: the index of its actual call among the agent's own calls, or None.
-
-    None means that the row has no actual call, or that the call was made inside a tool.
-    """
+    """Return, per row, the index of its actual call among the agent's own calls, or None without such a call."""
     made = [row.get("actual_index") if row.get("actual") else None for row in rows]
     inner = sorted(place for place, row in zip(made, rows, strict=True) if isinstance(place, int) and row.get("inside"))
     return [
@@ -53,10 +50,7 @@ def own_calls(rows: Sequence[Mapping[str, Any]]) -> list[int | None]:
 def aligned_rows(
     expected: Sequence[ToolCall], actual: Sequence[ToolCall], scored: MetricResult | None
 ) -> list[dict[str, Any]]:
-    """Return the rows that align expected and actual calls (see `criteria.call_rows`).
-
-    Valid rows in the result of the trajectory criterion are used. Otherwise the calls are aligned here.
-    """
+    """Return the valid rows in the trajectory criterion's result, else the result of `criteria.call_rows`."""
     details = scored.details if scored else {}
     rows = details.get("rows")
     if isinstance(rows, list) and all(map(_is_row, rows)):

@@ -121,10 +121,7 @@ def seconds_cell(record: Execution | None) -> Cell:
 
 
 def tokens_cell(record: Execution | None) -> Cell:
-    """Return the tokens of agent, simulated user and judges: `1,204`, `318k`, or `–` if none were reported.
-
-    The cell is blank if there is no verdict yet.
-    """
+    """Return all reported tokens: `1,204`, `318k`, `–` without any, or a blank cell without a verdict."""
     if record is None or not record.has_verdict:
         return EMPTY
     found = record.usage.tokens
@@ -147,10 +144,7 @@ def cost_cell(record: Execution | None, cost: float | None, *, known: bool) -> C
 
 
 def in_order(items: Iterable[Item], cell_of: Callable[[Item], Cell], *, descending: bool) -> list[Item]:
-    """Return the items sorted by their cells. Errors come first and missing values last, in both directions.
-
-    Items with equal cells keep their order.
-    """
+    """Return the items sorted by their cells, in both directions with errors first and missing values last."""
     parts: dict[Rank, list[tuple[Item, float | str]]] = {rank: [] for rank in Rank}
     for item in items:
         cell = cell_of(item)
@@ -196,10 +190,7 @@ COST, TOKENS, TIME = Column("cost", "cost"), Column("tokens", "tokens"), Column(
 
 
 def criterion_columns(configured: Iterable[str], records: Iterable[Execution]) -> list[Column]:
-    """Return a column with a unique title for each criterion: first the configured ones, then others with results.
-
-    Informational criteria get a column only if they are configured.
-    """
+    """Return a column with a unique title per criterion: configured ones, then other deciding ones with results."""
     names = dict.fromkeys(configured)
     functions: set[str] = set()
     seen: set[int] = set()

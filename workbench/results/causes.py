@@ -57,10 +57,7 @@ def matching_slugs(wanted: Sequence[str], known: Iterable[str]) -> frozenset[str
 
 
 def failing_groups(records: Iterable[Execution]) -> list[CauseGroup[Execution]]:
-    """Return the executions that failed or ended in an error, grouped by cause, the biggest group first.
-
-    Executions with injected faults are left out, because they fail for the injected reason.
-    """
+    """Return the executions that failed or ended in an error, without injected faults, grouped by cause."""
     failing = (record for record in records if _has_cause(record))
     return group_by_cause((record, record.cause or UNKNOWN) for record in failing)
 

@@ -118,10 +118,7 @@ def _last(text: str, cells: int) -> str:
 
 
 def _difference(name: str, other: str) -> int:
-    """Return the start of the first word in which a name differs from another one, or 0 for the very first word.
-
-    In scripts of wide characters, each character can start a word.
-    """
+    """Return the start of the first word in which a name differs from another one, or 0 for the very first word."""
     place = _shared(name, other)
     start = _word_start(name, place)
     if place == len(name):

@@ -52,10 +52,7 @@ def _kinds(record: Record) -> frozenset[Input]:
 
 
 def describe_with_values(change: Change, before: Side, after: Side) -> str:
-    """Describe a change: `response_match_score threshold 0.95 -> 1.0`, or `safety_v1 is new`.
-
-    Without values that can be shown, return only the name of the input.
-    """
+    """Describe a change: `safety_v1 is new`, or only its name if its values cannot be shown."""
     name = change.name
     old, new = (_value(side, change) for side in (before, after))
     if change.input == "criteria" and criterion_of(change) == name:
@@ -201,10 +198,7 @@ def _decisive(old: Execution, new: Execution) -> set[str]:
 
 
 def _decided(change: Change, before: Side, after: Side, decisive: set[str]) -> bool:
-    """Return whether a change to a criterion can explain the different outcome.
-
-    A new threshold explains nothing if the score is on the same side of both thresholds.
-    """
+    """Return whether a change to a criterion, such as a new threshold, can explain the different outcome."""
     old, new, criterion = before[1], after[1], criterion_of(change)
     judged = criterion in old.scores or criterion in new.scores
     if not decisive or (judged and criterion not in decisive):

@@ -166,10 +166,7 @@ class ChangedVerdicts:
         self._decided.add(case)
 
     def compared_with(self, earlier: Iterable[Execution]) -> Earlier:
-        """Compare verdicts from before the newest run with the current ones. Threads may call this method.
-
-        Cases with the same outcome as before are left out, because there may be thousands.
-        """
+        """Compare verdicts from before the newest run with the current ones. Threads may call this method."""
         found: dict[CaseRef, list[Execution]] = {}
         for record in earlier:
             found.setdefault(_repeat(record.ref), []).append(record)
@@ -219,10 +216,7 @@ class ChangedVerdicts:
         return [record.state for record in before], [record.state for record in now]
 
     def refs(self) -> list[CaseRef]:
-        """Return the cases whose outcome changed, each as its first execution.
-
-        Regressions come first, then the order of the run. Cases that are known to be flaky come last.
-        """
+        """Return the cases whose outcome changed, as first executions: regressions first, known flaky cases last."""
 
         def order(case: CaseRef) -> tuple[bool, bool]:
             modes = {record.mode for record in self._finished(case)}

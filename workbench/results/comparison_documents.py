@@ -33,10 +33,7 @@ _NAMED = 50
 
 
 def overview(found: Comparison, gate: Gate, names: tuple[str, str], view: View) -> Document:
-    """Return the overview of two runs: their counts, pass rates and differences.
-
-    `names` are safe names of the earlier and the later run.
-    """
+    """Return the overview of two runs: counts, pass rates and differences. `names` are safe names of both runs."""
     document = Document()
     for sign, name, run in (("− ", names[0], found.before), ("+ ", names[1], found.after)):
         style = "diff-missing" if sign == "− " else "diff-extra"

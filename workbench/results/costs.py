@@ -20,10 +20,7 @@ _AGENT, _JUDGE, _USER = "the agent's model", "a judge", "the simulated user"
 
 
 class Total(NamedTuple):
-    """Usage of a node: model `calls`, tokens `read` and `written`, and `cost`.
-
-    `cost` is None if the price or the tokens of any call are unknown.
-    """
+    """Usage of a node. `cost` is None if the price or the tokens of any call are unknown."""
 
     calls: int = 0
     read: int = 0

@@ -161,10 +161,7 @@ def _add_turns(document: Document, subject: Subject, record: CaseRecord | None, 
 
 
 def _set_opening(document: Document, record: CaseRecord, above: bool) -> None:
-    """Open the document at the running or the first failed turn, at the item that shows why it failed, if any.
-
-    The document opens at the top if no turn failed, or if an error is shown above the turns.
-    """
+    """Open the document at the running or the first failed turn, unless an error is shown above the turns."""
     failing = failing_turns(record)
     if record.state == "running":
         document.opening = len(record.turns) - 1 if record.turns else None
@@ -186,10 +183,7 @@ def _set_opening(document: Document, record: CaseRecord, above: bool) -> None:
 
 
 def _whole_case(record: CaseRecord, view: View, *, unjudged: bool) -> Iterator[Line]:
-    """Yield the reasons of unmet criteria that no turn shows: with `unjudged`, only of criteria not evaluated.
-
-    Without `unjudged`, yield the reasons of the other unmet criteria.
-    """
+    """Yield the reasons of unmet criteria that no turn shows, either of `unjudged` criteria or of the others."""
     for name, result in record.metrics.items():
         in_turns = {one.status for one in record.in_turns(name)}
         if result.status not in _PROBLEMS or result.status in in_turns or not result.reason:
@@ -204,10 +198,7 @@ def _whole_case(record: CaseRecord, view: View, *, unjudged: bool) -> Iterator[L
 
 
 def _add_criteria(document: Document, record: CaseRecord, view: View) -> None:
-    """Add the criteria, the worst first, and a legend for the sign of a function.
-
-    Each criterion has its own line. In a narrow view, several criteria can share a line.
-    """
+    """Add the criteria, the worst first, and a legend for the sign of a function."""
     own = record.custom_metrics
     judged: list[MetricResult] = [
         result
@@ -279,10 +270,7 @@ def _found(record: CaseRecord, result: MetricResult) -> Iterator[Line]:
 
 
 def _add_changes(document: Document, subject: Subject, record: CaseRecord, view: View) -> None:
-    """Add the changes since the case passed.
-
-    Add nothing if it passes now, if its previous verdict was not a pass, or if the two runs were not compared.
-    """
+    """Add the changes since the case passed, if it passed before and no longer passes."""
     change, compared = subject.change, subject.compared
     if change is None or compared is None or change.before.state != "passed" or record.state == "passed":
         return

@@ -103,10 +103,7 @@ def plain_calls(invocation: dict[str, Any], view: View, *, results: bool) -> Ite
 def call_row(
     name: str, row: Mapping[str, Any], view: View, then: Any = _NO_RESULT, now: Any = _NO_RESULT
 ) -> Iterator[Line]:
-    """Yield a row of `criteria.call_rows` labelled `name`: the call and its result, then the differences.
-
-    `then` and `now` are the results in an earlier execution and in this one.
-    """
+    """Yield a row of `criteria.call_rows` labelled `name`. `then` and `now` are the earlier and the current result."""
     whole = room(view)
     found = objects(row.get("differences"))
     paths = frozenset(str(item.get("path", "")) for item in found)
@@ -158,10 +155,7 @@ def _unfolding(line: Line) -> Line:
 
 
 def _note(row: Mapping[str, Any], view: View) -> Line:
-    """Return a note on a call without a counterpart or in another position, else an empty text.
-
-    The notes are `not called`, `not expected`, `expected as call 2` and `only before`.
-    """
+    """Return a note on a call without a counterpart or in another position, else an empty text: `not called`."""
     mark, first = row["mark"], view.sides[0]
     if mark in ("missing", "extra"):
         only = f"only {view.sides[mark == 'extra']}"

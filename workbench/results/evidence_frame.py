@@ -35,10 +35,7 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Anchors:
-    """The anchors of a turn: user message, tool calls in order, texts before the answer, and answer.
-
-    A turn without a recorded trace has none.
-    """
+    """The anchors of a turn's user message, tool calls, texts and answer: none without a recorded trace."""
 
     user: Anchor | None = None
     calls: tuple[Anchor, ...] = ()
@@ -118,10 +115,7 @@ def numbered(word: str, number: int) -> str:
 
 
 def labelled(name: str, mark: Text | str, body: Iterable[Line], view: View) -> Iterator[Line]:
-    """Return lines with a label and a mark in the gutter: ` call 2 ≠`.
-
-    `mark` is styled text, or the name of a relation such as "differs".
-    """
+    """Return lines with a label and a mark (text, or a name such as "differs") in the gutter: ` call 2 ≠`."""
     if isinstance(mark, str):
         mark = Text.styled(GLYPHS.get(mark, " "), f"diff-{mark}" if mark else "")
     lead: Line = Text.assemble((f"{indent(view)}{name:<6}{' ' if view.width >= WIDE else ''}", "label"), mark)
@@ -129,10 +123,7 @@ def labelled(name: str, mark: Text | str, body: Iterable[Line], view: View) -> I
 
 
 def side(mark: str, body: Iterable[Line], view: View) -> Iterator[Line]:
-    """Return one side of a difference: `− expected  …` for "missing", `+ actual  …` for "extra".
-
-    A narrow view leaves out the names of the sides.
-    """
+    """Return one side of a difference: `− expected  …` for "missing", `+ actual  …` for "extra"."""
     sign, word = ("−", view.sides[0]) if mark == "missing" else ("+", view.sides[1])
     lead: Line = Text.styled(f"{sign} ", f"diff-{mark}")
     if _names_sides(view):

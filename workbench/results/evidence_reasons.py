@@ -81,10 +81,7 @@ def reason_lines(turn: Turn, view: View) -> Iterator[Line]:
 
 
 def _items(result: MetricResult, answer: str) -> Iterator[tuple[str, Face, str, str]]:
-    """Yield label, face, text and reason of each unmet rubric and of each unsupported sentence before the answer.
-
-    The reason is "" if it only repeats the `answer`.
-    """
+    """Yield label, face, text and reason ("" if it repeats the `answer`) of unmet rubrics and unsupported sentences."""
     for rubric in objects(result.details.get("rubrics")):
         verdict = string(rubric.get("verdict"))
         if verdict != "yes":
@@ -120,10 +117,7 @@ def final_claims(turn: Turn) -> list[dict[str, Any]]:
 
 
 def claim_lines(claims: Sequence[dict[str, Any]], turn: int, view: View) -> Iterator[Line]:
-    """Yield the sentences of turn `turn` (from 0) with their marks.
-
-    Passages follow an unsupported sentence, or every sentence in a full view.
-    """
+    """Yield the sentences of turn `turn` (from 0) with their marks, and passages about unsupported sentences."""
     for holds, several in groupby(claims, key=lambda item: string(item.get("label")) in HOLDS):
         group = list(several)
         if holds and len(group) > _ALIKE and not view.full:

@@ -101,10 +101,7 @@ def matched_by_location(records: Iterable[Execution]) -> list[str]:
 
 
 def criteria_text(record: CaseRecord) -> str:
-    """Return the criteria of a case with their settings, or "" if the case was never judged.
-
-    For example, `tool_trajectory_avg_score 1.0 (match_type IN_ORDER)`.
-    """
+    """Return the criteria of a case: `tool_trajectory_avg_score 1.0 (match_type IN_ORDER)`, or "" if never judged."""
     return ", ".join(_criterion(name, value) for name, value in record.criteria.items())
 
 

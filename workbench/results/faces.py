@@ -158,10 +158,7 @@ def short_name(criterion: str) -> str:
 
 
 def cut_words(name: str, width: int) -> str:
-    """Return the safe name of a criterion in at most `width` cells. Middle words are cut first: `rubric…quality`.
-
-    If even the first and the last word do not fit, letters are cut.
-    """
+    """Return the safe name of a criterion in at most `width` cells: `rubric…quality`. Letters are cut last."""
     if cell_len(name) <= width:
         return name
     words = name.split("_")
@@ -171,10 +168,7 @@ def cut_words(name: str, width: int) -> str:
 
 
 def chips(results: Sequence[MetricResult], width: int) -> Line:
-    """Return as many results as fit on one line, the worst first, and the number of others.
-
-    If not even the worst result fits, its name is cut. Without results, the line is empty.
-    """
+    """Return as many results as fit on one line, the worst first, and the number of others."""
     ordered = by_weight(results)
     for count in range(len(ordered), 0, -1):
         more: Line = Text.styled(f"  +{len(ordered) - count}", "muted") if count < len(ordered) else Text()

@@ -129,10 +129,7 @@ class TableLine(NamedTuple):
 
 
 def table_lines(records: Iterable[Execution]) -> Iterator[TableLine]:
-    """Yield the table as lines of text. Each agent has a heading above its tools.
-
-    If the table is too wide, each tool has a line of its own above its cells.
-    """
+    """Yield the table as lines of text, with agents above their tools. In a wide table, tools are above their cells."""
     rows = fault_rows(records)
     names = [f"  {one_line(row.tool, limit=60)}" for row in rows]
     cells = [[row.cells[way] for way in WAYS] for row in rows]
@@ -265,10 +262,7 @@ FULL, SHORT, TIGHT = Form(None, " ", 11, 2), Form(SHORT_WORDS, " ", 11, 1), Form
 
 
 class Columns(NamedTuple):
-    """The columns for a width: the widths of the name and of each kind of failure, and the text form.
-
-    With `above`, each name has its own line above its cells.
-    """
+    """The widths of the name and of each kind of failure, and the text form. `above` puts names above their cells."""
 
     name: int
     ways: tuple[int, ...]
@@ -326,10 +320,7 @@ def text_of(cell: Cell, form: Form) -> str:
 
 
 def about_cell(row: GridRow, way: FaultWay) -> tuple[str, str]:
-    """Return a description of a cell and the reason of its worst outcome.
-
-    The description is `find_order · timeout: 2 made up, 1 recovered`.
-    """
+    """Return a description of a cell, `find_order · timeout: 2 made up`, and the reason of its worst outcome."""
     cell = (row.cells or {}).get(way, ())
     ended = outcomes(cell)
     parts = [WORDS[one.outcome] if len(cell) == 1 else f"{one.times:,} {WORDS[one.outcome]}" for one in ended]

@@ -56,10 +56,7 @@ def conversation(original: Original) -> list[Turn]:
 
 
 def first_difference(original: Sequence[Turn], record: CaseRecord, point: Point) -> int | None:
-    """Return the index of the first turn in which a try differs from the original, or None without a difference so far.
-
-    Unfinished turns are ignored, and so is the message that the fork changes.
-    """
+    """Return the index of the first ended turn that differs from the original, besides the fork's change, or None."""
     for number, turn in enumerate(record.turns):
         if number >= len(original):
             return number

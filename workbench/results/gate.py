@@ -108,10 +108,7 @@ def gate(found: Comparison, state: Path, *, alpha: float = ALPHA) -> Gate:
 
 
 def _new_errors(found: Comparison) -> Iterator[NewError]:
-    """Yield each case with an error that the earlier run did not have.
-
-    Cases of evalsets that no longer open and cases that only the later run has are included.
-    """
+    """Yield each case with an error that the earlier run did not have, also in lost evalsets and new cases."""
     for case in found.repeats:
         broken = next(filter(_broke, case.after), None)
         if broken is not None and not any(map(_broke, case.before)):
@@ -151,10 +148,7 @@ def rate_text(rate: float | None) -> str:
 
 
 def change_text(found: PairedChange) -> str:
-    """Return the change with its interval, or "" without a compared case: `+7.2 points [+2.8,+11.9]`.
-
-    The interval is rounded outwards.
-    """
+    """Return the change with its interval, rounded outwards: `+7.2 points [+2.8,+11.9]`, or "" without a case."""
     if not found.cases:
         return ""
     low, high = math.floor(found.interval[0] * 1000 + 1e-9) / 10, math.ceil(found.interval[1] * 1000 - 1e-9) / 10

@@ -167,10 +167,7 @@ def _rate(case: CaseRepeats, view: View) -> Iterator[Line]:
 
 
 def bar(case: CaseRepeats, width: int) -> Line:
-    """Return the interval of the pass rate on a scale from 0 to 100%: `·····━━━━●━━━│·`.
-
-    `●` is the rate, and `│` the target rate, if any.
-    """
+    """Return the interval of the pass rate from 0 to 100%, with the rate `●` and the target `│`: `··━━●━━│·`."""
     rate, last = case.rate, max(width - 1, 1)
     low, high, here = math.floor(rate.low * last), math.ceil(rate.high * last), round((rate.rate or 0.0) * last)
     wanted = None if case.until is None else round(case.until * last)
@@ -258,10 +255,7 @@ def _titled(name: str, words: str, view: View) -> Line:
 
 
 def past_run_lines(name: str, earlier: Sequence[PastRun], view: View) -> Iterator[Line]:
-    """Yield the name of a criterion and its scores, the oldest run on the left.
-
-    Yield nothing while fewer than two runs have judged the case.
-    """
+    """Yield a criterion and its scores, the oldest run on the left, if at least two runs judged the case."""
     judged = [found for run in reversed(earlier) if (found := _score_and_status(name, run)) is not None]
     if len(judged) < 2:  # A single run would only repeat the verdict.
         return

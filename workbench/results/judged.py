@@ -180,10 +180,7 @@ def who(judge: dict[str, Any], answered_by: Iterable[str]) -> list[Line]:
 
 
 def vote_words(item: dict[str, Any], verdict: str) -> list[Line]:
-    """Return the votes for `verdict`: `4 of 5 votes`. If votes disagree or are unreadable, the counts of all follow.
-
-    `3 of 3 votes (up to 5)` means that voting stopped early.
-    """
+    """Return the votes for `verdict`: `4 of 5 votes (up to 7)`. The counts of all follow if votes disagree."""
     votes = {name: count(many) for name, many in mapping(item.get("votes")).items() if count(many) > 0}
     asked, of = count(item.get("asked")), count(item.get("of"))
     lines: list[Line] = []
@@ -230,10 +227,7 @@ def reply_cost(found: list[dict[str, Any]]) -> list[str]:
 
 
 def tally_words(tally: dict[str, Any]) -> list[Line]:
-    """Return the cost of a criterion in parts: `5 calls`, `2 cached`, `1.2 s`, `2,310 → 120 tokens`.
-
-    Without a tally, there are none.
-    """
+    """Return the cost of a criterion in parts: `5 calls`, `2 cached`, `1.2 s`, `2,310 → 120 tokens`, or []."""
     if not tally:
         return []
     texts = [counted(count(tally.get("calls")), "call")]

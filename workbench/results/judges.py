@@ -142,10 +142,7 @@ _SHOWN_ELSEWHERE = {
 
 
 def build(subject: Subject, view: View, *, prompts: bool = True) -> Document:
-    """Return the whole pane. The cursor starts at the first item that explains why the worst criterion did not pass.
-
-    Without `prompts`, a full view leaves out the exact questions.
-    """
+    """Return the whole pane. Without `prompts`, a full view leaves out the exact questions."""
     asked = view if prompts else replace(view, full=False)
     document = Document()
     record = subject.record
@@ -179,10 +176,7 @@ def _no_scores(record: CaseRecord) -> str:
 def _add_criterion(
     document: Document, subject: Subject, record: CaseRecord, result: MetricResult, view: View, asked: View
 ) -> list[str]:
-    """Add a criterion with all details. Return the keys of the items that explain a problem, in order.
-
-    `asked` is the view of the questions.
-    """
+    """Add a criterion with all details. Return the keys of the items that explain a problem, in order."""
     name = result.name
     found = list(results(record, name))
     several = len(found) > 1

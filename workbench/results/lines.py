@@ -43,10 +43,7 @@ def safe(text: str, style: str = "") -> Text:
 
 
 def pieces(line: Line) -> Iterator[tuple[str, str]]:
-    """Yield the parts of a line, each with the name of its style. If styles overlap, the last one counts.
-
-    Characters that a terminal draws as one stay together.
-    """
+    """Yield the parts of a line with the last of their styles. Characters that are drawn as one stay together."""
     borders = {border for span in line.spans for border in (span.start, span.end)}
     if any(joiner in line.plain for joiner in JOINERS):
         starts = [*(start for start, _, _ in split_graphemes(line.plain)[0]), len(line)]
@@ -129,10 +126,7 @@ def shortened(lines: list[Line], most: int, width: int) -> list[Line]:
 
 
 def hang(lead: Line, body: Iterable[Line], gutter: int) -> Iterator[Line]:
-    """Yield `body` beside a gutter of `gutter` cells, with `lead` in the gutter of the first line.
-
-    If the lead does not fit, it gets its own line.
-    """
+    """Yield `body` beside a gutter with `lead` in its first line. A lead that does not fit gets its own line."""
     size = lead.cell_len
     if size > gutter or (size == gutter and lead and not lead.plain.endswith(" ")):
         yield lead
@@ -176,10 +170,7 @@ def joined(parts: Iterable[Line], separator: str = " · ", style: str = "muted")
 
 
 def flow(parts: Iterable[Line], width: int, separator: str = " · ") -> Iterator[Line]:
-    """Yield the parts one after another on lines of at most `width` cells, broken between parts.
-
-    A part that is longer than a line is wrapped.
-    """
+    """Yield the parts on lines of at most `width` cells, broken between parts, or inside a part longer than a line."""
     line = Text()
     for part in filter(None, parts):
         if line and line.cell_len + len(separator) + part.cell_len > width:

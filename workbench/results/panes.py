@@ -52,10 +52,7 @@ def plain_case(record: CaseRecord, width: int) -> Iterator[str]:
 
 
 def case_lines(record: CaseRecord, width: int, *, signs: bool = False) -> Iterator[Line]:
-    """Yield a case as styled lines: title and verdict, the evidence, and the judges without their prompts.
-
-    With `signs`, different words are marked by signs, not only by styles.
-    """
+    """Yield a case as styled lines: title and verdict, the evidence, and the judges without their prompts."""
     subject, view = Subject(record), View(max(width, 24), full=True, signs=signs)
     ending = verdict(subject)
     name = title(subject, view.width - ending.cell_len - 8)

@@ -111,10 +111,7 @@ def error_text(error: CaseError) -> str:
 
 
 def notice_line(notice: Noticed) -> str:
-    """Return a notice as `warning: message. Hint`, or `message: hint` if the hint starts in lower case.
-
-    Notices of the level `info` have no prefix.
-    """
+    """Return a notice as `warning: message. Hint`, without a prefix if its level is `info`."""
     prefix = "" if notice.level == "info" else f"{notice.level}: "
     message, hint = one_line(notice.message, limit=1000), one_line(notice.hint, limit=1000)
     stop = "" if message.endswith((".", "!", "?")) else ":" if hint[:1].islower() else "."

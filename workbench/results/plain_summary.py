@@ -167,10 +167,7 @@ def judged_text(records: Sequence[Execution], prices: Prices) -> str:
 
 
 def count_text(store: Store) -> str:
-    """Return the number of cases by status: `12 cases in 4.2 s: 9 passed, 2 failed, 1 error`.
-
-    Executions with injected faults are counted by the agent's reaction: `15 faults in 4.2 s: 15 recovered`.
-    """
+    """Return the cases, or injected faults, by outcome: `12 cases in 4.2 s: 9 passed, 2 failed, 1 error`."""
     counts = store.counts()
     total = counts.total()
     parts = [counted_status(state, counts[state], store.failed_with_errors()) for state in COUNTED if counts[state]]
@@ -345,10 +342,7 @@ def _judges(records: Iterable[Execution]) -> Iterator[SummaryLine]:
 
 
 def repeats_of(store: Store) -> list[CaseRepeats]:
-    """Return the repeats of each case that the newest run repeated.
-
-    Flaky cases come first, then cases with low pass rates. Cancelled cases come last.
-    """
+    """Return the repeats of each repeated case: flaky cases first, then low pass rates, cancelled cases last."""
 
     def order(case: CaseRepeats) -> tuple[bool, float]:
         if case.cancelled == len(case.records):
@@ -359,10 +353,7 @@ def repeats_of(store: Store) -> list[CaseRepeats]:
 
 
 def repeat_lines(cases: Sequence[CaseRepeats]) -> Iterator[tuple[list[str], str, bool]]:
-    """Yield names of cases with the same result, that result, and whether the cases are flaky.
-
-    If there are many cases, only the first are named. All text is safe.
-    """
+    """Yield the first names of cases with the same result, that result, and whether the cases are flaky."""
     groups: dict[str, list[CaseRepeats]] = {}
     for case in cases:
         groups.setdefault(sentence(case), []).append(case)

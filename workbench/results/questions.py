@@ -62,10 +62,7 @@ _ABOUT = {
 def add_questions(
     document: Document, subject: Subject, result: MetricResult, turn: int | None, view: View, *, brief: bool
 ) -> list[str]:
-    """Add the questions about a turn (None: the whole case) as items. Return their keys.
-
-    With `brief`, a folded question shows the beginnings of its replies.
-    """
+    """Add the questions about a turn (None: the whole case) as items, `brief` with replies. Return their keys."""
     keys: list[str] = []
     for place, question in enumerate(questions(result.details)):
         key = question_key(result.name, turn, place)
@@ -169,10 +166,7 @@ _ENDS = {"stop_signal": "â–  ended by the user's stop signal", "turn_limit": "â–
 
 
 def add_simulated_user(document: Document, subject: Subject, view: View, asked: View) -> None:
-    """Add the scenario of the simulated user, and the questions for its messages and for the end.
-
-    `asked` is the view of the questions.
-    """
+    """Add the scenario of the simulated user and its questions, which have the view `asked`."""
     record = subject.record
     # The file has the scenario if the run has none.
     scenario = mapping(record.scenario) if record is not None else {}

@@ -21,10 +21,7 @@ CAUSES: "dict[Cause, str]" = {
 
 
 def sentence(case: "CaseRepeats") -> str:
-    """Return a one-line summary with remarks: `3/5 passed, 60% (23–89%), pass^5 0.00, FLAKY (agent)`.
-
-    The remarks are about repeats without a verdict, a judge that disagrees with itself, and the target pass rate.
-    """
+    """Return a one-line summary with remarks: `3/5 passed, 60% (23–89%), pass^5 0.00, FLAKY (agent)`."""
     return ", ".join(filter(None, [*figures(case), mark(case), *remarks(case)]))
 
 

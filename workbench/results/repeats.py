@@ -72,10 +72,7 @@ def firmness(record: CaseRecord, criterion: str) -> Firmness:
 
 
 def hangs_on_one(votes: tuple[int, int]) -> bool:
-    """Return whether the votes (for, against) disagree, and one different vote would have changed the answer.
-
-    A tie counts as a vote against, as in ADK.
-    """
+    """Return whether the votes (for, against) disagree and one vote decided. A tie counts as against, as in ADK."""
     yes, no = votes
     if not yes or not no:
         return False
@@ -130,10 +127,7 @@ class CriterionRepeats:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """A sequence of tool calls, turn by turn.
-
-    `times` is the number of complete repeats with these calls. `passed` of them passed.
-    """
+    """The tool calls of some complete repeats, turn by turn. `passed` of these `times` repeats passed."""
 
     calls: tuple[tuple[Call, ...], ...]
     times: int
@@ -291,10 +285,7 @@ def _paths(records: Sequence[CaseRecord]) -> tuple[Path, ...]:
 
 
 def _evidence(record: CaseRecord, criterion: str) -> str:
-    """Return the part of the transcript that `criterion` examines: tool calls, answers, or everything.
-
-    Answers come with the user's messages, because a simulated user varies them.
-    """
+    """Return the part of the transcript that `criterion` examines: tool calls, messages and answers, or everything."""
     # Loading this module, for instance for a usage error, must not load all descriptions.
     from workbench.criteria.registry import descriptions
 

@@ -83,10 +83,7 @@ def _ends(left: Line, right: Line, width: int) -> Line:
 
 
 def message_line(text: str, right: Line, width: int, *, warning: bool = False) -> Line:
-    """Return the line above the keys: the last event as safe text, and `right`, the key that undoes the event.
-
-    The line is empty if both are.
-    """
+    """Return the line above the keys: the last event as safe text, and on the `right` the key that undoes the event."""
     if not text and not right:
         return Text()
     shown = cut(text, width - right.cell_len - 3)

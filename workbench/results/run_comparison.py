@@ -170,10 +170,7 @@ _short_key = attrgetter("eval_id", "repeat")
 
 
 def _by_case(run: Summary, key_of: Callable[[CaseRef], _Key]) -> dict[_Key, Execution]:
-    """Return the comparable executions by key. Injected faults and forks are left out, because they have no verdicts.
-
-    Cases with the same short key cannot be told apart. They get their whole key, which matches no other run.
-    """
+    """Return the executions by key, without faults and forks. Cases with the same short key get their whole key."""
     executions = [one for one in run.executions.values() if not one.apart]
     if key_of is not _short_key:
         return {key_of(one.ref): one for one in executions}
@@ -206,11 +203,7 @@ def _names_a_case(execution: Execution) -> bool:
 
 
 def _pair_repeats(old: dict[_Key, Execution], new: dict[_Key, Execution]) -> dict[_Key, Execution]:
-    """Return the old execution for each new repeat of a case with several repeats.
-
-    The numbers of repeats have no meaning, so repeats with the same outcome are paired. With 3 of 5 passes before and
-    after, nothing changed, whichever repeats passed.
-    """
+    """Map new keys of repeated cases to old executions with the same outcome: repeat numbers have no meaning."""
     cases: dict[_Key, list[_Key]] = {}
     for key in new:
         if key in old:

@@ -134,10 +134,7 @@ def is_same(one: Turn, other: Turn) -> bool:
 
 
 def is_as_expected(subject: Subject) -> bool:
-    """Return whether the agent did exactly what the case on disk expects, which leaves nothing to accept.
-
-    Return False for a case that is unfinished, has a recorded end state, or cannot be compared.
-    """
+    """Return whether a case finished exactly as its file expects. False for malformed turns and recorded end states."""
     record, case = subject.record, subject.case
     if record is None or case is None or not record.finished or record.final_session_state is not None:
         return False

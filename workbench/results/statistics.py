@@ -363,10 +363,7 @@ def chance_of_drops(pairs: Iterable[CasePair]) -> float:
 
 
 def _drops(passed: int, before: int, after: int) -> dict[int, float]:
-    """Return drop → probability for a case, given its passes and its executions before and after.
-
-    A drop is a difference of pass rates times `_SCALE`. A gain counts as 0.
-    """
+    """Return the probability of each drop of a pass rate (times `_SCALE`) of a case. A gain is a drop of 0."""
     drops = dict[int, float]()
     for later in range(max(passed - before, 0), min(passed, after) + 1):
         drop = max(round(((passed - later) / before - later / after) * _SCALE), 0)

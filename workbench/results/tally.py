@@ -68,10 +68,7 @@ class Scores:
 
 
 def scores(records: Iterable[Execution]) -> list[Scores]:
-    """Return the scores by criterion, in the order in which they appear.
-
-    Informational metrics and cancelled cases are left out.
-    """
+    """Return the scores by criterion, in the order of appearance, without informational metrics and cancelled cases."""
     of_cases: dict[CaseName, list[Execution]] = {}
     for record in records:
         of_cases.setdefault(record.ref.name, []).append(record)

@@ -179,10 +179,7 @@ def both_sides(
 
 
 def marked(pieces: Iterable[Piece], view: View) -> Iterator[Text]:
-    """Yield pieces as styled texts. In different pieces, invisible characters are shown.
-
-    If `view.signs`, different pieces are written as −{missing} and +{extra}.
-    """
+    """Yield styled texts. Different pieces show invisible characters and, with `view.signs`, are −{} or +{}."""
     for text, kind in pieces:
         inner = plain(text, limit=_FULL)
         sign = _SIGNS.get(kind)
@@ -202,10 +199,7 @@ def _cut(lines: list[Line], width: int, view: View, beyond: int = 0) -> list[Lin
 
 
 def _excerpt(pieces: Sequence[Piece], width: int, view: View) -> Iterator[Text]:
-    """Yield the pieces as texts. Unless the view is full, a long text is reduced to the parts near differences.
-
-    If it starts with more than a few equal lines of `width` cells, these are also left out.
-    """
+    """Yield the pieces as texts. Unless the view is full, a long text is reduced to the parts near differences."""
     whole = view.full or sum(len(text) for text, _ in pieces) <= BRIEF_MARKED
     for index, (text, kind) in enumerate(pieces):
         if kind in _SIGNS:

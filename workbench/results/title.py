@@ -74,10 +74,7 @@ def _cut_case(subject: Subject, name: str, width: int, others: Iterable[str]) ->
 
 
 def ending(subject: Subject, room: int) -> Line:
-    """Return the end of the title: `stale: prompt.txt  ❅ FROZEN ✗ FAIL`, or `❅✗` if there is little room.
-
-    The names of agent and evalset are cut first, then the reason, and the name of the case last.
-    """
+    """Return the end of the title: `stale: prompt.txt  ❅ FROZEN ✗ FAIL`, or `❅✗` if there is little room."""
     badges = verdict(subject)
     parts = title_parts(subject)
     if badges and parts and cell_len(parts[-1]) + len(_GAP) + badges.cell_len > room:
@@ -95,10 +92,7 @@ def short_verdict(badges: Line) -> Line:
 
 
 def verdict(subject: Subject) -> Line:
-    """Return the verdict of a subject: `✗ FAIL`, or `❅ FROZEN ✗ FAIL` if calls were replayed.
-
-    If tools have changed since they were recorded, it is `❅ FROZEN ≠ DRIFTED ✗ FAIL`.
-    """
+    """Return the verdict of a subject: `✗ FAIL`, `❅ FROZEN ✗ FAIL`, or `❅ FROZEN ≠ DRIFTED ✗ FAIL`."""
     found, record = _verdict(subject), subject.record
     if record is None or record.frozen is None or not found:
         return found

@@ -158,10 +158,7 @@ def _places(node: Node) -> list[str]:
 
 
 def _targets(node: Node) -> tuple[Target, ...]:
-    """Return the places of a row in other panes.
-
-    A row without events links to the tool around it, else to its first step with an event.
-    """
+    """Return the places of a row, or of the nearest row with events, in other panes."""
     places = _places(node)
     if not node.events:
         above = next((part for part in reversed(node.path[1:-1]) if part.events), None)

@@ -53,10 +53,7 @@ class TurnPath:
 
 
 class PathLine(NamedTuple):
-    """A line of the drawing: the branch characters, then the stop.
-
-    `marked` is whether the stop is on the way to the selected node.
-    """
+    """A line of the drawing. `marked` is whether the stop is on the way to the selected node."""
 
     branches: str
     stop: Stop
@@ -64,10 +61,7 @@ class PathLine(NamedTuple):
 
 
 def path_of(root: Node, offered: Mapping[str, Iterable[str]] | None = None) -> TurnPath:
-    """Return the path of the turn with this root node.
-
-    `offered` maps agents to the names of the tools that were offered to their models.
-    """
+    """Return the path of the turn with this root. `offered` are the tools that agents offered to their models."""
     start = Stop("turn", "user")
     step = 0
     places: dict[int, Stop] = {root.number: start}

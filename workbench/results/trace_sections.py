@@ -85,10 +85,7 @@ def brief(value: Any) -> str:
 
 
 def add_sections(document: Document, read: TraceRead, node: Node, key: str, view: View) -> None:
-    """Add the four sections of an open row as foldable items.
-
-    An agent has the request of its first model call and the response of its last one.
-    """
+    """Add the event, request, response and path of an open row. An agent has its first request and last response."""
     calls = [child for child in node.children if child.kind == "model"] if node.kind == "agent" else []
     first, last = (calls[0], calls[-1]) if calls else (node, node)
     _add_events(document, read, node, f"{key}/event", view)
@@ -219,10 +216,7 @@ def _one(name: str) -> str:
 
 
 def data_lines(value: Any, indent: int, view: View) -> Iterator[Line]:
-    """Yield a value, indented by `indent` cells: a text, JSON data, or why it cannot be shown (`Lost`).
-
-    Unless the view is full, a long value is cut.
-    """
+    """Yield a value, indented by `indent` cells: text, JSON or the reason in `Lost`, cut unless the view is full."""
     width = max(view.width - indent, 10)
     if isinstance(value, Lost):
         lines = wrap(safe(value.why, "muted"), width)

@@ -21,10 +21,7 @@ _NARROW_CELL = 7
 
 
 def triage_chip(subject: Subject) -> Line:
-    """Return the newest triage of the current verdict, else of an earlier verdict: `⚑ judge wrong`.
-
-    The line is empty if the case was never triaged.
-    """
+    """Return the newest triage of the current verdict, else of an earlier one, else an empty line: `⚑ judge wrong`."""
     entries = [entry for entry in subject.triage if entry.triage]
     found = [entry for entry in entries if _standing(entry, subject) == "now"] or entries
     if not found:
@@ -75,10 +72,7 @@ def _word(label: str) -> str:
 
 
 def _standing(entry: Entry, subject: Subject) -> Standing:
-    """Return whether the entry is about the current answer and verdict, or about earlier ones.
-
-    Without an answer, the entry counts as current.
-    """
+    """Return whether the entry is about the current answer and verdict, which it is without an answer."""
     if subject.record is None or not subject.record.answer:
         return "now"
     return standing(entry, subject.record)

@@ -104,10 +104,7 @@ def _instances(request: ScoreRequest) -> list[dict[str, str | None]]:
 def rated_turn(
     criterion: Criterion, rating: Mapping[str, Any], more: Mapping[str, Any] = _NO_MORE, prefix: str = ""
 ) -> MetricResult:
-    """Return the verdict for a rating of the service.
-
-    `more` holds further details. `prefix` comes before the service's explanation in the reason.
-    """
+    """Return the verdict for a rating of the service, with `more` details and a `prefix` to the explanation."""
     error = rating.get("error")
     value = None if error else _rating(rating.get("score"))
     explanation = str(rating.get("explanation") or "")[:MAX_TEXT]
@@ -152,10 +149,7 @@ async def score_conversation(request: ScoreRequest, bench: Bench) -> Scored:
 
 
 def conversation_sent(turns: Sequence[Invocation]) -> dict[str, Any]:
-    """Return a conversation in the shape of the client's `AgentData`, as ADK builds it.
-
-    Random ids are replaced by numbers: the same conversation gives the same question in the next run.
-    """
+    """Return a conversation as the client's `AgentData`, as ADK builds it, with numbers instead of random ids."""
     ids: dict[str, str] = {}
     known: dict[str, dict[str, Any]] = {}
     for turn in turns:

@@ -117,10 +117,7 @@ class _Coverage:
                 self._places[self._words[start : start + size]].append(start)
 
     def cover(self, wanted: tuple[str, ...]) -> Place:
-        """Return where the text has a sentence (see `Place`), and mark the next uncovered place as covered.
-
-        The search begins after the last match, then at the start.
-        """
+        """Return whether the text has a sentence (see `Place`), and mark the next uncovered place as covered."""
         places = self._places.get(wanted[:_MAX_KEY], [])
         following = bisect_left(places, self._reached)
         near = (*places[following : following + _MAX_PLACES], *places[: min(following, _MAX_PLACES)])

@@ -79,10 +79,7 @@ def _by_rubrics(
     preset: str = "",
     rubrics: Mapping[str, str] = _NONE,
 ) -> CriterionDescription:
-    """Return the description of a rubric criterion.
-
-    `sentences` holds `when_to_use` and `how_to_read`. `rubrics` are the texts that `preset` starts with, by id.
-    """
+    """Return a rubric criterion with `when_to_use`, `how_to_read` (`sentences`) and the preset's rubrics by id."""
     examples = [
         {"rubric_id": each, "rubric_content": {"text_property": text}, "type": rubric_type}
         for each, text in rubrics.items()

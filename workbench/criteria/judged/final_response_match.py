@@ -53,10 +53,7 @@ Compare first, then decide. Reply with one JSON object and nothing else:
 
 
 def answer_question(user: str, response: str, reference: str) -> Question:
-    """Return the question whether the agent's answer gives the user what the reference gives.
-
-    Its reply is `{"reasoning": str, "verdict": "valid" | "invalid"}`.
-    """
+    """Return the question whether the answer serves the user as the reference does. Reply: see `SCHEMA`."""
     data = {"user": user, "response": response, "reference": reference}
     shown = blocks([("user's message", user), ("reference answer", reference), ("agent's answer", response)])
     return Question("final_response_match", _TASK + shown + _REPLY, SCHEMA, data)

@@ -91,10 +91,7 @@ def context_of(turn: Invocation, before: int | None = None) -> list[Piece]:
 
 
 class Sources:
-    """Search for the piece that an excerpt comes from.
-
-    Only words are compared: judges change quotes, blanks and line breaks, and leave out the middle.
-    """
+    """Search for the piece that an excerpt comes from. Only words are compared, because judges change the rest."""
 
     def __init__(self, pieces: Sequence[Piece]) -> None:
         ordered = sorted(pieces, key=lambda piece: _SEARCHED.index(piece["kind"]))

@@ -101,10 +101,7 @@ def _objects(value: Any, inside: Collection[str]) -> Iterator[dict[str, Any]]:
 
 
 def line_objects(text: str, keys: Collection[str]) -> list[dict[str, Any]]:
-    """Return objects written as lines `key: value`. A key that occurs again starts the next object.
-
-    Keys are compared in lower case with `_` for blanks. Decoration is dropped.
-    """
+    """Return objects written as lines `key: value`, without decoration. A repeated key starts the next object."""
     found: list[dict[str, Any]] = []
     for line in without_thoughts(text[:MAX_LENGTH]).splitlines():
         match = _LINE.match(line[:10_000])
@@ -133,10 +130,7 @@ def normalised(text: str) -> str:
 
 
 def first_word(value: Any) -> str:
-    """Return the deciding word: `Valid.` → valid, `**no**, because …` → no, true → true, ["yes"] → yes.
-
-    Other values give "", such as a choice between two words.
-    """
+    """Return the deciding word: `**no**, because …` → no, true → true, ["yes"] → yes, else "" (`yes or no`)."""
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     if isinstance(value, bool):
