@@ -102,7 +102,6 @@ agentevals. On 40 pairs of calls, the verdicts are equal except as the last colu
   missing value also equals null.
 
 """
-_WIDTH = 100
 
 
 def page() -> str:
@@ -174,7 +173,7 @@ def _item(text: str) -> str:
 
 def _wrapped(text: str, indent: str = "") -> str:
     return textwrap.fill(
-        text, _WIDTH - len(indent), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+        text, 100 - len(indent), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )
 
 

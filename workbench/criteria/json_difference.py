@@ -24,7 +24,6 @@ class Absent:
 ABSENT: Final = Absent()
 SHOWN_LIMIT = 60
 BRIEF_LIMIT = 2_000
-_CONTEXT = 16
 _UNSEEN = ("Cf", "Mn", "Me", "Zs", "Co", "Cn")
 _PLAIN_KEY = re.compile(r"[^\W\d][\w-]*")
 
@@ -120,7 +119,7 @@ def _shown_texts(expected: str, actual: str) -> tuple[str, str]:
     end = min(len(expected), len(actual))
     place = next((index for index, (one, other) in enumerate(both) if one != other), end)
     fits = max(len(expected), len(actual)) <= SHOWN_LIMIT
-    start = 0 if fits else max(place - _CONTEXT, 0)
+    start = 0 if fits else max(place - 16, 0)
     texts = _quoted(expected, start, SHOWN_LIMIT), _quoted(actual, start, SHOWN_LIMIT)
     if not _look_alike(expected, actual, place):
         return texts

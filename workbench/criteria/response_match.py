@@ -33,7 +33,6 @@ from workbench.text.safe_text import one_line
 
 MAX_STEMS = 100_000
 MAX_EXPLAINED = 100_000
-_LONG_TEXT = 20_000
 _WORDS_NAMED = 5
 DESCRIPTION = CriterionDescription(
     name="response_match_score",
@@ -65,7 +64,7 @@ class Rouge(NamedTuple):
 
 def rouge_1(expected: str, actual: str) -> Rouge:
     """Return the shares of common words. A word counts as often as both texts contain it."""
-    reference = _cached_reference(expected) if len(expected) <= _LONG_TEXT else _reference(expected)
+    reference = _cached_reference(expected) if len(expected) <= 20_000 else _reference(expected)
     left = dict(reference.counts)
     got = _stems(actual)
     shared = 0
@@ -213,7 +212,6 @@ _NUMBER = r"\d{1,20}(?:[.,:]\d{1,20}){0,4}"
 """All repetitions have limits, because a text may be long and of any form."""
 _NAME = r"(?-i:(?<=[\w,;] )(?!I['’])[A-Z][\w'’-]{1,60})"
 """A capitalised word inside a sentence. In a text with many of them, as in German, they are no names."""
-_MANY_NAMES = 0.25
 _KINDS: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
     (missing, other, re.compile(pattern, re.IGNORECASE))
     for missing, other, pattern in (
@@ -286,7 +284,7 @@ def _fact(details: dict[str, Any]) -> str:
     """Return the first kind of fact that has a missing word, or ""."""
     expected = _Marked(details["expected_marks"], "missing")
     for missing, other, pattern in _KINDS:
-        if expected.has(pattern) and not (missing == "a name" and expected.share(pattern) > _MANY_NAMES):
+        if expected.has(pattern) and not (missing == "a name" and expected.share(pattern) > 0.25):
             actual = _Marked(details["actual_marks"], "extra")
             return f"answer has {other}" if actual.has(pattern) else f"answer lacks {missing}"
     return ""

@@ -64,7 +64,7 @@ class Secrets:
         return "://" in line and URL_PASSWORD.search(line) is not None
 
     def clean(self, event: EventT) -> EventT:
-        """Return an event with secrets replaced by `[secret NAME]`, but not in names of cases and the workbench's words."""
+        """Return an event with secrets replaced by `[secret NAME]`, except in names of cases and our own words."""
         changes = {}
         for item in dataclasses.fields(event):
             if item.name not in _KEPT_FIELDS:

@@ -32,7 +32,6 @@ from workbench.criteria.base import NotScorableError
 from workbench.criteria.json_difference import ABSENT, describe, hashable, most_pairs, path_step, phrase
 from workbench.text.safe_text import one_line
 
-_SECONDS = 1.0
 _OTHER_MEANING = re.compile(r"(?<!\\)(?:\\\\)*(?:\{[eids]|\[:\^?[a-zA-Z]+:\])")
 """Signs that `re` takes literally, and `regex` as fuzzy matching or as a class of characters."""
 
@@ -68,7 +67,7 @@ def matches(pattern: str, text: str, *, whole: bool = False) -> bool:
     compiled = _compiled(pattern)
     match = compiled.fullmatch if whole else compiled.search
     try:
-        return match(text, timeout=_SECONDS, concurrent=True) is not None
+        return match(text, timeout=1.0, concurrent=True) is not None
     except (TimeoutError, MemoryError, RecursionError):
         shown = one_line(pattern, limit=60)
         message = f"the pattern {shown} takes too long on a text of {len(text):,} characters"
@@ -84,8 +83,6 @@ def _compiled(pattern: str) -> Any:
 
 _WORDS: Final = ("any", "ignore_case", "contains")
 _OBJECTS: Final = ("regex", "abs", "rel", "one_of")
-_EXPECTED = '"any", "ignore_case", "contains", {"regex": …}, {"abs": …}, {"rel": …} or {"one_of": […]}'
-_LONGEST_PHRASE = 80
 
 
 @dataclass(frozen=True)
@@ -121,7 +118,7 @@ class ValueRule:
         return self.kind if self.operand is None else {self.kind: self.operand}
 
     def phrase(self, expected: Any, words: str) -> str:
-        """Return what the rule accepts, or "" without an effect on `expected`, which is `words` (`number 12.5`) as text."""
+        """Return what the rule accepts, or "" without an effect. `words` is the expected value as text: `number 12`."""
         text = ""
         match self.kind:
             case "any":
@@ -140,7 +137,7 @@ class ValueRule:
                 text = f"{words} or more"
             case "contains" if expected is ABSENT:
                 text = "more is allowed"
-        return one_line(text, limit=_LONGEST_PHRASE)
+        return one_line(text, limit=80)
 
 
 def read_rule(value: Any) -> ValueRule:
@@ -154,7 +151,7 @@ def read_rule(value: Any) -> ValueRule:
     if isinstance(value, str) and value in _WORDS:
         return ValueRule(value)
     if not isinstance(value, dict) or len(value) != 1 or next(iter(value)) not in _OBJECTS:
-        raise ValueError(_EXPECTED)
+        raise ValueError('"any", "ignore_case", "contains", {"regex": …}, {"abs": …}, {"rel": …} or {"one_of": […]}')
     ((kind, operand),) = value.items()
     if kind == "regex":
         check_pattern(operand, "a regular expression after `regex`")

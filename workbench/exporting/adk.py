@@ -18,8 +18,6 @@ from workbench.store.execution import CaseRecord
 from workbench.store.history.other_programs import ENDING
 from workbench.store.store import Store
 
-_NAME_BYTES = 200
-"""Maximum size in bytes of a file name without the time and the extension. File systems allow 255 bytes in all."""
 _PASSED, _FAILED, _NOT_EVALUATED, _INFORMATIONAL = 1, 2, 3, 4
 _CASE_STATUS = {
     "passed": _PASSED,
@@ -32,7 +30,7 @@ _METRIC_STATUS = {"passed": _PASSED, "failed": _FAILED, "informational": _INFORM
 
 
 def build_adk(store: Store, adk_version: Any = None) -> dict[str, bytes]:
-    """Return the files by name, one per agent and evalset, in the form for this version of ADK (default: the newest)."""
+    """Return the files by name, one per agent and evalset, in the form that this version of ADK reads."""
     created = _timestamp(store.run.started)
     sets: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for number, record in enumerate(store.read_current(), 1):
@@ -63,7 +61,8 @@ def build_adk(store: Store, adk_version: Any = None) -> dict[str, bytes]:
 def _name(agent: str, set_id: str, created: float, files: Container[str]) -> str:
     """Return ADK's name of a result, short enough for a file name and different from all names in `files`."""
     whole = f"{agent}_{set_id}".replace("/", "_").replace("\\", "_").lstrip(".")
-    short = whole.encode("utf-8", "replace")[:_NAME_BYTES].decode("utf-8", "ignore")
+    # File systems allow 255 bytes with the time and the extension.
+    short = whole.encode("utf-8", "replace")[:200].decode("utf-8", "ignore")
     names = (f"{short}_{created}" if number == 1 else f"{short}_{number}_{created}" for number in count(1))
     return next(name for name in names if f"{name}{ENDING}" not in files)
 

@@ -103,7 +103,6 @@ _WIDTH = 110
 _POLICY = (
     f"default-src 'none'; style-src 'unsafe-inline'; script-src '{SCRIPT_DIGEST}'; base-uri 'none'; form-action 'none'"
 )
-_MAX_OPEN = 50
 _MAX_FULL = 300
 """Maximum number of cases for which passed cases are shown in full. A browser needs 10 s for 1,000 full cases."""
 
@@ -161,7 +160,7 @@ def _page(store: Store, context: RunContext, prices: Prices | None) -> Iterator[
         yield f"<p>More than {_MAX_FULL} cases: only scores are shown for passed cases.</p>\n"
     for record in ordered:
         anchor = anchors[id(record)]
-        is_open = record.state not in ("passed", "cancelled") and opened < _MAX_OPEN
+        is_open = record.state not in ("passed", "cancelled") and opened < 50
         opened += is_open
         if shortened and record.state == "passed":
             yield f'<p id="{anchor}">{_head(read_details(record), context)}</p>\n'

@@ -33,11 +33,6 @@ _MAX_OPEN = 20
 """Maximum number of cases that did not pass and are not folded."""
 _MAX_CHARACTERS = 60_000
 """Maximum length of a comment or an issue. GitHub accepts up to 65,536 characters."""
-_MAX_EVIDENCE = 20_000
-"""Maximum number of characters of evidence in a comment."""
-_FOLDED = 100
-"""Number of characters around a folded part."""
-_WIDTH = 100
 _FENCES = re.compile("`{3,}")
 _COLUMNS = (
     "run_id agent evalset_file eval_set_id eval_id repeat case_status error metric score threshold metric_status reason"
@@ -55,7 +50,7 @@ def build_markdown(store: Store, context: RunContext | None = None) -> bytes:
         most //= 2
         text = "\n".join(_markdown(store, context or RunContext(), most, 0)) + "\n"
     # What did not pass is listed first of all, so its evidence gets the room that is left.
-    room = min(_MAX_CHARACTERS - len(text), _MAX_EVIDENCE)
+    room = min(_MAX_CHARACTERS - len(text), 20_000)
     text = "\n".join(_markdown(store, context or RunContext(), most, room)) + "\n"
     return text.encode("utf-8", "replace")
 
@@ -162,7 +157,7 @@ def _evidence(records: list[Execution], room: int) -> Iterator[str]:
     for record in map(read_details, records):
         block = "\n".join(["", code_span(case_label(record)), "", *evidence_block(record, full=False)])
         room -= len(block) + 1
-        if room < _FOLDED:
+        if room < 100:  # The lines around the evidence need some, too.
             break
         blocks.append(block)
     if blocks:
@@ -172,7 +167,7 @@ def _evidence(records: list[Execution], room: int) -> Iterator[str]:
 
 def evidence_block(record: CaseRecord, *, full: bool) -> Iterator[str]:
     """Yield the evidence of a case as on the screen, in a fenced block."""
-    lines = [line.plain.rstrip() for line in evidence.build(Subject(record), View(_WIDTH, full, signs=True)).lines]
+    lines = [line.plain.rstrip() for line in evidence.build(Subject(record), View(100, full, signs=True)).lines]
     fence = "`" * max(3, 1 + max((len(found) for line in lines for found in _FENCES.findall(line)), default=0))
     yield from (f"{fence}text", *lines, fence)
 

@@ -32,9 +32,6 @@ from workbench.text.json_values import objects, string
 from workbench.text.safe_text import one_line, plain
 
 BRIEF_LINES = 12
-_DIFFERENCES = 3
-_TYPE = 12
-"""The width kept free for the type beside a long value, in cells."""
 
 
 def own_calls(rows: Sequence[Mapping[str, Any]]) -> list[int | None]:
@@ -207,7 +204,7 @@ def difference_lines(
     The path is shown above each difference if there are several, or with `named`. `beyond` is the number of further
     differences that `found` leaves out.
     """
-    kept = found if view.full else found[:_DIFFERENCES]
+    kept = found if view.full else found[:3]
     inner = max(side_room(view, width), 2)
     for item in kept:
         path = one_line(str(item.get("path", "")).removeprefix("args").lstrip("."), limit=200)
@@ -216,7 +213,8 @@ def difference_lines(
         values = {name: type_and_value(item, name) for name in ("expected", "actual")}
         if rule := one_line(string(item.get("rule"))):
             values["expected"] = ("nothing", rule)
-        column = min(max(cell_len(value) for _, value in values.values()), inner - _TYPE)
+        # The type beside a long value needs 12 cells.
+        column = min(max(cell_len(value) for _, value in values.values()), inner - 12)
         for name, mark in (("expected", "missing"), ("actual", "extra")):
             kind, value = values[name]
             text: Line = Text.styled(value, f"mark-{mark}")

@@ -156,8 +156,6 @@ def in_order(items: Iterable[Item], cell_of: Callable[[Item], Cell], *, descendi
 Kind: TypeAlias = Literal["case", "input", "criterion", "run", "cost", "tokens", "time"]
 _LEAST_WIDTH = 5
 """Cells of a score with its glyph: `✗0.50`."""
-_NARROW = 80
-"""Narrower terminals hide the input, and the cost and the tokens if the table is still too wide."""
 _CASE, _INPUT = 22, 16
 _MOST_CASE, _MOST_INPUT = 80, 64
 """Maximum widths of names and inputs, in cells. Wider columns would move the scores too far away from them."""
@@ -240,7 +238,7 @@ class Layout(NamedTuple):
 def reachable(columns: Sequence[Column], room: int, terminal: int) -> list[int]:
     """Return the numbers of the columns that a terminal of this width can show, if necessary by scrolling."""
     numbers = range(len(columns))
-    if terminal >= _NARROW:
+    if terminal >= 80:  # Narrower terminals hide the input, then cost and tokens.
         return list(numbers)
     kept = [number for number in numbers if columns[number].kind != "input"]
     needed = sum(columns[number].width + 1 for number in kept[1:])

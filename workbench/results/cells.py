@@ -16,14 +16,13 @@ _TELLING = 3
 """Number of cells, from the first difference on, that are enough to distinguish two names."""
 
 
-def cut(text: str, width: int, *, end: str = "…") -> str:
-    """Return `text` (already safe) in at most `width` cells. If `text` is cut, it ends with `end`."""
+def cut(text: str, width: int) -> str:
+    """Return `text` (already safe) in at most `width` cells, with an ellipsis at the end if it is cut."""
     if width <= 0:
         return ""
     if len(text) * 2 <= width or cell_len(text) <= width:
         return text
-    room = width - cell_len(end)
-    return end[:width] if room <= 0 else set_cell_size(text, room).rstrip(" ") + end
+    return set_cell_size(text, width - 1).rstrip(" ") + "…"
 
 
 def cut_name(name: str, width: int, others: Iterable[str] = ()) -> str:

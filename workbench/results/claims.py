@@ -35,7 +35,7 @@ _TO_QUESTION = Text.styled("enter shows the question", "hint")
 def account(record: CaseRecord, result: MetricResult, view: View) -> Iterator[Line]:
     """Yield the score and the share of supported sentences, and ADK's score if the judge left out passages."""
     texts = [text for _, _, turn in results(record, result.name) for text in objects(turn.details.get("texts"))]
-    labels = [string(item.get("label")) for text in texts for item in _counted(text)]
+    labels = [string(item.get("label")) for text in texts for item in counted_sentences(text)]
     if not texts:
         return
     adk_score = number(result.details.get("adk_score"))
@@ -105,7 +105,7 @@ def _text_head(text: dict[str, Any], view: View) -> Iterator[Line]:
     when = f"step {step + 1}" if isinstance(step, int) else "before the answer"
     if text.get("final") is True:
         when = "the answer"
-    sentences = _counted(text)
+    sentences = counted_sentences(text)
     holding = sum(string(item.get("label")) in HOLDS for item in sentences)
     score = number(text.get("score"))
     figures = [f"{holding} of {len(sentences)} grounded"] if sentences else []
@@ -124,7 +124,7 @@ def _text_head(text: dict[str, Any], view: View) -> Iterator[Line]:
             yield from hang_text(Text(), safe(string(text.get("text")), "muted"), view.width, 3)
 
 
-def _counted(text: dict[str, Any]) -> list[dict[str, Any]]:
+def counted_sentences(text: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the sentences that count for the score."""
     return [item for item in objects(text.get("sentences")) if item.get("counts") is not False]
 

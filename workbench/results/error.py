@@ -11,8 +11,6 @@ from workbench.results.lines import Line, View, cut_line, hang, hang_text, safe
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
 
-_FRAMES = 3
-"""Maximum number of places in the user's code that a folded traceback shows."""
 _FRAME = re.compile(r'^ *File "([^"\n]+)", line ([0-9]+), in ([^\n]+)(?:\n(?! *File )    +([^\n]*))?', re.MULTILINE)
 _CHAINED = re.compile(r"^(?:During handling of the above|The above exception was|which led to:).*$", re.MULTILINE)
 _FOREIGN = re.compile(r"[/\\](?:site|dist)-packages[/\\]|[/\\]lib[/\\]python3|[/\\]workbench[/\\]worker[/\\]|^<")
@@ -98,6 +96,6 @@ def error_lines(error: CaseError, view: View, *, traceback: bool | None = None, 
     last, rest = whole[-1], f"traceback, {counted(len(whole), 'line')}"
     if not (last.strip() in error.message or last.partition(": ")[2][:60] in error.message):
         rest += f", ending in {one_line(last.strip(), limit=300)}"
-    for frame in reversed(frames[-_FRAMES:-1]):
+    for frame in reversed(frames[-3:-1]):
         yield from hang_text(Text(), Text.styled(f"called from {frame.text(root)}", "muted"), width, 3)
     yield from hang_text(Text.styled(" ▸ ", "fold"), Text.styled(rest, "muted"), width, 3)

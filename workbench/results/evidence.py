@@ -9,6 +9,7 @@ from rich.text import Text
 from workbench.events.events import MetricResult
 from workbench.results.calls import value_lines
 from workbench.results.cells import cell_len, cut_name
+from workbench.results.claims import counted_sentences
 from workbench.results.definition import case_faults, case_setting, criteria_part, fault_lines, file_document
 from workbench.results.document import Document, Subject
 from workbench.results.evidence_frame import WIDE, add_pieces, indent, labelled
@@ -41,11 +42,7 @@ from workbench.text.counting import counted
 from workbench.text.json_values import mapping, objects, string
 from workbench.text.safe_text import one_line
 
-_FIRST_ROWS = 8
-"""Number of rows of a turn that any screen shows when it opens there."""
 _DIFFERENT = frozenset({"diff-differs", "diff-missing", "diff-extra", "diff-moved"})
-_PROBLEMS = ("failed", "error", "not_evaluated")
-_BY_FUNCTION = f"{BY_FUNCTION.glyph} function: a function judged, not a model"
 
 
 def build(subject: Subject, view: View, *, key: str = "K") -> Document:
@@ -174,7 +171,7 @@ def _set_opening(document: Document, record: CaseRecord, above: bool) -> None:
     document.opening_item = below[0] if below else 0
     for number in below:
         item = document.items[number]
-        if item.start >= start + _FIRST_ROWS:
+        if item.start >= start + 8:  # No screen shows fewer rows of a turn.
             return
         lines = document.lines[item.start : item.end]
         if item.key.endswith(SCORES) or any(has_style(line, *_DIFFERENT) for line in lines):
@@ -186,7 +183,7 @@ def _whole_case(record: CaseRecord, view: View, *, unjudged: bool) -> Iterator[L
     """Yield the reasons of unmet criteria that no turn shows, either of `unjudged` criteria or of the others."""
     for name, result in record.metrics.items():
         in_turns = {one.status for one in record.in_turns(name)}
-        if result.status not in _PROBLEMS or result.status in in_turns or not result.reason:
+        if result.status not in ("failed", "error", "not_evaluated") or result.status in in_turns or not result.reason:
             continue
         if (result.status == "not_evaluated") is not unjudged:
             continue
@@ -211,7 +208,8 @@ def _add_criteria(document: Document, record: CaseRecord, view: View) -> None:
     lines = _in_columns(record, judged, view) if view.width >= WIDE else _in_a_row(record, judged, view)
     document.add(cut_line(line, view.width) for line in lines)
     if any(map(is_function, record.metrics.values())):
-        document.add([Text.styled(f"{indent(view)}{_BY_FUNCTION}", "muted")])
+        legend = f"{indent(view)}{BY_FUNCTION.glyph} function: a function judged, not a model"
+        document.add([Text.styled(legend, "muted")])
 
 
 def _in_a_row(record: CaseRecord, judged: Sequence[MetricResult], view: View) -> Iterator[Line]:
@@ -254,11 +252,7 @@ def _found(record: CaseRecord, result: MetricResult) -> Iterator[Line]:
     """Yield the number of supported sentences and of met rubrics: `3 of 4 sentences`, `1 of 2 rubrics`."""
     turns = [turn.details for _, _, turn in results(record, result.name)]
     sentences = [
-        item
-        for details in turns
-        for text in objects(details.get("texts"))
-        for item in objects(text.get("sentences"))
-        if item.get("counts") is not False
+        item for details in turns for text in objects(details.get("texts")) for item in counted_sentences(text)
     ]
     if sentences:
         holding = sum(string(item.get("label")) in HOLDS for item in sentences)

@@ -18,12 +18,6 @@ from workbench.text.counting import counted
 from workbench.text.json_values import objects
 from workbench.text.safe_text import one_line
 
-_ALIKE = 2
-"""Maximum number of consecutive matching calls that are shown one by one."""
-_SHORTEST_RESULT = 10
-"""The minimum width of a result beside its call, in cells."""
-_SHORTEST_CALL = 16
-_RESULT_LINES = 4
 _NO_RESULT: Any = object()
 
 
@@ -50,7 +44,7 @@ def call_pieces(turn: Turn, expected: dict[str, Any] | None, places: Anchors, vi
     for mark, several in groupby(range(len(rows)), key=plain.__getitem__):
         group = list(several)
         first = places.call(own[group[0]])
-        if mark == "same" and len(group) > _ALIKE and not seen(first, view).full:
+        if mark == "same" and len(group) > 2 and not seen(first, view).full:
             names = ", ".join(dict.fromkeys(one_line(str(rows[one]["actual"].get("name")), limit=60) for one in group))
             words = Text.assemble((f"{counted(len(group), 'call')} match  ", "fold"), (names, "muted"))
             yield Piece([*labelled("calls", "same", [cut_line(words, room(view))], view)], first)
@@ -116,7 +110,7 @@ def call_row(
         # Of many or long arguments, those that differ come first.
         lines = [cut_call(call, whole, paths)]
     beside_note = whole - note.cell_len - 2
-    if note and len(lines) == 1 and beside_note >= _SHORTEST_CALL:
+    if note and len(lines) == 1 and beside_note >= 16:
         short = lines[0] if lines[0].cell_len <= beside_note else cut_call(call, beside_note, paths)
         lines = [Text.assemble(short, "  ", note)]
     elif note:
@@ -133,7 +127,7 @@ def call_row(
         below = [
             line
             for mark, lines in (("missing", both[0]), ("extra", both[1]))
-            for line in side(mark, lines if view.full else shortened(lines, _RESULT_LINES, side_room(view)), view)
+            for line in side(mark, lines if view.full else shortened(lines, 4, side_room(view)), view)
         ]
     beyond = row.get("more_differences")
     body = [
@@ -182,7 +176,7 @@ def _result_lines(result: Any, left: int, view: View, *, cut: bool) -> tuple[Lin
         if cell_len(text) <= left:
             return Text.assemble(arrow, (text, "muted")), ()
         return Text(), list(hang(Text.styled("→ ", "muted"), pretty_lines(result, room(view) - 2), 2))
-    if left < _SHORTEST_RESULT:
+    if left < 10:
         sign: Line = Text.assemble(arrow, ("…", "fold")) if left > 0 else Text.styled(" …", "fold")
         return (sign if left >= 2 - arrow.cell_len and not cut else Text()), ()
     text = one_line(beginning(result, 4 * left), limit=4 * left)

@@ -15,8 +15,6 @@ from workbench.text.json_values import parts_of
 
 WIDE = 70
 """The minimum width for the wide layout, with blank lines and a wide gutter."""
-_NAMED = 40
-"""The minimum width at which both sides of a difference have their names."""
 
 
 class Anchor(NamedTuple):
@@ -101,7 +99,7 @@ def side_room(view: View, width: int | None = None) -> int:
 
 def _names_sides(view: View) -> bool:
     # Without names, readers take the other side for the reference. Two executions always need names.
-    return view.width >= _NAMED and (not view.narrow or view.compares_executions)
+    return view.width >= 40 and (not view.narrow or view.compares_executions)
 
 
 def seen(anchor: Anchor | None, view: View) -> View:

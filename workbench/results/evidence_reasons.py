@@ -33,17 +33,8 @@ if TYPE_CHECKING:
 
 _ELSEWHERE: tuple[Shown, ...] = ("calls", "words", "simulator")
 """Parts of the evidence that show differences themselves. Criteria shown there need no reason in words."""
-_MOST = 4
-"""Maximum number of rubrics or sentences of one criterion in a folded view."""
-_FEW = 2
-_LINES_OF_FEW, _LINES_OF_MANY = 4, 2
-"""Maximum number of lines of each text and reason: if there are at most `_FEW` of them, and if there are more."""
-_UNLIMITED = 1_000_000
 _VOTES = re.compile(r" by \d+ of \d+ votes?( \(\d+ samples?\))?")
 """The count of votes in a reason. It is left out, because the pane "Judges" shows it."""
-_ALIKE = 4
-"""Maximum number of consecutive supported sentences that are shown one by one."""
-_PASSAGE_LINES = 2
 _SIDES = (("+", "evidence-for", "supporting"), ("−", "evidence-against", "contradicting"))
 _PARTS = {"instruction": "the instruction", "tools": "the tools", "config": "the config"}
 """Names for parts of requests to models, by their keys in recordings."""
@@ -61,11 +52,11 @@ def reason_lines(turn: Turn, view: View) -> Iterator[Line]:
     ]
     answer = _words(content_text((turn.so_far or {}).get("final_response")))
     found = {result.name: list(_items(result, answer)) for result in results}
-    few = sum(max(len(items), 1) for items in found.values()) <= _FEW
-    most = _UNLIMITED if view.full else _LINES_OF_FEW if few else _LINES_OF_MANY
+    few = sum(max(len(items), 1) for items in found.values()) <= 2
+    most = 1_000_000 if view.full else 4 if few else 2  # Lines of each text and reason.
     for result in results:
         items = found[result.name]
-        kept = items if view.full else items[:_MOST]
+        kept = items if view.full else items[:4]
         for label, face, text, why in kept:
             word: Line = Text() if face == VERDICTS["no"] else Text.styled(f"{face.word}  ", face.variable)
             lines = _item(word, text, why, result, width, most)
@@ -120,7 +111,7 @@ def claim_lines(claims: Sequence[dict[str, Any]], turn: int, view: View) -> Iter
     """Yield the sentences of turn `turn` (from 0) with their marks, and passages about unsupported sentences."""
     for holds, several in groupby(claims, key=lambda item: string(item.get("label")) in HOLDS):
         group = list(several)
-        if holds and len(group) > _ALIKE and not view.full:
+        if holds and len(group) > 4 and not view.full:
             yield fold(f"▸ {counted(len(group), 'sentence')} supported", room(view))
             continue
         for item in group:
@@ -145,7 +136,7 @@ def _passages(item: dict[str, Any], turn: int, view: View) -> Iterator[Line]:
 
     Without passages or in a full view, also yield the judge's reason.
     """
-    width, most = max(room(view) - 4, 8), 1_000_000 if view.full else _PASSAGE_LINES
+    width, most = max(room(view) - 4, 8), 1_000_000 if view.full else 2
     found = [(sign, style, string(item.get(key)).strip()) for sign, style, key in _SIDES]
     origin = origin_words(item, turn) if mapping(item.get("source")) else Text()
     for sign, style, text in found:

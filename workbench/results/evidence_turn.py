@@ -44,10 +44,8 @@ SCORES = "/scores"
 """The end of the key of the item with reasons that neither the calls nor the answer show."""
 _USER_LINES = 2
 _ANSWER_LINES = 3
-_SIDE_LINES = 4
 _UNLIMITED = 1_000_000
 _IN_TURN: tuple[Shown, ...] = ("calls", "words", "claims")
-_PROBLEMS = ("failed", "error", "not_evaluated")
 _MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 _Said: TypeAlias = tuple[str, str]
 """An author and a text."""
@@ -144,7 +142,7 @@ def _user(
     content = turn.user if turn is not None else (expected or {}).get("user_content")
     text = content_text(content)
     status = turn_status(turn)
-    most = _USER_LINES if status in _PROBLEMS else _UNLIMITED
+    most = _USER_LINES if status in ("failed", "error", "not_evaluated") else _UNLIMITED
     lines = brief(text, view, most, "user") if text else []
     lines += _other_parts(content, view)
     if not lines:
@@ -217,7 +215,7 @@ def said_lines(
 
 def _sides(wanted: str, got: str | None, marks: tuple[object, object], view: View) -> Iterator[Line]:
     """Yield `− expected` and `+ actual`. Words that differ are marked."""
-    most = _UNLIMITED if view.full else _SIDE_LINES
+    most = _UNLIMITED if view.full else 4
     if not got:
         lines = shortened(text_lines(wanted, side_room(view), view), most, side_room(view))
         yield from side("missing", lines, view)

@@ -108,15 +108,12 @@ def criteria_text(record: CaseRecord) -> str:
 def _criterion(name: str, value: Any) -> str:
     settings = dict(value) if isinstance(value, dict) else {"threshold": value}
     threshold = settings.pop("threshold", None)
+    shown = [
+        f"{key} {one_line(compact(setting) if isinstance(setting, dict | list) else str(setting), limit=80)}"
+        for key, setting in settings.items()
+        if setting is not None and snake(key) not in (JUDGE, RUBRICS)  # These do not fit on a line.
+    ]
     parts = [one_line(name, limit=100)]
-    if threshold is not None:
-        parts.append(one_line(str(threshold), limit=40))
-    shown = []
-    for key, setting in settings.items():
-        # Models and rubrics do not fit on a line.
-        if setting is not None and snake(key) not in (JUDGE, RUBRICS):
-            text = compact(setting) if isinstance(setting, dict | list) else str(setting)
-            shown.append(f"{key} {one_line(text, limit=80)}")
-    if shown:
-        parts.append(f"({one_line(', '.join(shown))})")
+    parts += [] if threshold is None else [one_line(str(threshold), limit=40)]
+    parts += [f"({one_line(', '.join(shown))})"] if shown else []
     return " ".join(parts)

@@ -23,8 +23,6 @@ from workbench.text.safe_text import one_line
 Status: TypeAlias = CaseState | MetricStatus | Literal["not_run"]
 _SUFFIX = re.compile("(_avg)?(_score)?(_v[0-9]+)?$")
 _LONGEST = 200
-_SHORTEST_REASON = 10
-"""The minimum width of a reason, in cells. In less space, the word `stale` says more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +191,7 @@ def stale_mark(changes: Collection[Change], room: int) -> str:
     reasons = [describe_few(changes), describe_few(short), describe_few(short, 1)]
     marks = [f"{STALE.word}: {one_line(reason, limit=_LONGEST)}" for reason in reasons]
     first = one_line(describe_few(short[:1]), limit=_LONGEST)
-    if room > _SHORTEST_REASON:
+    if room > 10:  # In less space, the word `stale` says more.
         marks.append(f"{STALE.glyph}{cut(first, room - 1)}")
     marks.append(f"{STALE.glyph}{STALE.word}")
     return next((mark for mark in marks if cell_len(mark) <= room), STALE.glyph)

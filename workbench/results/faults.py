@@ -185,8 +185,6 @@ SHORT_WORDS: Final[Mapping[FaultOutcome, str]] = {
 _SHORT_TITLES: Mapping[FaultWay, str] = {**{way: WAYS[way].title for way in WAYS}, "error_answer": "error ans."}
 _PROBLEMS: Final[frozenset[FaultOutcome]] = frozenset({"crashed", "made_up", "off_recording", "silent", "no_result"})
 _RANKS = {outcome: rank for rank, outcome in enumerate(WORDS)}
-_NAME = 24
-"""The maximum width of a name beside its cells."""
 _GRID_INDENT = 2
 
 
@@ -277,7 +275,7 @@ class Columns(NamedTuple):
 def columns_for(rows: Sequence[GridRow], width: int) -> Columns:
     """Return the columns with the longest texts that fit into `width` cells. Names get the remaining width."""
     longest = max((cell_len(row.name) for row in rows if not row.is_heading), default=0) + _GRID_INDENT + 2
-    beside = min(longest, _NAME + _GRID_INDENT + 2)
+    beside = min(longest, 24 + _GRID_INDENT + 2)
     for first in (beside, _GRID_INDENT - 1):
         for form in (FULL, SHORT, TIGHT):
             texts = [[text_of(row.cells[way], form) for row in rows if row.cells is not None] for way in WAYS]

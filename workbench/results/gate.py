@@ -15,12 +15,6 @@ from workbench.store.rates import pass_rate, rate_of
 from workbench.text.counting import counted, counted_status
 from workbench.text.safe_text import one_line
 
-_LOOKED_UP = 50
-"""Number of drops for which stored runs are searched for repeats."""
-_PAST = 20
-"""Number of past runs that are searched for repeats, the newest first."""
-_CLOSE = 0.2
-"""If p is below this, the text says that chance may explain the difference. Otherwise it reports no difference."""
 _SMALL = 0.05
 """The difference for which an unclear comparison states the number of cases needed."""
 
@@ -100,7 +94,7 @@ def gate(found: Comparison, state: Path, *, alpha: float = ALPHA) -> Gate:
     fallen = [(at, statistics.chance_of_drop(pair)) for at, pair in enumerate(pairs) if pair.change < 0]
     for at, chance in sorted(fallen, key=lambda one: (one[0] not in clear, one[1])):
         ref, pair = found.repeats[at].ref, pairs[at]
-        if ref not in mixed and len(drops) < _LOOKED_UP and (words := _flaky_before(state, ref)):
+        if ref not in mixed and len(drops) < 50 and (words := _flaky_before(state, ref)):
             mixed[ref] = words
         drops.append(Drop(ref, pair.before, pair.after, chance, at in clear, mixed.get(ref, "")))
     left_out = tuple(case.ref for case, pair in zip(found.repeats, pairs, strict=False) if not pair.is_compared)
@@ -134,7 +128,7 @@ def _mixed(case: Repeats) -> str:
 def _flaky_before(state: Path, ref: CaseRef) -> str:
     """Return `2/3 passed in RUN` if the case was flaky in the last stored run that repeated it, else ""."""
     try:
-        runs = past_runs(state, ref, _PAST)
+        runs = past_runs(state, ref, 20)
     except OSError:
         return ""
     repeated = ((run.run_id, rate) for run in runs if (rate := rate_of(run.executions)).total > 1)
@@ -174,7 +168,7 @@ def unclear_text(found: PairedChange) -> str:
     """Return what an unclear comparison shows, and the number of cases that a small difference needs."""
     cases = compared_cases(found)
     text = f"{cases} show no difference."
-    if found.p < _CLOSE:
+    if found.p < 0.2:
         text = f"chance may explain what {cases} show ({p_text(found.p)})."
     if found.would_show is None:
         text += " They are too few to show any."

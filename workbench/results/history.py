@@ -34,7 +34,6 @@ from workbench.store.history.latest import PastRun
 from workbench.text.counting import counted, percent
 from workbench.text.safe_text import one_line
 
-_PATHS = 5
 _ARGUMENTS = 80
 _EXECUTIONS = 200
 _WHY = {
@@ -83,7 +82,7 @@ def _add_repeats(document: Document, case: CaseRepeats, view: View) -> None:
         document.gap()
         answers = counted(case.answers, "distinct answer")
         document.add([_titled("trajectories", f"{len(case.paths)} distinct, {answers}", view)])
-        shown = case.paths if view.full else case.paths[:_PATHS]
+        shown = case.paths if view.full else case.paths[:5]
         document.add(line for path in shown for line in _path(path, view))
         if len(shown) < len(case.paths):
             document.add([fold(f" ▸ {len(case.paths) - len(shown)} more", view.width)])
@@ -163,7 +162,11 @@ def _rate(case: CaseRepeats, view: View) -> Iterator[Line]:
     if case.until is not None:
         style = {"above": "status-passed", "below": "status-failed"}.get(case.sure or "", "status-not-evaluated")
         yield from part("target", Text.styled(sureness(case), style), view)
-    yield from hang(label("pass^k"), flow(_pass_hats(case), view.room), 15)
+    # Small values of k, some larger ones, and the number of repeats.
+    ks = [*range(1, min(rate.total, 5) + 1), *(k for k in (8, 10, 20, 50, 100) if k < rate.total), rate.total]
+    hats = [(k, value) for k in dict.fromkeys(ks) if (value := case.pass_hat(k)) is not None]
+    shown = (Text.assemble((f"{k} ", "muted"), share(value)) for k, value in hats)
+    yield from hang(label("pass^k"), flow(shown, view.room), 15)
 
 
 def bar(case: CaseRepeats, width: int) -> Line:
@@ -182,15 +185,6 @@ def bar(case: CaseRepeats, width: int) -> Line:
         else:
             cells.append("·", "muted")
     return cells
-
-
-def _pass_hats(case: CaseRepeats) -> Iterator[Line]:
-    """Yield pass^k for small values of k, some larger ones, and the number of repeats."""
-    total = case.rate.total
-    for k in dict.fromkeys([*range(1, min(total, 5) + 1), *(k for k in (8, 10, 20, 50, 100) if k < total), total]):
-        value = case.pass_hat(k)
-        if value is not None:
-            yield Text.assemble((f"{k} ", "muted"), share(value))
 
 
 def _executions(case: CaseRepeats, view: View) -> Iterator[Line]:

@@ -31,8 +31,6 @@ _BINS_OF_COLUMN = 2
 _COLUMNS = (BINS + 1) // _BINS_OF_COLUMN
 """Number of columns in a distribution of scores."""
 _LABEL = 12
-_WIDEST = 72
-"""Maximum width of lines with text at both ends. Longer ones would be hard to follow."""
 _ROUNDING = 1e-9
 """Tolerance for sums of scores that are slightly too small."""
 
@@ -64,7 +62,7 @@ def overview_document(overview: Overview, width: int, height: int) -> Document:
 
 def _sections(overview: Overview, width: int, height: int) -> list[list[Row]]:
     """Return the sections in their order for a window of this height."""
-    across = min(width, _WIDEST)
+    across = min(width, 72)  # Longer lines with text at both ends would be hard to follow.
     totals, problems = _totals(overview, across), _problems(overview, width)
     causes, criteria = _causes(overview, across), _criteria(overview.tally, across)
     trend, foot = _trend(overview, across), [_foot(overview.foot, width), _file(overview, width)]

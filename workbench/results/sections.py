@@ -15,8 +15,6 @@ from workbench.text.safe_text import one_line
 PaneName: TypeAlias = Literal["Evidence", "Judges", "Trace", "History"]
 _SECONDS = 1.0
 """Time limit of a section, in seconds. A section that takes longer is not called again."""
-_LINES = 12
-"""Maximum number of lines of a folded section."""
 _LONGEST = 20_000
 """Maximum number of characters of a section."""
 
@@ -59,7 +57,7 @@ def add_plugin_sections(document: Document, pane: PaneName, subject: Subject, vi
                 document.add(hang_text(safe(" ! ", "status-error"), safe(trouble), view.width, 3))
                 continue
             lines = wrap(safe(text.strip("\n")), max(view.width - 2, 10))
-            document.add(hang(Text(), lines if view.full else shortened(lines, _LINES, view.width - 2), 1))
+            document.add(hang(Text(), lines if view.full else shortened(lines, 12, view.width - 2), 1))
 
 
 def _text(section: Section, record: CaseRecord, stage: object) -> tuple[str, str]:

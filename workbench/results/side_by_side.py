@@ -146,24 +146,23 @@ def is_as_expected(subject: Subject) -> bool:
 
 
 def _is_expected(expected: dict[str, Any], turn: Turn) -> bool:
-    did = turn.so_far
     if turn.actual is None or any(result is not None for result in tool_results(expected)):
         return False
-    reads = (
-        lambda one: [(call.name, call.args) for call in tool_calls(one)],
-        intermediate_texts,
-        lambda one: content_text(one.get("final_response")),
-        lambda one: content_text(one.get("user_content")),
-    )
-    return all(read(expected) == read({**did, "user_content": turn.user}) for read in reads)
+    wanted, got = (content_text(one.get("final_response")) for one in (expected, turn.so_far))
+    steps = _before_the_answer(expected, expected.get("user_content"))
+    return wanted == got and steps == _before_the_answer(turn.so_far, turn.user)
 
 
 def _done(turn: Turn) -> tuple[Any, ...]:
     did = turn.so_far
-    calls = [(call.name, call.args) for call in tool_calls(did)]
     results = [result and result.get("response") for result in tool_results(did)]
-    ended = turn.actual is not None
-    return content_text(turn.user), calls, results, intermediate_texts(did), did.get("final_response"), ended
+    return _before_the_answer(did, turn.user), results, did.get("final_response"), turn.actual is not None
+
+
+def _before_the_answer(invocation: dict[str, Any], user: dict[str, Any] | None) -> tuple[Any, ...]:
+    """Return the user's message, the tool calls and the texts before the answer."""
+    calls = [(call.name, call.args) for call in tool_calls(invocation)]
+    return content_text(user), calls, intermediate_texts(invocation)
 
 
 def _verdicts(before: CaseRecord, after: CaseRecord, view: View) -> Iterator[Line]:

@@ -222,18 +222,18 @@ def _compare(
     )
 
 
-def corrected(comparisons: Sequence[PairedChange], *, alpha: float = ALPHA) -> list[PairedChange]:
+def corrected(comparisons: Sequence[PairedChange]) -> list[PairedChange]:
     """Return the comparisons of several variants with Holm's correction of `p` and `result`.
 
     `would_show` and `cases_needed` are corrected for the number of variants, too.
     """
     ps = holm([one.p for one in comparisons])
-    share = alpha / max(len(comparisons), 1)
+    share = ALPHA / max(len(comparisons), 1)
     return [
         replace(
             one,
             p=p,
-            result=_result(one.change, p, alpha),
+            result=_result(one.change, p, ALPHA),
             would_show=one.spread.would_show(one.cases, share) if one.spread else None,
             alpha=share,
         )

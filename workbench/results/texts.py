@@ -129,13 +129,11 @@ def _word_pieces(text: str, spans: Iterable[Span], kind: Kind, small_gap: re.Pat
 
 BRIEF_LINES = 24
 """Maximum number of lines of a folded text."""
-BRIEF_CHARACTERS = 6_000
 BRIEF_MARKED = 2_000
 _KEPT_LINES = 3
 _EQUAL_LINES = 2
 """Maximum number of equal lines that are shown above the first difference."""
 _KEPT_CHARACTERS = 240
-_LONGEST_WORD = 20
 _FULL = 2 * DEFAULT_LIMIT
 _SIGNS = {"missing": "−", "extra": "+"}
 
@@ -144,7 +142,7 @@ def text_lines(text: str, width: int, view: View, style: str = "") -> list[Line]
     """Return a text, wrapped to `width` cells. It is cut unless the view is full."""
     if not text:
         return [Text.styled("nothing", "muted")]
-    kept = text if view.full else text[:BRIEF_CHARACTERS]
+    kept = text if view.full else text[:6_000]
     beyond = sum(1 + len(line) // width for line in text[len(kept) :].split("\n")) if len(kept) < len(text) else 0
     return _cut(wrap(Text.styled(plain(kept, limit=_FULL), style), width), width, view, beyond)
 
@@ -235,7 +233,7 @@ def _ending(text: str, most: int) -> str:
     ending = "".join(lines)
     if len(ending) <= most:
         return ending
-    start = ending.find(" ", len(ending) - most - 1, len(ending) - most + _LONGEST_WORD) + 1
+    start = ending.find(" ", len(ending) - most - 1, len(ending) - most + 20) + 1
     return ending[start:] if start else ending[-most:]
 
 

@@ -19,12 +19,6 @@ from workbench.text.safe_text import one_line
 
 _ARROW = " › "
 _GAP = "  "
-_SHORTEST_PART = 10
-"""The minimum width, in cells, of a cut agent or evalset name."""
-_SHORTEST_PARTS = 16
-"""The minimum width, in cells, of the names of agent and evalset beside the reason of a stale verdict."""
-_MOST_SIBLINGS = 5_000
-"""Maximum number of cases from which a cut name must differ."""
 
 
 def title_parts(subject: Subject) -> list[str]:
@@ -56,7 +50,7 @@ def title(subject: Subject, width: int, others: Iterable[str] = ()) -> str:
     while len(parts) > 1 and sum(map(cell_len, parts)) + len(_ARROW) * (len(parts) - 1) > width:
         room = width - cell_len(parts[-1]) - len(_ARROW) * (len(parts) - 1)
         share = room // (len(parts) - 1)
-        if share >= _SHORTEST_PART:
+        if share >= 10:
             return _ARROW.join([*(cut_name(part, share) for part in parts[:-1]), parts[-1]])
         parts = parts[1:]
     return _ARROW.join(parts) if len(parts) > 1 else _cut_case(subject, parts[0], width, others)
@@ -69,7 +63,7 @@ def _cut_case(subject: Subject, name: str, width: int, others: Iterable[str]) ->
     if cell_len(after) * 2 > width:
         return cut_name(name, width)
     if not others and entry is not None:
-        others = (one_line(case.eval_id) for case in entry.document.cases[:_MOST_SIBLINGS])
+        others = (one_line(case.eval_id) for case in entry.document.cases[:5_000])
     return cut_name(name.removesuffix(after), width - cell_len(after), others) + after
 
 
@@ -81,7 +75,7 @@ def ending(subject: Subject, room: int) -> Line:
         badges = short_verdict(badges)
     if not subject.stale or subject.record is None:
         return badges
-    left = room - badges.cell_len - cell_len(parts[-1]) - (_SHORTEST_PARTS if len(parts) > 1 else 0) - len(_GAP)
+    left = room - badges.cell_len - cell_len(parts[-1]) - (16 if len(parts) > 1 else 0) - len(_GAP)
     mark = stale_mark(subject.stale, max(left, cell_len(f"{STALE.glyph}{STALE.word}")))
     return Text.assemble((mark, STALE.variable), _GAP, badges)
 

@@ -35,7 +35,7 @@ from workbench.results.lines import (
 from workbench.results.machines import lost_words, placed_words
 from workbench.results.sections import add_plugin_sections
 from workbench.results.texts import compact
-from workbench.results.trace_drawing import Columns, Scale, duration, name_of, row_line
+from workbench.results.trace_drawing import Columns, Scale, duration, name_of, row_line, visited_names
 from workbench.results.trace_reading import TraceRead, TurnRead, conversation_lines, own_events, read_again
 from workbench.results.trace_sections import add_sections, graph_lines
 from workbench.store.execution import CaseRecord, Turn
@@ -334,7 +334,7 @@ def trace_lines(record: CaseRecord, width: int) -> Iterator[Line]:
         yield Text.styled(f" … {counted(len(document.lines) - _MOST_ROWS, 'more row')}: the screen shows them", "fold")
     read = read_again(record.turns, None, None)
     for number, turn in enumerate(read.turns):
-        if turn.visited_names:
+        if visited_names(turn.trace.root):
             yield Text()
             yield Text.styled(f" path of turn {number + 1}", "label")
             for line in graph_lines(read, turn.trace.root, width - 1):

@@ -16,7 +16,7 @@ from workbench.results.costs import Total, totals
 from workbench.results.judged import message_text
 from workbench.results.lines import Line, fold
 from workbench.results.texts import beginning
-from workbench.results.trace_drawing import TurnPath, path_of, visited_names
+from workbench.results.trace_drawing import TurnPath, path_of
 from workbench.store.execution import Turn
 from workbench.store.spans import Node, PieceLostError, Pieces, TurnTrace, read_turn, request_of, tool_names
 from workbench.text.collecting import collector_paused
@@ -28,8 +28,6 @@ _SEEN = 9
 _LONGEST = 400
 _READ = 4 * _LONGEST
 """Maximum number of characters that are read for a line of `_LONGEST` characters."""
-_LONGEST_BRANCHES = 400
-"""Maximum width of branches, in cells. No row is as wide."""
 
 
 @dataclass(eq=False)
@@ -151,11 +149,6 @@ class TurnRead:
         return messages(self.turn)
 
     @cached_property
-    def visited_names(self) -> list[str]:
-        """The names of agents and tools in the order of their calls, without consecutive duplicates."""
-        return visited_names(self.trace.root)
-
-    @cached_property
     def first_error(self) -> str:
         """The key of the innermost node with the first error, or ""."""
         for node, key in zip(self.nodes, self.keys, strict=True):
@@ -253,7 +246,7 @@ def _in_order(root: Node) -> tuple[list[Node], list[str]]:
         branches.append(branch)
         if node.children:
             last, *others = reversed(node.children)
-            rest = rest[-_LONGEST_BRANCHES:]
+            rest = rest[-400:]  # No row is as wide.
             waiting.append((last, f"{rest}└ ", f"{rest}  "))
             here, inside = f"{rest}├ ", f"{rest}│ "
             waiting += [(child, here, inside) for child in others]

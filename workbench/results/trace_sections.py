@@ -14,7 +14,7 @@ from workbench.results.document import Document, Item, Rows
 from workbench.results.judged import message_text
 from workbench.results.lines import Line, View, cut_line, fold, hang, hang_text, safe, wrap, wrap_indented
 from workbench.results.texts import beginning, pretty
-from workbench.results.trace_drawing import GLYPHS, PathLine, draw_path
+from workbench.results.trace_drawing import GLYPHS, PathLine, draw_path, visited_names
 from workbench.results.trace_reading import Lost, TraceRead, part_words
 from workbench.store.spans import Node, content_digests, request_of, tool_names
 from workbench.text.counting import counted
@@ -23,8 +23,6 @@ from workbench.text.safe_text import one_line, plain
 
 INNER = 6
 _INDENT = 4
-_READ = 1_600
-"""Maximum number of characters that are read for one line."""
 BRIEF = 120
 """Maximum number of lines of a value that are shown. Copying copies all of it."""
 _COUNTED = 1_000
@@ -81,7 +79,7 @@ def brief(value: Any) -> str:
     """Return a value as one safe line."""
     if isinstance(value, Lost):
         return one_line(value.why)
-    return one_line(value if isinstance(value, str) else beginning(value, _READ), limit=200)
+    return one_line(value if isinstance(value, str) else beginning(value, 1_600), limit=200)
 
 
 def add_sections(document: Document, read: TraceRead, node: Node, key: str, view: View) -> None:
@@ -91,7 +89,8 @@ def add_sections(document: Document, read: TraceRead, node: Node, key: str, view
     _add_events(document, read, node, f"{key}/event", view)
     _add_request(document, read, first, f"{key}/request", view)
     _add_response(document, read, last, f"{key}/response", view)
-    summary = " → ".join(["user", *map(_one, read.turns[node.turn].visited_names[:12])])
+    visited = visited_names(read.turns[node.turn].trace.root)
+    summary = " → ".join(["user", *map(_one, visited[:12])])
     if _add(document, f"{key}/graph", "Graph", summary, view):
         document.add(hang(Text(), graph_lines(read, node, view.width - INNER), INNER))
 

@@ -17,7 +17,6 @@ _STYLE = TRIAGED.variable
 _PARTS = {"": "verdicts", "sentence": "sentences", "rubric": "rubrics", "verdict": "verdicts over turns"}
 _SIDE = 16
 _CELL = 14
-_NARROW_CELL = 7
 
 
 def triage_chip(subject: Subject) -> Line:
@@ -128,7 +127,7 @@ def _figures(one: JudgeAgreement) -> Iterator[Text]:
 def _matrix(one: JudgeAgreement, width: int) -> Iterator[Line]:
     """Yield the confusion matrix. Rows are the user's labels, and columns the judge's. Agreement is on the diagonal."""
     labels = one.labels
-    cell = _CELL if _SIDE + _CELL * len(labels) <= width else _NARROW_CELL
+    cell = _CELL if _SIDE + _CELL * len(labels) <= width else 7
     columns = "".join(_label_word(label, cell).rjust(cell) for label in labels)
     yield cut_line(Text.styled(" you ↓  judge → ".ljust(_SIDE) + columns, "label"), width)
     for user in labels:

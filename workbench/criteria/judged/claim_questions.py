@@ -333,8 +333,6 @@ _LABEL = ("label", "verdict")
 _REASONS = ("rationale", "reasoning", "explanation")
 _SUPPORTING = ("supporting_excerpt", "supporting", "support")
 _CONTRADICTING = ("contradicting_excerpt", "contradicting", "contradiction")
-_LINE_KEYS = (*_NUMBER, *_SENTENCE, *_LABEL, *_REASONS, *_SUPPORTING, *_CONTRADICTING)
-_NO_EXCERPT = ("", "none", "null", "n/a", "empty")
 
 
 @dataclass(frozen=True, slots=True)
@@ -400,7 +398,9 @@ def read_claims(text: str, sentences: Sequence[str]) -> list[Claim]:
     entries = _labelled(json_objects(text, ("claims", "sentences", "results")))
     if entries and any(first_word(value) in LABELS for value in values_outside_json(text, _LABEL)):
         raise UnreadableError("the reply has labels inside and outside its JSON, and one may be a quotation")
-    entries = entries or _labelled(line_objects(text, _LINE_KEYS))
+    entries = entries or _labelled(
+        line_objects(text, (*_NUMBER, *_SENTENCE, *_LABEL, *_REASONS, *_SUPPORTING, *_CONTRADICTING))
+    )
     if not entries:
         raise UnreadableError("the reply has no labels")
     claims = [Claim(sentence) for sentence in sentences]
@@ -451,4 +451,4 @@ def _claim(sentence: str, label: str, entry: dict[str, Any], origin: Origin = "j
 
 def _excerpt(value: Any) -> str:
     text = as_text(value)
-    return "" if text.lower() in _NO_EXCERPT else text
+    return "" if text.lower() in ("", "none", "null", "n/a", "empty") else text

@@ -58,7 +58,6 @@ _SEARCHED = ("result", "grounding", "said", "user", "call", "instructions", "too
 _WORD = re.compile(r"[^\W_]+")
 _ESCAPE = re.compile(r"\\[nrt]")
 _GAP = re.compile(r"\.\.\.|…")
-_SHORTEST = 4
 
 
 def context_of(turn: Invocation, before: int | None = None) -> list[Piece]:
@@ -102,7 +101,7 @@ class Sources:
         wanted = max((_words(part) for part in _GAP.split(excerpt)), key=len)
         if not wanted:
             return None
-        found = self._holding(f" {wanted} ") or (self._holding(wanted) if len(wanted) >= _SHORTEST else None)
+        found = self._holding(f" {wanted} ") or (self._holding(wanted) if len(wanted) >= 4 else None)
         return None if found is None else {key: found[key] for key in ("kind", "name", "event", "call_id")}
 
     def _holding(self, words: str) -> Piece | None:
@@ -139,8 +138,6 @@ def _written(turn: Invocation) -> Iterator[Piece]:
         yield _piece("said", author, content_text({"parts": parts}))
 
 
-_LONG = 50_000
-"""Length in characters above which a text is split in a thread instead of the event loop."""
 _NO_SENTENCE = "the judge found no sentence in it"
 
 
@@ -223,7 +220,7 @@ async def _judge_text(judge: Judge, turn: Invocation, text: _Text) -> _Judged:
     questions = [cut.record(judge, lambda sentences: sentences)]
     if not cut.answers:
         return _Judged(text, context, [], cut.unread, questions)
-    if len(text.text) > _LONG:  # Long texts take seconds per megabyte.
+    if len(text.text) > 50_000:  # Long texts take seconds per megabyte.
         found = await asyncio.to_thread(passages, text.text, cut.answers[0])
     else:
         found = passages(text.text, cut.answers[0])

@@ -29,7 +29,6 @@ from workbench.text.safe_text import one_line
 
 MAX_LENGTH = 1_000_000
 """Maximum characters of a reply that are read."""
-_MAX_STARTS = 2_000
 _DECODER = json.JSONDecoder()
 _START = re.compile(r"[{\[]")
 _DECORATION = " \t\r\n*_`'\"“”‘’#>-–—•.,;:!()[]{}<>|"
@@ -72,7 +71,7 @@ def values_outside_json(text: str, keys: Collection[str]) -> list[Any]:
 def _decoded(text: str) -> Iterator[tuple[int, int, Any]]:
     """Yield (start, end, value) of each JSON value."""
     position = 0
-    for _ in range(_MAX_STARTS):
+    for _ in range(2_000):
         start = _START.search(text, position)
         if start is None:
             return
