@@ -24,7 +24,7 @@ from workbench.run.chat import ChatEnded, ChatOpened, StateReported, Streamed, T
 from workbench.store.execution import CaseRecord, Turn
 from workbench.ui.chat.conversation import Conversation, captured_from_conversation, captured_from_record
 from workbench.ui.chat.conversation_view import PAGES, ConversationView
-from workbench.ui.chat.review import Destination, ReviewList
+from workbench.ui.chat.review import ReviewList
 from workbench.ui.chat.screen import read_object
 from workbench.ui.detail.body import Body
 from workbench.ui.editing.drafts import UnreadableError
@@ -131,11 +131,6 @@ def test_invalid_state_is_refused_with_its_line_and_column(text: str, line: int,
 def test_a_state_nested_too_deeply_is_refused() -> None:
     with pytest.raises(UnreadableError):
         read_object('{"a":' * 100_000)
-
-
-def test_test_file_is_recognised_by_its_name(tmp_path: Any) -> None:
-    assert Destination(tmp_path / "a.test.json", "a").one_session
-    assert not Destination(tmp_path / "a.evalset.json", "a").one_session
 
 
 def test_streamed_text_is_replaced_by_its_step() -> None:

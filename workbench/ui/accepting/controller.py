@@ -40,13 +40,17 @@ class Accept(Controller):
         self._files, self._edit, self._run, self._criteria = files, edit, run, criteria
 
     def accept(self) -> None:
-        """Let the user choose differences between the actual and the expected behavior, and save them as expected.
+        """Let the user choose differences between actual and expected behavior, and save them as expected.
 
-        This is done for the marked cases, else for the case under the cursor. On the overview, or on a row above cases,
-        it is done for the failed cases. After a thaw, drifted tool answers are saved to the recordings instead. If one
-        of the cases failed, the user chooses between the two.
+        After a thaw, drifted tool answers are saved to the recordings instead. If one of the cases failed, the user
+        chooses between the two.
         """
-        if not self._offer_drift(self.view.targets("freeze")):  # Those whose recordings could be written.
+        pairs = self.view.targets("freeze")  # Those whose recordings could be written.
+        every = [record for pair in dict.fromkeys(pairs) for record in self.session.verdicts.records(*pair)]
+        if drifted := [record for record in every if record.finished and record.drifted]:
+            failed = any(record.state == "failed" for record in every)
+            self.view.work(partial(self._accept_drift, drifted, ask=failed), "edit")
+        else:
             self._accept_expected()
 
     def _accept_expected(self) -> None:
@@ -73,7 +77,8 @@ class Accept(Controller):
         from workbench.ui.editing.proposals import SeveralScreen
 
         proposals, left_out = await asyncio.to_thread(self._proposals, pairs)
-        note = _left_out(left_out)
+        counts = left_out.most_common(2)
+        note = "; ".join(f"{counted(number, 'case')} left out: {why}" for why, number in counts)
         if not proposals:
             self.view.notify(note or "no case has differences", title="nothing to accept", severity="warning")
             return False
@@ -83,7 +88,7 @@ class Accept(Controller):
             return False
         chosen = [pair for pair, proposal in proposals.items() if proposal in choice]
         label = f"accept what the agent did in {counted(len(chosen), 'case')}"
-        entries = [self.session.entry(number) for number in self._files.entries_of(chosen)]
+        entries = [self.session.entry(number) for number in sorted({evalset for evalset, _ in chosen})]
         # The rows may have moved when the file is read again.
         names = self.view.rows.names()
         if not await self._files.change_cases(entries, lambda opened: (label, written(opened, choice))):
@@ -196,27 +201,16 @@ class Accept(Controller):
         return config, one_line(f"{self.session.below_root(config.file)} ({new}for {governed})")
 
     def _transcript(self, row: Row, record: "CaseRecord | None") -> "Transcript | None":
-        from workbench.ui.accepting.outcome import of_last_run, of_record
+        from workbench.store.transcripts import stored_case
+        from workbench.ui.accepting.outcome import of_last_run, transcript_of
 
-        found = of_record(record) if record is not None else None
-        if found is not None:
+        if record is not None and (found := transcript_of(record.run_id, stored_case(record))) is not None:
             return found
         entry = self.session.entry(row.evalset)
         return of_last_run(self.session.state_dir, entry.relative, entry.document.cases[row.case].eval_id)
 
-    # Drift of recordings
-
-    def _offer_drift(self, pairs: Sequence[Pair]) -> bool:
-        """Let the user save drifted tool answers to the recordings. Return False if no answer drifted."""
-        every = [record for pair in dict.fromkeys(pairs) for record in self.session.verdicts.records(*pair)]
-        found = [record for record in every if record.finished and record.drifted]
-        if not found:
-            return False
-        failed = any(record.state == "failed" for record in every)
-        self.view.work(partial(self._accept_drift, found, ask=failed), "edit")
-        return True
-
     async def _accept_drift(self, records: "Sequence[Execution]", *, ask: bool) -> None:
+        """Let the user save drifted tool answers to the recordings. With `ask`, the user can accept answers instead."""
         from workbench.editing.saving import ChangedOnDiskError
         from workbench.editing.thawing import accepted_contents
         from workbench.project.freezing import thawed_files
@@ -267,8 +261,3 @@ def _failed_of(record: "CaseRecord | None") -> "Callable[[Hunk], str]":
         return ", ".join(descriptions()[name].short_name or name for name in concerns(hunk.kind, names))
 
     return failed
-
-
-def _left_out(reasons: Counter[str]) -> str:
-    """Return how many cases are left out, with the two most frequent reasons."""
-    return "; ".join(f"{counted(number, 'case')} left out: {why}" for why, number in reasons.most_common(2))

@@ -15,10 +15,9 @@ from workbench.events.events import InnerCalls, MetricResult
 from workbench.files.criteria import Criterion
 from workbench.files.invocation import content_text, with_inner_calls
 from workbench.files.spelling import get
-from workbench.store.execution import CaseRecord
 from workbench.store.history.reading import open_run
 from workbench.store.history.run_names import LAST, last_run
-from workbench.store.transcripts import StoredCase, stored_case
+from workbench.store.transcripts import StoredCase
 
 
 @dataclass(frozen=True)
@@ -54,11 +53,6 @@ class Transcript:
         return replace(self, turns=tuple(merged), inner_calls=((),) * len(known))
 
 
-def of_record(record: CaseRecord) -> Transcript | None:
-    """Return the transcript of an execution, or None if it has no turns."""
-    return _transcript(record.run_id, stored_case(record))
-
-
 def of_last_run(state: Path, file: str, eval_id: str) -> Transcript | None:
     """Return the transcript of a case in the last stored run, or None if there is no run or no transcript.
 
@@ -68,11 +62,11 @@ def of_last_run(state: Path, file: str, eval_id: str) -> Transcript | None:
         return None
     run = open_run(LAST, state, state)
     cases = (case for ref, case in run.cases.items() if ref.name == (file, eval_id))
-    found = [one for case in cases if (one := _transcript(run.run_id, case)) is not None]
-    return found[0] if found else None
+    return next((found for case in cases if (found := transcript_of(run.run_id, case)) is not None), None)
 
 
-def _transcript(run_id: str, case: StoredCase) -> Transcript | None:
+def transcript_of(run_id: str, case: StoredCase) -> Transcript | None:
+    """Return the transcript of an execution in the run with this ID, or None if it has no turns."""
     turns = {turn.turn: turn for turn in case.turns}
     if not turns:
         return None
@@ -131,19 +125,19 @@ def outcomes(
         info = descriptions().get(criterion.name)
         if info is not None and (info.compares_calls or info.compares_end_state) and info.asks is None:
             sides = ((criterion, old, before), (now, new, after))
-            scores = [
-                score(
-                    ScoreRequest(
-                        one,
-                        side,
-                        tuple(whole),
-                        final_session_state=get(case, "final_session_state"),
-                        end_state=state,
-                        inner_calls=((),) * len(whole),
-                    )
-                ).result.score
+            inner = ((),) * len(whole)
+            requests = (
+                ScoreRequest(
+                    one,
+                    side,
+                    tuple(whole),
+                    final_session_state=get(case, "final_session_state"),
+                    end_state=state,
+                    inner_calls=inner,
+                )
                 for one, side, case in sides
-            ]
+            )
+            scores = [score(request).result.score for request in requests]
         elif criterion.name == WORDS:
             scores = _of_words(old, new, whole, verdicts)
         if scores is not None:

@@ -5,7 +5,7 @@ It shows the differences, the resulting change of the file, and the new scores o
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -83,10 +83,7 @@ class HunkList(ChangeList[Row]):
         return [hunk for hunk in self._hunks if line.turn in (-1, hunk.turn)]
 
     def toggle(self, line: Row) -> None:
-        """Choose all hunks of a line, or deselect them if all are chosen.
-
-        A hunk with a rule is skipped. On its own line, the rule is removed.
-        """
+        """Choose all hunks of a line without a rule, or deselect them if all are chosen. Remove the rule of a hunk."""
         hunks = {hunk for hunk in self.below(line) if hunk not in self.offers}
         if line.hunk in self.offers:
             del self.offers[line.hunk]
@@ -142,17 +139,13 @@ class Acceptance:
     about_config: str = ""
     """Safe text: the config's path and how many evalsets it governs, or why there is no config."""
 
-    @property
-    def questions(self) -> list[str]:
-        """The user's message in each turn, raw."""
-        return [content_text(turn and turn.get("user_content")) for turn in self.transcript.turns]
-
 
 class AcceptScreen(ChangesScreen[HunkList, bool]):
     """The dialog that accepts differences. Its result is whether the file was written. At first, nothing is chosen."""
 
     def __init__(self, about: Acceptance, saver: Saver, keys: Mapping[str, tuple[str, ...]]) -> None:
-        super().__init__(HunkList(about.comparison, about.questions, about.failed, rules_of(about.criteria)), keys)
+        questions = [content_text(turn and turn.get("user_content")) for turn in about.transcript.turns]
+        super().__init__(HunkList(about.comparison, questions, about.failed, rules_of(about.criteria)), keys)
         self._about, self._saver = about, saver
         self._busy = False
         self._outcome = Static("", classes="outcome", markup=False)
@@ -183,8 +176,6 @@ class AcceptScreen(ChangesScreen[HunkList, bool]):
         if notes:
             self.say(one_line("not compared: " + "; ".join(notes)), warning=True)
 
-    # Keys
-
     def action_criteria(self) -> None:
         """Pick a rule that accepts the argument under the cursor."""
         hunk, about = self.list.row.hunk, self._about
@@ -195,12 +186,10 @@ class AcceptScreen(ChangesScreen[HunkList, bool]):
         else:
             found = offers(hunk, rules_of(about.criteria))
             width = max(len(offer.path) for offer in found)
-            items = [Item(f"{one_line(offer.path):{width}}  {offer.text}", offer) for offer in found]
-            title = f"accept in {one_line(hunk.tool, limit=60)}"
             note = f"Adds a rule to {about.about_config}."
-            self.app.push_screen(
-                PickScreen(title, searching([replace(item, help=note) for item in items])), partial(self._by_rule, hunk)
-            )
+            items = [Item(f"{one_line(offer.path):{width}}  {offer.text}", offer, help=note) for offer in found]
+            title = f"accept in {one_line(hunk.tool, limit=60)}"
+            self.app.push_screen(PickScreen(title, searching(items)), partial(self._by_rule, hunk))
 
     def _by_rule(self, hunk: Hunk, offer: Offer | None) -> None:
         if offer is not None:
@@ -221,8 +210,6 @@ class AcceptScreen(ChangesScreen[HunkList, bool]):
         elif not self._busy:
             self._busy = True
             start_work(self, self._write, "save")
-
-    # Writing
 
     async def _write(self) -> None:
         draft, chosen, rules = self._about.draft, self.list.chosen, len(self.list.offers)
@@ -251,8 +238,6 @@ class AcceptScreen(ChangesScreen[HunkList, bool]):
         if rules and config is not None:
             found[config.file] = (config.before, edit_of(config, with_rules(config, rules))[1])
         return found
-
-    # Display
 
     def _show_hunks(self) -> None:
         show_hunks(self._detail, self.list.below(self.list.row))
@@ -291,9 +276,8 @@ class AcceptScreen(ChangesScreen[HunkList, bool]):
         except _UNSAVABLE as error:
             trouble = save_error_message(error, "no preview")
         changed = [one for one in criteria if one.name == CRITERION]
-        case = about.draft.value, value
-        transcript = about.transcript
-        scores = outcomes(about.criteria, *case, transcript.turns, about.verdicts, changed, transcript.state)
+        before, turns, state = about.draft.value, about.transcript.turns, about.transcript.state
+        scores = outcomes(about.criteria, before, value, turns, about.verdicts, changed, state)
         return criteria, trouble or lines, scores
 
 

@@ -72,10 +72,7 @@ class Keep(Controller):
     def keep_record(
         self, record: "CaseRecord", captured: "Captured", agent: "AgentFolder | None", first: Path | None
     ) -> None:
-        """Let the user review a new case made from an execution, with its recorded calls.
-
-        `first` is the file to offer first.
-        """
+        """Let the user review a new case made from an execution, with its recorded calls. `first` is offered first."""
         self.view.work(partial(self._keep_record, record, captured, agent, first), "talk")
 
     async def _keep_record(
@@ -94,10 +91,7 @@ class Keep(Controller):
             self.view.work(self._keep_session, "talk")
 
     async def choose_agent(self) -> "AgentFolder | None":
-        """Return the agent of the row under the cursor, else the only agent, else the one that the user chooses.
-
-        Return None if the user cancels.
-        """
+        """Return the agent of the row under the cursor, else the only one, else the user's choice (None: no choice)."""
         workspace, row = self.session.workspace, self.view.rows.cursor
         assert workspace is not None
         if row is not None and row.evalset >= 0 and (owner := self.session.entry(row.evalset).agent) is not None:
@@ -177,8 +171,8 @@ class Keep(Controller):
         from workbench.ui.chat.review import Destination, ReviewScreen
 
         destinations = await asyncio.to_thread(self._destinations, agent, first)
+        folder = agent.folder if agent is not None else self._cases.folder()
         if not destinations:
-            folder = agent.folder if agent is not None else self._cases.folder()
             file = folder / "chats.evalset.json"
             destinations = [Destination(file, self.session.below_root(file), there=False)]
 
@@ -190,7 +184,9 @@ class Keep(Controller):
             return fault
 
         async def new_file(suffix: str) -> "Destination | None":
-            return await self._new_destination(agent, suffix)
+            question = f"name of the new file in {label(folder.name)}, without {suffix}"
+            file = await self._cases.ask_name(question, folder, suffix)
+            return None if file is None else Destination(file, self.session.below_root(file), there=False)
 
         screen = ReviewScreen(
             captured, destinations, wanted, self.view.keys, new_file=new_file, write=write, now=time.time()
@@ -214,14 +210,6 @@ class Keep(Controller):
         ]
         entries.sort(key=lambda entry: (entry.file != first, entry.document.kind == "test"))
         return [_destination(entry) for entry in entries]
-
-    async def _new_destination(self, agent: "AgentFolder | None", suffix: str) -> "Destination | None":
-        from workbench.ui.chat.review import Destination
-
-        folder = agent.folder if agent is not None else self._cases.folder()
-        question = f"name of the new file in {label(folder.name)}, without {suffix}"
-        file = await self._cases.ask_name(question, folder, suffix)
-        return None if file is None else Destination(file, self.session.below_root(file), there=False)
 
     def file_under_cursor(self, agent: "AgentFolder") -> Path | None:
         """Return the evalset under the cursor if it belongs to the agent, else None."""
@@ -275,9 +263,8 @@ class Talk(Controller):
                 screen = ChatScreen(agent.name, connect, self.view.keys, note=note, before=screen)
                 continue
             captured = captured_from_conversation(talk, agent.folder.name, _USER)
-            if await self._keep.review_case(
-                captured, agent, id_from(captured, "chat"), self._keep.file_under_cursor(agent)
-            ):
+            first = self._keep.file_under_cursor(agent)
+            if await self._keep.review_case(captured, agent, id_from(captured, "chat"), first):
                 screen.leave()
                 return
             screen = ChatScreen(agent.name, connect, self.view.keys, note=note, before=screen)

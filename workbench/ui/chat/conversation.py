@@ -29,7 +29,7 @@ from workbench.ui.running.run_thread import RunThread, SideWork
 if TYPE_CHECKING:
     from workbench.results.document import Document
     from workbench.results.lines import View
-    from workbench.run.chat import Chat, ChatEvent
+    from workbench.run.chat import Chat
 
 
 _OUTPUT_KEPT = 200_000
@@ -120,7 +120,11 @@ class Conversation:
             case Noticed():
                 self.notices.append(event)
             case ChatEnded():
-                self._end(event.error)
+                self.over, self.error = True, event.error
+                self.waiting.clear()
+                if self.turns and self.turns[-1].going:
+                    unanswered = CaseError("cancelled", "the conversation ended in this turn")
+                    self.turns[-1].error = event.error or unanswered
 
     @property
     def doing(self) -> Literal["starting", "waiting", "answering", "over"]:
@@ -136,15 +140,8 @@ class Conversation:
         """The turns that have an answer."""
         return [item.turn for item in self.turns if item.turn.actual is not None]
 
-    def _end(self, error: CaseError | None) -> None:
-        self.over, self.error = True, error
-        self.waiting.clear()
-        if self.turns and self.turns[-1].going:
-            self.turns[-1].error = error or CaseError("cancelled", "the conversation ended in this turn")
-
 
 def _as_step(streamed: Streamed) -> dict[str, Any]:
-    """Return streamed text in the form of a finished step."""
     parts = [{"text": text, **({"thought": True} if thought else {})} for text, thought in streamed.passages]
     return {"author": streamed.author, "content": {"role": "model", "parts": parts}}
 
@@ -172,8 +169,6 @@ class ChatLink(SideWork["ChatEvent"]):
 
     def kill(self) -> None:
         """Kill the agent's process during a turn. This ends the conversation."""
-        from workbench.events.events import CaseError
-
         error = CaseError("cancelled", "the agent did not stop and was killed", "T starts a new conversation")
         self._with(lambda chat: chat.end(error, kill=True))
 
@@ -192,9 +187,6 @@ class ChatLink(SideWork["ChatEvent"]):
         self._runs.call(now)
 
     async def _execute(self) -> None:
-        from workbench.events.events import CaseError
-        from workbench.run.chat import ChatEnded
-
         try:
             self._chat = self._make(self._publish)
             for do in self._waiting:
@@ -220,11 +212,6 @@ def captured_from_conversation(conversation: Conversation, app_name: str, user_i
     return Captured(app_name, user_id, turns, conversation.initial, tuple(notes), states=states)
 
 
-def captured_from_try(record: CaseRecord, app_name: str) -> Captured:
-    """Return the answered turns of a try of a fork, with its session input."""
-    return _captured(record, record.session or {}, app_name)
-
-
 def captured_from_record(record: CaseRecord, case: EvalCase | None, app_name: str) -> Captured:
     """Return the answered turns of a finished case, with the case's current session input."""
     session: dict[str, Any] = (case.session_input if case is not None else None) or {}
@@ -233,11 +220,11 @@ def captured_from_record(record: CaseRecord, case: EvalCase | None, app_name: st
         note = "initial state unknown: the case is no longer in its file"
     elif session.get("state") and record.expected is not None and list(record.expected) != list(case.turns or ()):
         note = "the case has changed since that run: this is its current initial state"
-    return _captured(record, session, app_name, note)
+    return captured_with(record, session, app_name, note)
 
 
-def _captured(record: CaseRecord, session: Mapping[str, Any], app_name: str, note: str = "") -> Captured:
-    """Return the answered turns of a record, with the session state after each turn if it is known."""
+def captured_with(record: CaseRecord, session: Mapping[str, Any], app_name: str, note: str = "") -> Captured:
+    """Return the answered turns of a record, with this session input, and the state after each turn if known."""
     answered = [turn for turn in record.turns if turn.actual is not None]
     without = len(record.turns) - len(answered)
     left_out = f"{counted(without, 'turn')} without an answer left out" if without else ""

@@ -20,8 +20,6 @@ from workbench.ui.detail.reader import Reader
 from workbench.ui.detail.reading import Reading
 from workbench.ui.widgets.footer import bindings
 
-# The pages of a conversation, as lines
-
 
 def conversation_page(conversation: Conversation, view: View) -> Document:
     """Return the page with all turns, oldest first."""
@@ -100,14 +98,8 @@ def trace_page(conversation: Conversation, view: View) -> Document:
     """Return the page with the trace: durations, requests and responses."""
     document = Document()
     if conversation.turns:
-        add_trace(
-            document,
-            [item.turn for item in conversation.turns],
-            None,
-            conversation.prices,
-            view,
-            going=conversation.turns[-1].going,
-        )
+        turns, going = [item.turn for item in conversation.turns], conversation.turns[-1].going
+        add_trace(document, turns, None, conversation.prices, view, going=going)
     else:
         document.add(remark("No trace yet: it starts with the first message.", view))
     return document
@@ -183,8 +175,6 @@ class ConversationView(Reader[Conversation]):
     def toggle_texts(self) -> None:
         """Show long texts in full, or shorten them again."""
         self._set_full(not self.reading.full)
-
-    # Reader
 
     @property
     def is_over(self) -> bool:

@@ -165,11 +165,6 @@ class Destination:
     one_turn: bool = False
     compares_state: bool = False
 
-    @property
-    def one_session(self) -> bool:
-        """Whether this is a test file, which is meant for one session."""
-        return self.file.name.endswith(".test.json")
-
 
 NewFile = Callable[[str], Awaitable["Destination | None"]]
 """Asks for the name of a new file with this suffix. Returns None if the user cancels."""
@@ -183,10 +178,7 @@ class ReviewScreen(RowsScreen[bool]):
     `wanted` is the proposed ID. The first of `destinations` is the proposed file, so it must not be empty.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *bindings("keys"),
-        *bindings_of("capture"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("keys"), *bindings_of("capture")]
 
     def __init__(
         self,
@@ -230,8 +222,6 @@ class ReviewScreen(RowsScreen[bool]):
         self._list.when_moved = self._explain
         self._refresh()
         self._list.focus()
-
-    # Keys
 
     def action_back(self) -> None:
         """Close the dialog without writing the case."""
@@ -318,8 +308,6 @@ class ReviewScreen(RowsScreen[bool]):
         """Show the keys of the dialog."""
         show_keys(self, "capture", self.keys_of, "keys of the review")
 
-    # Writing
-
     async def _put(self) -> None:
         case = case_of(self._captured, self._choice, now=self._now, camel=self._into.camel)
         try:
@@ -333,14 +321,16 @@ class ReviewScreen(RowsScreen[bool]):
             self.dismiss(True)
 
     async def _choose_file(self) -> None:
-        items = [Item(one.place, one, hint=_hint(one)) for one in self._destinations]
+        items = [
+            Item(one.place, one, hint=counted(len(one.taken), "case") if one.there else "new")
+            for one in self._destinations
+        ]
         items += [
             Item("new evalset", ".evalset.json", help="For regression tests with many cases."),
             Item("new test file", ".test.json", help="For one session, to run during development."),
         ]
-        wanted = await self.app.push_screen_wait(
-            PickScreen("save to which file?", searching(items), current=self._into)
-        )
+        dialog = PickScreen("save to which file?", searching(items), current=self._into)
+        wanted = await self.app.push_screen_wait(dialog)
         if isinstance(wanted, str):
             wanted = await self._new_file(wanted)
             if wanted is not None:
@@ -371,8 +361,6 @@ class ReviewScreen(RowsScreen[bool]):
         if not name.strip():
             return "a case needs an ID"
         return f"{one_line(name, limit=60)} is already in this file" if name in self._into.taken else ""
-
-    # Display
 
     def _refresh(self) -> None:
         new = "" if self._into.there else "  (new)"
@@ -411,7 +399,8 @@ class ReviewScreen(RowsScreen[bool]):
     def _words(self, row: ReviewRow) -> str:
         match row.kind:
             case "file":
-                full = self._into.one_session and self._into.taken
+                # A test file is meant for one session.
+                full = self._into.file.name.endswith(".test.json") and self._into.taken
                 return "this test file already has its only session" if full else "e chooses another file"
             case "shape":
                 if self._into.recorded is None:
@@ -427,15 +416,6 @@ class ReviewScreen(RowsScreen[bool]):
         if turn in choice.history:
             unknown = self._captured.state_after(choice.history[-1]) is None
             return "history of the session" + ("; the session state after it is unknown" if unknown else "")
-        gap = choice.turns and max(choice.turns) >= len(choice.turns)
-        return (
-            "later turns may depend on a dropped one"
-            if gap
-            else "space drops or keeps the turn, v begins the case here"
-        )
-
-
-def _hint(destination: Destination) -> str:
-    if not destination.there:
-        return "new"
-    return counted(len(destination.taken), "case")
+        if choice.turns and max(choice.turns) >= len(choice.turns):
+            return "later turns may depend on a dropped one"
+        return "space drops or keeps the turn, v begins the case here"

@@ -25,8 +25,6 @@ from workbench.ui.editing.drafts import UnreadableError
 from workbench.ui.editing.field import PlainTextArea, typed
 from workbench.ui.widgets.footer import KeyLine, bindings, bindings_of
 
-# The dialog that edits the initial state of a session
-
 _WAYS = "A JSON object. ctrl+o accepts, esc closes."
 
 
@@ -35,7 +33,7 @@ class StateScreen(ModalScreen[dict[str, Any] | None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+o", "take", priority=True),
-        Binding("escape", "leave", priority=True),
+        Binding("escape", "dismiss", priority=True),
     ]
 
     def __init__(self, title: str, value: dict[str, Any]) -> None:
@@ -63,12 +61,8 @@ class StateScreen(ModalScreen[dict[str, Any] | None]):
             self.dismiss(read_object(field.text))
         except UnreadableError as error:
             field.move_cursor((error.line - 1, error.column - 1))
-            message = f"line {error.line}, column {error.column}: {error}"
-            self.query_one(".help", Static).update(Content(one_line(message)))
-
-    def action_leave(self) -> None:
-        """Close the dialog without a result."""
-        self.dismiss(None)
+            message = one_line(f"line {error.line}, column {error.column}: {error}")
+            self.query_one(".help", Static).update(Content(message))
 
 
 def read_object(text: str) -> dict[str, Any]:
@@ -98,8 +92,6 @@ _FRAME = 2
 """Columns taken by the border."""
 LONGEST = 100_000
 """Maximum length of a message, in characters."""
-_BATCH = 0.03
-"""Seconds for which events are collected before they are shown together."""
 _TYPING = ("enter sends", "esc {}", "ctrl+n new line", "tab pages", "pgup pgdn scroll")
 """Keys shown while typing, most important first. A narrow screen shows only some."""
 
@@ -134,10 +126,7 @@ class MessageBox(PlainTextArea):
 
     def __init__(self) -> None:
         super().__init__(
-            show_line_numbers=False,
-            tab_behavior="focus",
-            highlight_cursor_line=False,
-            placeholder="your message",
+            show_line_numbers=False, tab_behavior="focus", highlight_cursor_line=False, placeholder="your message"
         )
         self._before = ""
 
@@ -239,8 +228,6 @@ class ChatScreen(ModalScreen[Conversation | ForkAsked | None]):
         if self._link is not None:
             self._link.end()
 
-    # Events
-
     def _begin(self) -> None:
         self.leave()
         self.talk = Conversation(self._agent, self.talk.initial, prices=self.talk.prices)
@@ -260,8 +247,6 @@ class ChatScreen(ModalScreen[Conversation | ForkAsked | None]):
                     self._forget_message()
             self._show()
         return 0
-
-    # The message
 
     def on_message_box_sent(self) -> None:
         """Send the message to the agent."""
@@ -298,10 +283,7 @@ class ChatScreen(ModalScreen[Conversation | ForkAsked | None]):
             self._say("cancelling the turn: cancel again to kill the agent", warning=True)
 
     def action_back(self) -> None:
-        """Cancel the turn, leave the message field, or close the screen.
-
-        If answered turns would be lost, ask for a second key press.
-        """
+        """Cancel the turn, leave the message field, or close the screen. If turns would be lost, warn first."""
         if self.talk.doing == "answering":
             self.action_cancel()
         elif self._box.has_focus:
@@ -312,8 +294,6 @@ class ChatScreen(ModalScreen[Conversation | ForkAsked | None]):
         else:
             self.leave()
             self.dismiss(None)
-
-    # The conversation
 
     def action_new_case(self) -> None:
         """Keep the conversation as a case."""
@@ -361,8 +341,6 @@ class ChatScreen(ModalScreen[Conversation | ForkAsked | None]):
         """Show the keys of the conversation."""
         show_keys(self, "chat", self._keys, "keys of the conversation")
 
-    # Display
-
     def action_maximise(self) -> None:
         """Show long texts in full, or shorten them again."""
         self._view.toggle_texts()
@@ -385,7 +363,6 @@ class ChatScreen(ModalScreen[Conversation | ForkAsked | None]):
         self._show_keys()
 
     def _show_keys(self) -> None:
-        """Show the keys that work with the current focus."""
         typing = self._box.has_focus
         first = ("cancel",) if self.talk.doing == "answering" else ("enter", "new_case")
         self._line.show_keys(footer("chat", first), self._keys)

@@ -50,8 +50,7 @@ def items_for(content: Content, row: FormRow | None) -> list[Item]:
         found.append(Item(f"rubric for {row.criterion}", rubric, help="A statement that is true or false."))
     found.append(Item("presets", heading=True))
     for preset in PRESETS:
-        names = ", ".join(preset.criteria)
-        help_ = f"{preset.help}\n{names}\nCosts: {preset.cost}"
+        help_ = f"{preset.help}\n{', '.join(preset.criteria)}\nCosts: {preset.cost}"
         found.append(Item(preset.name, Addition(preset), kind="preset", help=help_))
     found.append(Item("single criteria", heading=True))
     found += [
@@ -138,8 +137,6 @@ class FormChanges:
         """Undo all changes. This can be undone, too."""
         self._take(_State(self.draft.content), row)
 
-    # One value
-
     def put(self, row: FormRow, value: object) -> None:
         """Change the value of a row, and turn its criterion on. A value that equals the default is not written."""
         content = self.content if is_default(row, value) else with_value(self.content, row.location, value)
@@ -158,8 +155,6 @@ class FormChanges:
         if row is None or row.kind not in ("threshold", "number"):
             raise ValueRefusedError("first put the cursor on a threshold or another number")
         self.put(row, stepped(row, step))
-
-    # Criteria and rubrics
 
     def add(self, chosen: Addition, row: FormRow | None) -> Location | None:
         """Add a criterion or a rubric, and return its location. Presets are added with `add_preset`."""

@@ -87,10 +87,7 @@ class Criteria(Controller):
             self._variants.try_cases(targets)
 
     async def _edits(self, targets: Targets) -> "dict[Path | None, ConfigEdit] | None":
-        """Return the configs of these cases by file, each with its changes for the next run.
-
-        If a config cannot be read, show why and return None.
-        """
+        """Return the configs of these cases by file, or show why a config cannot be read and return None."""
         from workbench.ui.criteria.changes import FormChanges
 
         by_config: dict[Path | None, list[EvalsetEntry]] = {}
@@ -126,10 +123,7 @@ class Criteria(Controller):
         return ending
 
     async def _whose_criteria(self) -> "EvalsetEntry | None":
-        """Return the evalset under the cursor. If several configs govern the row, let the user choose one.
-
-        Return None if there is no evalset or the user cancels.
-        """
+        """Return the evalset whose criteria to edit, after a question if several configs govern the row, or None."""
         row = self.view.rows.cursor
         if row is not None and row.evalset >= 0:
             return self.session.entry(row.evalset)
@@ -153,10 +147,7 @@ class Criteria(Controller):
         return found
 
     async def config_of(self, entry: "EvalsetEntry") -> "ConfigDraft | None":
-        """Return the config of an evalset, or a new one with the defaults.
-
-        If the config cannot be read, show why and return None.
-        """
+        """Return the config of an evalset, or a new config. If it cannot be read, show why and return None."""
         from workbench.editing.criteria_change import new_draft, open_config
         from workbench.files.json_text.json_edit import EditError
         from workbench.files.metrics_config import metrics_of

@@ -129,24 +129,22 @@ class CriteriaScreen(FieldScreen[Ending | None]):
 
     def action_options(self) -> None:
         """Apply the changes to the next run and close the editor."""
-        if not self.mode.is_for_next_run:
-            self.say("ctrl+o saves these criteria")
-        elif self._typing.end():
-            self._leaving.leave("applied")
+        self._apply("applied", "ctrl+o saves these criteria")
 
     def action_run(self) -> None:
         """Apply the changes and run the cases."""
-        if not self.mode.is_for_next_run:
-            self.say("r works in the options of the next run: press esc, then o")
-        elif self._typing.end():
-            self._leaving.leave("run")
+        self._apply("run", "r works in the options of the next run: press esc, then o")
 
     def action_try_head(self) -> None:
         """Apply the changes and try the working tree against HEAD."""
+        self._apply("try", "W works in the options of the next run: press esc, then o")
+
+    def _apply(self, ending: Ending, otherwise: str) -> None:
+        """Apply the changes and close the editor. If it edits the criteria of a file, show the message `otherwise`."""
         if not self.mode.is_for_next_run:
-            self.say("W works in the options of the next run: press esc, then o")
+            self.say(otherwise)
         elif self._typing.end():
-            self._leaving.leave("try")
+            self._leaving.leave(ending)
 
     def action_save(self) -> None:
         """Save the changes to their files."""
@@ -202,10 +200,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
                 self.say("too long for a number")
 
     def _take_number(self, row: FormRow, text: str, ended: bool) -> bool:
-        """Set a row to a typed number. Return False if the number is not valid.
-
-        Until typing has `ended`, only preview the effect.
-        """
+        """Set a row to a typed number, or preview it until typing has `ended`. Return False if it is not valid."""
         try:
             value = read_typed(row, text)
         except ValueRefusedError as error:

@@ -114,11 +114,9 @@ class FormList(RowsOf[FormRow]):
         return True
 
     def _folded(self, row: FormRow) -> bool:
-        return (row.depth > 0 and _group(row) in self._collapsed) or (
-            row.depth == 3 and _unit(row) not in self._unfolded
-        )
-
-    # Rows
+        if row.depth > 0 and _group(row) in self._collapsed:
+            return True
+        return row.depth == 3 and _unit(row) not in self._unfolded
 
     def can_stop(self, position: int) -> bool:
         """Return whether the cursor can stop on a row. File names are skipped."""
@@ -174,9 +172,8 @@ class FormList(RowsOf[FormRow]):
     def _in_short(self, head: FormRow) -> str:
         """Return the set choices and words of a folded criterion, else " ▸" if it has rows, else ""."""
         inside = [row for row in self.all_rows if _group(row) == _group(head) and row.depth]
-        values = [
-            in_short(row.value) for row in inside if row.depth == 1 and row.given and row.kind in ("choice", "word")
-        ]
+        named = (row for row in inside if row.depth == 1 and row.given and row.kind in ("choice", "word"))
+        values = [in_short(row.value) for row in named]
         return f"  {' · '.join(values)}" if values else " ▸" if inside else ""
 
 
@@ -191,7 +188,6 @@ def threshold_words(value: Any) -> str:
 
 
 def _group(row: FormRow) -> _Group:
-    """Return the criterion or the top-level key that a row belongs to."""
     return row.file, ("criteria", row.criterion) if row.criterion else row.location[:1]
 
 
@@ -284,16 +280,16 @@ def judge_items(rows: Iterable[FormRow]) -> list[Item]:
     return [*items, Item("other judge", "", help="gemini-…, provider/model (LiteLLM), python:package.module:function")]
 
 
+def _is_one_line(value: Any) -> bool:
+    return isinstance(value, str) and "\n" not in value
+
+
 def take(field: ValueField, row: FormRow) -> None:
     """Load the value of a row into the field."""
     value = row.value
     if row.kind in ("threshold", "number") and value is not None:
         value = exact(value) if isinstance(value, float) else str(value)
-    if (
-        row.kind == "lines"
-        and isinstance(value, list)
-        and all(isinstance(one, str) and "\n" not in one for one in value)
-    ):
+    elif row.kind == "lines" and isinstance(value, list) and all(map(_is_one_line, value)):
         value = "\n".join(value)
     missing = not row.given or value is None
     form = FORMS[row.kind]

@@ -28,8 +28,6 @@ from workbench.ui.editing.conflicts import save_error_message
 from workbench.ui.editing.drafts import json_text
 from workbench.ui.widgets.basics import Work
 
-# The explanation of a row
-
 _NAMED = 4
 """Maximum number of cases named on a line."""
 _SHOWN = 4_000
@@ -78,8 +76,7 @@ def about(row: FormRow, rows: Sequence[FormRow] = ()) -> str:
     elif row.given and row.kind in ("json", "kept"):
         text = json_text(row.value)
     # Long values come first, because users put the cursor there to read them.
-    shown = [plain(text, limit=_SHOWN)] if text else []
-    return "\n".join([*shown, *lines])
+    return "\n".join([*([plain(text, limit=_SHOWN)] if text else []), *lines])
 
 
 def _about_criterion(row: FormRow, rows: Sequence[FormRow]) -> str:
@@ -270,11 +267,7 @@ class PreviewPanel:
     """
 
     def __init__(
-        self,
-        edits: Sequence[ConfigEdit],
-        rows: FormList,
-        warn: Callable[[str], object],
-        run: Callable[[Work], None],
+        self, edits: Sequence[ConfigEdit], rows: FormList, warn: Callable[[str], object], run: Callable[[Work], None]
     ) -> None:
         self._edits, self._list, self._warn = edits, rows, warn
         self._previewers = [Previewer(edit.what_if, run, partial(self._take, n)) for n, edit in enumerate(edits)]

@@ -92,8 +92,6 @@ class CaseDetail(Reader[Subject]):
         name, text = self.reading.copied(self._body.item, self._visible_turn())
         return f"{name} of {title(subject, 80)}", text
 
-    # Reader
-
     @property
     def is_over(self) -> bool:
         """Whether the case has finished or never ran."""
@@ -110,8 +108,6 @@ class CaseDetail(Reader[Subject]):
         self._stage = self.reading.subject.stage
         super()._lay_out(document, top, key, pointed)
         self._write_title()
-
-    # The frame
 
     def on_descendant_focus(self) -> None:
         """Redraw the title, because its line has the colour of the border, which depends on the focus."""

@@ -118,8 +118,6 @@ class Reading(Generic[Read]):
             del self._cache[next(iter(self._cache))]
         return document
 
-    # Unfolding and jumping
-
     def is_open(self, item: Item) -> bool:
         """Return whether the item is unfolded."""
         return item.key in self._opened
@@ -174,8 +172,6 @@ class Reading(Generic[Read]):
         place = self._places.pop()
         self._wanted, self.full = place.pane, place.full
         return place
-
-    # Copying
 
     def copied(self, item: Item | None, turn: int | None) -> tuple[str, str]:
         """Return a name and the full text of the item, else of the turn, else of the pane."""

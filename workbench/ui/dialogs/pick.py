@@ -79,7 +79,7 @@ class PickScreen(ModalScreen[Any]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave"),
+        Binding("escape", "dismiss"),
         Binding("down,ctrl+n", "move('down')"),
         Binding("up,ctrl+p", "move('up')"),
         Binding("pagedown", "move('page_down')"),
@@ -88,7 +88,7 @@ class PickScreen(ModalScreen[Any]):
         Binding("enter", "pick"),
         Binding("j", "move('down')"),
         Binding("k", "move('up')"),
-        Binding("q", "leave"),
+        Binding("q", "dismiss"),
     ]
 
     def __init__(
@@ -137,8 +137,7 @@ class PickScreen(ModalScreen[Any]):
 
     def _moved(self) -> None:
         item = self._list.item
-        text = item.help if item else self._nothing
-        self.query_one(".help", Static).update(Content(text))
+        self.query_one(".help", Static).update(Content(item.help if item else self._nothing))
         acts = item is not None and item.value is not None
         self.query_one(".dialog").border_subtitle = Content("enter chooses · esc closes" if acts else "esc closes")
         if self._on_move is not None:
@@ -155,10 +154,6 @@ class PickScreen(ModalScreen[Any]):
             self.dismiss(item.value)
 
     on_input_submitted = on_row_view_picked = action_pick
-
-    def action_leave(self) -> None:
-        """Close the dialog without a pick."""
-        self.dismiss(None)
 
     @property
     def _list(self) -> PickList:
@@ -193,7 +188,7 @@ class NameScreen(ModalScreen[str | None]):
     name, or "" to accept it.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss")]
 
     def __init__(self, question: str, fault: Callable[[str], str], proposed: str = "", ways: str = "") -> None:
         super().__init__()
@@ -218,12 +213,7 @@ class NameScreen(ModalScreen[str | None]):
     def on_input_submitted(self) -> None:
         """Accept the name, or show what is wrong with it."""
         name = self.query_one(PlainInput).value.strip()
-        fault = self._fault(name)
-        if fault:
+        if fault := self._fault(name):
             self.query_one(".help", Static).update(Content(one_line(fault)))
         else:
             self.dismiss(name)
-
-    def action_leave(self) -> None:
-        """Close the dialog without a name."""
-        self.dismiss(None)

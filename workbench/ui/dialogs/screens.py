@@ -32,9 +32,9 @@ class PageScreen(ModalScreen[None]):
         *bindings("move_down", "move_up", "page_down", "page_up", "top", "bottom", "back", "close", "quit")
     ]
 
-    def __init__(self, title: str, build: Callable[[int], list[Line]], keys: Mapping[str, tuple[str, ...]]) -> None:
+    def __init__(self, title: str, build: Callable[[int], list[Line]]) -> None:
         super().__init__()
-        self._title, self._build, self._keys = title, build, keys
+        self._title, self._build = title, build
         self._body = Body()
 
     def compose(self) -> ComposeResult:
@@ -81,7 +81,7 @@ class RowsScreen(ModalScreen[ScreenResultType]):
     where: ClassVar[Where]
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        *bindings("move_down", "move_up", "page_down", "page_up", "top", "bottom", "enter", "back", "keys"),
+        *bindings("move_down", "move_up", "page_down", "page_up", "top", "bottom", "enter", "back", "keys")
     ]
 
     def __init__(self, rows: RowView, keys: Mapping[str, tuple[str, ...]]) -> None:

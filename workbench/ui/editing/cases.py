@@ -13,13 +13,14 @@ from workbench.ui.editing.edit import Edit
 from workbench.ui.editing.files import Files
 from workbench.ui.screen.controller import Controller
 from workbench.ui.tree.labels import label
-from workbench.ui.tree.outline import Row
+from workbench.ui.tree.outline import Row, parts_of
 
 if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry
     from workbench.editing.evalset_file import EvalsetFile
     from workbench.editing.migration import Migration
     from workbench.editing.saving import Contents
+    from workbench.files.faults import Location
     from workbench.ui.screen.view import View
 
 _CANCELS = "Enter on this line leaves the file unchanged."
@@ -67,11 +68,11 @@ class Cases(Controller):
         if pairs := self.marked_or_current():
             self.view.work(partial(work, pairs), "edit")
 
-    # One case
-
     async def _new(self, row: Row, *, scenario: bool) -> None:
         from workbench.editing.case_edit import new_case
         from workbench.editing.whole_cases import added
+        from workbench.files.spelling import key_for
+        from workbench.text.json_values import value_at
 
         entry = self.session.entry(row.evalset)
         evalset = await self._files.evalset_file(entry)
@@ -89,11 +90,12 @@ class Cases(Controller):
             [entry], lambda opened: (f"new case {name}", added(opened, entry.file, case, after=after))
         ):
             self._files.go_to_case(entry.file, name)
-            if (at := self.view.rows.cursor) is not None:
-                place_of_text = ("conversation_scenario",) if scenario else ("conversation", 0)
-                await self._edit.edit_row(
-                    at, at=(*place_of_text, *(() if scenario else (_user_key(case),))), editing=True
-                )
+            if (row_of_case := self.view.rows.cursor) is not None:
+                at: Location = ("conversation_scenario",)
+                if not scenario:
+                    turn = value_at(case, ("conversation", 0))
+                    at = ("conversation", 0, key_for(turn, "user_content", camel=False))
+                await self._edit.edit_row(row_of_case, at=at, editing=True)
 
     async def _rename(self, row: Row) -> None:
         from workbench.editing.whole_cases import renamed
@@ -116,32 +118,30 @@ class Cases(Controller):
         ):
             self._files.go_to_case(entry.file, name)
 
-    # Several cases
-
     async def _duplicate(self, pairs: list[tuple[int, int]]) -> None:
         from workbench.editing.whole_cases import OpenedFiles, duplicated
 
-        by_evalset = self._files.entries_of(pairs)
-        chosen = [self._files.chosen(*one) for one in by_evalset.items()]
+        chosen = [self._files.chosen(*part) for part in parts_of(pairs)]
         names: list[str] = []
 
         def change(opened: OpenedFiles) -> "tuple[str, Contents]":
             contents, names[:] = duplicated(opened, chosen)
             return f"duplicate as {_listed(names)}", contents
 
-        if await self._files.change_cases([*map(self.session.entry, by_evalset)], change):
+        if await self._files.change_cases([self.session.entry(evalset) for evalset, _ in parts_of(pairs)], change):
             self._files.go_to_case(chosen[0].file, names[0])
 
     async def _delete(self, pairs: list[tuple[int, int]]) -> None:
         from workbench.editing.whole_cases import deleted
 
-        by_evalset = self._files.entries_of(pairs)
-        chosen = [self._files.chosen(*one) for one in by_evalset.items()]
+        chosen = [self._files.chosen(*part) for part in parts_of(pairs)]
         names = [name for one in chosen for name in one.names]
-        if len(pairs) > 1 and not await self._sure(f"delete {counted(len(pairs), 'case')}?", _listed(names)):
-            return
+        if len(pairs) > 1:
+            items = [Item("delete", True, help=f"{one_line(_listed(names))}\nUndo with u."), Item("keep", False)]
+            if not await self.view.pick(f"delete {counted(len(pairs), 'case')}?", items):
+                return
         if await self._files.change_cases(
-            [*map(self.session.entry, by_evalset)],
+            [self.session.entry(evalset) for evalset, _ in parts_of(pairs)],
             lambda opened: (f"delete {_listed(names)}", deleted(opened, chosen)),
         ):
             self._files.go_near(chosen[0].file, chosen[0].numbers[0])
@@ -149,11 +149,10 @@ class Cases(Controller):
     async def _move_to(self, pairs: list[tuple[int, int]]) -> None:
         from workbench.editing.whole_cases import moved_to
 
-        by_evalset = self._files.entries_of(pairs)
-        if len(by_evalset) > 1:
+        (number, cases), *others = parts_of(pairs)
+        if others:
             self.view.say("move cases of one evalset at a time")
             return
-        ((number, cases),) = by_evalset.items()
         source, chosen = self.session.entry(number), self._files.chosen(number, cases)
         target = await self._pick_target(source, len(cases))
         if target is None:
@@ -177,15 +176,6 @@ class Cases(Controller):
         title, nothing = f"move {counted(count, 'case')} to", "no other evalset here"
         found: EvalsetEntry | None = await self.view.pick(title, items, nothing=nothing)
         return found
-
-    async def _sure(self, question: str, help_line: str) -> bool:
-        items = [
-            Item("delete", True, help=f"{one_line(help_line)}\nUndo with u."),
-            Item("keep", False),
-        ]
-        return bool(await self.view.pick(question, items))
-
-    # Files
 
     def new_evalset(self) -> None:
         """Create an empty evalset."""
@@ -247,11 +237,14 @@ class Cases(Controller):
     async def _migrate(self, entry: "EvalsetEntry") -> None:
         from workbench.files.evalset import BrokenFileError
 
-        picked, session = True, None
-        if entry.document.format == "old_test":
-            picked, session = await self._pick_session(entry)
-        if not picked:
-            return
+        session: Path | None = None
+        if entry.document.format == "old_test" and (files := sorted(entry.file.parent.glob("*session*.json"))):
+            items = [Item(label(file.name), (file,), help="The case gets this session's state.") for file in files]
+            items.append(Item("no initial session", (None,)))
+            picked = await self.view.pick("choose the initial session of the turns", items)
+            if picked is None:
+                return
+            (session,) = picked
         try:
             before = await asyncio.to_thread(entry.file.read_bytes)
             migration = await asyncio.to_thread(_migration, entry, session)
@@ -262,27 +255,9 @@ class Cases(Controller):
             content = migration.text.encode("utf-8", "surrogatepass")
             await self._files.put(f"migrate {entry.file.name}", {entry.file: (before, content)})
 
-    async def _pick_session(self, entry: "EvalsetEntry") -> tuple[bool, Path | None]:
-        """Let the user choose the session file for a list of turns, or none.
-
-        Return (True, file or None), or (False, None) if the user cancels.
-        """
-        files = sorted(entry.file.parent.glob("*session*.json"))
-        if not files:
-            return True, None
-        items = [Item(label(file.name), (True, file), help="The case gets this session's state.") for file in files]
-        items.append(Item("no initial session", (True, None)))
-        title = "choose the initial session of the turns"
-        found: tuple[bool, Path | None] | None = await self.view.pick(title, items)
-        return found or (False, None)
-
     async def _agreed(self, entry: "EvalsetEntry", migration: "Migration") -> bool:
-        turns = counted(migration.turns, "turn")
-        cases = counted(migration.cases, "case")
-        items = [
-            Item(f"convert: {cases}, {turns}", True, help="Overwrites the file. Undo with u."),
-            Item("go back", False),
-        ]
+        size = f"{counted(migration.cases, 'case')}, {counted(migration.turns, 'turn')}"
+        items = [Item(f"convert: {size}", True, help="Overwrites the file. Undo with u."), Item("go back", False)]
         if migration.left_behind:
             items.append(Item("lost, because the current schema has no field for it:", heading=True))
             for fault in migration.left_behind:
@@ -308,13 +283,6 @@ def _listed(names: list[str]) -> str:
 
 def _agent_of(entry: "EvalsetEntry") -> str:
     return f"agent: {label(entry.agent.name)}" if entry.agent else one_line(entry.agent_reason)
-
-
-def _user_key(case: object) -> str:
-    from workbench.files.spelling import key_for
-    from workbench.text.json_values import value_at
-
-    return key_for(value_at(case, ("conversation", 0)), "user_content", camel=False)
 
 
 def _session_of(entry: "EvalsetEntry", number: int) -> tuple[str, str]:

@@ -150,10 +150,7 @@ class DifferenceList(RowsOf[Difference]):
 class ConflictScreen(RowsScreen[Mapping[str, Side] | None]):
     """A dialog that asks which version of each case to keep. Its result is the side by case ID, or None to go back."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *bindings_of("conflict"),
-    ]
-
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of("conflict")]
     where = "conflict"
 
     def __init__(self, file_name: str, found: Sequence[Difference], keys: Mapping[str, tuple[str, ...]]) -> None:

@@ -20,7 +20,6 @@ from workbench.ui.terminal.host import NoEditorError
 from workbench.ui.tree.outline import Row
 
 if TYPE_CHECKING:
-    from workbench.editing.evalset_file import RejectedError
     from workbench.editing.responsible import Place
     from workbench.files.faults import Location
     from workbench.ui.editing.drafts import Draft
@@ -33,8 +32,6 @@ class Edit(Controller):
     def __init__(self, view: "View", files: Files) -> None:
         super().__init__(view)
         self._files = files
-
-    # In place
 
     def edit(self) -> None:
         """Edit the case or evalset under the cursor."""
@@ -95,8 +92,6 @@ class Edit(Controller):
             await self._files.reopen(entry.file)
             return None
 
-    # In the user's editor
-
     async def draft_outside(self, draft: "Draft") -> "Draft | None":
         """Open a draft in the user's editor, again and again until it can be saved or the user discards it.
 
@@ -127,7 +122,7 @@ class Edit(Controller):
         """
         from workbench.editing.evalset_file import RejectedError
         from workbench.files.json_text.json_edit import same
-        from workbench.ui.editing.drafts import NotSavedError, UnreadableError, read_json_text
+        from workbench.ui.editing.drafts import NotSavedError, UnreadableError, place_of, read_json_text
 
         try:
             value = read_json_text(text)
@@ -137,24 +132,13 @@ class Edit(Controller):
         except UnreadableError as error:
             return f"line {error.line}, column {error.column}: {error}"
         except RejectedError as error:
-            return _located(text, error)
+            place = place_of(text, error.breaches[0].location)
+            return f"line {place[0]}: {error}" if place else str(error)
         except NotSavedError as error:
             return str(error)
 
 
-def _located(text: str, error: "RejectedError") -> str:
-    """Return why ADK's rules reject a text, with the line of the fault if it is known."""
-    from workbench.ui.editing.drafts import place_of
-
-    breach = error.breaches[0]
-    place = place_of(text, breach.location)
-    return f"line {place[0]}: {error}" if place else str(error)
-
-
-# Editing in the user's own editor: `$VISUAL`, else `$EDITOR`
-
 _USUAL = ("sensible-editor", "nano", "vim", "vi")
-
 _PLUS_LINE = frozenset(
     {"vi", "vim", "nvim", "view", "gvim", "nano", "pico", "emacs", "emacsclient", "micro", "joe", "kak", "ne", "mg"}
     | {"sensible-editor", "mcedit"}
@@ -193,21 +177,19 @@ def open_file(file: Path, line: int) -> None:
         NoEditorError: The editor could not be started, or exited with an error.
     """
     command = editor_command(os.environ)
-    _run([*command, *_at_line(Path(command[0]).name, file, line)])
-
-
-def _at_line(editor: str, file: Path, line: int) -> list[str]:
-    """Return the arguments that make an editor open a file, at the line if it is known how the editor takes one."""
+    editor, arguments = Path(command[0]).name, [str(file)]
     if editor in _PLUS_LINE:
-        return [f"+{line}", str(file)]
-    if editor in _GOTO:
-        return ["--goto", f"{file}:{line}"]
-    return [f"{file}:{line}"] if editor in _COLON_LINE else [str(file)]
+        arguments = [f"+{line}", str(file)]
+    elif editor in _GOTO:
+        arguments = ["--goto", f"{file}:{line}"]
+    elif editor in _COLON_LINE:
+        arguments = [f"{file}:{line}"]
+    _run([*command, *arguments])
 
 
 def _run(command: list[str]) -> None:
     # ctrl+c belongs to the editor. The child gets the default handler, because ours is a function.
-    before = signal.signal(signal.SIGINT, _ignore)
+    before = signal.signal(signal.SIGINT, lambda number, frame: None)
     try:
         done = subprocess.run(command, check=False)
     except OSError as error:
@@ -233,7 +215,3 @@ def edit_text(name: str, text: str) -> str:
         file.write_bytes((text + "\n").encode("utf-8", "surrogatepass"))
         _run([*command, str(file)])
         return file.read_bytes().decode("utf-8", "replace").removesuffix("\n")
-
-
-def _ignore(number: int, frame: object) -> None:
-    pass

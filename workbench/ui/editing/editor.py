@@ -7,7 +7,7 @@ saved, the text stays in the field, and the cursor goes to the fault.
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -50,6 +50,7 @@ from workbench.ui.editing.drafts import (
     with_row,
 )
 from workbench.ui.editing.field import FieldScreen, RowList, ValueField
+from workbench.ui.editing.files import Files
 from workbench.ui.widgets.basics import Titled, start_work
 from workbench.ui.widgets.footer import bindings, bindings_of
 
@@ -125,26 +126,6 @@ def _hint(row: CaseRow) -> str:
     if name == "type":
         return f"criteria read {', '.join(dict.fromkeys(rubric_types().values()))} and ignore other types"
     return _PERSONAS if name == "persona" else ""
-
-
-class Files(Protocol):
-    """The file operations used by the editor."""
-
-    async def save(self, draft: Draft, value: Any, label: str) -> Draft | None:
-        """Write a draft with a new value, and show its file.
-
-        Return the updated draft, or None if the case is no longer in the file.
-
-        Raises:
-            RejectedError: ADK could not read the result.
-            NotSavedError: The file could not be written, or the user went back to the editor.
-        """
-
-    async def take_back(self, *, again: bool) -> str:
-        """Undo the last edit, or redo the one undone last with `again`. Return a safe message."""
-
-    async def reopened(self, draft: Draft) -> Draft | None:
-        """Return this draft for the file on disk, or None if the case can no longer be read."""
 
 
 def _footer(draft: Draft, row: CaseRow | None) -> list[Action]:
@@ -352,7 +333,7 @@ class EditorScreen(FieldScreen[None]):
         async with self._one_at_a_time:
             self._busy = True
             try:
-                words = await self._files.take_back(again=again)
+                _, words = await self._files.take_back(again=again)
                 after = await self._files.reopened(self.draft)
             finally:
                 self._busy = False
@@ -371,6 +352,7 @@ class EditorScreen(FieldScreen[None]):
     # Saving
 
     def _save(self, value: Any, label: str, at: Location, *, go_on: bool = False) -> None:
+        """Save a value, and go to the row `at`. With `go_on`, edit the first value of the part at that row."""
         self._busy = True
         start_work(self, partial(self._write, value, label, at, go_on), "save")
 
@@ -391,15 +373,11 @@ class EditorScreen(FieldScreen[None]):
         discarded = "kept the version on disk; discarded your edit"
         self._continue_with(after, at, f"saved: {one_line(label, limit=80)}" if mine else discarded)
         if go_on:
-            self._into_first_value()
-
-    def _into_first_value(self) -> None:
-        """Open the field on the first value of the part that was just added."""
-        row = self.list.row_or_none
-        if row is not None and row.form == "heading":
-            self.list.move("down")
-        self.action_enter()
-        self._fresh = self._value.typing
+            row = self.list.row_or_none
+            if row is not None and row.form == "heading":
+                self.list.move("down")
+            self.action_enter()
+            self._fresh = self._value.typing
 
     # Display
 

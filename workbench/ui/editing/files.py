@@ -14,6 +14,7 @@ from workbench.text.safe_text import one_line
 from workbench.ui.dialogs.items import Item
 from workbench.ui.screen.controller import Controller
 from workbench.ui.screen.folder import Folder
+from workbench.ui.tree.outline import parts_of
 
 if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry
@@ -40,8 +41,6 @@ class Files(Controller):
         self._one_at_a_time = asyncio.Lock()
         """A lock, so that two quick undos are done one after the other."""
 
-    # Undo and redo
-
     def undo(self) -> None:
         """Undo the last edit."""
         if self.workspace() is not None:
@@ -54,16 +53,13 @@ class Files(Controller):
 
     async def _say_taken_back(self, *, again: bool) -> None:
         async with self._one_at_a_time:
-            self.view.say(await self.take_back(again=again))
+            _, message = await self.take_back(again=again)
+            self.view.say(message)
 
-    async def take_back(self, *, again: bool) -> str:
-        """Undo the newest edit, or redo the one undone last with `again`. Return a safe message, or "" if declined."""
-        return (await self.taken_back(again=again))[1]
-
-    async def taken_back(self, *, again: bool) -> "tuple[Edit | None, str]":
+    async def take_back(self, *, again: bool) -> "tuple[Edit | None, str]":
         """Undo the newest edit, or redo the one undone last with `again`. Return the edit and a safe message.
 
-        The edit is None if nothing was undone or redone.
+        The edit is None if nothing was undone or redone. The message is "" if the user declined.
         """
         from workbench.editing.saving import ChangedOnDiskError, NothingToUndoError
         from workbench.ui.editing.conflicts import save_error_message
@@ -92,7 +88,6 @@ class Files(Controller):
         return bool(await self.view.pick(one_line(f"{what} an edit from an earlier session?"), items))
 
     def _named(self, edit: "Edit") -> str:
-        """Return the paths of an edit's files, as one text."""
         return ", ".join(dict.fromkeys(self.session.below_root(change.file) for change in edit.changes))
 
     async def offer_interrupted(self) -> None:
@@ -109,8 +104,7 @@ class Files(Controller):
             Item("finish the edit", True, help=one_line(f"{edit.label}: {self._named(edit)}", limit=1000)),
             Item("discard the edit", False, help="The files stay as they are. The edit cannot be redone."),
         ]
-        title = one_line(f"an edit was interrupted: {edit.label}")
-        wanted = await self.view.pick(title, items)
+        wanted = await self.view.pick(one_line(f"an edit was interrupted: {edit.label}"), items)
         try:
             if wanted:
                 await asyncio.to_thread(saver.resume)
@@ -123,8 +117,6 @@ class Files(Controller):
     async def saver(self) -> "Saver":
         """Return the session's saver. It is created in a thread, because it reads stored edits."""
         return await asyncio.to_thread(lambda: self.session.saver)
-
-    # Files that have changed
 
     async def reopen(self, *files: Path) -> None:
         """Read files again and show them. The cursor stays.
@@ -181,7 +173,7 @@ class Files(Controller):
         from workbench.editing.evalset_file import EvalsetFile
         from workbench.files.file_access import read_regular
 
-        for evalset, cases in self.entries_of(pairs).items():
+        for evalset, cases in parts_of(pairs):
             entry = self.session.entry(evalset)
             try:
                 content = read_regular(entry.file)
@@ -280,11 +272,8 @@ class Files(Controller):
         except (EditError, OSError) as error:
             raise NotSavedError(save_error_message(error)) from None
         await self.reopen(draft.file)
-        return (
-            replace(draft, evalset=mine, value=value) if saved.content == mine.content else await self.reopened(draft)
-        )
-
-    # Moving the cursor
+        same = saved.content == mine.content
+        return replace(draft, evalset=mine, value=value) if same else await self.reopened(draft)
 
     def go_to_case(self, file: Path, eval_id: str) -> None:
         """Put the cursor on a case of a file, or on the file if it has no such case. Clear a filter that hides it."""
@@ -331,8 +320,7 @@ class Files(Controller):
             self._warned = True
             state = self.session.state_dir
             why = ".workbench is not trusted" if untrusted_root(state) else f"{state} is not writable"
-            message = f"{why}: undo works only until you quit"
-            self.view.notify(one_line(message), severity="warning", timeout=8)
+            self.view.notify(one_line(f"{why}: undo works only until you quit"), severity="warning", timeout=8)
 
     def say_old_format(self) -> None:
         """Explain how to convert a file in an old format, which cannot be edited."""
@@ -344,10 +332,3 @@ class Files(Controller):
 
         entry = self.session.entry(evalset)
         return CaseSelection(entry.file, entry.case_ids, list(cases))
-
-    def entries_of(self, pairs: Iterable[tuple[int, int]]) -> dict[int, list[int]]:
-        """Return the indexes of cases, grouped by the index of their evalset."""
-        found: dict[int, list[int]] = {}
-        for evalset, case in sorted(pairs):
-            found.setdefault(evalset, []).append(case)
-        return found

@@ -214,11 +214,9 @@ class ChangesScreen(RowsScreen[ScreenResultType], Generic[_List, ScreenResultTyp
         self._show_hunks()
 
     def _show_hunks(self) -> None:
-        """Show the change under the cursor."""
         raise NotImplementedError
 
     def _show_change(self) -> None:
-        """Show how the file would change."""
         raise NotImplementedError
 
 
@@ -367,9 +365,8 @@ class SeveralScreen(ChangesScreen[ProposalList, Choice | None]):
         line = self.list.row
         if line.proposal is None:
             count, cases = sum(map(len, self.list.chosen.values())), len(self.list.choice)
-            self._preview.update(
-                _summary(f"{counted(count, 'change')} in {counted(cases, 'case')} chosen", self.list.kinds)
-            )
+            words = f"{counted(count, 'change')} in {counted(cases, 'case')} chosen"
+            self._preview.update(_summary(words, self.list.kinds))
             return
         # Without a choice, show what choosing the line would change.
         numbers = self.list.chosen[line.proposal] or ({line.part} if line.part >= 0 else None)

@@ -72,7 +72,8 @@ class Replace(Controller):
         where: Where | None = await self.view.pick(f"{shown}: replace it where?", items, placeholder="")
         if where is None:
             return
-        new = await self.view.name_for(f"replace {shown} with", lambda text: _fault(where, text), old)
+        empty = "" if where == "text" else f"a {where} cannot be empty"
+        new = await self.view.name_for(f"replace {shown} with", lambda text: "" if text else empty, old)
         if new is None or new == old:
             return
         proposals = [
@@ -103,7 +104,6 @@ class Replace(Controller):
 
 
 def _item(part: "Where", old: str, found: Sequence[_Found]) -> Item:
-    """Return a menu item for a part of cases, with the number of matches and the first few."""
     cases = [one for one in found if part in one.places]
     places = [(one.case.names[0], place) for one in cases for place in one.places[part]]
     shown = [_in_short(name, str(place.old), old) for name, place in places[:_NAMED]]
@@ -115,7 +115,3 @@ def _in_short(name: str, text: str, old: str) -> str:
     """Return the text around a match: `late_parcel: …Your refund of 13.50 euros …`."""
     start = max(text.find(old) - _BEFORE, 0)
     return one_line(f"{cut_name(one_line(name), _NAME)}: {'…' if start else ''}{text[start:]}", limit=_WIDTH)
-
-
-def _fault(where: "Where", text: str) -> str:
-    return "" if text or where == "text" else f"a {where} cannot be empty"

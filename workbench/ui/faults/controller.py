@@ -72,10 +72,7 @@ class Faults(Controller):
             self._show(matrix)
 
     def _are_frozen(self, pairs: Targets) -> bool:
-        """Return whether the dialog starts with frozen tools.
-
-        They are frozen if the next run uses recordings, or if the newest executions of these cases did.
-        """
+        """Return whether the next run uses recordings, or the newest executions of these cases did."""
         if self.session.recordings.effective in ("tools", "all"):
             return True
         records = [next(iter(self.session.verdicts.records(*pair)), None) for pair in pairs]
@@ -101,8 +98,6 @@ class Faults(Controller):
                 tokens += (record.usage.input_tokens + record.usage.output_tokens) * executions
         return calls, tokens
 
-    # After the run that shows which tools are called
-
     def after_news(self, ended: bool) -> None:
         """Try faults in the tools of the waiting cases, once the run that finds these tools has ended.
 
@@ -116,9 +111,7 @@ class Faults(Controller):
         elif self.view.covered:
             self.view.notify("the tools are now known: choose “try faults in tools” again in the palette")
         else:
-            places = (self.session.verdicts.place(*name) for name in names)
-            pairs = [place for place in places if place is not None]
-            self.view.work(partial(self._try, pairs, frozen=frozen), "faults")
+            self.view.work(partial(self._try, self.session.verdicts.places(names), frozen=frozen), "faults")
 
     async def _try(self, pairs: Targets, *, frozen: bool) -> None:
         matrix = await self._matrix(pairs, frozen=frozen)
@@ -138,15 +131,9 @@ class Faults(Controller):
         except UsageFaultError as error:
             self.view.say(str(error), warning=True)
             return
-        build = self._engine.faults(plan)
         mode = "frozen" if plan.options.frozen else "live"
-        self._push(
-            Matrix(writers=self.session.store.writers),
-            f"faults in {mode} tools",
-            lambda wake: SideRun(self._run.thread, build, wake),
-        )
-
-    # A stored run
+        start = partial(SideRun, self._run.thread, self._engine.faults(plan))
+        self._push(Matrix(writers=self.session.store.writers), f"faults in {mode} tools", start)
 
     async def show_stored(self, run: "ListedRun") -> bool:
         """Show the table of a stored run. Return False if the run is not a matrix or cannot be read."""
@@ -164,16 +151,10 @@ class Faults(Controller):
     ) -> None:
         from workbench.ui.faults.screen import FaultScreen
 
+        session, go = self.session, self._files.go_to_stored
         self.view.push(
             FaultScreen(
-                matrix,
-                title,
-                self.session.state_dir,
-                self.view.keys,
-                self._host,
-                prices=self.session.prices,
-                go=self._files.go_to_stored,
-                start=start,
+                matrix, title, session.state_dir, self.view.keys, self._host, prices=session.prices, go=go, start=start
             )
         )
 
@@ -211,10 +192,8 @@ def _offered(outlook: "Outlook", calls: int, tokens: int) -> "Offer":
     frozen = []
     if outlook.recorded:
         total = known + len(outlook.unknown)
-        share = (
-            "the recordings" if outlook.recorded >= total else f"the recordings of {outlook.recorded} of {total} cases"
-        )
-        frozen = [f"frozen: tool calls are replayed from {share}, models are called{usage}"]
+        share = "" if outlook.recorded >= total else f" of {outlook.recorded} of {total} cases"
+        frozen = [f"frozen: tool calls are replayed from the recordings{share}, models are called{usage}"]
     return Offer(heading, live, frozen, [*_notes(outlook)])
 
 
@@ -226,11 +205,9 @@ def _notes(outlook: "Outlook") -> "Sequence[str]":
     if asked:
         notes.append(f"judges: {', '.join(asked)}")
     if outlook.unknown:
-        what = (
-            "case runs once without faults first, to see which tools it calls"
-            if len(outlook.unknown) == 1
-            else ("cases run once without faults first, to see which tools they call")
-        )
+        one = "case runs once without faults first, to see which tools it calls"
+        several = "cases run once without faults first, to see which tools they call"
+        what = one if len(outlook.unknown) == 1 else several
         notes.append(f"{len(outlook.unknown):,} {what}. That is an ordinary run.")
     without = sum(not executions for executions in outlook.executions.values())
     if without:

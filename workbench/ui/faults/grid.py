@@ -83,7 +83,6 @@ class GridLine(NamedTuple):
     """A line of the table. A row needs two lines if its name is above its cells."""
 
     row: GridRow
-    has_name: bool
     has_cells: bool
 
 
@@ -173,15 +172,13 @@ class FaultGrid(RowsOf[GridLine]):
         for row in self._grid:
             if self.columns.above and not row.is_heading:
                 named = not self.by_case or row.name != row.tool
-                lines += [GridLine(row, True, False)] if named else []
-                lines.append(GridLine(row, False, True))
+                lines += [GridLine(row, False)] if named else []
+                lines.append(GridLine(row, True))
             else:
-                lines.append(GridLine(row, True, not row.is_heading))
+                lines.append(GridLine(row, not row.is_heading))
         self.rows = lines
         self.rows_changed()
         self.when_laid_out()
-
-    # RowView
 
     def can_stop(self, position: int) -> bool:
         """Return whether the row has cells."""

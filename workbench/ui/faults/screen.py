@@ -78,12 +78,7 @@ class FaultDialog(ModalScreen[bool | None]):
     def _show(self) -> None:
         offer = self._offer
         lines = [*(offer.frozen if self._frozen else offer.live), *offer.more]
-        parts: list[str | tuple[str, str]] = [(offer.heading, "bold")]
-        for line in lines:
-            parts.append(f"\n{line}")
-        self._text.update(Content.assemble(*parts))
-
-    # Keys
+        self._text.update(Content.assemble((offer.heading, "bold"), *(f"\n{line}" for line in lines)))
 
     def action_enter(self) -> None:
         """Close the dialog and start the executions."""
@@ -156,8 +151,6 @@ class FaultScreen(SplitScreen):
         if self._begin is not None:
             self._matrix.link = self._begin(self._batches.wake)
 
-    # Events
-
     @property
     def case_shown(self) -> bool:
         """Whether an execution is shown in place of the table."""
@@ -169,8 +162,6 @@ class FaultScreen(SplitScreen):
         if self.in_right:
             self._show_execution()
         return len(self.grid.rows)
-
-    # What is shown
 
     def _show_records(self) -> None:
         matrix = self._matrix
@@ -220,8 +211,6 @@ class FaultScreen(SplitScreen):
         await asyncio.to_thread(read_details, record)
         if self._record() is record:
             self._show_execution()
-
-    # Keys
 
     def action_open(self) -> None:
         """Go to the next column. In the panes, unfold."""

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from workbench.store.details import read_details
 from workbench.text.safe_text import one_line
 from workbench.ui.chat.controller import Keep
-from workbench.ui.editing.files import Files
 from workbench.ui.running.engine_run import Engine
 from workbench.ui.running.run_thread import RunThread
 from workbench.ui.screen.controller import Controller
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from workbench.ui.chat.conversation import Conversation
     from workbench.ui.forking.dialog import Offer, Wanted
     from workbench.ui.forking.screen import Tries, Verdict
-    from workbench.ui.running.run_thread import SideRun
     from workbench.ui.screen.view import View
 
 _NOT_RUN = "the case has not run: r runs it; before that, o can choose to replay its recording"
@@ -33,9 +31,9 @@ _NOT_RUN = "the case has not run: r runs it; before that, o can choose to replay
 class Fork(Controller):
     """The action that forks a conversation at the turn or call under the cursor."""
 
-    def __init__(self, view: "View", files: Files, keep: Keep, engine: Engine, thread: RunThread) -> None:
+    def __init__(self, view: "View", keep: Keep, engine: Engine, thread: RunThread) -> None:
         super().__init__(view)
-        self._files, self._case_keeper, self._engine, self._thread = files, keep, engine, thread
+        self._case_keeper, self._engine, self._thread = keep, engine, thread
 
     def fork(self) -> None:
         """Fork the displayed conversation at the turn or call under the cursor."""
@@ -65,11 +63,8 @@ class Fork(Controller):
             self.view.notify(f"the agent {one_line(record.ref.agent, limit=60)} no longer exists", severity="warning")
             return
         verdict = record.state, tuple(record.metrics.values())
-        state = self.session.state_dir
-        frozen = record.frozen is not None
-        self.view.work(
-            partial(self._fork, lambda: original_of_record(record, state), names, verdict, agent, frozen), "talk"
-        )
+        read = partial(original_of_record, record, self.session.state_dir)
+        self.view.work(partial(self._fork, read, names, verdict, agent, record.frozen is not None), "talk")
 
     async def fork_chat(self, talk: "Conversation", session: dict[str, Any], names: Sequence[str]) -> None:
         """Fork a conversation with an agent. `names` identify the turn or call under the cursor."""
@@ -121,9 +116,8 @@ class Fork(Controller):
         wanted: Wanted | None = None
 
         while True:
-            wanted = await self.view.ask(
-                ForkDialog(title, name, siblings, offers, costs, self.view.keys, wanted, frozen=frozen)
-            )
+            dialog = ForkDialog(title, name, siblings, offers, costs, self.view.keys, wanted, frozen=frozen)
+            wanted = await self.view.ask(dialog)
             if wanted is None:
                 return
             fork = self._made(original, point, wanted)
@@ -131,7 +125,6 @@ class Fork(Controller):
                 return
 
     def _siblings(self, original: "Original") -> list[str]:
-        """Return the safe names of all cases in the same evalset."""
         entries = self.session.workspace.evalsets if self.session.workspace is not None else ()
         file = original.ref.evalset_file
         return [one_line(case.eval_id) for entry in entries if entry.relative == file for case in entry.document.cases]
@@ -164,11 +157,7 @@ class Fork(Controller):
         tries = Tries(_title(fork, wanted), self._siblings(fork.original), fork.original, point, wanted.tries, verdict)
         prompt = prompts.get(wanted.change.agent) if wanted.change.kind == "instruction" else None
         tries.why_not_saved = "" if prompt is not None else _why_not_saved(wanted, offer)
-        build = self._engine.fork(fork, wanted.tries)
-
-        def start(wake: Callable[[], None]) -> "SideRun":
-            return SideRun(self._thread, build, wake)
-
+        start = partial(SideRun, self._thread, self._engine.fork(fork, wanted.tries))
         while True:
             asked = await self.view.ask(ForkScreen(tries, start, self.view.keys))
             if asked is None:
@@ -182,14 +171,13 @@ class Fork(Controller):
 
     async def _keep(self, record: "CaseRecord", agent: "AgentFolder", tries: "Tries") -> None:
         """Let the user review a try, and save it as a new case."""
-        from workbench.ui.chat.conversation import captured_from_try
+        from workbench.ui.chat.conversation import captured_with
 
-        captured = captured_from_try(record, agent.folder.name)
+        captured = captured_with(record, record.session or {}, agent.folder.name)
         workspace, file = self.session.workspace, record.ref.evalset_file
         first = workspace.root / file if workspace is not None and file else None
-        tries.kept = (
-            await self._case_keeper.review_case(captured, agent, f"{record.ref.eval_id}_forked", first) or tries.kept
-        )
+        if await self._case_keeper.review_case(captured, agent, f"{record.ref.eval_id}_forked", first):
+            tries.kept = True
 
     async def _save(self, prompt: "Prompt", wanted: "Wanted", tries: "Tries") -> None:
         """Write the changed instruction to its file, as an edit that can be undone."""

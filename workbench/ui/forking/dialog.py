@@ -161,12 +161,6 @@ class ForkDialog(RowsScreen[Wanted | None]):
         self._typing.display = False
         self._show()
 
-    # Keys
-
-    def action_enter(self) -> None:
-        """Focus the text field."""
-        self.action_edit()
-
     def action_edit(self) -> None:
         """Focus the text field. The choice “no change” has no text to edit."""
         if self._list.row.choice.kind == "nothing":
@@ -176,6 +170,8 @@ class ForkDialog(RowsScreen[Wanted | None]):
         self._field.move_cursor(self._field.document.end)
         self._field.focus()
         self._show_typing(True)
+
+    action_enter = action_edit
 
     def on_change_field_left(self, event: ChangeField.Left) -> None:
         """Keep or discard the text, and go back to the choices. If a kept text is not valid, show why and stay."""
@@ -214,18 +210,9 @@ class ForkDialog(RowsScreen[Wanted | None]):
         change = offer.choice.change(text, whole=offer.whole)
         self.dismiss(Wanted(self._list.cursor, text, change, self._tries, self._frozen))
 
-    def action_back(self) -> None:
-        """Close the dialog."""
-        self.dismiss(None)
-
-    def action_close(self) -> None:
-        """Close the dialog."""
-        self.dismiss(None)
-
-    # Display
+    action_close = RowsScreen.action_back
 
     def _show_typing(self, typing: bool) -> None:
-        """Show the keys of the field, or of the list."""
         self._line.display, self._typing.display = not typing, typing
         self.query_one(".dialog").border_subtitle = None if typing else _KEYS
 
@@ -250,5 +237,5 @@ class ForkDialog(RowsScreen[Wanted | None]):
 
     def _show_tries(self) -> None:
         tools = "frozen tools" if self._frozen else "live tools"
-        words = f"{counted(self._tries, 'try', 'tries')} · {tools} · {self._cost(self._tries)}"
-        self._summary.update(Content(words))
+        tries = counted(self._tries, "try", "tries")
+        self._summary.update(Content(f"{tries} · {tools} · {self._cost(self._tries)}"))

@@ -24,8 +24,6 @@ from workbench.ui.widgets.basics import Titled
 from workbench.ui.widgets.footer import KeyLine, bindings, bindings_of
 from workbench.ui.widgets.rows import Piece, RowsOf
 
-_BATCH = 0.03
-"""Seconds for which events are collected before they are shown together."""
 _NAME = 10
 
 Verdict: TypeAlias = tuple[Status, Sequence[MetricResult]]
@@ -160,14 +158,10 @@ class ForkScreen(RowsScreen[Asked | None]):
             self._tries.link.listen(self._batches.wake)
         self._show()
 
-    # Events
-
     def _take_news(self) -> int:
         self._tries.take()
         self._show()
         return 0
-
-    # Keys
 
     def action_move(self, direction: str) -> None:
         """Move between the tries, or scroll the comparison."""
@@ -228,8 +222,6 @@ class ForkScreen(RowsScreen[Asked | None]):
             self.dismiss(None)
 
     action_close = action_back
-
-    # Display
 
     def _record(self) -> CaseRecord | None:
         return self._tries.records()[max(self._list.cursor, 1) - 1]

@@ -1,7 +1,7 @@
 """Freezing of cases, and what the user can do if a recording lacks a call."""
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -52,18 +52,11 @@ class Freezing(Controller):
             self.view.work(partial(self.freeze_cases, pairs), "edit")
 
     async def freeze_cases(self, pairs: Sequence[Pair]) -> bool:
-        """Show what freezing these cases would write, and write what the user chooses.
-
-        Return whether anything was written.
-        """
+        """Show what freezing these cases would write, and write what the user chooses. Return whether files changed."""
         from workbench.ui.freezing.screen import FreezeScreen
 
-        records = [
-            record
-            for pair in dict.fromkeys(pairs)
-            for record in self.session.verdicts.records(*pair)
-            if record.finished
-        ]
+        every = (record for pair in dict.fromkeys(pairs) for record in self.session.verdicts.records(*pair))
+        records = [record for record in every if record.finished]
         if not records or self.session.workspace is None:
             self.view.say("no case here has run: r runs the cases", warning=True)
             return False
@@ -90,8 +83,6 @@ class Freezing(Controller):
 
         return freezing_of_cases(records, root, self.session.state_dir, models=models, prune=prune)
 
-    # A missing call
-
     async def _fix_missing(self, name: CaseName, execution: "Execution") -> None:
         from workbench.results.evidence_reasons import missed_in, missed_request_in, part_words
 
@@ -116,7 +107,7 @@ class Freezing(Controller):
         items.append(Item("run live, and freeze again", "again", help=again))
         items.append(Item("run live once", "live", help="Changes no recording."))
         chosen = await self.view.pick(f"fix missed call › {one_line(record.ref.eval_id)}", items)
-        pairs = self._pairs([name])
+        pairs = self.session.verdicts.places([name])
         match chosen:
             case ("ignore", str(tool), str(argument)) if frozen is not None:
                 await self._ignore(frozen.file, tool, argument)
@@ -142,7 +133,7 @@ class Freezing(Controller):
         if ended and self._after_run:
             names, self._after_run = self._after_run, frozenset()
             if not self.view.covered:
-                self.view.work(partial(self.freeze_cases, self._pairs(names)), "edit")
+                self.view.work(partial(self.freeze_cases, self.session.verdicts.places(names)), "edit")
 
     async def _ignore(self, file: str, tool: str, argument: str) -> None:
         from workbench.editing.freezing import ignoring
@@ -165,18 +156,6 @@ class Freezing(Controller):
     def _name(self, pair: Pair) -> CaseName:
         assert self.session.workspace is not None
         return self.session.workspace.case_name(*pair)
-
-    def _pairs(self, names: Collection[CaseName]) -> list[Pair]:
-        """Return the current indexes of the cases with these names, as (evalset, case)."""
-        wanted = set(names)
-        return [
-            (number, case.index)
-            for number, entry in enumerate(self.view.rows.entries)
-            for case in entry.document.cases
-            if (entry.relative, case.eval_id) in wanted
-        ]
-
-    # Thaw
 
     def thaw(self) -> None:
         """Run the cases live, and compare each tool answer with its recording."""

@@ -126,8 +126,6 @@ class FreezeScreen(RowsScreen[FreezeChoice | None]):
         self._show()
         self.list.focus()
 
-    # Keys
-
     def action_move(self, direction: str) -> None:
         """Move the cursor, or scroll the details of the case by pages."""
         if direction in ("page_down", "page_up"):
@@ -168,8 +166,6 @@ class FreezeScreen(RowsScreen[FreezeChoice | None]):
         else:
             self.say("nothing to write: no case is chosen", warning=True)
 
-    # Display
-
     def on_body_resized(self, event: Body.Resized) -> None:
         """Lay out the case for the new width."""
         event.stop()
@@ -195,9 +191,8 @@ class FreezeScreen(RowsScreen[FreezeChoice | None]):
 
     def _show_facts(self) -> None:
         chosen = [case for case in self._freezing.cases if case.ref.name in self.list.chosen or case.recording is None]
-        words = total_words(self._freezing, chosen)
         options = f"[{'x' if self._models else ' '}] models  [{'x' if self._prunes else ' '}] drop unused calls"
-        self._facts.update(Content(f"{options}\n{', '.join(words)}"))
+        self._facts.update(Content(f"{options}\n{', '.join(total_words(self._freezing, chosen))}"))
 
     def _show_case(self) -> None:
         width = self._about.planned("never").width

@@ -53,12 +53,6 @@ class PastResults(Controller):
         """Cached comparisons by (ID of the earlier run, ID of the later run)."""
         news.when_taken.append(self.after_news)
 
-    # Earlier sessions
-
-    def expect_verdicts(self) -> None:
-        """Mark verdicts as loading. Otherwise, the screen would say that no case has run."""
-        self.session.loading = "results"
-
     def load_verdicts(self) -> None:
         """Read the newest stored verdicts in the background, and show them."""
         self.session.loading = "results"
@@ -136,8 +130,6 @@ class PastResults(Controller):
         self.view.show_row()
         self.view.show_facts()
 
-    # Past runs of a case
-
     def after_news(self, ended: bool) -> None:
         """Update the past runs if a run has `ended`."""
         if ended:
@@ -152,10 +144,8 @@ class PastResults(Controller):
         row = self.view.rows.cursor
         record = self.session.record(row) if row is not None and row.case >= 0 else None
         if record is not None and record.finished:
-            ref = record.ref
-            self._due = self.view.set_timer(
-                _CURSOR_REST, lambda: self.view.work(partial(self._read_past_runs, ref), "earlier")
-            )
+            read = partial(self._read_past_runs, record.ref)
+            self._due = self.view.set_timer(_CURSOR_REST, lambda: self.view.work(read, "earlier"))
 
     async def _read_past_runs(self, ref: "CaseRef") -> None:
         state, record = self.session.state_dir, self.session.store.records.get(ref)
@@ -259,9 +249,8 @@ class OtherRuns(Controller):
             await self._show()
         except Exception as error:
             # Runs of others may be damaged in any way. The screen continues without them.
-            self.view.notify(
-                one_line(f"runs of other programs cannot be read: {error!r}", limit=400), severity="warning"
-            )
+            message = one_line(f"runs of other programs cannot be read: {error!r}", limit=400)
+            self.view.notify(message, severity="warning")
         finally:
             self._looking = False
         if (runs.active or self._waiting) and self._due is None:
@@ -313,9 +302,9 @@ def run_text(run: "OtherRun") -> str:
     counts = run.latest.summary.counts()
     counts["cancelled"] -= run.total - run.done if run.state == "stopped" else 0
     told = ", ".join(counted_status(status, counts[status]) for status in COUNTED if counts.get(status))
-    what = "scored again" if run.latest.summary.scored_from else "run"
+    cases = counted(run.total, "case")
     if run.state == "stopped":
-        return f"run in another terminal stopped after {run.done:,} of {counted(run.total, 'case')}: {told or 'none'}"
-    if what == "run":
-        return f"run of {counted(run.total, 'case')} in another terminal: {told}"
-    return f"{counted(run.total, 'case')} scored again in another terminal: {told}"
+        return f"run in another terminal stopped after {run.done:,} of {cases}: {told or 'none'}"
+    if run.latest.summary.scored_from:
+        return f"{cases} scored again in another terminal: {told}"
+    return f"run of {cases} in another terminal: {told}"

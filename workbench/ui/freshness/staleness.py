@@ -113,10 +113,7 @@ class Staleness(Controller):
         return follower is not None and follower.complete and self.session.watching is None
 
     def has_compared(self, files: Collection[Path]) -> bool:
-        """Return whether the last comparison used the current content of these files.
-
-        Reads the disk, so call it in a thread.
-        """
+        """Return whether the last comparison used the current content of these files. Call it in a thread."""
         if self._last is None:
             return False
         known = dict(zip(self._last.files, self._last.signature, strict=True))
@@ -220,11 +217,8 @@ class Staleness(Controller):
         # The signature comes first, so that the next check notices files that are saved meanwhile.
         signature = signature_of(files)
         stored_runs = {run.summary.run_id for run in latest}
-        records = [
-            record
-            for record in list(session.store.records.values())
-            if record.run_id not in stored_runs and record.has_verdict
-        ]
+        every = list(session.store.records.values())
+        records = [record for record in every if record.run_id not in stored_runs and record.has_verdict]
         # Of those that are not stored, the transcripts are in memory.
         here = (stored_case(record) for record in records if isinstance(record, CaseRecord))
         stale = stale_cases(latest, workspace) | stale_transcripts(here, workspace, session.state_dir)

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from workbench.ui.freshness.screen_watch import ScreenWatch
     from workbench.ui.screen.view import View
 
-_HISTORY = "History"
-
 
 class Watch(Controller):
     """The actions of the watch. It watches all cases, or those that were marked when it was turned on."""
@@ -52,8 +50,6 @@ class Watch(Controller):
         watching, workspace = self.session.watching, self.session.workspace
         if watching is not None and workspace is not None:
             watching.watcher.adopt_owners(workspace)
-
-    # Keys
 
     def watch(self) -> None:
         """Turn the watch on or off. If a costly rerun waits for the user, start it instead."""
@@ -92,11 +88,8 @@ class Watch(Controller):
             if watching.jobs.armed is not None:
                 items.insert(0, Item(f"only {counted(len(watching.jobs.armed), 'case')} (marked)", heading=True))
         nothing = "no files are watched" if watching else "The watch is off. Press esc, then w to turn it on."
-        self.view.work(
-            partial(self.view.pick, "watched files, and why", items, nothing=nothing), "ask", exclusive=False
-        )
-
-    # On and off
+        pick = partial(self.view.pick, "watched files, and why", items, nothing=nothing)
+        self.view.work(pick, "ask", exclusive=False)
 
     def arm(self) -> None:
         """Turn the watch on, for the marked cases or for all cases. If the folder is not read yet, wait for it."""
@@ -156,8 +149,6 @@ class Watch(Controller):
         await self._staleness.compared()
         self.show_flags()
         self.view.show_facts()
-
-    # Events
 
     def take(self, news: "WatchNews") -> None:
         """Handle an event of the watch."""
@@ -219,8 +210,6 @@ class Watch(Controller):
         verdicts.mark_flips(turned)
         self.view.tree_view.show_verdicts()
 
-    # Changed verdicts
-
     def change_of(self, record: "Execution | None") -> Change | None:
         """Return how a case's verdict changed, or None if it did not."""
         session = self.session
@@ -242,6 +231,6 @@ class Watch(Controller):
         place = pairs.index(here) + step if here in pairs else (0 if step > 0 else -1)
         evalset, case = pairs[place % len(pairs)]
         self.view.go_to(evalset, case)
-        self.view.right.open_pane(_HISTORY)
+        self.view.right.open_pane("History")
         if not 0 <= place < len(pairs) and len(pairs) > 1 and here in pairs:
             self.view.say("wrapped around")

@@ -76,8 +76,6 @@ class ChangeRows(RowsOf[Line]):
         self.rows_changed()
         self.move_to(0)
 
-    # RowView
-
     def can_stop(self, position: int) -> bool:
         """Return whether the cursor can stop on a row. Headings are skipped."""
         return not self.rows[position].heading
@@ -182,19 +180,12 @@ class CompareScreen(SplitScreen):
         deleted = [name for run, name in runs if not is_there(run.file)]
         return f"Deleted meanwhile: the run of {' and the run of '.join(deleted)}." if deleted else ""
 
-    # What is shown
-
     def _names(self) -> tuple[str, str]:
         """Return the names of both runs: their times, with agents and evalsets if these differ."""
         now, runs = datetime.now().astimezone(), (self._before, self._after)
-        same = run_labels.agents_and_evalsets(self._before) == run_labels.agents_and_evalsets(self._after)
-        before, after = (
-            run_labels.exact_time(run.started, now)
-            if same
-            else f"{run_labels.agents_and_evalsets(run)}, {run_labels.exact_time(run.started, now)}"
-            for run in runs
-        )
-        return before, after
+        before, after = (run_labels.exact_time(run.started, now) for run in runs)
+        first, second = map(run_labels.agents_and_evalsets, runs)
+        return (before, after) if first == second else (f"{first}, {before}", f"{second}, {after}")
 
     def _show(self) -> None:
         case = self.changes.row.case
@@ -220,10 +211,8 @@ class CompareScreen(SplitScreen):
         same = case is self._shown
         self._shown = case
         shares = self._body.planned("never")
-        self._body.show(
-            self._document(case, View(max(shares.width, 0), full=True, narrow=shares.narrow)),
-            self._body.top if same else 0,
-        )
+        view = View(max(shares.width, 0), full=True, narrow=shares.narrow)
+        self._body.show(self._document(case, view), self._body.top if same else 0)
 
     def _document(self, case: ChangedCase | None, view: View) -> Document:
         if view.width <= 0:
@@ -240,8 +229,6 @@ class CompareScreen(SplitScreen):
         """Lay out the details for the new size."""
         event.stop()
         self._draw()
-
-    # Keys
 
     def action_changed(self, step: int) -> None:
         """Go to the next (1) or previous (-1) changed case."""

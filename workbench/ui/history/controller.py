@@ -44,25 +44,22 @@ class History(Controller):
         await asyncio.to_thread(_import_screens)
         from workbench.ui.history.screen import HistoryScreen
 
-        self.view.push(
-            HistoryScreen(
-                self.session.state_dir,
-                workspace.root,
-                self._agent_folders(),
-                self.view.keys,
-                self._host,
-                show=self._show_run,
-                compare=self._compare,
-                running=self._running_id,
-            )
+        screen = HistoryScreen(
+            self.session.state_dir,
+            workspace.root,
+            self._agent_folders(),
+            self.view.keys,
+            self._host,
+            show=self._show_run,
+            compare=self._compare,
+            running=self._running_id,
         )
+        self.view.push(screen)
 
     def compare(self) -> None:
         """Compare the newest run with another one."""
         if self.workspace() is not None:
             self.view.work(self._compare_last, "compare")
-
-    # One run
 
     def _show_run(self, run: "ListedRun") -> None:
         if run.injected and not run.adk:
@@ -93,12 +90,10 @@ class History(Controller):
         self.view.push(screen)
 
     def _running_id(self) -> str:
-        """Return the ID of the active run, or "" if none is active."""
         store = self.session.store
         return store.run.run_id if store.activity.running else ""
 
     def _keep_stored(self, record: "CaseRecord") -> None:
-        """Create a new case from an execution of a stored run."""
         from workbench.ui.chat.conversation import captured_from_record
 
         workspace = self.session.workspace
@@ -115,8 +110,6 @@ class History(Controller):
             return
         self._keep.keep_record(record, captured, agent, entry.file if entry is not None else None)
 
-    # Two runs
-
     def _compare(self, before: "ListedRun | None", after: "ListedRun") -> None:
         """Show what changed between two runs. If `before` is None, let the user choose it."""
         if before is None:
@@ -128,36 +121,29 @@ class History(Controller):
         assert self.session.workspace is not None
         first, second = (str(run.path) if run.adk else run.run_id for run in (before, after))
         root, state = self.session.workspace.root, self.session.state_dir
-        self.session.last_command = lambda shell: compare_command(first, second, root, state, shell)
-        screen = CompareScreen(
-            before, after, self.session.state_dir, self.view.keys, self._host, self._files.go_to_stored
-        )
-        self.view.push(screen)
+        self.session.last_command = partial(compare_command, first, second, root, state)
+        self.view.push(CompareScreen(before, after, state, self.view.keys, self._host, self._files.go_to_stored))
 
     async def _compare_last(self) -> None:
-        """Compare the newest run with another one that the user chooses.
-
-        The newest run is the last run of this session, or else the newest stored run with verdicts.
-        """
+        """Compare the last run of this session, else the newest run with verdicts, with one that the user picks."""
         runs, _ = await asyncio.to_thread(self._runs)
         here = self.session.store.run.run_id
         known = [run for run in runs if not run.trouble]
-        run = next((run for run in known if run.run_id == here), None) or next(
-            (run for run in known if not (run.adk or run.injected or run.fork)), None
-        )
+        own = (run for run in known if run.run_id == here)
+        judged = (run for run in known if not (run.adk or run.injected or run.fork))
+        run = next(own, None) or next(judged, None)
         if run is None:
             self.view.say("no stored runs yet: r runs the cases under the cursor")
-            return
-        await self._choose_and_compare(run, runs)
+        else:
+            await self._choose_and_compare(run, runs)
 
     async def _choose_and_compare(self, after: "ListedRun", runs: "list[ListedRun] | None" = None) -> None:
         from workbench.store.history.run_list import runs_by_question
         from workbench.store.history.run_names import baseline
 
         if after.injected or after.fork:
-            self.view.say(
-                "nothing to compare: runs with injected faults and runs of forks have no verdicts", warning=True
-            )
+            why = "runs with injected faults and runs of forks have no verdicts"
+            self.view.say(f"nothing to compare: {why}", warning=True)
             return
         await asyncio.to_thread(_import_screens)
         known = runs if runs is not None else (await asyncio.to_thread(self._runs))[0]
@@ -191,10 +177,7 @@ class History(Controller):
 
 
 def _why_none(run: "ListedRun", others: "Sequence[ListedRun]") -> str:
-    """Return why no other run can be compared with `run`.
-
-    Runs are comparable only if both or neither of them were frozen.
-    """
+    """Return why no other run can be compared with `run`: both or neither of them must be frozen."""
     alike = any(bool(other.frozen) == bool(run.frozen) for other in others)
     return "none is comparable" if alike else "no other is frozen" if run.frozen else "all others are frozen"
 

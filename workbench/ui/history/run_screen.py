@@ -115,10 +115,7 @@ class StoredRunTree(CaseTree):
         return record.ref if record is not None else next(iter(refs), None)
 
     def fold(self) -> bool:
-        """Collapse the row under the cursor. For a repeat, collapse its case.
-
-        Return False if there is nothing to collapse.
-        """
+        """Collapse the row under the cursor, or the case of a repeat. Return False if there is nothing to collapse."""
         row, outline = self.model.cursor, self.model.outline
         if row is not None and row.kind == "repeat" and row.parent is not None:
             self.go_to(row.parent)
@@ -128,10 +125,7 @@ class StoredRunTree(CaseTree):
         return True
 
     def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
-        """Return the left and right side of a row.
-
-        The first row shows counts only if a filter is active. Otherwise, the bar shows them.
-        """
+        """Return the left and right side of a row. The first one has counts only if a filter is active."""
         left, right = super().row_pieces(position, width)
         row = self.model.outline.row(position)
         match row.kind:
@@ -158,11 +152,6 @@ def _workspace(summary: Summary) -> Workspace:
     return Workspace(root, root, tuple(agents.values()), tuple(entries), ())
 
 
-Keep = Callable[[CaseRecord], None]
-ForkRecord = Callable[[CaseRecord, tuple[str, ...]], None]
-Go = Callable[[CaseRef], bool]
-
-
 class RunScreen(SplitScreen):
     """The screen of one stored run.
 
@@ -182,9 +171,9 @@ class RunScreen(SplitScreen):
         host: Host,
         *,
         prices: Prices | None,
-        keep: Keep,
-        fork: ForkRecord,
-        go: Go,
+        keep: Callable[[CaseRecord], None],
+        fork: Callable[[CaseRecord, tuple[str, ...]], None],
+        go: Callable[[CaseRef], bool],
         compare: Callable[[ListedRun], None],
         running: Callable[[], str],
     ) -> None:
@@ -211,16 +200,13 @@ class RunScreen(SplitScreen):
 
     async def _read(self) -> None:
         try:
-            self._summary, self._trouble = await asyncio.to_thread(
-                open_summary, self._run.name, self._state, self._state
-            )
+            read = partial(open_summary, self._run.name, self._state, self._state)
+            self._summary, self._trouble = await asyncio.to_thread(read)
         except UsageFaultError as error:
             self.right.show_page("this run", [("cannot be read", one_line(str(error)))])
             return
         self.tree_view.show_run(self._summary)
         self._say_which()
-
-    # What is shown
 
     def _say_which(self) -> None:
         run = self._run
@@ -267,11 +253,8 @@ class RunScreen(SplitScreen):
         lines += [("duration", run_labels.seconds(run.seconds))] if run.seconds else []
         used = f"{counted(run.calls, 'model call')}, {counted(run.tokens, 'token')}"
         lines += [("usage", used)] if run.calls or run.tokens else []
-        lines += (
-            [("commit", one_line(run.commit) + (" with uncommitted changes" if run.dirty else ""))]
-            if run.commit
-            else []
-        )
+        commit = one_line(run.commit) + (" with uncommitted changes" if run.dirty else "")
+        lines += [("commit", commit)] if run.commit else []
         lines += [("scored from", one_line(run.scored_from))] if run.scored_from else []
         lines += run_labels.fork_facts(summary.fork)
         lines += [(one_line(name, limit=11), one_line(str(version))) for name, version in summary.versions.items()]
@@ -283,8 +266,6 @@ class RunScreen(SplitScreen):
         if not run.adk:
             lines.append(("export", f"agent-workbench export {one_line(run.run_id)} --format html -o run.html"))
         return lines
-
-    # Keys
 
     def action_open(self) -> None:
         """Expand the row, or go to the panes."""
@@ -300,10 +281,7 @@ class RunScreen(SplitScreen):
             super().action_close()
 
     def action_enter(self) -> None:
-        """On a row, expand or collapse it. On a case, go to its panes.
-
-        In the panes, expand or collapse the item, or go to its source.
-        """
+        """Expand or collapse the row or the pane's item. On a case, go to its panes."""
         if self.in_right:
             if self.right.shows_case:
                 self.right.detail.toggle_full()

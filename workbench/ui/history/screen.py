@@ -74,8 +74,6 @@ class RunRows(RowsOf[ListedRun]):
         self.refresh()
         self.move("down")
 
-    # RowView
-
     def is_marked(self, position: int) -> bool:
         """Return whether the run is marked."""
         return any(run.path == self.rows[position].path for run in self.marked)
@@ -108,14 +106,12 @@ class RunRows(RowsOf[ListedRun]):
         if width >= _SECONDS_FROM:
             right += _column([(run_labels.seconds(run.seconds), "muted")], _SECONDS)
         if self._calls and width >= _CALLS_FROM:
-            used = (
-                f"{run_labels.short_number(run.tokens)} tokens"
-                if run.tokens
-                else counted(run.calls, "call")
-                if run.calls < 1000
-                else f"{run_labels.short_number(run.calls)} calls"
-            )
-            right += _column([(used if run.calls or run.tokens else "", "muted")], _CALLS)
+            used = counted(run.calls, "call") if run.calls else ""
+            if run.calls >= 1000:
+                used = f"{run_labels.short_number(run.calls)} calls"
+            if run.tokens:
+                used = f"{run_labels.short_number(run.tokens)} tokens"
+            right += _column([(used, "muted")], _CALLS)
         if self._commits and width >= _COMMIT_FROM:
             right += [("  ", ""), (fit(commit_words(run.commit, run.dirty), _COMMIT - 1), "muted")]
         return right
@@ -233,8 +229,6 @@ class HistoryScreen(ListScreen):
         self.set_class(not runs, "-nothing")
         self._show_filtered()
 
-    # What is shown
-
     def _show_filtered(self) -> None:
         wanted = RunFilter(self._filter.value)
         self.runs.show_runs([run for run in self._all if wanted.lets_through(run, self._flags(run))])
@@ -273,8 +267,6 @@ class HistoryScreen(ListScreen):
         details = " · ".join(run_labels.run_facts(run, self._flags(run)))
         self._about.update(Content.assemble((first, "bold"), "\n", (details, "$status-muted")))
 
-    # Leaving
-
     def action_back(self) -> None:
         """Remove the marks, clear the filter, or leave the screen."""
         if self.runs.marked:
@@ -287,8 +279,6 @@ class HistoryScreen(ListScreen):
     def action_close(self) -> None:
         """Leave the screen."""
         self.dismiss(None)
-
-    # Keys
 
     def action_enter(self) -> None:
         """Open the current run."""
@@ -304,10 +294,7 @@ class HistoryScreen(ListScreen):
         self._show_state()
 
     def action_compare(self) -> None:
-        """Compare two runs: both marked ones, or the current run and the marked one.
-
-        Without a mark, the user chooses the run to compare with the current one.
-        """
+        """Compare both marked runs, or the current run with the marked one, or with one that the user chooses."""
         run, marked = self._run(), self.runs.marked
         if run is None:
             return
@@ -333,9 +320,7 @@ class HistoryScreen(ListScreen):
     async def _pin(self, run: ListedRun) -> None:
         pinned = run.run_id != self.runs.baseline
         try:
-            await asyncio.to_thread(pin, self._state, run.run_id) if pinned else await asyncio.to_thread(
-                unpin, self._state
-            )
+            await asyncio.to_thread(partial(pin, self._state, run.run_id) if pinned else partial(unpin, self._state))
         except FileNotFoundError:
             self.say("this run was deleted by another program", warning=True)
             return
@@ -377,8 +362,6 @@ class HistoryScreen(ListScreen):
             self.say("this run cannot be read", warning=True)
             return None
         return run
-
-    # The filter
 
     def action_filter(self) -> None:
         """Open the filter."""

@@ -56,8 +56,6 @@ class General(Controller):
         self._confirmed_by, self._confirmed_until = 0, 0.0
         """The number of the key press that can confirm quitting, and the monotonic time until which it can."""
 
-    # Finding actions
-
     def palette(self) -> None:
         """Open the palette to find an action or a case."""
         at = self.view.situation
@@ -131,8 +129,6 @@ class General(Controller):
         title, nothing = "notices of the last run", "no notices in the last run"
         self.view.work(partial(self.view.pick, title, items, nothing=nothing), "ask", exclusive=False)
 
-    # Copying
-
     def copy_id(self) -> None:
         """Copy the ID of the case, or the path of the file or agent, under the cursor."""
         if (found := self._id_under_cursor()) is not None:
@@ -205,8 +201,6 @@ class General(Controller):
         if row.case < 0:
             return "path of the evalset", entry.relative
         return "ID", entry.document.cases[row.case].eval_id
-
-    # Leaving
 
     def screenshot(self) -> None:
         """Ask for a file name and save the screen there as SVG."""
@@ -282,8 +276,6 @@ class General(Controller):
         await asyncio.to_thread(self._run.thread.close)
         self._news.flush()
         self.view.leave(reopen)
-
-    # Helpers
 
     def _pick(self, title: str, search: Search, **options: Any) -> None:
         from workbench.ui.dialogs.pick import PickScreen

@@ -40,7 +40,7 @@ def places(panes: Sequence[tuple[str, str]]) -> dict[str, tuple[str, str]]:
 class JumpScreen(ModalScreen[str | None]):
     """A dialog that waits for one key. It returns a target of `places`, a digit, or None for any other key."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss")]
 
     def __init__(self, panes: Sequence[tuple[str, str]]) -> None:
         super().__init__()
@@ -61,10 +61,6 @@ class JumpScreen(ModalScreen[str | None]):
         key = event.character or ""
         place = self._places.get(key)
         self.dismiss(place[0] if place else key if key in DIGITS else None)
-
-    def action_leave(self) -> None:
-        """Close the dialog without a jump."""
-        self.dismiss(None)
 
 
 class MainScreen(View):
@@ -123,10 +119,7 @@ class MainScreen(View):
     # Move
 
     def action_move(self, direction: str) -> None:
-        """Move by a line (`down`, `up`), half a page (`page_down`, `page_up`) or to an end (`top`, `bottom`).
-
-        The side with the focus moves.
-        """
+        """Move in the side with the focus: `down`, `up`, `page_down` (half a page), `page_up`, `top` or `bottom`."""
         if self.in_right:
             self.right.move(direction)
             self.show_keys_here()  # In the same frame as the cursor.

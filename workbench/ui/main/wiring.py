@@ -57,7 +57,7 @@ class Controllers:
         self.cases = Cases(view, files, self.edit)
         self.replace = Replace(view, files)
         self.keep = Keep(view, files, self.cases)
-        self.fork = Fork(view, files, self.keep, engine, thread)
+        self.fork = Fork(view, self.keep, engine, thread)
         self.talk = Talk(view, self.keep, engine, thread, self.fork.fork_chat)
         self.variants = Variants(view, files, engine, thread, host)
         self.criteria = Criteria(view, files, run, self.variants)
@@ -66,7 +66,7 @@ class Controllers:
         self.freezing = Freezing(view, news, files, run, engine)
         self.faults = Faults(view, news, files, run, engine, host)
         self.history = History(view, files, self.keep, self.fork, self.faults, host)
-        self.table = CaseTable(view, folder, run, self.overview, host)
+        self.table = CaseTable(view, folder, run, host)
         self.other_runs = OtherRuns(view, self.past_results, self.staleness, self.watch, self.review, engine)
         self.follow = Follow(
             view, folder, self.staleness, engine, look_for_runs=self.other_runs.look, read_triage=self.triage.loaded
@@ -79,7 +79,7 @@ class Controllers:
         if not await self.folder.read_again():
             return
         await self.folder.offer_trust()
-        self.past_results.expect_verdicts()
+        self.folder.session.loading = "results"  # Otherwise, the screen would say that no case has run.
         await self.restoring.restore(run_wanted=self.run.wanted_when_read)
         await self.other_runs.begin()
         self.past_results.load_verdicts()

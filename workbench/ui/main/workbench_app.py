@@ -226,10 +226,7 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
             screen.query().refresh()
 
     def _read_other_styles(self) -> None:
-        """Read the stylesheets of all other screens after the first frame.
-
-        With a CSS_PATH per screen, opening a screen would parse all stylesheets again.
-        """
+        # With a CSS_PATH per screen, opening a screen would parse all stylesheets again.
         self.stylesheet.read_all(sorted(Path(__file__).parents[1].glob("*/*.tcss")))
         self.stylesheet.parse()
         for screen in self.screen_stack[1:]:  # opened by a key that was pressed already

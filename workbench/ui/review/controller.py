@@ -43,15 +43,7 @@ class Review(Controller):
     """The cases of the current or last review."""
 
     def __init__(
-        self,
-        view: "View",
-        news: News,
-        files: Files,
-        edit: Edit,
-        accept: Accept,
-        run: Run,
-        triage: Triage,
-        host: Host,
+        self, view: "View", news: News, files: Files, edit: Edit, accept: Accept, run: Run, triage: Triage, host: Host
     ) -> None:
         super().__init__(view)
         self._files, self._edit, self._accept, self._run = files, edit, accept, run
@@ -72,14 +64,13 @@ class Review(Controller):
     # Opening
 
     def review(self) -> None:
-        """Review the failures among the marked cases, or those at and below the cursor.
+        """Review the failures among the marked cases, or at and below the cursor. On a case, review all shown failures.
 
-        On a case, review all failures that the filter shows, beginning with this case. If no marked case failed, review
-        the marked cases that passed.
+        If no marked case failed, review the marked cases that passed.
         """
         if self.workspace() is None:
             return
-        from workbench.ui.review.model import ReviewedCases
+        from workbench.ui.review.model import ReviewedCases, Section
 
         self._cases = ReviewedCases(self.session, self.view.rows)
         pairs, row = self.view.targets("review"), self.view.rows.cursor
@@ -87,7 +78,7 @@ class Review(Controller):
         if not pairs:
             self.view.say(self.session.why_nothing_found("nothing failed here: mark passed cases to review them"))
         elif self.session.verdicts.state(*pairs[0]) == "passed":
-            self._open(self._passed(pairs), current, passes=True)
+            self._open([Section("passed cases", tuple(map(self._cases.name, pairs)))], current, passes=True)
         else:
             self._open(self._causes(pairs), current)
 
@@ -110,11 +101,6 @@ class Review(Controller):
             )
             for group in groups
         ]
-
-    def _passed(self, pairs: "Sequence[Pair]") -> "list[Section]":
-        from workbench.ui.review.model import Section
-
-        return [Section("passed cases", tuple(map(self._cases.name, pairs)))]
 
     def _open(self, sections: "list[Section]", current: "Pair | None", *, passes: bool = False) -> None:
         from workbench.ui.review.model import Review as Model
@@ -268,7 +254,6 @@ class Review(Controller):
             self._before = (await self._files.saver()).newest
 
     def _go_on(self, message: str) -> None:
-        """Show the current case of the review, with a message."""
         assert self._screen is not None
         self._drawn = ()
         self._screen.begin_case(message)
@@ -286,7 +271,7 @@ class Review(Controller):
             return
         self._busy = True
         try:
-            edit, message = await self._files.taken_back(again=False)
+            edit, message = await self._files.take_back(again=False)
         finally:
             self._busy = False
         if edit is not None and (step := self._model.undo(edit)) is not None:
@@ -451,13 +436,16 @@ class Review(Controller):
             case "agent bug":
                 self.view.work(partial(self._copy_bugs, names), "talk")
             case "expectation wrong":
-                self._with_dialog(lambda: self._accept.accept_cases(self._pairs(names)))
+                self._with_dialog(lambda: self._accept.accept_cases(self.session.verdicts.places(names)))
             case "judge wrong":
                 self._triage.agreement()
             case "errors" | "flaky":
-                targets = self._pairs(names)
-                self._close()
-                (self._run.start if kind == "errors" else self._run.repeat_cases)(targets)
+                screen = self._screen
+                assert screen is not None
+                self.left()
+                screen.dismiss(None)
+                start = self._run.start if kind == "errors" else self._run.repeat_cases
+                start(self.session.verdicts.places(names))
             case "skipped":
                 self._model.go_through_again(names)
                 self._go_on("")
@@ -470,17 +458,6 @@ class Review(Controller):
         found = await asyncio.to_thread(lambda: [(cause, read_details(one), note) for cause, one, note in known])
         copied = copy(counted(len(found), "agent bug"), failures_as_markdown(found), self._host.copy)
         self.view.say(copied.message)
-
-    def _pairs(self, names: "Sequence[CaseName]") -> list[Pair]:
-        return sorted(pair for name in names if (pair := self.session.verdicts.place(*name)) is not None)
-
-    # Leaving
-
-    def _close(self) -> None:
-        if self._screen is not None:
-            screen = self._screen
-            self.left()
-            screen.dismiss(None)
 
     def left(self) -> None:
         """End the review, and put the cursor on the case that was shown last."""

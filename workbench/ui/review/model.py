@@ -281,10 +281,7 @@ class Review:
         self.changed()
 
     def undo(self, edit: Any) -> Step | None:
-        """Remove the newest verdicts if they belong to `edit`, and go back to their case.
-
-        Return them, or None if they do not belong to `edit`.
-        """
+        """Remove and return the newest verdicts, and go back to their case. Return None if they are not of `edit`."""
         if not self.steps or self.steps[-1].edit is not edit:
             return None
         step = self.steps.pop()
@@ -409,13 +406,8 @@ class ReviewedCases:
     def entry_about(self, name: "CaseName") -> "Entry | None":
         """Return the newest triage entry about the current answer and verdict of a case, or None."""
         row, record = self.row(name), self.record(name)
-        if row is None or record is None or not (entries := self._said(row)):
+        if row is None or record is None or not record.answer:
             return None
-        current = [entry for entry in entries if record.answer and standing(entry, record) == "now"]
+        said = self._session.verdicts.triage_of(row.evalset, row.case)
+        current = (entry for entry in said if entry.triage and standing(entry, record) == "now")
         return max(current, key=lambda entry: entry.at, default=None)
-
-    def _said(self, row: "Row") -> "list[Entry]":
-        """Return the triage entries of a case, without entries that have no verdict."""
-        entry = self._session.entry(row.evalset)
-        said = self._session.verdicts.triage.entries_of(entry.file, entry.document.cases[row.case].eval_id)
-        return [entry for entry in said if entry.triage]

@@ -113,7 +113,7 @@ class CaseReviewScreen(Screen[None]):
         self._shown: tuple[object, ...] = ()
         self._body = Body()
         self._head, self._note_line, self._foot = (LineView() for _ in range(3))
-        self._note = NoteInput(placeholder="note")
+        self._note = NoteInput()
         self._detail: CaseDetail | None = None
 
     def compose(self) -> ComposeResult:
@@ -270,19 +270,16 @@ class CaseReviewScreen(Screen[None]):
         whole = self.review.whole and step > 0
         self._drop_question()
         if self.review.step(self.review.rest() if whole else step):
-            self._begin_case()
+            self.begin_case("")
         else:
             self.say("this is the first case" if step < 0 else "this is the last page")
 
     def begin_case(self, message: str) -> None:
         """Show the current case of the review, with a message."""
-        self._begin_case()
-        self.say(message)
-
-    def _begin_case(self) -> None:
         self._full, self._message, self._row = False, ("", False), 0
         self._close_pane()
         self.show()
+        self.say(message)
 
     # Unfolding and panes
 

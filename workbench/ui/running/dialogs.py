@@ -1,6 +1,6 @@
 """Dialogs about runs: how often to repeat cases, and the machines of a run."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from textual.app import ComposeResult
@@ -47,14 +47,12 @@ class Checkbox(Static, can_focus=True):
         """Show the box and its label."""
         self._show()
 
-    def on_click(self) -> None:
-        """Toggle the box."""
-        self.action_turn()
-
     def action_turn(self) -> None:
         """Toggle the box."""
         self.on = not self.on
         self._show()
+
+    on_click = action_turn
 
     def _show(self) -> None:
         self.update(Content(f"[{'x' if self.on else ' '}] {self._words}"))
@@ -64,7 +62,7 @@ class FieldsDialog(ModalScreen[_Options | None]):
     """A dialog with fields and a help line. Its result is the parsed fields, or None if the user cancels."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave"),
+        Binding("escape", "dismiss"),
         Binding("enter", "start"),
         Binding("down", "app.focus_next"),
         Binding("up", "app.focus_previous"),
@@ -78,10 +76,6 @@ class FieldsDialog(ModalScreen[_Options | None]):
         """Show safe text in the help line."""
         self.query_one(".help", Static).update(Content(words))
 
-    def on_input_submitted(self) -> None:
-        """Close the dialog with a result, if the input is valid."""
-        self.action_start()
-
     def action_start(self) -> None:
         """Close the dialog with a result. If the input is not valid, show why."""
         found = self.read()
@@ -90,9 +84,7 @@ class FieldsDialog(ModalScreen[_Options | None]):
         else:
             self.dismiss(found)
 
-    def action_leave(self) -> None:
-        """Close the dialog without a result."""
-        self.dismiss(None)
+    on_input_submitted = action_start
 
 
 class RepeatScreen(FieldsDialog[RepeatOptions]):
@@ -156,15 +148,12 @@ def _meaning(times: RepeatOptions) -> str:
 
 
 class MachinesScreen(PageScreen):
-    """A page with a table of a run's machines, updated while it is open.
+    """A page with a table of a run's machines, updated while it is open. `look` returns their current states."""
 
-    `look` returns the machines with their current states.
-    """
-
-    def __init__(self, look: "Callable[[], Sequence[MachineState]]", keys: Mapping[str, tuple[str, ...]]) -> None:
+    def __init__(self, look: "Callable[[], Sequence[MachineState]]") -> None:
         self._look = look
         self._shown = look()
-        super().__init__("machines", self._lines, keys)
+        super().__init__("machines", self._lines)
 
     def on_mount(self) -> None:
         """Show the page, and start to update it."""

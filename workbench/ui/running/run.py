@@ -45,8 +45,6 @@ class Run(Controller):
         """Whether the user pressed `r` before the folder was read."""
         self.session.store.subscribe(self._take)
 
-    # Keys
-
     def run(self) -> None:
         """Run the cases. If the folder is still being read, do it afterwards."""
         session = self.session
@@ -139,9 +137,7 @@ class Run(Controller):
         """Show the machines of the newest run."""
         from workbench.ui.running.dialogs import MachinesScreen
 
-        self.view.push(MachinesScreen(self.thread.machines, self.view.keys))
-
-    # Starting
+        self.view.push(MachinesScreen(self.thread.machines))
 
     def start(
         self,
@@ -185,10 +181,7 @@ class Run(Controller):
         self._request(targets, build, starting)
 
     def _cost(self, targets: Targets, scoring: bool, times: int) -> tuple[float, str]:
-        """Return the known cost of a run (0.0 if unknown), and a text about it. Reads files.
-
-        The cost is estimated from the last run of these cases, or else of other cases.
-        """
+        """Return the cost of a run (0.0 if unknown), and a text on it, estimated from past runs. Reads files."""
         from workbench.project.watch_queue import estimate
 
         records = [record for pair in targets for record in self.session.verdicts.records(*pair) if record.has_verdict]
@@ -205,8 +198,6 @@ class Run(Controller):
         self.session.store.request_run()
         self.view.show_facts()
         self.view.work(partial(self._start, targets, build), "start", exclusive=False)
-
-    # For the watch
 
     @property
     def busy(self) -> bool:

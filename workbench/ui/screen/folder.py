@@ -165,10 +165,7 @@ class Folder(Controller):
             self.view.work(partial(self._choose, self.session.entry(row.evalset)), "ask", exclusive=False)
 
     async def read_again(self) -> bool:
-        """Read the folder and show it. If it cannot be read, show the reason and return False.
-
-        During the first read, the screen shows the evalsets read so far.
-        """
+        """Read the folder and show it. If it cannot be read, show the reason and return False."""
         session = self.session
         session.reading = session.reading or session.workspace is None
         loop = asyncio.get_running_loop()
@@ -188,11 +185,7 @@ class Folder(Controller):
         return True
 
     def _read(self, loop: asyncio.AbstractEventLoop | None, is_left: Callable[[], bool]) -> "Workspace":
-        """Read the folder. With a `loop`, show partial results in it. Runs in a thread.
-
-        Raises:
-            _ReadCancelledError: `is_left` has returned true.
-        """
+        """Read the folder in a thread, until `is_left` returns true. With a `loop`, show partial results in it."""
         self._due = time.monotonic() + _SHOWN_EVERY
 
         def arrived(workspace: "Workspace") -> None:
@@ -213,10 +206,7 @@ class Folder(Controller):
         self._due = now + max(_SHOWN_EVERY, _PAUSE_FACTOR * (now - began))
 
     async def give_agents(self, targets: Iterable[tuple[int, int]]) -> None:
-        """Ask once for the agent of each target evalset that has none.
-
-        If the user chooses none, the run reports the missing agent.
-        """
+        """Ask once for the agent of each target evalset that has none. The run reports agents still missing."""
         workspace = self.session.workspace
         if workspace is None or not workspace.agents:
             return

@@ -110,8 +110,6 @@ class KeyOrder:
         if self._follower is not None:
             self._follower.cancel()
 
-    # One key
-
     async def _send(self, event: Pressed) -> None:
         if not self._came_too_early(event):
             self.delivered += 1
@@ -121,10 +119,7 @@ class KeyOrder:
         self._unexpected[screen] = time.monotonic()
 
     def _came_too_early(self, event: Pressed) -> bool:
-        """Return whether to drop a key.
-
-        A key is dropped if it was pressed before other keys were dropped, or before an unexpected dialog was visible.
-        """
+        """Return whether a key was pressed before other keys were dropped, or before an unexpected dialog showed."""
         if event.time < self._dropped_at:
             return True
         return bool(self._app.screen_stack) and event.time < self._unexpected.get(self._app.screen, 0.0)
@@ -147,8 +142,6 @@ class KeyOrder:
             number = counted(len(self._waiting), "key")
             self._waiting.clear()
             self._app.notify(f"{number} dropped: the previous action took too long", severity="warning")
-
-    # Whether the last key is done
 
     async def _is_done(self) -> bool:
         """Wait until the last key is done. Return False if other keys have waited too long for it."""
@@ -174,10 +167,8 @@ class KeyOrder:
             await self._until_handled()
 
     async def _until_handled(self) -> None:
-        """Wait until all widgets from the focused one outwards have handled their messages.
-
-        Each round waits for the messages that are already queued. Messages posted in a round need another round.
-        """
+        """Wait until all widgets from the focused one outwards have handled their messages."""
+        # Each round waits for the messages that are already queued. Messages posted in a round need another round.
         for number in range(_MOST_ROUNDS):
             for stop in list(self._stops()):
                 await self._in_turn(stop)

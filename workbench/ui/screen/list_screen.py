@@ -140,8 +140,6 @@ class SplitScreen(ListScreen):
         """Stop the message from bubbling."""
         event.stop()
 
-    # Sides
-
     @property
     def in_right(self) -> bool:
         """Whether the details have the focus."""
@@ -163,8 +161,6 @@ class SplitScreen(ListScreen):
         shown = [*(BY_ID[name] for name in here if name == "back"), *footer(self.where)]
         self.key_line.show_keys([replace(one, label=here.get(one.id, one.label)) for one in shown], self._keys)
         self.show_bar(*self._bar_parts)
-
-    # Keys
 
     def action_move(self, direction: str) -> None:
         """Move in the side that has the focus."""
@@ -208,8 +204,6 @@ class SplitScreen(ListScreen):
     def action_maximise(self) -> None:
         """Maximise the current side, or show both sides again."""
         self.toggle_class("-maximised")
-
-    # The panes of a case
 
     @property
     def case_shown(self) -> bool:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from workbench.store.history.run_list import Trend
     from workbench.store.history.summary import ListedRun
     from workbench.store.rates import Case
-    from workbench.ui.screen.overview_contents import Spending
     from workbench.ui.screen.view import View
 
 _CURSOR_REST = 0.15
@@ -58,13 +57,6 @@ class Overview(Controller):
         """The cursor's place when the run started, or None if no run has started."""
         self.session.store.subscribe(self._take)
         when_taken.append(self.after_news)
-
-    @property
-    def spending(self) -> "Spending":
-        """The known costs of executions."""
-        return self.view.overviews.contents.spending
-
-    # Keys
 
     def enter(self) -> None:
         """Go to the changed case under the cursor, or filter by the item's cause, criterion or changed verdicts."""
@@ -103,8 +95,6 @@ class Overview(Controller):
         self.view.go_left()
         self.view.show_state()
 
-    # Runs
-
     def _take(self, event: Event) -> None:
         if isinstance(event, RunStarted):
             self._place_at_start = self._place()
@@ -128,8 +118,6 @@ class Overview(Controller):
 
     def _place(self) -> tuple[object, ...]:
         return self.view.rows.cursor, self.view.in_right, self.view.right.moves
-
-    # Stored runs
 
     def cursor_moved(self) -> None:
         """Read the trend and the costs of the row from stored runs, once the cursor rests."""

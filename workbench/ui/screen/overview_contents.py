@@ -73,10 +73,7 @@ class Figures:
         return [record for _, records in self._executions(scope) for record in records if record.finished]
 
     def judged_by(self, scope: Scope, criterion: str, *, frozen: bool) -> list[Pair]:
-        """Return the cases that failed a criterion, or if there are none, those that passed it.
-
-        These are only replayed cases if `frozen`, else only live ones.
-        """
+        """Return the replayed (`frozen`) or live cases that failed a criterion, or if none, that passed it."""
         failed, passed = [], []
         for pair, records in self._executions(scope):
             if any(record.frozen is not None for record in records) == frozen:
@@ -153,10 +150,7 @@ class Spending:
             self._known.update((record.ref, (record.run_id, found.amounts.get(record.ref))) for record in records)
 
     def spent(self, time: str, tally: Tally, records: Sequence[Execution]) -> Spent:
-        """Return time and costs as texts. Executions without known costs count with their tokens.
-
-        `records` are the finished executions of the tally.
-        """
+        """Return time and costs of the finished executions `records`. Those without known costs count with tokens."""
         if not self._prices:
             return Spent(time, _sum("", tally.tokens, tally.without_tokens))
         known = [(record, cost) for record in records for is_known, cost in [self.cost_of(record)] if is_known]
@@ -220,10 +214,7 @@ class Contents:
         return self.figures.finished(scope) if self._session.prices else ()
 
     def _time(self, scope: Scope, found: Tally) -> str:
-        """Return the duration of the run if the scope is all of its cases, else the sum of the cases' durations.
-
-        Return "" before cases have finished and during a run.
-        """
+        """Return the duration of the run if it ran exactly the scope, else the sum of durations, or "" until then."""
         store = self._session.store
         if found.unfinished or not found.executions or store.activity.running:
             return ""
@@ -233,10 +224,7 @@ class Contents:
         return f"{seconds(found.seconds)} in total"
 
     def _changes(self, scope: Scope) -> Changes | None:
-        """Return the changed verdicts of a scope, which the tree marks, too.
-
-        Return None if no runs were compared yet, or if the active run has changed none yet.
-        """
+        """Return changed verdicts of a scope, or None if no runs were compared or the active run changed none yet."""
         session = self._session
         runs = session.changed.runs
         found = self._changed(scope)

@@ -66,10 +66,7 @@ class OverviewPane(Widget):
         return found[0] if found is not None else ""
 
     def show(self, scope: Hashable, title: str, overview: Overview) -> int:
-        """Show an overview. Return the number of lines that changed.
-
-        For another `scope`, start at the top with the cursor on the first item.
-        """
+        """Show an overview, from the top for another `scope`. Return the number of lines that changed."""
         if title != self._title:
             self._title = title
             set_border_title(self, Content(title))
@@ -126,10 +123,7 @@ class OverviewPane(Widget):
 
     @property
     def _size_of_body(self) -> Size:
-        """The size available for lines.
-
-        Before the first layout, it is computed from the parent's size, so that the first frame is not painted twice.
-        """
+        # Before the first layout, the parent's size tells it, so that the first frame is not painted twice.
         if self._body.size or not isinstance(self.parent, Widget):
             return self._body.size
         width, height = self.parent.size

@@ -52,10 +52,7 @@ def check(workspace: "Workspace") -> Findings:
 
 
 def group_by_row(workspace: "Workspace", faults: "Iterable[Fault]") -> Findings:
-    """Group faults by row.
-
-    A fault of a config is listed for every evalset that uses it, a fault of an agent for each of the agent's evalsets.
-    """
+    """Group faults by row. A fault of a config or an agent is listed for every evalset that uses it."""
     found: dict[Pair, list[Fault]] = defaultdict(list)
     every: list[tuple[Fault, Pair | None]] = []
     for fault in faults:

@@ -105,10 +105,7 @@ class JudgeCount:
 
     @property
     def text(self) -> str:
-        """Text such as `12 judge calls, 3 cached, 6 simulator calls, 0.0054 EUR`, or "" without any calls.
-
-        The cost is left out if it is not known.
-        """
+        """Text such as `12 judge calls, 3 cached, 6 simulator calls, 0.0054 EUR` (if known), or "" without calls."""
         judges = _calls(self.calls, self.cached, "judge call")
         text = ", ".join(filter(None, [judges, _calls(self.simulated, self.simulated_cached, "simulator call")]))
         if not text:
@@ -211,8 +208,6 @@ class Session:
         self.store.subscribe(self.judges.apply)
         self.store.subscribe(self.remaining.apply)
         self.store.subscribe(self._keep_time)
-
-    # The folder
 
     def read(self, arrived: "OnEvalset | None" = None) -> "Workspace":
         """Read the folder and return its workspace. Call this in a thread.
@@ -344,8 +339,7 @@ class Session:
     def adopt(self, recalled: "Recalled", *, ended: bool, continues: bool) -> None:
         """Show verdicts of a run in another program, except where newer ones are known.
 
-        If the run has `ended`, it can become the newest run. `continues` is whether some of its verdicts are shown
-        already.
+        If the run has `ended`, it can become the newest run. `continues`: some of its verdicts are shown already.
         """
         from workbench.store.history.run_names import ages
 
@@ -377,8 +371,6 @@ class Session:
         if self.loading == "results":
             return "results are still loading"
         return otherwise if self.store.current else "nothing has run yet"
-
-    # The run
 
     def elapsed(self) -> float:
         """Return the seconds since the run began, or its duration if it has ended."""

@@ -9,7 +9,6 @@ from workbench.text.collecting import collector_paused
 from workbench.ui.running.run import Run
 from workbench.ui.screen.controller import Controller
 from workbench.ui.screen.folder import Folder
-from workbench.ui.screen.overview import Overview
 from workbench.ui.screen.situation import WayBack
 from workbench.ui.terminal.host import Host
 
@@ -29,9 +28,9 @@ _COSTS_AT_ONCE = 200
 class CaseTable(Controller):
     """Actions that open and update the table. It keeps its state while the user looks at one of its cases."""
 
-    def __init__(self, view: "View", folder: Folder, run: Run, overview: Overview, host: Host) -> None:
+    def __init__(self, view: "View", folder: Folder, run: Run, host: Host) -> None:
         super().__init__(view)
-        self._run, self._overview, self._host = run, overview, host
+        self._run, self._host = run, host
         self._table: Table | None = None
         self._page: TableScreen | None = None
         self._line = 0
@@ -82,8 +81,6 @@ class CaseTable(Controller):
         if self._runs is not None:
             self._show_runs(table)
 
-    # Pages
-
     async def _open(self) -> None:
         # In a thread, so that keys still work meanwhile.
         await asyncio.to_thread(import_module, "workbench.ui.table.screen")
@@ -112,7 +109,7 @@ class CaseTable(Controller):
     @property
     def _costs(self) -> "Spending | None":
         """The known costs of executions, or None without prices."""
-        return self._overview.spending if self.session.prices else None
+        return self.view.overviews.contents.spending if self.session.prices else None
 
     def _push(self) -> None:
         from workbench.ui.table.screen import TableScreen
@@ -160,8 +157,6 @@ class CaseTable(Controller):
                 self._table.stand_on((cursor.evalset, cursor.case))
             self._push()
 
-    # Costs
-
     def _compute_costs(self) -> None:
         if self._costs is not None and self._table is not None:
             self.view.work(partial(self._read_costs, self._table, self._costs), "costs")
@@ -174,8 +169,6 @@ class CaseTable(Controller):
             await asyncio.to_thread(known.read, missing[start : start + _COSTS_AT_ONCE])
             if self._page is not None:
                 self._page.refresh_cells()
-
-    # Past runs
 
     def _turn(self) -> None:
         """Switch between criteria and past runs."""

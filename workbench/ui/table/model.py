@@ -32,6 +32,16 @@ def table_scope(tree: Tree, selected: Scope | None = None) -> Scope:
     return scope_at(tree, row if row.case < 0 else tree.row_of(row.evalset), filtered=False)
 
 
+_ORDER_WORDS = {
+    "input": ("input A to Z", "input Z to A"),
+    "time": ("slowest first", "fastest first"),
+    "cost": ("most expensive first", "cheapest first"),
+    "tokens": ("most tokens first", "fewest tokens first"),
+    "case": ("worst verdict first", "best verdict first"),
+}
+"""The sort order by kind of column, and the reversed order, as text."""
+
+
 @dataclass(frozen=True, slots=True)
 class Order:
     """A sort order by one column: the worst value is at the top, or if `is_reversed` the best one."""
@@ -44,19 +54,9 @@ class Order:
         return (self.column.kind, self.column.name) == (column.kind, column.name)
 
     def __str__(self) -> str:
-        match self.column.kind, self.is_reversed:
-            case "input", back:
-                return "input Z to A" if back else "input A to Z"
-            case "time", back:
-                return "fastest first" if back else "slowest first"
-            case "cost", back:
-                return "cheapest first" if back else "most expensive first"
-            case "tokens", back:
-                return "fewest tokens first" if back else "most tokens first"
-            case "case", back:
-                return "best verdict first" if back else "worst verdict first"
-            case _, back:
-                return f"{'best' if back else 'worst'} {self.column.title} first"
+        title = self.column.title
+        both = _ORDER_WORDS.get(self.column.kind, (f"worst {title} first", f"best {title} first"))
+        return both[self.is_reversed]
 
 
 class Table:
@@ -91,11 +91,8 @@ class Table:
         """Return the same scope after the folder was read again. Current cursor and marks of the tree do not matter."""
         before = self.scope
         if before.marked or before.name:
-            places = (self._verdicts.place(*name) for name in self.names_of(self.pairs))
-            return scope_of((place for place in places if place is not None), before.name, marked=before.marked)
+            return scope_of(self._verdicts.places(self.names_of(self.pairs)), before.name, marked=before.marked)
         return scope_at(tree, tree.names().row(self._name, tree.outline), filtered=False)
-
-    # Rows
 
     def load(self, entries: Sequence[object], marks: Marks) -> None:
         """Filter and sort the cases by the current verdicts. The cursor stays on its case, if it is still there."""
@@ -137,8 +134,6 @@ class Table:
         self.row = self.row if place is None else place
         return place is not None
 
-    # Columns
-
     @property
     def columns(self) -> tuple[Column, ...]:
         """All columns, visible or not."""
@@ -175,8 +170,6 @@ class Table:
         source.update(self.pairs)
         self._sort(sorted(self.rows), self._orders)
 
-    # Order
-
     @property
     def order(self) -> Order:
         """The current sort order."""
@@ -204,13 +197,8 @@ class Table:
                 found = in_order(found, partial(self.source.cell, column=column), descending=descending)
         self._place(found)
 
-    # Problems
-
     def problem(self, step: int) -> int | None:
-        """Return the index of the next (1) or previous (-1) row whose case failed or ended in an error, or None.
-
-        The search wraps around.
-        """
+        """Return the index of the next (1) or previous (-1) failure or error, wrapping around, or None without one."""
         count = len(self.rows)
         ahead = ((self.row + step * distance) % count for distance in range(1, count + 1))
         states = ((place, self._verdicts.state(*self.rows[place])) for place in ahead)

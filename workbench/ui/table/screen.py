@@ -73,9 +73,8 @@ class TableScreen(ListScreen, inherit_bindings=False):
         self._titles, self._foot, self._bar = Titles(self.rows), Foot(), Bar()
         self._input = FilterInput(placeholder=_PLACEHOLDER)
         self._nothing = Static("", classes="nothing", markup=False)
-        super().__init__(
-            keys, host, self.rows, Vertical(self._titles, self.rows, self._nothing, self._foot, self._input)
-        )
+        frame = Vertical(self._titles, self.rows, self._nothing, self._foot, self._input)
+        super().__init__(keys, host, self.rows, frame)
         self._session, self._tree = session, tree
         self._open_case, self._turn, self._run, self._cancel = open_case, turn, run, cancel
         self._line = line
@@ -109,8 +108,6 @@ class TableScreen(ListScreen, inherit_bindings=False):
     def line(self) -> int:
         """The screen line of the cursor, counted from the first visible row."""
         return max(self.rows.cursor - self.rows.scroll_offset.y, 0)
-
-    # What is shown
 
     def replace(self, table: Table) -> None:
         """Show another table, for example after the folder was read again."""
@@ -191,7 +188,6 @@ class TableScreen(ListScreen, inherit_bindings=False):
             start_work(self, partial(self._read, record), "details", exclusive=True)
 
     async def _read(self, record: Execution) -> None:
-        """Read the details of an execution, and update the explanation of the cell."""
         await asyncio.to_thread(read_details, record)
         if self.table.pair is not None and self._session.verdicts.record(*self.table.pair) is record:
             self._explain()
@@ -227,8 +223,6 @@ class TableScreen(ListScreen, inherit_bindings=False):
         self.rows.refresh()
         self._show_column()
 
-    # The filter
-
     def on_input_changed(self, event: PlainInput.Changed) -> None:
         """Apply the filter while it is typed, and put the cursor on the first match."""
         event.stop()
@@ -250,8 +244,6 @@ class TableScreen(ListScreen, inherit_bindings=False):
         """Open the filter."""
         self._before = self.table.pair
         self._input.open()
-
-    # Keys
 
     def action_open(self) -> None:
         """Go to the next column."""

@@ -366,13 +366,11 @@ class RunCells:
         """Update the columns for the runs read so far."""
         now = relative_times.now()
         self._by_id = {run.run_id: run for run in self._runs.runs}
-        columns = (
-            Column(
-                "run", run_labels.column_time(run.started, now), run.run_id, "" if run.is_comparable else STALE.glyph
-            )
-            for run in self._runs.runs
-        )
-        self.columns = (CASE, INPUT, *columns)
+        columns = [CASE, INPUT]
+        for run in self._runs.runs:
+            title, mark = run_labels.column_time(run.started, now), "" if run.is_comparable else STALE.glyph
+            columns.append(Column("run", title, run.run_id, mark))
+        self.columns = tuple(columns)
 
     def cell(self, pair: Pair, column: Column) -> Cell:
         """Return the cell of a case in a column."""

@@ -69,8 +69,6 @@ class TableRows(RowView):
         self.when_column_moved()
         return True
 
-    # RowView
-
     def row_count(self) -> int:
         """Return the number of cases."""
         return len(self.table.rows)

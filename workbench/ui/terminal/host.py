@@ -73,10 +73,7 @@ def copy(what: str, text: str, send: Callable[[str], None]) -> Copied:
 
 
 def picture(svg: str) -> bytes:
-    """Return Textual's SVG as UTF-8, without external resources and superfluous blanks.
-
-    Secrets need no masking here, because they never reach the screen.
-    """
+    """Return Textual's SVG as UTF-8, without external resources and superfluous blanks."""
     svg = _COMMENT.sub("", _FONTS.sub("", svg))
     svg = _TEXT.sub(_without_margins, _FAMILY.sub(_OWN, svg))
     svg = "\n".join(line.rstrip() for line in svg.splitlines() if line.strip())

@@ -163,8 +163,6 @@ class CaseTree(RowView):
             [number for number, row in rows if row.case >= 0 and state(row.evalset, row.case) == "running"]
         )
 
-    # RowView
-
     def row_count(self) -> int:
         """Return the number of visible rows."""
         return len(self.model.outline)

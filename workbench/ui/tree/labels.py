@@ -244,10 +244,7 @@ class Labels:
         return [(sign + (CHECKED[worst].word if width >= _WORDS_FROM else ""), style)]
 
     def _with_stale(self, pair: tuple[int, int], left: Pieces, right: Pieces, width: int) -> Pieces:
-        """Return the left side with the sign for a stale verdict, and the reason if there is room.
-
-        A long name may be cut to make room for a short reason.
-        """
+        """Return the left side with the sign for a stale verdict, and its reason if there is or can be room."""
         changes = self._verdicts.stale.get(pair)
         if not changes:
             return left

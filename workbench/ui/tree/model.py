@@ -146,16 +146,11 @@ class Tree:
         return Names(self.entries, self.groups)
 
     def current_pairs(self, names: Names, pairs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Return the current (evalset, case) pairs of cases, in file order.
-
-        `names` and `pairs` are from before the folder was read again. Cases that no longer exist are left out.
-        """
+        """Return the current pairs of `pairs`, which were read with `names`, in file order. Omits deleted cases."""
         if names.entries is self.entries:
             return sorted(pairs)
         rows = self.names().rows(names.cases(pairs), self.outline)
         return sorted((row.evalset, row.case) for row in rows)
-
-    # Filter and order
 
     def set_query(self, query: Query, *, typing: bool = False) -> None:
         """Filter the cases. While there is a filter, all rows are expanded.
@@ -233,8 +228,6 @@ class Tree:
         self.stand_on(self.position)
         return True
 
-    # Opening
-
     def show(self, row: Row) -> bool:
         """Put the cursor on a row and expand its parents. Return whether the row was not visible before.
 
@@ -260,10 +253,7 @@ class Tree:
         return True
 
     def problem(self, step: int) -> tuple[Row, bool] | None:
-        """Return the next (1) or previous (-1) case that failed or ended in an error, or None if there is none.
-
-        The second value is whether the search wrapped around.
-        """
+        """Return the next (1) or previous (-1) failure or error and whether the search wrapped around, or None."""
         everything = self.outline.all_cases()
         here = self.outline.cases(self.cursor)[:1] if self.cursor else []
         start = everything.index(here[0]) if here else 0
@@ -274,8 +264,6 @@ class Tree:
             if self.verdicts.state(*pair) in ("failed", "error"):
                 return Row("case", self.outline.group_of[pair[0]], *pair), not 0 <= place < len(everything)
         return None
-
-    # Marks
 
     def mark(self) -> None:
         """Mark or unmark the cases of the row under the cursor, or end a range."""
@@ -388,10 +376,7 @@ class Tree:
 
 
 def _groups(workspace: "Workspace") -> tuple[list[str], list[list[int]]]:
-    """Return the names of the top rows and the evalsets of each.
-
-    Top rows are the agents in the open folder, and other agents of its evalsets.
-    """
+    """Return the names of the top rows (agents in the open folder or of its evalsets) and the evalsets of each."""
     mine: dict[str, list[int]] = {}
     for number, entry in enumerate(workspace.evalsets):
         mine.setdefault(entry.agent.name if entry.agent else NO_AGENT, []).append(number)

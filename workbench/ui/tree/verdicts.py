@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from workbench.events.events import (
     CaseError,
     CaseFinished,
+    CaseName,
     CaseRef,
     CaseStarted,
     Event,
@@ -216,6 +217,11 @@ class Verdicts:
         number = None if evalset is None else self.number(evalset, eval_id)
         return None if evalset is None or number is None else (evalset, number)
 
+    def places(self, names: Iterable[CaseName]) -> list[tuple[int, int]]:
+        """Return the positions of those cases that exist, in file order."""
+        found = (self.place(*name) for name in names)
+        return sorted({place for place in found if place is not None})
+
     def mark_stale(self, stale: "dict[tuple[int, int], tuple[Change, ...]]") -> None:
         """Set the stale cases and the changed inputs of each."""
         self.changed |= _differing(self.stale, stale)
@@ -316,10 +322,7 @@ class Verdicts:
                 yield case, verdict
 
     def record(self, evalset: int, case: int, repeat: int = -1) -> Execution | None:
-        """Return the record of a repeat (from 1), or of the deciding execution if `repeat` is -1.
-
-        Return None if the case never ran.
-        """
+        """Return the record of a repeat (from 1), or of the deciding execution (-1), or None if the case never ran."""
         verdict = self.by_case.get((evalset, case))
         if verdict is None:
             return None

@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.results.lines import Line
 from workbench.store.details import read_details
 from workbench.text.counting import counted, few
 from workbench.text.safe_text import one_line, plain
@@ -98,8 +97,6 @@ class Triage(Controller):
         if row is not None and row.case >= 0:
             self.view.show_row()
 
-    # Triage of verdicts
-
     def triage(self) -> None:
         """Open the triage dialog for the verdict under the cursor, or for the marked cases."""
         if pairs := self.marked_or_current():
@@ -168,23 +165,14 @@ class Triage(Controller):
         (_, first), *others = found
         many = counted(len(found), "case")
         shown = first if not others else _combined(many, [question for _, question in found])
-        answer = await self.view.ask(
-            TriageScreen(
-                many,
-                [shown],
-                {},
-                self.view.keys,
-                lambda: self.view.tree_width,
-                can_clear=any(self._said(pair, question) for pair, question in found),
-            )
-        )
+        said = any(self._said(pair, question) for pair, question in found)
+        dialog = TriageScreen(many, [shown], {}, self.view.keys, lambda: self.view.tree_width, can_clear=said)
+        answer = await self.view.ask(dialog)
         if answer is not None:
-            await self._save(
-                [one for one in found if answer.option is None or one[1].offers(answer.option.value)], answer
-            )
+            option = answer.option
+            await self._save([one for one in found if option is None or one[1].offers(option.value)], answer)
 
     def _said(self, pair: Pair, question: "Question") -> bool:
-        """Return whether the user has already answered a question."""
         entry = self.session.entry(pair[0])
         said = self.session.verdicts.triage.entries_of(entry.file, question.about.case)
         return any(one.key == question.key() for one in said)
@@ -235,8 +223,6 @@ class Triage(Controller):
         self._show_triage()
         return saver.newest
 
-    # Agreement
-
     def agreement(self) -> None:
         """Open a page that shows how often judges agree with the user's triage, in the evalsets at the cursor."""
         from workbench.editing.triage.entry import agreements, left_out
@@ -249,10 +235,7 @@ class Triage(Controller):
         entries = self.session.verdicts.triage.every(files)
         found, unseen = agreements(entries), left_out(entries)
 
-        def build(width: int) -> list[Line]:
-            return list(agreement_lines(found, width, unseen))
-
-        self.view.push(PageScreen("judge agreement", build, self.view.keys))
+        self.view.push(PageScreen("judge agreement", lambda width: list(agreement_lines(found, width, unseen))))
 
 
 def _combined(many: str, questions: "Sequence[Question]") -> "Question":
@@ -265,9 +248,8 @@ def _combined(many: str, questions: "Sequence[Question]") -> "Question":
     first = next((question for question in questions if question.judged.says != "passed"), questions[0])
     every = {option.value: option for question in [*questions, first] for option in question.options}
     options = sorted(every.values(), key=lambda option: list(BY_NAME).index(option.value))
-    return Question(
-        first.about, first.judged, f"{many}, each by its deciding criterion", ", ".join(counts), tuple(options)
-    )
+    what = f"{many}, each by its deciding criterion"
+    return Question(first.about, first.judged, what, ", ".join(counts), tuple(options))
 
 
 def _cleaner() -> "Callable[[Entry], Entry]":

@@ -32,16 +32,13 @@ from workbench.ui.widgets.footer import bindings, bindings_of
 class NoteInput(PlainInput):
     """The field for a note. Enter keeps the note, and esc restores the earlier one."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter,up,down,tab", "done"),
-        Binding("escape", "discard"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter,up,down,tab", "done"), Binding("escape", "discard")]
 
     class Done(Message):
         """A report that the user leaves the field."""
 
-    def __init__(self, *, placeholder: str) -> None:
-        super().__init__(placeholder=placeholder)
+    def __init__(self) -> None:
+        super().__init__(placeholder="note")
         self._before = ""
 
     def on_focus(self) -> None:
@@ -213,7 +210,7 @@ class TriageScreen(ModalScreen[Answer | None]):
         self._auto_advance, self._can_clear = auto_advance, can_clear
         self._place = 0
         self._list = OptionGrid(self._key_of)
-        self._note = NoteInput(placeholder="note")
+        self._note = NoteInput()
         self._what = Static("", classes="what", markup=False)
         self._help = Static("", classes="help", markup=False)
         self._key_lines = LineView()
@@ -267,7 +264,6 @@ class TriageScreen(ModalScreen[Answer | None]):
 
     @property
     def _room(self) -> int:
-        """The width available for the dialog's lines, in cells."""
         return max((self._beside() or self.app.size.width) - 4, 10)
 
     @property
@@ -296,8 +292,6 @@ class TriageScreen(ModalScreen[Answer | None]):
         """Return the key of an option in the user's keymap, or "" if it has none."""
         names = (row.id for row in ACTIONS if row.call == f"verdict('{option.key}')")
         return next((key_label(self._keys[name][0]) for name in names if self._keys[name]), "")
-
-    # Keys
 
     def action_move(self, direction: str) -> None:
         """Move the cursor in the options."""

@@ -111,20 +111,17 @@ def _choices(record: Execution, criterion: str = "") -> tuple[Option, ...]:
 
 
 def _of_item(record: CaseRecord, item: str) -> list[Question]:
+    kind, _, rest = item.partition("/")
     # The pane may still show labels from before the case was scored again.
     with suppress(IndexError, KeyError, ValueError):
-        return list(_of_label_named(record, item))
+        match kind:
+            case "claim":
+                return list(_of_sentence(record, rest))
+            case "rubric":
+                return list(_of_rubric(record, rest))
+            case "question":
+                return list(_of_vote(record, item))
     return []
-
-
-def _of_label_named(record: CaseRecord, item: str) -> Iterator[Question]:
-    kind, _, rest = item.partition("/")
-    if kind == "claim":
-        yield from _of_sentence(record, rest)
-    elif kind == "rubric":
-        yield from _of_rubric(record, rest)
-    elif kind == "question":
-        yield from _of_vote(record, item)
 
 
 def _of_sentence(record: CaseRecord, rest: str) -> Iterator[Question]:
@@ -155,10 +152,8 @@ def _of_vote(record: CaseRecord, item: str) -> Iterator[Question]:
         for exchange in judge_questions(record, criterion):
             if exchange.key != item:
                 continue
-            whole = (
-                record.metrics[criterion] if exchange.turn is None else record.turns[exchange.turn].metrics[criterion]
-            )
-            label = leading_vote(whole.details)
+            metrics = record.metrics if exchange.turn is None else record.turns[exchange.turn].metrics
+            label = leading_vote(metrics[criterion].details)
             scale = next((scale for scale in _SCALES if label in scale), None)
             if scale is not None and label:
                 turn = None if exchange.turn is None else exchange.turn + 1

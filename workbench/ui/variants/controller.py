@@ -1,7 +1,6 @@
 """Actions that try variants of the project on cases, and keep a variant."""
 
 import asyncio
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -10,18 +9,15 @@ from workbench.text.safe_text import one_line
 from workbench.ui.dialogs.items import Item
 from workbench.ui.editing.files import Files
 from workbench.ui.running.engine_run import Engine
-from workbench.ui.running.run import MUCH_MONEY, Targets
-from workbench.ui.running.run_thread import Publish, Runnable, RunThread
+from workbench.ui.running.run import Targets
+from workbench.ui.running.run_thread import RunThread
 from workbench.ui.screen.controller import Controller
 from workbench.ui.terminal.host import Host
 
 if TYPE_CHECKING:
-    from workbench.project.variants.trial import Trial
-    from workbench.project.variants.variant import Wanted
-    from workbench.project.watch_queue import Estimate
     from workbench.ui.screen.view import View
     from workbench.ui.variants.dialog import Choice
-    from workbench.ui.variants.model import Try, TryRun
+    from workbench.ui.variants.model import Try
 
 _NOTHING_TO_KEEP = "nothing to keep: the project already has these files"
 _ELSEWHERE = "a variable or model is not stored in a file: change it in .env or in the agent"
@@ -57,9 +53,9 @@ class Variants(Controller):
         return bool(targets)
 
     async def _ask(self, targets: Targets, before: "Choice | None") -> None:
-        from workbench.ui.variants.dialog import TryDialog, title_of
+        from workbench.ui.variants.dialog import TryDialog
 
-        choice = await self.view.ask(TryDialog(title_of(len(targets)), before))
+        choice = await self.view.ask(TryDialog(f"try variants on {counted(len(targets), 'case')}", before))
         if choice is not None:
             await self._try(targets, choice)
 
@@ -67,7 +63,7 @@ class Variants(Controller):
         """Start a try and show it. If a file has changed, read the folder again first."""
         from workbench.project.variants.variant import Wanted
         from workbench.ui.variants.dialog import RUNS
-        from workbench.ui.variants.model import Try
+        from workbench.ui.variants.model import Try, TryRun
         from workbench.ui.variants.screen import TryScreen
 
         folder, rows = self._files.folder, self.view.rows
@@ -80,39 +76,19 @@ class Variants(Controller):
             self.view.say("these cases no longer exist", warning=True)
             return
         wanted, runs = (Wanted(), RUNS) if choice is None else (choice.wanted, choice.runs)
-        tried = Try(self._begun(targets, wanted, runs), self.session.prices)
+        make, prices, state = self._engine.trial(targets, wanted, runs), self.session.prices, self.session.state_dir
+        tried = Try(lambda wake: TryRun(self._thread, self._engine, make, prices, state, wake), prices)
+
+        async def undo() -> str:
+            _, message = await self._files.take_back(again=False)
+            return message
 
         def left(_: None) -> None:
             if tried.stage == "refused" and choice is not None:
                 self.view.work(partial(self._ask, targets, choice), "variants")
 
-        self.view.push(
-            TryScreen(
-                tried,
-                self.view.keys,
-                self._host,
-                keep=lambda variant: self._keep(tried, variant),
-                undo=lambda: self._files.take_back(again=False),
-                go=self._files.go_to_stored,
-            ),
-            left,
-        )
-
-    def _begun(self, targets: Targets, wanted: "Wanted", runs: int) -> "Callable[[Callable[[], None]], TryRun]":
-        from workbench.ui.variants.model import TryRun
-
-        prices, state = self.session.prices, self.session.state_dir
-        make = self._engine.trial(targets, wanted, runs)
-
-        def start(trial: "Trial", publish: Publish) -> Runnable:
-            return self._engine.run_trial(trial, publish, prices)
-
-        def estimate(trial: "Trial") -> "Estimate":
-            from workbench.files.prices import Prices
-
-            return trial.estimate(state, prices or Prices())
-
-        return lambda wake: TryRun(self._thread, make, start, estimate, wake, MUCH_MONEY)
+        keep, go = partial(self._keep, tried), self._files.go_to_stored
+        self.view.push(TryScreen(tried, self.view.keys, self._host, keep=keep, undo=undo, go=go), left)
 
     async def _keep(self, tried: "Try", variant: int) -> str:
         """Write a variant's files into the project, if the user confirms it. Return a safe message, or "" if not."""

@@ -11,8 +11,6 @@ from textual.widgets import Label, Static
 
 from workbench.files.folders import expanded
 from workbench.project.variants.variant import Wanted
-from workbench.text.counting import counted
-from workbench.text.safe_text import one_line
 from workbench.ui.running.dialogs import FieldsDialog
 from workbench.ui.widgets.basics import PlainInput
 
@@ -72,8 +70,7 @@ class TryDialog(FieldsDialog[Choice]):
 
     def on_input_changed(self) -> None:
         """Show why the input is not valid, or else the help of the focused field."""
-        found = self.read()
-        if isinstance(found, str):
+        if isinstance(found := self.read(), str):
             self.say(found)
         else:
             self._explain()
@@ -113,8 +110,3 @@ class TryDialog(FieldsDialog[Choice]):
 
 _SEVERAL = ("models", *_PAIRS)
 """Fields that take several words."""
-
-
-def title_of(cases: int) -> str:
-    """Return the dialog's title for this number of cases, as safe text."""
-    return one_line(f"try variants on {counted(cases, 'case')}")

@@ -5,6 +5,8 @@ import contextlib
 import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from itertools import zip_longest
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from workbench.events.events import CaseRef, Event, Noticed, RunFinished, RunStarted
@@ -15,6 +17,8 @@ from workbench.store.details import read_details
 from workbench.store.execution import CaseRecord, Execution
 from workbench.store.store import Store
 from workbench.text.counting import counted
+from workbench.ui.running.engine_run import Engine
+from workbench.ui.running.run import MUCH_MONEY
 from workbench.ui.running.run_thread import Publish, Refused, Runnable, RunThread, SideRun
 from workbench.ui.session.run_labels import seconds
 
@@ -30,18 +34,18 @@ MANY_EXECUTIONS = 100
 class TryRun(SideRun):
     """The work of a try in the thread of runs: make the copies, run, and wait until the user leaves.
 
-    The copies are removed when the user leaves the screen, or when the program ends. `make` makes them, and `start`
-    prepares the run. If the known cost is above `most`, the run waits for `allow`.
+    The copies, which `make` makes, are removed when the user leaves the screen, or when the program ends. If the try
+    has many executions or a high known cost, its run waits for `allow`. `state` is the state folder.
     """
 
     def __init__(
         self,
         runs: RunThread,
+        engine: Engine,
         make: Callable[[], "Awaitable[Trial]"],
-        start: Callable[["Trial", Publish], Runnable],
-        estimate: Callable[["Trial"], Estimate],
+        prices: Prices | None,
+        state: Path,
         wake: Callable[[], None],
-        most: float,
     ) -> None:
         self.trial: Trial | None = None
         """The try, or None until its copies are made."""
@@ -50,7 +54,7 @@ class TryRun(SideRun):
         """Whether the run waits for the user to confirm its cost."""
         self.closed = threading.Event()
         """Set once the copies are removed, or if there never were any."""
-        self._make, self._start, self._estimate, self._most = make, start, estimate, most
+        self._engine, self._make, self._prices, self._state = engine, make, prices, state
         self._allowed, self._left = asyncio.Event(), asyncio.Event()
         super().__init__(runs, self._prepared, wake)
 
@@ -74,13 +78,12 @@ class TryRun(SideRun):
 
     async def _prepared(self, publish: Publish) -> Runnable:
         trial = self.trial = await self._made()
-        self.estimate = await asyncio.to_thread(self._estimate, trial)
-        executions = len(trial.plan.entries)
-        self.asks = executions > MANY_EXECUTIONS or (self.estimate.amount or 0.0) > self._most
+        self.estimate = await asyncio.to_thread(trial.estimate, self._state, self._prices or Prices())
+        self.asks = len(trial.plan.entries) > MANY_EXECUTIONS or (self.estimate.amount or 0.0) > MUCH_MONEY
         self._wake()
         if self.asks:
             await self._allowed.wait()
-        return self._start(trial, publish)
+        return self._engine.run_trial(trial, publish, self._prices)
 
     async def _made(self) -> "Trial":
         making = asyncio.ensure_future(self._make())
@@ -128,7 +131,7 @@ class Try:
         """Whether the run had ended at the last update."""
 
     def start(self, wake: Callable[[], None]) -> None:
-        """Start to make the copies, and then the run. `wake` is called from other threads on new events."""
+        """Start to make the copies, and then the run. `wake` is called from another thread on new events."""
         self.link = self._begin(wake)
 
     @property
@@ -163,8 +166,6 @@ class Try:
         """Cancel the run unless it has ended, and then remove the copies."""
         if self.link is not None:
             self.link.leave()
-
-    # Results
 
     def update(self) -> float:
         """Apply new events of the run, and compute the results so far. Return the seconds that this took."""
@@ -258,11 +259,7 @@ def paired(
         passes_first = change.direction == "worse"
         before = sorted(before, key=lambda one: (one.state == "passed") is not passes_first)
         after = sorted(after, key=lambda one: (one.state == "passed") is passes_first)
-    count = max(len(before), len(after))
-    return [
-        (before[place] if place < len(before) else None, after[place] if place < len(after) else None)
-        for place in range(count)
-    ]
+    return list(zip_longest(before, after))
 
 
 def question(link: TryRun, trial: "Trial") -> str:

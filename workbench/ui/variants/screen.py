@@ -99,12 +99,8 @@ class CaseRows(RowsOf[CaseLine]):
 
     def next_worse(self, step: int) -> bool:
         """Go to the next (1) or previous (-1) case that got worse. Return False if there is none."""
-
-        def is_worse(position: int) -> bool:
-            case = self.rows[position].case
-            return case is not None and case.direction == "worse"
-
-        return self.next_where(is_worse, step)
+        worse = {number for number, line in enumerate(self.rows) if line.case and line.case.direction == "worse"}
+        return self.next_where(worse.__contains__, step)
 
 
 class TryScreen(SplitScreen):
@@ -158,8 +154,6 @@ class TryScreen(SplitScreen):
         self._show()
         self.tried.start(self._wake)
 
-    # Events
-
     def _wake(self) -> None:
         self.call_later(self._news_came)
 
@@ -192,8 +186,6 @@ class TryScreen(SplitScreen):
     def _tick(self) -> None:
         if self.tried.going:
             self._show_bar()
-
-    # What is shown
 
     @property
     def _result(self) -> VariantResult | None:
@@ -306,8 +298,6 @@ class TryScreen(SplitScreen):
         """Lay out the table for the new width."""
         self._show()
 
-    # Details
-
     def _draw(self, top: int | None = None) -> None:
         shares = self._body.planned("never")
         if shares.width > 0:
@@ -328,7 +318,6 @@ class TryScreen(SplitScreen):
             self.say("this case has not ended yet")
 
     async def _show_pair(self) -> None:
-        """Show the chosen pair of executions."""
         result = self._result
         if self._opened is None or result is None:
             return
@@ -404,8 +393,6 @@ class TryScreen(SplitScreen):
         """Whether the variant under the cursor may have files that the working tree lacks."""
         trial = self.tried.trial
         return trial is not None and not trial.variants[self.variants.variant].is_of_tree
-
-    # Keys
 
     def action_move(self, direction: str) -> None:
         """Move in the variants, the cases or the details."""
@@ -571,8 +558,5 @@ def _refusal(tried: Try) -> list[tuple[str, str]]:
 
 def _runs(names: tuple[str, str], sides: tuple[CaseRecord | None, CaseRecord | None]) -> str:
     """Return which executions are shown, such as `HEAD, run 2 → working tree, run 1`."""
-    words = [
-        f"{one_line(name, limit=40)}{f', run {record.ref.repeat}' if record is not None else ''}"
-        for name, record in zip(names, sides, strict=True)
-    ]
-    return " → ".join(words)
+    both = zip(names, sides, strict=True)
+    return " → ".join(one_line(name, limit=40) + (f", run {side.ref.repeat}" if side else "") for name, side in both)

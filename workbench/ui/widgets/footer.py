@@ -85,10 +85,7 @@ class KeyLine(Widget):
             self.refresh()
 
     def show_keys(self, actions: Sequence[Action], keys: Mapping[str, tuple[str, ...]], needed: int = 99) -> None:
-        """Replace the actions and keys.
-
-        Actions after the first `needed` ones are shown only if all actions fit with their long labels.
-        """
+        """Replace the actions and keys. After the first `needed` actions, others are shown only if all fit in full."""
         shown = [
             _Shown(
                 action.call,
