@@ -93,7 +93,7 @@ class FaultGrid(RowsOf[GridLine]):
         super().__init__()
         self.by_case = False
         """Whether each case has its own row. Otherwise, all cases of a tool share one row."""
-        self.when_laid_out: Callable[[], None] = lambda: None
+        self.when_laid_out: Callable[[], object] = lambda: None
         """Called after the columns, or the column of the cursor, have changed."""
         self.columns = columns_for((), 1)
         self._grid: Sequence[GridRow] = ()

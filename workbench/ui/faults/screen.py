@@ -146,7 +146,7 @@ class FaultScreen(SplitScreen):
         super().on_mount()
         self.right.detail.display = False  # Created here, so that the first execution shown has the focus at once.
         self.frame.border_subtitle = Content(_APART)
-        self.grid.when_moved, self.grid.when_laid_out = self._show_about, self._show_titles
+        self.grid.when_moved, self.grid.when_laid_out = self._show_about, self.query_one(Titles).refresh
         self._show_records()
         if self._begin is not None:
             self._matrix.link = self._begin(self._batches.wake)
@@ -171,9 +171,6 @@ class FaultScreen(SplitScreen):
         progress = progress_text(records) if records else ("starting" if matrix.going or self._begin else "no faults")
         self.show_bar(f"◂ {self._title}   {progress}", "esc: back")
         self._show_about()
-
-    def _show_titles(self) -> None:
-        self.query_one(Titles).refresh()
 
     def _show_about(self) -> None:
         """Describe the cell under the cursor, and count the outcomes of the whole table."""

@@ -57,7 +57,7 @@ class Review(Controller):
         self._busy = False
         """Whether a dialog of the review is open, or an edit is being saved."""
         self._drawn: tuple[object, ...] = ()
-        files.folder.when_loaded.append(self.loaded)
+        files.folder.when_loaded.append(partial(self._check, "changed on disk"))
         triage.when_read.append(self.triage_read)
         news.when_taken.append(self.after_news)
 
@@ -356,10 +356,6 @@ class Review(Controller):
         self.view.say(copy("ID", self._model.name[1], self._host.copy).message)
 
     # Changes meanwhile
-
-    def loaded(self) -> None:
-        """Show the case again if its file has changed."""
-        self._check("changed on disk")
 
     def triage_read(self) -> None:
         """Show verdicts that another program has written."""

@@ -116,7 +116,8 @@ class Review:
         self.interrupted = False
         """Whether the case changed while a verdict on its cause was pending. Then the next letter saves nothing."""
         self._painted_at = math.inf
-        self._version = 0
+        self.version = 0
+        """The number of the state that will be painted next."""
         self.position = self.names.index(first) if first in self.names else self._next_left(0)
         if self.done:
             self.go_through_again()
@@ -200,17 +201,12 @@ class Review:
     def changed(self) -> int:
         """Record that the screen will be painted anew. Return the number to pass to `painted`."""
         self._painted_at = math.inf
-        self._version += 1
-        return self._version
-
-    @property
-    def version(self) -> int:
-        """The number of the state that will be painted next."""
-        return self._version
+        self.version += 1
+        return self.version
 
     def painted(self, version: int, at: float) -> None:
         """Record when a state was first painted, and that the user has seen its case. Ignore older states."""
-        if version == self._version:
+        if version == self.version:
             self._painted_at = min(self._painted_at, at)
             if not self.done:
                 self.seen.add(self.name)
