@@ -77,8 +77,7 @@ class Accept(Controller):
         from workbench.ui.editing.proposals import SeveralScreen
 
         proposals, left_out = await asyncio.to_thread(self._proposals, pairs)
-        counts = left_out.most_common(2)
-        note = "; ".join(f"{counted(number, 'case')} left out: {why}" for why, number in counts)
+        note = "; ".join(f"{counted(number, 'case')} left out: {why}" for why, number in left_out.most_common(2))
         if not proposals:
             self.view.notify(note or "no case has differences", title="nothing to accept", severity="warning")
             return False

@@ -267,8 +267,7 @@ class AcceptScreen(ChangesScreen[HunkList, bool]):
         value = about.comparison.accepted(chosen)
         criteria, lines, trouble = about.criteria, list[DiffLine](), ""
         try:
-            contents = self._contents(chosen, rules)
-            for file, (before, after) in contents.items():
+            for file, (before, after) in self._contents(chosen, rules).items():
                 if config is not None and file == config.file:
                     criteria = parse_config(file, after).criteria
                     lines.append(DiffLine("@", about.about_config))

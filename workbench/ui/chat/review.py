@@ -311,8 +311,7 @@ class ReviewScreen(RowsScreen[bool]):
     async def _put(self) -> None:
         case = case_of(self._captured, self._choice, now=self._now, camel=self._into.camel)
         try:
-            recording = recording_of(self._captured, self._choice)
-            fault = await self._write(case, recording, self._into)
+            fault = await self._write(case, recording_of(self._captured, self._choice), self._into)
         finally:
             self._busy = False
         if fault:

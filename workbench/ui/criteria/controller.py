@@ -54,8 +54,7 @@ class Criteria(Controller):
 
         edit = self._edit(FormChanges(draft), self.with_same_config(entry))
         title = f"criteria › {one_line(draft.file.name, limit=60)}"
-        reread = self._files.folder.read_again
-        await self._ask([edit], EditorMode(title, lambda now: self._why(entry, now), reread))
+        await self._ask([edit], EditorMode(title, lambda now: self._why(entry, now), self._files.folder.read_again))
 
     async def _edit_next_run(self, targets: Targets) -> None:
         from workbench.ui.criteria.leaving import EditorMode
@@ -182,8 +181,7 @@ class Criteria(Controller):
         workspace = self.session.workspace
         now = workspace.evalsets if workspace else ()
         entry = next((one for one in now if one.file == entry.file), entry)
-        count = len(self.with_same_config(entry))
-        governed = counted(count, "evalset")
+        governed = counted(len(self.with_same_config(entry)), "evalset")
         if draft.before is None:
             file = self.session.below_root(draft.file)
             used = entry.criteria.reason if draft.metrics is not None else "no config and uses the defaults"

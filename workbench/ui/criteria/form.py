@@ -221,8 +221,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         if row.kind == "threshold" and row.criterion:
             self.change(lambda: self.changes.switch(row))
         elif row.field.name == "judge_model":
-            items = judge_items(self.list.all_rows)
-            screen = PickScreen("which judge?", searching(items), current=row.value)
+            screen = PickScreen("which judge?", searching(judge_items(self.list.all_rows)), current=row.value)
             self.app.push_screen(screen, lambda model: self._choose_judge(row, model))
         elif row.kind in ("flag", "choice"):
             self.change(lambda: self.changes.next_choice(row))

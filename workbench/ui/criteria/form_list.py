@@ -275,8 +275,7 @@ FORMS: Mapping[str, TextForm] = {
 def judge_items(rows: Iterable[FormRow]) -> list[Item]:
     """Return the judges to pick from: those used in the editor, the default, and "other judge"."""
     named = [row.value for row in rows if row.field.name == JUDGE_MODEL and isinstance(row.value, str)]
-    models = dict.fromkeys([*named, DEFAULT_MODEL])
-    items = [Item(one_line(model), model) for model in models]
+    items = [Item(one_line(model), model) for model in dict.fromkeys([*named, DEFAULT_MODEL])]
     return [*items, Item("other judge", "", help="gemini-…, provider/model (LiteLLM), python:package.module:function")]
 
 

@@ -85,8 +85,7 @@ class Edit(Controller):
         try:
             if row.case < 0:
                 return await asyncio.to_thread(open_frame, entry.file)
-            chosen = self._files.chosen(row.evalset, [row.case])
-            return await asyncio.to_thread(open_case, chosen, entry.document)
+            return await asyncio.to_thread(open_case, self._files.chosen(row.evalset, [row.case]), entry.document)
         except (EditError, GoneError, OSError) as error:
             self._files.show_error(error)
             await self._files.reopen(entry.file)

@@ -284,8 +284,7 @@ class EditorScreen(FieldScreen[None]):
     def _add(self, row: CaseRow, what: Any) -> None:
         if what is not None:
             value, place = with_part(self.draft.value, row, what)
-            label = f"{self.draft.name}: new {what.replace('_', ' ')}"
-            self._save(value, label, place, go_on=True)
+            self._save(value, f"{self.draft.name}: new {what.replace('_', ' ')}", place, go_on=True)
 
     def action_duplicate(self) -> None:
         """Duplicate the part under the cursor."""

@@ -121,8 +121,7 @@ class FaultGrid(RowsOf[GridLine]):
     @property
     def cell(self) -> Cell:
         """The executions of the cell under the cursor, worst first."""
-        line = self.row_or_none
-        return self.cell_at(self.cursor, self._column) if line is not None else ()
+        return self.cell_at(self.cursor, self._column) if self.row_or_none is not None else ()
 
     def cell_at(self, position: int, column: int) -> Cell:
         """Return the executions of a cell, worst first."""

@@ -236,8 +236,7 @@ def _title(fork: "ForkOfConversation", wanted: "Wanted") -> str:
     what = "nothing changed" if change.kind == "nothing" else f"another {change.kind}"
     what += f" of {change.agent}" if change.kind in ("instruction", "model") else ""
     tools = "frozen tools" if fork.frozen else "live"
-    point = describe_point(fork.original, Point(fork.turn, fork.call))
-    return f"fork at {point} › {what} › {tools}"
+    return f"fork at {describe_point(fork.original, Point(fork.turn, fork.call))} › {what} › {tools}"
 
 
 def _why_not_saved(wanted: "Wanted", offer: "Offer") -> str:

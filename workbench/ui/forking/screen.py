@@ -238,8 +238,7 @@ class ForkScreen(RowsScreen[Asked | None]):
         if shares.width > 0:
             number = max(self._list.cursor, 1)
             view = View(shares.width, full=True, narrow=shares.narrow)
-            document = compared(tries.original, self._record(), number, tries.point, view)
-            self._body.show(document, self._body.top)
+            self._body.show(compared(tries.original, self._record(), number, tries.point, view), self._body.top)
         without = [*(["save"] if tries.why_not_saved else []), "edit" if tries.going else "cancel"]
         self._line.show_keys(footer("forked", without=without), self.keys_of)
         if tries.refused is not None:

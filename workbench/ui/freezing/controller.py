@@ -159,5 +159,4 @@ class Freezing(Controller):
 
     def thaw(self) -> None:
         """Run the cases live, and compare each tool answer with its recording."""
-        recordings = RecordingOptions("thaw")
-        self._run.start(self.view.targets("thaw"), partial(self._engine.build, recordings=recordings))
+        self._run.start(self.view.targets("thaw"), partial(self._engine.build, recordings=RecordingOptions("thaw")))

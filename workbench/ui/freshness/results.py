@@ -113,8 +113,7 @@ class PastResults(Controller):
         session = self.session
 
         def read() -> "Earlier":
-            earlier = recall_previous(session.state_dir, workspace, parts)
-            return session.changed.compared_with(earlier)
+            return session.changed.compared_with(recall_previous(session.state_dir, workspace, parts))
 
         with collector_paused():
             earlier = await asyncio.to_thread(read)

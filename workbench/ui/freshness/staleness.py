@@ -180,8 +180,7 @@ class Staleness(Controller):
                 self._due = now + _PAUSE_FACTOR * (now - began)
         except Exception as error:
             # The screen continues without stale marks.
-            message = one_line(f"finding stale verdicts failed: {error!r}", limit=400)
-            self.view.notify(message, severity="warning")
+            self.view.notify(one_line(f"finding stale verdicts failed: {error!r}", limit=400), severity="warning")
         finally:
             self._idle.set()
 

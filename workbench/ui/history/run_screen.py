@@ -227,8 +227,7 @@ class RunScreen(SplitScreen):
     async def _load(self, refs: tuple[CaseRef, ...]) -> None:
         try:
             found = await asyncio.to_thread(read_records, self._run.file, refs)
-            damaged = bool(self._trouble) and self._summary.is_complete
-            self._records = end_all(found, damaged=damaged)
+            self._records = end_all(found, damaged=bool(self._trouble) and self._summary.is_complete)
         except (OSError, ValueError) as error:
             self.right.show_page("this case", [("cannot be read", one_line(str(error)))])
             return

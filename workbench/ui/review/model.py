@@ -265,8 +265,7 @@ class Review:
 
     def save(self, step: Step, edit: Any) -> None:
         """Record verdicts that were saved, and go to the next case without a verdict."""
-        before = {name: self.given(name) for name in step.names}
-        self.steps.append(replace(step, before=before, edit=edit))
+        self.steps.append(replace(step, before={name: self.given(name) for name in step.names}, edit=edit))
         for name in step.names:
             self._given[name] = Given(step.choice, name in step.unseen)
             for left in self._left.values():

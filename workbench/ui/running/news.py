@@ -151,8 +151,7 @@ class News(Controller):
         facts = [
             part for line in sending_lines(sending) for part in textwrap.wrap(line, _WIDTH, subsequent_indent=_FAR)
         ]
-        listed = [*answers, *map(Answer, facts)]
-        if await self.view.pick("this leaves your machine", listed, placeholder=""):
+        if await self.view.pick("this leaves your machine", [*answers, *map(Answer, facts)], placeholder=""):
             await asyncio.to_thread(confirm, sending)
             self.view.say("confirmed: r runs there")
 

@@ -78,9 +78,8 @@ class Run(Controller):
 
         def repeat(times: RepeatOptions | None) -> None:
             if times is not None:
-                build = partial(self._engine.build, times=times)
                 # The dialog has said how many cases there are.
-                self.start(targets, build, times=times.runs, most=len(targets))
+                self.start(targets, partial(self._engine.build, times=times), times=times.runs, most=len(targets))
 
         if self.can_start(targets):
             self.view.push(RepeatScreen(f"repeat {counted(len(targets), 'case')}"), repeat)

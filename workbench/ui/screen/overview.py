@@ -164,8 +164,7 @@ class Overview(Controller):
             for entry in [self.session.entry(evalset)]
             for case in cases
         }
-        keys = case_keys(wanted, list(verdicts.store.records.values()))
-        return pass_rates(state, keys, read=self._votes_of)
+        return pass_rates(state, case_keys(wanted, list(verdicts.store.records.values())), read=self._votes_of)
 
     def _votes_of(self, run: "ListedRun") -> "dict[Case, float]":
         from workbench.store.history.run_list import votes_of_run

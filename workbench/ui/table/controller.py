@@ -146,8 +146,7 @@ class CaseTable(Controller):
         self.view.say_on_page = None
         self.view.close_pages()
         self.view.show_state()
-        pane = pane_of(table.current)
-        self.view.open_case(*pair, pane, WayBack("the table", self._return))
+        self.view.open_case(*pair, pane_of(table.current), WayBack("the table", self._return))
 
     def _return(self) -> None:
         """Show the table again with the cursor on the case that is now selected in the tree."""

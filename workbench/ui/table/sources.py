@@ -123,8 +123,7 @@ class Cases:
         if state == "error":
             return Cell("", state, Rank.ERROR)
         # Cases that always fail come before flaky ones.
-        rank = FACES[state].rank + (0.5 if self.verdicts.flaky(*pair) else 0.0)
-        return Cell("", state, Rank.VALUE, rank)
+        return Cell("", state, Rank.VALUE, FACES[state].rank + (0.5 if self.verdicts.flaky(*pair) else 0.0))
 
     def explain(self, pair: Pair, column: Column) -> str:
         """Return an explanation of the cell: the input, or the case's full name and verdict."""
@@ -212,12 +211,10 @@ class CriteriaCells:
         scores = details.metrics if details is not None else {} if record is None else record.scores
         result = scores.get(column.name)
         if result is None:
-            cell = self.cell(pair, column)
-            if cell.rank is Rank.NOT_APPLICABLE:
+            if self.cell(pair, column).rank is Rank.NOT_APPLICABLE:
                 return f"{head}not one of its criteria"
             return head + self.cases.outcome(pair)
-        judge = judge_in(result.details)
-        who = "function" if is_function(result) else "judge" if judge else ""
+        who = "function" if is_function(result) else "judge" if judge_in(result.details) else ""
         why = ": ".join(filter(None, (who, one_line(result.reason))))
         passed = result.status in ("passed", "failed") and score_text(result)
         return head + ", ".join(filter(None, (passed or FACES[result.status].word, why)))

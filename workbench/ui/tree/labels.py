@@ -203,8 +203,7 @@ class Labels:
             score = [(cut_score(found.score, 2, 2), "muted")] if found is not None and found.score is not None else []
         name = left[_NAME][0]
         for shown in (score, []) if score else ([],):
-            both = self._with_triage(pair, left, [*right, *shown], width)
-            right_side = _joined(both)
+            right_side = _joined(self._with_triage(pair, left, [*right, *shown], width))
             made = fitted(self._with_stale(pair, left, right_side, width), right_side, width, _NAME, self._near(row))
             cut = made[0][_NAME][0]
             if not shown or (not cut.endswith("…") and name.endswith(cut.removeprefix("…"))):

@@ -231,8 +231,7 @@ class Triage(Controller):
 
         rows = self.view.rows
         members = rows.members(rows.cursor) if rows.cursor is not None else range(len(rows.entries))
-        files = [self.session.entry(number).file for number in members]
-        entries = self.session.verdicts.triage.every(files)
+        entries = self.session.verdicts.triage.every([self.session.entry(number).file for number in members])
         found, unseen = agreements(entries), left_out(entries)
 
         self.view.push(PageScreen("judge agreement", lambda width: list(agreement_lines(found, width, unseen))))

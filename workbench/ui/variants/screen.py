@@ -130,8 +130,7 @@ class TryScreen(SplitScreen):
         self._counts = Static("", classes="counts", markup=False)
         self._about = Static("", classes="about", markup=False)
         frame = Vertical(self.variants, self._counts, self.cases, self._about)
-        details = Vertical(self._body, classes="details")
-        super().__init__(keys, host, self.variants, frame, details, self._body)
+        super().__init__(keys, host, self.variants, frame, Vertical(self._body, classes="details"), self._body)
         self.tried = tried
         self._keep, self._undo, self._go = keep, undo, go
         self._pace = Pace()
