@@ -60,9 +60,8 @@ class ArgumentType:
 
     def allows(self, value: Any) -> bool:
         """Return whether a JSON value fits. An integer fits a number. A number without a fraction fits an integer."""
-        return bool(_kinds_of(value) & self.kinds) or any(
-            type(value) is type(item) and value == item for item in self.values
-        )
+        is_listed = any(type(value) is type(item) and value == item for item in self.values)
+        return is_listed or bool(_kinds_of(value) & self.kinds)
 
     @property
     def shown(self) -> str:

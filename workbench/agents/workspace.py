@@ -328,11 +328,7 @@ def duplicate_set_ids(workspace: Workspace) -> dict[tuple[str, str], tuple[Evals
 
 
 def _entry(
-    file: Path,
-    root: Path,
-    ownership: Ownership,
-    chooser: CriteriaChooser,
-    initial_session: dict[str, Any] | None,
+    file: Path, root: Path, ownership: Ownership, chooser: CriteriaChooser, initial_session: dict[str, Any] | None
 ) -> EvalsetEntry:
     document = open_evalset(file, initial_session=initial_session)
     owner = ownership.owner(file, lambda: app_name(document))

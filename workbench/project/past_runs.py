@@ -10,15 +10,7 @@ from typing import Any
 from workbench.agents.discovery import discover_for, name_agents
 from workbench.agents.ownership import Owner, Ownership
 from workbench.agents.workspace import CriteriaChoice, CriteriaChooser, EvalsetEntry, Workspace, app_name
-from workbench.events.events import (
-    CaseError,
-    CaseName,
-    CaseRef,
-    CaseStarted,
-    Noticed,
-    RunStarted,
-    Usage,
-)
+from workbench.events.events import CaseError, CaseName, CaseRef, CaseStarted, Noticed, RunStarted, Usage
 from workbench.files.criteria import parse_config
 from workbench.files.evalset import EvalCase, EvalsetDocument, case_or_none, open_evalset
 from workbench.files.folders import state_dir
@@ -68,12 +60,11 @@ def plan_of_run(
     """
     here = find_root(folder)
     run = open_run(word, state_dir(here, explicit_state), folder)
-    if run.injected:
-        raise UsageFaultError(
-            f"faults were injected into run {run.run_id}, so it is not scored again", "Name another run"
-        )
+    why = f"faults were injected into run {run.run_id}" if run.injected else ""
     if any(case.planned.fork is not None for case in run.cases.values()):
-        raise UsageFaultError(f"run {run.run_id} tried a fork, so it is not scored again", "Name another run")
+        why = why or f"run {run.run_id} tried a fork"
+    if why:
+        raise UsageFaultError(f"{why}, so it is not scored again", "Name another run")
     root = root_of_run(run, here, explicit_state)
     given = None
     if criteria is not None:

@@ -229,10 +229,7 @@ class Project:
         return Sending(choice.name or choice.word, address, root, files.sizes, files.left_out, variables)
 
     async def connect(
-        self,
-        plan: Plan,
-        say: Callable[[str], None] = lambda line: None,
-        ask: Callable[[Sending], bool] | None = None,
+        self, plan: Plan, say: Callable[[str], None] = lambda line: None, ask: Callable[[Sending], bool] | None = None
     ) -> None:
         """Connect to the cluster of a plan, and wait for a worker that fits. Does nothing for this machine.
 
@@ -431,10 +428,7 @@ class Project:
         return self.run(await asyncio.to_thread(plan_of_fork, workspace, fork, options))
 
     async def watch(
-        self,
-        *words: str | os.PathLike[str],
-        options: RunOptions | None = None,
-        **named: Unpack[NamedTargets],
+        self, *words: str | os.PathLike[str], options: RunOptions | None = None, **named: Unpack[NamedTargets]
     ) -> AsyncGenerator[News, None]:
         """Run targets, and after each save the cases that it can affect. Yield news until the caller leaves the loop.
 

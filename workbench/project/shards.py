@@ -15,15 +15,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from workbench.events.event_json import sentences
-from workbench.events.events import (
-    CallsRecorded,
-    CaseRef,
-    Event,
-    Noticed,
-    RunFinished,
-    RunStarted,
-    SpansRecorded,
-)
+from workbench.events.events import CallsRecorded, CaseRef, Event, Noticed, RunFinished, RunStarted, SpansRecorded
 from workbench.events.shards import Shard, ShardNumber
 from workbench.exporting.report import report_pieces
 from workbench.exporting.report_shape import Report, ReportCase, Summary
@@ -156,6 +148,7 @@ def _sources(folder: Path, root: Path, tracked: frozenset[str], digests: Digests
 
 _RUN = "agent-workbench run … --shard {} --json FILE"
 _AGAIN = f"Run this shard again: `{_RUN.format('K/N')}`"
+_FRESH = "Run the shards of this folder again with --fresh"
 _MOST = 5
 """Number of shards, files and differences that an error names."""
 
@@ -221,16 +214,11 @@ def _read_folder(folder: Path) -> list[_Part]:
     since = last_set_aside(state / FILE_NAME)  # Only now, because reading can find the damage.
     if not found:
         why = f": its database was damaged and replaced at {since}" if since else ""
-        hint = f"`{_RUN.format('K/N')}` stores one"
-        raise UsageFaultError(f"{state} has no stored shard run{why}", hint)
+        raise UsageFaultError(f"{state} has no stored shard run{why}", f"`{_RUN.format('K/N')}` stores one")
     for part in parts:
         if started_at(part.path.name) <= since:
-            raise UsageFaultError(
-                f"{state / FILE_NAME} was damaged and replaced at {since}, so runs that are newer than {part.name} may"
-                " be lost",
-                "Run the shards of this folder again with --fresh",
-                "broken_file",
-            )
+            why = f"{state / FILE_NAME} was damaged and replaced at {since}"
+            raise UsageFaultError(f"{why}, so runs that are newer than {part.name} may be lost", _FRESH, "broken_file")
     return parts
 
 
@@ -244,10 +232,9 @@ def _state_in(folder: Path) -> Path:
         raise UsageFaultError(f"{inner} is a link, which is not followed", "Name the folder that the link leads to")
     if os.path.lexists(inner / FILE_NAME):
         return inner
-    raise UsageFaultError(
-        f"{folder} is not a state folder: there is no {FILE_NAME} in it or in its {STATE_FOLDER}",
-        f"Name the state folder of each shard, or its JSON report: `agent-workbench merge {folder}/*.json`",
-    )
+    why = f"{folder} is not a state folder: there is no {FILE_NAME} in it or in its {STATE_FOLDER}"
+    hint = f"Name the state folder of each shard, or its JSON report: `agent-workbench merge {folder}/*.json`"
+    raise UsageFaultError(why, hint)
 
 
 def _newest_shards(state: Path) -> list[Path]:
@@ -272,12 +259,9 @@ def _newest_shards(state: Path) -> list[Path]:
         if shard.index in found or (shard.count, shard.plan) != plan:
             continue
         if unknown:
-            raise UsageFaultError(
-                f"{state / FILE_NAME}: the plan of run {unknown} is damaged or missing, so it may be a newer run of"
-                f" shard {shard.number} than {path.name}",
-                "Run the shards of this folder again with --fresh",
-                "broken_file",
-            )
+            why = f"{state / FILE_NAME}: the plan of run {unknown} is damaged or missing"
+            newer = f"it may be a newer run of shard {shard.number} than {path.name}"
+            raise UsageFaultError(f"{why}, so {newer}", _FRESH, "broken_file")
         found[shard.index] = path
         if len(found) == shard.count:
             break
@@ -309,10 +293,8 @@ def _read_run(path: Path) -> _Part:
         raise _damaged(f"{path}: its events do not fit together: {error}") from None
     if not store.run.finished:
         number = "" if store.run.shard is None else f" (shard {store.run.shard.number})"
-        raise UsageFaultError(
-            f"{path}{number} has not ended: it was killed, or still runs",
-            "Wait for it, or start the command of this shard again, which resumes it",
-        )
+        hint = "Wait for it, or start the command of this shard again, which resumes it"
+        raise UsageFaultError(f"{path}{number} has not ended: it was killed, or still runs", hint)
     return _part(data, path)
 
 
@@ -331,9 +313,8 @@ def _part(data: dict[str, Any], path: Path) -> _Part:
     """Return the shard of a report, after checking that it is complete."""
     if data.get("shard") is None:
         why = "" if data["cases"] else ": nothing was selected to run"
-        raise UsageFaultError(
-            f"{path} is not the report of a shard{why}", f"`{_RUN.format('K/N')}` writes one", "broken_file"
-        )
+        hint = f"`{_RUN.format('K/N')}` writes one"
+        raise UsageFaultError(f"{path} is not the report of a shard{why}", hint, "broken_file")
     _validate(data, path)
     events = list(events_of_report(data, path))
     skipped = next((event for event in events if isinstance(event, Noticed)), None)
@@ -377,24 +358,20 @@ def _check_numbers(parts: Sequence[_Part]) -> None:
     usual = counts.most_common(1)[0][0]
     for part in parts:
         if part.shard.count != usual:
-            raise UsageFaultError(
-                f"{part.name} is from a run with {part.shard.count} shards, the others from a run with {usual}",
-                "Merge the shards of one run only",
-            )
+            why = f"{part.name} is from a run with {part.shard.count} shards, the others from a run with {usual}"
+            raise UsageFaultError(why, "Merge the shards of one run only")
     found: dict[int, _Part] = {}
     for part in parts:
         other = found.setdefault(part.shard.index, part)
         if other is not part:
-            raise UsageFaultError(
-                f"shard {part.shard.number} is given twice: {other.path} and {part.path}", "Leave out one of them"
-            )
+            why = f"shard {part.shard.number} is given twice: {other.path} and {part.path}"
+            raise UsageFaultError(why, "Leave out one of them")
     if len(found) < usual:
         names = itertools.islice((f"{index}/{usual}" for index in range(1, usual + 1) if index not in found), _MOST)
         first = next(names)
-        listed, more = ", ".join([first, *names]), usual - len(found) - _MOST
-        raise UsageFaultError(
-            f"missing: shard {listed}{f' and {more:,} more' if more > 0 else ''}", f"`{_RUN.format(first)}` writes it"
-        )
+        more = usual - len(found) - _MOST
+        listed = ", ".join([first, *names]) + (f" and {more:,} more" if more > 0 else "")
+        raise UsageFaultError(f"missing: shard {listed}", f"`{_RUN.format(first)}` writes it")
 
 
 def _check_same_run(parts: Sequence[_Part]) -> None:
@@ -406,10 +383,8 @@ def _check_same_run(parts: Sequence[_Part]) -> None:
     usual = max(alike, key=len)
     others = [part for group in alike if group is not usual for part in group]
     if others:
-        raise UsageFaultError(
-            "\n".join(_why_other(part, usual[0]) for part in others[:_MOST]),
-            "Run those shards again, with the same files, options and versions",
-        )
+        why = "\n".join(_why_other(part, usual[0]) for part in others[:_MOST])
+        raise UsageFaultError(why, "Run those shards again, with the same files, options and versions")
 
 
 def _why_other(part: _Part, usual: _Part) -> str:

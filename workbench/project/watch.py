@@ -56,11 +56,7 @@ class Watch(Followed[News]):
     """
 
     def __init__(
-        self,
-        project: Watched,
-        watching: Watching,
-        take: Callable[[News], None],
-        tasks: set[asyncio.Task[None]],
+        self, project: Watched, watching: Watching, take: Callable[[News], None], tasks: set[asyncio.Task[None]]
     ) -> None:
         super().__init__(take, tasks)
         self.watching = watching

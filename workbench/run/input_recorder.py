@@ -284,9 +284,8 @@ class InputRecorder:
         key = self._key(event, entry, transcript, is_simulated=is_simulated)
         if key not in self._found and self._now is not None:
             with self._collecting_faults():
-                live = event.frozen is None
+                live, changed = event.frozen is None, self._changed_in(event)
                 options = self._now.options(timed_out=_timed_out(event), missed=_missed(event), live=live)
-                changed = self._changed_in(event)
                 found = self._bundles(self._now, entry, transcript.reads, options, changed, is_simulated=is_simulated)
                 self._found[key] = tuple(found)
         return self._found.get(key, ())

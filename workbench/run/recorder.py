@@ -52,11 +52,8 @@ class PieceStorage:
         if not event.pieces:
             return event
         names = {digest: _name(digest, text) for digest, text in event.pieces.items()}
-        fresh = {
-            names[digest]: self._cleaned(text)
-            for digest, text in event.pieces.items()
-            if names[digest] not in self._stored_at
-        }
+        new = {names[digest]: text for digest, text in event.pieces.items() if names[digest] not in self._stored_at}
+        fresh = {name: self._cleaned(text) for name, text in new.items()}
         kept = None if keeper is None else keeper.keep_pieces(fresh)
         if kept is None:
             pieces = {digest: fresh.get(names[digest]) or self._cleaned(text) for digest, text in event.pieces.items()}
@@ -211,17 +208,13 @@ class Recorder:
             self._room.set()
 
     def _report_failure(self) -> None:
-        if self._failure is not None and not self._failure_reported:
+        failure = self._failure
+        if failure is not None and not self._failure_reported:
             self._failure_reported = True
-            failure = self._failure
-            notice = Noticed(
-                "warning",
-                f"the rest of this run is kept in memory only: {failure.filename} cannot be written"
-                f" ({failure.strerror or type(failure).__name__})",
-                "The stored part is an interrupted run. Fix the cause, then the same command completes the run",
-                in_report=True,
-            )
-            self._publish(notice)
+            why = f"{failure.filename} cannot be written ({failure.strerror or type(failure).__name__})"
+            hint = "The stored part is an interrupted run. Fix the cause, then the same command completes the run"
+            text = f"the rest of this run is kept in memory only: {why}"
+            self._publish(Noticed("warning", text, hint, in_report=True))
 
     def _write(self, batch: Sequence["Event | _AlreadyWritten"]) -> list[Event]:
         """Write the batch, and return its events in their written form, without secrets."""

@@ -194,11 +194,9 @@ def latency_words(seconds: float | None) -> str:
 
 def case_names(result: VariantResult) -> dict[CaseRef, str]:
     """Return a safe name for each case: its ID, prefixed by the evalset's if several cases have the same ID."""
-    ids = Counter(case.case.eval_id for case in result.cases)
-    return {
-        ref: one_line(ref.eval_id if ids[ref.eval_id] == 1 else ref.label)
-        for ref in (case.case for case in result.cases)
-    }
+    refs = [case.case for case in result.cases]
+    ids = Counter(ref.eval_id for ref in refs)
+    return {ref: one_line(ref.eval_id if ids[ref.eval_id] == 1 else ref.label) for ref in refs}
 
 
 def pair_words(pair: CasePair) -> str:

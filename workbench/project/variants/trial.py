@@ -340,9 +340,8 @@ def _refuse_elsewhere(plan: Plan) -> None:
     """
     for name, setting in plan.agents.items():
         if not setting.agent.folder.is_relative_to(plan.root):
-            raise UsageFaultError(
-                f"the agent {name} is outside of the project ({plan.root}), so no variant of it can run"
-            )
+            where = f"the agent {name} is outside of the project ({plan.root})"
+            raise UsageFaultError(f"{where}, so no variant of it can run")
     if not plan.agents:
         entry = plan.entries[0]
         why = "no agent can run" if entry.blocked is None else entry.blocked.message

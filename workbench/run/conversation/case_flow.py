@@ -69,11 +69,7 @@ class CaseFlow:
     """
 
     def __init__(
-        self,
-        entry: PlanEntry,
-        context: RunContext,
-        agent: StartAgent | None,
-        release: Callable[[], None],
+        self, entry: PlanEntry, context: RunContext, agent: StartAgent | None, release: Callable[[], None]
     ) -> None:
         self.ref = entry.ref
         self._entry = entry
@@ -313,12 +309,7 @@ class CaseFlow:
         verdicts.status, verdicts.error = "cancelled", self._cancelled
         return None
 
-    async def _verdicts(
-        self,
-        case: EvalCase,
-        transcript: Transcript,
-        kept: Sequence[Scored] = (),
-    ) -> Verdicts:
+    async def _verdicts(self, case: EvalCase, transcript: Transcript, kept: Sequence[Scored] = ()) -> Verdicts:
         scoring = self._scoring = CaseScoring(self.ref, self._entry.config, self._context, kept)
         if self._cancelled is not None:
             scoring.cancel(self._cancelled)
@@ -348,11 +339,7 @@ class CaseFlow:
         )
 
     async def _finish(
-        self,
-        status: CaseStatus,
-        error: CaseError | None,
-        transcript: Transcript,
-        handling: FaultHandling | None = None,
+        self, status: CaseStatus, error: CaseError | None, transcript: Transcript, handling: FaultHandling | None = None
     ) -> None:
         finished = CaseFinished(
             self.ref,

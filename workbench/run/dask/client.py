@@ -149,9 +149,8 @@ class Cluster:
                 self._lost(f"the connection to the scheduler ended ({self._client.status})")
                 return
             try:
-                workers = (await asyncio.wait_for(self._client.scheduler.identity(n_workers=-1), _PROBE_SECONDS))[
-                    "workers"
-                ]
+                identity = await asyncio.wait_for(self._client.scheduler.identity(n_workers=-1), _PROBE_SECONDS)
+                workers = identity["workers"]
             except Exception as error:  # Also that of a scheduler of another version, which does not know the question.
                 self._lost(_words(error))
                 return

@@ -98,11 +98,7 @@ def files_of_agents(
 
 
 def find_files(
-    root: Path,
-    agents: Mapping[str, Path],
-    read_before: Mapping[str, Collection[Path]],
-    *,
-    whole: bool = False,
+    root: Path, agents: Mapping[str, Path], read_before: Mapping[str, Collection[Path]], *, whole: bool = False
 ) -> Files:
     """Return the files that travel for agents (name → folder). Call it in a thread.
 
@@ -324,10 +320,9 @@ def needs_of(settings: Iterable[AgentSetting]) -> dict[str, str]:
 
 
 def _uses_adk(setting: AgentSetting) -> bool:
+    agent = setting.agent
     try:
-        return setting.agent.kind == "yaml" or b"google.adk" in read_regular(
-            setting.agent.definition, _LARGEST_PROJECT_FILE
-        )
+        return agent.kind == "yaml" or b"google.adk" in read_regular(agent.definition, _LARGEST_PROJECT_FILE)
     except OSError:
         return False
 
@@ -341,9 +336,8 @@ def _declared(folder: Path, root: Path) -> Iterator[str]:
         with contextlib.suppress(OSError, ValueError):
             lines += read_regular(above / "requirements.txt", _LARGEST_PROJECT_FILE).decode("utf-8").splitlines()
         with contextlib.suppress(OSError, ValueError, AttributeError, RecursionError):
-            project = tomllib.loads(read_regular(above / "pyproject.toml", _LARGEST_PROJECT_FILE).decode("utf-8")).get(
-                "project", {}
-            )
+            text = read_regular(above / "pyproject.toml", _LARGEST_PROJECT_FILE).decode("utf-8")
+            project = tomllib.loads(text).get("project", {})
             lines += [line for line in project.get("dependencies", ()) if isinstance(line, str)]
         for line in lines:
             if found := _NAME.match(line):

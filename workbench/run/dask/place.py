@@ -207,11 +207,7 @@ class DaskPlace:
     # In a run:
 
     def start(
-        self,
-        setting: AgentSetting,
-        options: RunOptions,
-        execution: Execution,
-        on_report: Callable[[Report], None],
+        self, setting: AgentSetting, options: RunOptions, execution: Execution, on_report: Callable[[Report], None]
     ) -> DaskPart:
         """Return the agent's part of an execution. `on_report` gets its report."""
         ref = execution.ref

@@ -77,9 +77,8 @@ def obstacle(
     """Return the obstacle that keeps a scenario with these rubrics from being played in an `environment`, or None."""
     if defaults_apply(config) or not any(_may_judge(criterion, config, rubrics) for criterion in config.criteria):
         cause = "no criterion of the config can judge a simulated user's conversation"
-        return Obstacle(
-            "not_evaluated", "config", cause, f"Add one of these criteria: {', '.join(scenario_criteria())}"
-        )
+        hint = f"Add one of these criteria: {', '.join(scenario_criteria())}"
+        return Obstacle("not_evaluated", "config", cause, hint)
     simulator = read_simulator(config.user_simulator_config)
     if simulator.audio:
         cause = "a simulated user that speaks (llm_audio) is not supported yet"

@@ -204,15 +204,11 @@ class InterruptedCase:
         A transcript with a replaced secret is not scored, because criteria would not see the agent's original words. A
         replayed case runs again, because only the end of its events says how it was replayed.
         """
-        if (
-            self.is_frozen
-            or self.has_result
-            or self.damaged
-            or self.stored.started is None
-            or self.stored.why_incomplete() is not None
-        ):
+        stored = self.stored
+        if self.is_frozen or self.has_result or self.damaged or stored.started is None:
             return False
-        return bool(self.stored.turns) and not holds_secrets([self.stored.started, *self.stored.turns])
+        is_complete = stored.why_incomplete() is None and bool(stored.turns)
+        return is_complete and not holds_secrets([stored.started, *stored.turns])
 
     @property
     def scored(self) -> tuple[Scored, ...]:

@@ -92,11 +92,8 @@ class AgentProcess:
     async def start(self, place: Place, agent: AgentSetting, *, cases: int) -> None:
         """Start the process at a place. Raise NotStartedError if it cannot be started."""
         self.link = await place.start(agent, self._take, cases=cases)
-        self.link.ended.add_done_callback(
-            lambda how: self._set(
-                CaseError("crashed", f"the agent's process {how.result()} while the agent was being imported")
-            )
-        )
+        died = "the agent's process {} while the agent was being imported"
+        self.link.ended.add_done_callback(lambda how: self._set(CaseError("crashed", died.format(how.result()))))
 
     @property
     def how_it_ended(self) -> str:

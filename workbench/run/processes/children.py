@@ -83,15 +83,10 @@ class Zygote:
     def fork(self, spec: dict[str, Any], on_frame: Callable[[Frame], None], stdout: int, stderr: int) -> ForkedProcess:
         """Fork an agent process, which takes over the two pipes for its output."""
         control, childs_control = socket.socketpair()
-        number = next(self._ids)
-
-        def kill(signal_number: int) -> None:
-            self.process.channel.send({"op": "kill", "id": number, "signal": signal_number})
-
-        forked = ForkedProcess(control, on_frame, kill)
+        number, send = next(self._ids), self.process.channel.send
+        forked = ForkedProcess(control, on_frame, lambda kind: send({"op": "kill", "id": number, "signal": kind}))
         self._forks[number] = forked
-        message = {"op": "agent", "id": number, "spec": spec}
-        self.process.channel.send(message, descriptors=[childs_control.detach(), stdout, stderr])
+        send({"op": "agent", "id": number, "spec": spec}, descriptors=[childs_control.detach(), stdout, stderr])
         if self.process.ended.done():
             self._ended(self.process.ended.result())
         return forked
@@ -270,12 +265,10 @@ class LocalPlace:
 
     async def _needs_adk(self, setting: AgentSetting) -> bool:
         """Guess whether google-adk should be imported before the agent. A wrong guess only costs time."""
-        folder = setting.agent.folder
-        if folder not in self._uses_adk and (
-            setting.agent.kind == "yaml" or await asyncio.to_thread(_names_adk, folder)
-        ):
-            self._uses_adk.add(folder)
-        return folder in self._uses_adk
+        agent, known = setting.agent, self._uses_adk
+        if agent.folder not in known and (agent.kind == "yaml" or await asyncio.to_thread(_names_adk, agent.folder)):
+            known.add(agent.folder)
+        return agent.folder in known
 
     def _watch(self, found: LocalAgent, setting: AgentSetting, zygote: Zygote | None) -> None:
         def imported(framework: "asyncio.Future[str]") -> None:

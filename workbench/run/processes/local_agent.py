@@ -26,7 +26,9 @@ class ForkedProcess:
     `ended` is done after its last message was forwarded, with a phrase such as "ended with exit code 1".
     """
 
-    def __init__(self, control: socket.socket, on_frame: Callable[[Frame], None], kill: Callable[[int], None]) -> None:
+    def __init__(
+        self, control: socket.socket, on_frame: Callable[[Frame], None], kill: Callable[[int], object]
+    ) -> None:
         self.pid: int | None = None
         self.ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.channel = LoopChannel(control, on_frame, lambda reason: self._lost())

@@ -104,9 +104,8 @@ class Request:
 
     def ends(self) -> bool:
         """Complete the request if no more results will arrive, and return whether that is so."""
-        if len(self.results) < len(self.conversation.criteria) and not (
-            self.judges_skipped and not self.left(asking=False)
-        ):
+        missing = len(self.results) < len(self.conversation.criteria)
+        if missing and (not self.judges_skipped or self.left(asking=False)):
             return False
         if not self.done.done():
             self.done.set_result(None)
@@ -406,10 +405,8 @@ class Scorer:
             case _:
                 scorer_channel = self._channels.get(frame.get("id", 0))
                 if scorer_channel is not None:
-                    # The tally of a channel is a total.
-                    self._calls[scorer_channel.number] = (frame.get("tally") or {}).get(
-                        "calls", self._calls[scorer_channel.number]
-                    )
+                    if "calls" in (tally := frame.get("tally") or {}):
+                        self._calls[scorer_channel.number] = tally["calls"]  # The tally of a channel is a total.
                     scorer_channel.on_frame(frame)
         self._start_clock()
 

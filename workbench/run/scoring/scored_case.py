@@ -182,10 +182,8 @@ def _brief(prompt: str) -> str:
     left_out = len(prompt) - 2 * _END_OF_PROMPT
     if left_out <= 0:
         return prompt
-    start, end = prompt[:_END_OF_PROMPT], prompt[-_END_OF_PROMPT:]
-    return (
-        f"{start}\n[… {counted(left_out, 'character')} left out: all questions together are too large to keep …]\n{end}"
-    )
+    note = f"[… {counted(left_out, 'character')} left out: all questions together are too large to keep …]"
+    return f"{prompt[:_END_OF_PROMPT]}\n{note}\n{prompt[-_END_OF_PROMPT:]}"
 
 
 def _frame(number: int, results: Mapping[int, Scored]) -> bytes:
