@@ -327,9 +327,8 @@ def _usable(extension: Extension) -> Path | Trouble:
         return Trouble(extension, f"{file} defines no {' and no '.join(lacking)}")
     foreign = sorted(name for node in module.body for name in _imported(node) if name not in sys.stdlib_module_names)
     if foreign:
-        return Trouble(
-            extension, f"{file} imports {', '.join(foreign)} at its top, but an agent's interpreter may lack it"
-        )
+        names = ", ".join(foreign)
+        return Trouble(extension, f"{file} imports {names} at its top, but an agent's interpreter may lack it")
     return file
 
 

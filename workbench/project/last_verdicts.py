@@ -82,12 +82,8 @@ def fresh_cases(names: Collection[CaseName], workspace: Workspace, state: Path) 
 
 def failed_cases(workspace: Workspace, state: Path) -> set[CaseName]:
     """Return the cases whose last verdict in the state folder `state` is failed or error. Reads files."""
-    return {
-        one.ref.name
-        for run in latest_runs(state, workspace.case_ids)
-        for one in run.executions
-        if one.status in ("failed", "error")
-    }
+    latest = (one for run in latest_runs(state, workspace.case_ids) for one in run.executions)
+    return {one.ref.name for one in latest if one.status in ("failed", "error")}
 
 
 def _with_verdict(case: LastVerdict, executions: Sequence[Execution], changed: tuple[Change, ...]) -> LastVerdict:

@@ -328,10 +328,8 @@ def _part(data: dict[str, Any], path: Path) -> _Part:
     if shard.index > shard.count:
         raise _damaged(f"{path}: there is no shard {shard.number}")
     if len(started.cases) != shard.size:
-        raise _damaged(
-            f"{path}: shard {shard.number} of {counted(shard.executions, 'execution')} has {shard.size:,} of them,"
-            f" but the report has {counted(len(started.cases), 'case')}"
-        )
+        wanted = f"shard {shard.number} of {counted(shard.executions, 'execution')} has {shard.size:,} of them"
+        raise _damaged(f"{path}: {wanted}, but the report has {counted(len(started.cases), 'case')}")
     return _Part(path, shard, started, tuple(of_cases), finished, data["summary"], sentences(data["warnings"]))
 
 

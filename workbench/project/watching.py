@@ -171,10 +171,8 @@ class Watching:
             if self.watcher.changes.gone:
                 return []  # `Watch` has reported that.
             return [Noticed("error", f"cannot be read: {saved.trouble}", stay)]
-        found = [
-            Noticed("warning", f"{ignored} changes whenever the agent runs, so it is ignored from now on")
-            for ignored in self.ignored
-        ]
+        why = "changes whenever the agent runs, so it is ignored from now on"
+        found = [Noticed("warning", f"{ignored} {why}") for ignored in self.ignored]
         for fault in saved.faults:
             place = relative_to(fault.path, saved.snapshot.workspace.root) + (f":{fault.line}" if fault.line else "")
             found.append(Noticed("error", f"{place}: {fault.message}", stay))

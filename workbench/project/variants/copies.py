@@ -363,11 +363,9 @@ class _Room:
             raise UsageFaultError(f"{self._source} has more than {_MOST:,} files, too many for copies", _SMALLER)
         if self._bytes > _LARGEST:
             size, largest = self._largest
-            raise UsageFaultError(
-                f"{self._source} is larger than {size_words(_LARGEST)}, too large to copy. "
-                f"Largest file so far: {largest} ({size_words(size)})",
-                f"{_SMALLER}. Files that git ignores are not copied",
-            )
+            why = f"{self._source} is larger than {size_words(_LARGEST)}, too large to copy"
+            found = f"Largest file so far: {largest} ({size_words(size)})"
+            raise UsageFaultError(f"{why}. {found}", f"{_SMALLER}. Files that git ignores are not copied")
 
 
 @contextlib.contextmanager

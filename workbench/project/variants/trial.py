@@ -281,10 +281,9 @@ def _copies(
         variants.append(Variant(TREE))
         copies.append(tree)
     elif len(copies) + len(more) == 1:
-        raise UsageFaultError(
-            f"nothing to compare: apart from evalsets and criteria, the working tree is like {variants[0].name}",
-            f"Change a file, name an older revision with --against REF, or: {_HINT}",
-        )
+        why = f"apart from evalsets and criteria, the working tree is like {variants[0].name}"
+        hint = f"Change a file, name an older revision with --against REF, or: {_HINT}"
+        raise UsageFaultError(f"nothing to compare: {why}", hint)
     for number, variant in enumerate(more, 1):
         goal = folder / str(number)
         if variant.folder is None:

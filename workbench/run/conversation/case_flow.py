@@ -245,9 +245,8 @@ class CaseFlow:
             before += self._fork.frames()
         config = self._entry.config
         # Criteria may read the session's state at the end. An expected one may be in the next case.
-        reads_state = bool(config.custom_metrics) or any(
-            info.compares_end_state for _, info in described_criteria(config)
-        )
+        compares = any(info.compares_end_state for _, info in described_criteria(config))
+        reads_state = compares or bool(config.custom_metrics)
         spec = {
             "eval_id": case.eval_id,
             "session_input": case.session_input,

@@ -172,13 +172,8 @@ class CaseRun:
 
     def _time_out(self) -> None:
         turn = len(self._transcript.turns) + 1
-        self.cancel(
-            CaseError(
-                "timeout",
-                f"took longer than {self._timeout:g} s and was stopped in turn {turn}",
-                "Allow more time with --timeout SECONDS",
-            )
-        )
+        message = f"took longer than {self._timeout:g} s and was stopped in turn {turn}"
+        self.cancel(CaseError("timeout", message, "Allow more time with --timeout SECONDS"))
 
     def _stop_waiting(self) -> None:
         if self._waiting is not None:

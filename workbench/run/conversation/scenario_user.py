@@ -206,9 +206,8 @@ def _move_of(frame: Frame) -> Move:
             return _move(Ended(frame["how"], question))
         case "silent":
             return _move(Failed(frame["message"], frame["hint"], question, frame["limited"]))
-    return UserFailure(
-        CaseError("internal", f"the simulated user failed: {frame.get('reason')}", "", frame.get("traceback") or "")
-    )
+    failed = f"the simulated user failed: {frame.get('reason')}"
+    return UserFailure(CaseError("internal", failed, "", frame.get("traceback") or ""))
 
 
 def _failure(why: str) -> UserFailure:

@@ -271,9 +271,8 @@ class CaseScoring:
             one = one if other is None else _explained_by(one, other)
             self._context.emit(MetricScored(self._ref, one.result, one.turns))
             if one.result.details.get(WHOLE):
-                self._context.notice_once(
-                    f"`{one.result.name}` gives no results per turn: `adk eval` stops at such a metric"
-                )
+                text = f"`{one.result.name}` gives no results per turn: `adk eval` stops at such a metric"
+                self._context.notice_once(text)
 
         if self._cancelled is not None:
             conversation = self._only_computed(conversation)

@@ -195,10 +195,8 @@ class Cluster:
             self._probed[address] = f"Python {python}, needs {wanted}"
             return
         try:
-            found = await asyncio.wait_for(
-                self._client.run(probe, self._needs, self._python, workers=[address], on_error="return"), _PROBE_SECONDS
-            )
-            why = found.get(address, "it did not answer")
+            asked = self._client.run(probe, self._needs, self._python, workers=[address], on_error="return")
+            why = (await asyncio.wait_for(asked, _PROBE_SECONDS)).get(address, "it did not answer")
         except TimeoutError:
             why = f"it did not answer for {_PROBE_SECONDS:g} s"
         except Exception as error:

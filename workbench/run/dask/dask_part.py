@@ -370,10 +370,8 @@ class DaskPart:
             self._lose(why)
         if self._attempts >= _MOST_ATTEMPTS or self._tasks >= _MOST_TASKS:
             where = f" on {self._worker}" if self._worker else ""
-            times = counted(self._tasks, "attempt")
-            self._settle(
-                Transcript(error=CaseError("attempt_lost", f"each of {times} was lost, the last{where}: {why}"))
-            )
+            message = f"each of {counted(self._tasks, 'attempt')} was lost, the last{where}: {why}"
+            self._settle(Transcript(error=CaseError("attempt_lost", message)))
             return
         self._stop_clock()
         self._cluster.forget(self._key)

@@ -209,10 +209,8 @@ def _tracked(root: Path) -> Iterator[str] | None:
     if listed is None:
         for folder in (root, *root.parents):
             if (folder / ".git").is_file() or os.path.lexists(folder / ".git/HEAD"):
-                raise FilesError(
-                    f"only files that git tracks travel, and git cannot list those of {folder}. "
-                    f"`git -C {shlex.quote(str(root))} ls-files` says why"
-                )
+                why = f"`git -C {shlex.quote(str(root))} ls-files` says why"
+                raise FilesError(f"only files that git tracks travel, and git cannot list those of {folder}. {why}")
         return None
     names = (os.fsdecode(name) for name in listed.split(b"\0") if name)
     # A damaged index could name files elsewhere.
@@ -273,11 +271,8 @@ def _stays_inside(path: Path, root: Path) -> bool:
 
 def _missing(root: Path, paths: Collection[Path], sizes: Mapping[str, int], left: Mapping[str, str]) -> Sequence[str]:
     names = (os.path.relpath(path, root) for path in sorted(paths) if path.is_relative_to(root) and path.is_file())
-    return [
-        name
-        for name in names
-        if name not in sizes and name not in left and "__pycache__" not in name and not _hidden(name)
-    ]
+    unknown = (name for name in names if name not in sizes and name not in left)
+    return [name for name in unknown if "__pycache__" not in name and not _hidden(name)]
 
 
 def _check(root: Path, sizes: Mapping[str, int], left: Mapping[str, str], agents: Mapping[str, Path]) -> None:
@@ -292,10 +287,8 @@ def _check(root: Path, sizes: Mapping[str, int], left: Mapping[str, str], agents
     if len(sizes) > _MOST:
         raise FilesError(f"{counted(len(sizes), 'file')} would travel, and at most {_MOST:,} can")
     if total > _LARGEST:
-        largest = max(sizes, key=lambda name: sizes[name])
-        raise FilesError(
-            f"{size_words(total)} would travel, and at most {size_words(_LARGEST)} can. The largest file is {largest}"
-        )
+        most = f"{size_words(total)} would travel, and at most {size_words(_LARGEST)} can"
+        raise FilesError(f"{most}. The largest file is {max(sizes, key=lambda name: sizes[name])}")
 
 
 def needs_of(settings: Iterable[AgentSetting]) -> dict[str, str]:

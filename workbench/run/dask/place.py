@@ -108,10 +108,8 @@ class DaskPlace:
         if not self.address:
             self.address = (await self._ask("resolved", {"op": "resolve", "word": self._choice.word}))["address"]
         if not self.address:
-            raise UsageFaultError(
-                "--on dask: Dask's configuration names no scheduler",
-                "Set DASK_SCHEDULER_ADDRESS, or name it with --on dask://HOST:8786",
-            )
+            hint = "Set DASK_SCHEDULER_ADDRESS, or name it with --on dask://HOST:8786"
+            raise UsageFaultError("--on dask: Dask's configuration names no scheduler", hint)
         return self.address
 
     async def connect(self, needs: Mapping[str, str], say: Callable[[str], None] = lambda text: None) -> None:
@@ -349,10 +347,8 @@ class DaskPlace:
         found: Frame = waiting.result() if waiting.done() else {"op": "failed", "why": f"no answer in {seconds:g} s"}
         if found["op"] == "failed":
             where = self.address or self._choice.word
-            raise UsageFaultError(
-                f"the Dask cluster at {where} cannot be used: {found['why']}",
-                "Check the address, and whether `dask scheduler` runs there",
-            )
+            why = f"the Dask cluster at {where} cannot be used: {found['why']}"
+            raise UsageFaultError(why, "Check the address, and whether `dask scheduler` runs there")
         return found
 
     def _take(self, frame: Frame) -> None:
@@ -415,9 +411,8 @@ class DaskPlace:
         for worker in self._workers.values():
             if worker.unfit and not worker.gone and worker.address not in self._warned:
                 self._warned.add(worker.address)
-                self._notify(
-                    f"{worker.name} gets no case: {worker.unfit}", "Workers need the same versions as this machine"
-                )
+                why = f"{worker.name} gets no case: {worker.unfit}"
+                self._notify(why, "Workers need the same versions as this machine")
 
     def _lost(self, why: str) -> None:
         if self.why_lost:
@@ -441,10 +436,8 @@ class DaskPlace:
             present = [worker for worker in self._workers.values() if not worker.gone]
             if present and all(worker.unfit for worker in present):
                 each = "; ".join(f"{worker.name}: {worker.unfit}" for worker in present[:5])
-                raise UsageFaultError(
-                    f"no worker at {self.address} can run the agents: {each}",
-                    "Install the same versions there, or name another interpreter with --remote-python PATH",
-                )
+                hint = "Install the same versions there, or name another interpreter with --remote-python PATH"
+                raise UsageFaultError(f"no worker at {self.address} can run the agents: {each}", hint)
             if loop.time() > until or self.why_lost:
                 why = self.why_lost or f"no worker joined within {_FIRST_WORKER_WITHIN:g} s"
                 raise UsageFaultError(f"the Dask cluster at {self.address} cannot be used: {why}")

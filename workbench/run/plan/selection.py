@@ -185,10 +185,8 @@ def _nearest_path(path: Path) -> str:
 def nearest_name(name: str, names: Iterable[str], title: str) -> str:
     """Return a hint for an unknown name: the most similar name, a list of names under a title, or "" without names."""
     known = sorted(set(names))
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.6) or [
-        other for other in known if other.casefold() == name.casefold()
-    ]
-    if near:
+    same = [other for other in known if other.casefold() == name.casefold()]
+    if near := difflib.get_close_matches(name, known, n=1, cutoff=0.6) or same:
         return f"Did you mean {near[0]}?"
     return f"{title}: {few(known, LISTED)}" if known else ""
 

@@ -68,9 +68,8 @@ class ForkedProcess:
             await asyncio.wait([self._exit_reported], timeout=_REPORT_WITHIN)
         await self.channel.drain()
         self.channel.close()
-        self.ended.set_result(
-            self._exit_reported.result() if self._exit_reported.done() else "closed its connection and cannot be ended"
-        )
+        reported = self._exit_reported
+        self.ended.set_result(reported.result() if reported.done() else "closed its connection and cannot be ended")
 
 
 Start: TypeAlias = Callable[[Callable[[Frame], None], int, int], ForkedProcess | ChildProcess]

@@ -231,11 +231,10 @@ def merged(old: Recording | None, taken: Taken, *, models: bool, prune: bool) ->
         return new
     ignore = _union(old.ignore, new.ignore)
     calls = _together(old.calls, new.calls, taken.replayed, lambda call: _tool_key(call, ignore), prune=prune)
-    answers = (
-        _together(old.models, new.models, taken.replayed_models, lambda call: (call.agent, call.asked), prune=prune)
-        if models
-        else ()
-    )
+    answers: tuple[ModelCall, ...] = ()
+    if models:
+        replayed = taken.replayed_models
+        answers = _together(old.models, new.models, replayed, lambda call: (call.agent, call.asked), prune=prune)
     result = replace(new, ignore=ignore, calls=calls, models=answers, parts=_parts(answers, {**old.parts, **new.parts}))
     if taken.replayed or taken.replayed_models:
         # Most of it is as old as before, and effects of the old calls are as little known.

@@ -113,12 +113,8 @@ class Request:
 
     def left(self, *, asking: bool) -> list[int]:
         """Return the indexes of the criteria without a result: of those that ask judges, or of the computed ones."""
-        conversation = self.conversation
-        return [
-            index
-            for index in range(len(conversation.criteria))
-            if index not in self.results and conversation.asks(index) == asking
-        ]
+        missing = (index for index in range(len(self.conversation.criteria)) if index not in self.results)
+        return [index for index in missing if self.conversation.asks(index) == asking]
 
     def fail(self, index: int, reason: str, details: dict[str, Any] | None = None) -> None:
         """Give a criterion an error instead of a verdict."""
