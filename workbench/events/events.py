@@ -401,10 +401,7 @@ class OutputCaptured:
 
 @dataclass(frozen=True, slots=True)
 class MetricScored:
-    """The verdict of one criterion.
-
-    `turns` has one result for each turn. It is empty if the metric does not judge single turns.
-    """
+    """The verdict of one criterion, and its result for each turn, or none if the metric does not judge single turns."""
 
     case: CaseRef
     result: MetricResult
@@ -512,10 +509,7 @@ class Noticed:
 
 @dataclass(frozen=True, slots=True)
 class JudgeWaits:
-    """A pause of a queue, which a judge or service has requested.
-
-    It lasts `seconds` from `at` on. If `seconds` is 0, the pause has ended.
-    """
+    """A pause of a queue that a judge or service has requested. It lasts `seconds` from `at` on, or has ended if 0."""
 
     model: str
     at: float
@@ -536,10 +530,7 @@ class FilesRead:
 
 @dataclass(frozen=True, slots=True)
 class RunResumed:
-    """The continuation of an interrupted run. Cases with a result do not run again.
-
-    In later events, `at` counts from `started`.
-    """
+    """The continuation of an interrupted run. Ended cases do not run again. Later, `at` counts from `started`."""
 
     started: str
     """UTC, ISO 8601 with a trailing Z."""

@@ -33,8 +33,7 @@ _INSTRUCTION = re.compile(r"^\s*(- )?(global_|static_)?instruction\s*:", re.MULT
 class ChangedFile:
     """A file of an agent that differs between two runs.
 
-    `lines` is a unified diff without its header, cut after 40 lines. It is empty if a content is not stored or too
-    long.
+    `lines` is a unified diff without its header, cut after 40 lines; empty if a content is too long or not stored.
     """
 
     agent: str

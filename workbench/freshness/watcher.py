@@ -132,10 +132,7 @@ class Watcher:
         self._store_valid()
 
     def check(self, batch: Batch) -> Saved | None:
-        """Return the impact of a batch, or None if no file really changed or the project is still missing.
-
-        Call it in a thread: it reads files.
-        """
+        """Return the impact of a batch, or None if no file changed or the project is still missing. It reads files."""
         paths = batch.paths | self._links.names(batch.paths)
         root, was_gone = self.snapshot.workspace.root, self._gone
         self._gone = not root.is_dir()
@@ -339,10 +336,7 @@ class Recurring:
         self.ignored: set[Path] = set()
 
     def take(self, changed: Collection[Path], *, running: bool) -> set[Path]:
-        """Count a save, and return the files to ignore from now on.
-
-        `running` means that an agent runs or has just ended.
-        """
+        """Count a save, and return the files to ignore from now on. `running`: an agent runs or has just ended."""
         before = self._times if running else {}
         self._times = {path: before.get(path, 0) + 1 for path in changed if path.suffix not in _SOURCES}
         found = {path for path, times in self._times.items() if times > TIMES} - self.ignored

@@ -109,8 +109,7 @@ def read_records(file: Path, refs: Collection[CaseRef]) -> dict[CaseRef, CaseRec
 def end_all(records: dict[CaseRef, CaseRecord], *, damaged: bool = False) -> dict[CaseRef, CaseRecord]:
     """End all unfinished records, because nothing runs in a stored run.
 
-    An unfinished case counts as cancelled. With `damaged` (the run ended, but a part of it is lost) it is an
-    error.
+    They count as cancelled, or as errors with `damaged`: the run ended, but a part of it is lost.
     """
     from workbench.store.history.reading import END_IS_LOST
 

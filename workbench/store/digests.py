@@ -127,10 +127,7 @@ def project_digests(state: Path) -> "Digests":
 
 
 def _salt(state: Path) -> str:
-    """Return the salt of a project, which is stored in `state` for its owner only.
-
-    If it can be neither read nor written, the salt is valid for this process only.
-    """
+    """Return the salt that is stored in `state` for its owner, or one for this process if `state` cannot be used."""
     stored = database(state)
     with contextlib.suppress(OSError):
         known = stored.read(lambda connection: get_value(connection, _SALT))
@@ -152,10 +149,7 @@ def was_written(path: Path, since: float) -> bool:
 
 
 class Digests:
-    """Digests with one salt. Each file is read once, and again by `changed`.
-
-    `state` is the state folder with the cache, or None.
-    """
+    """Digests with one salt. Each file is read once, and again by `changed`. `state` has the cache, or is None."""
 
     def __init__(self, salt: str, state: Path | None = None) -> None:
         self.state = state

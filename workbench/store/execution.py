@@ -86,10 +86,7 @@ class Turn:
 
 @dataclasses.dataclass(slots=True)
 class Execution:
-    """One execution of one case, with all that lists, counts and comparisons need.
-
-    It is always in memory. A `CaseRecord` also has the conversation.
-    """
+    """One execution of one case, with all that lists, counts and comparisons need. It is always in memory."""
 
     planned: PlannedCase
     state: CaseState = "queued"
@@ -201,10 +198,7 @@ class Execution:
 
 @dataclasses.dataclass(slots=True)
 class CaseRecord(Execution):
-    """An execution with its details: the case, and all that happened in it.
-
-    It is in memory while it runs and while it is shown.
-    """
+    """An execution with its details, which is in memory while it runs and while it is shown."""
 
     expected: tuple[dict[str, Any], ...] | None = None
     criteria: dict[str, Any] = field(default_factory=dict)
@@ -236,10 +230,7 @@ class CaseRecord(Execution):
         return [turn.metrics[criterion] for turn in self.turns if criterion in turn.metrics]
 
     def without_details(self, file: Path | None, size: int, *, reasons: bool = False) -> Execution:
-        """Return the part that stays in memory once the details are stored in `file`.
-
-        With `reasons`, the verdicts keep their reasons.
-        """
+        """Return the part that stays in memory once the details are in `file`. `reasons`: keep those of verdicts."""
         values = dict(zip(_LISTED, _listed(self), strict=True))
         scores = {result.name: brief_score(result, reasons=reasons) for result in self.metrics.values()}
         error = self.error and brief_error(self.error.kind, self.error.message, self.error.hint)
@@ -262,10 +253,7 @@ _OF_END = ("error", "duration_seconds", "usage", "frozen", "handling", "thawed",
 
 
 def answer_digest(turns: Iterable[object], broken_by: str | None) -> str:
-    """Return the digest of an execution's answers, tool calls and kind of error (`broken_by`).
-
-    `turns` are its invocations. An unfinished invocation counts as empty.
-    """
+    """Return the digest of the answers and tool calls in `turns` (invocations, or None), and of the error's kind."""
     said = []
     for actual in map(mapping, turns):
         calls = [call for call, result in tool_steps(actual) if result is None]
@@ -274,10 +262,7 @@ def answer_digest(turns: Iterable[object], broken_by: str | None) -> str:
 
 
 def brief_score(result: MetricResult, *, reasons: bool = False) -> MetricResult:
-    """Return a verdict without its details, except the judge, and with its reason only if `reasons`.
-
-    A reason is cut to 2,000 characters.
-    """
+    """Return a verdict with the judge as its only detail, and with its reason (cut to 2,000) only if `reasons`."""
     judge = judge_in(result.details)
     named = tuple((str(name), str(value)) for name, value in judge.items()) if judge else ()
     reason = result.reason[:_LONGEST_MESSAGE] if reasons else ""

@@ -173,11 +173,7 @@ class Bundle:
 
     @classmethod
     def from_json(cls, data: Any) -> "Bundle":
-        """Read the JSON form, ignoring unknown kinds of input.
-
-        Raises:
-            ValueError: the data is not a bundle.
-        """
+        """Read the JSON form, ignoring unknown kinds of input. Raise ValueError if the data is not a bundle."""
         if not (isinstance(data, list) and len(data) == 2 and isinstance(data[1], dict)):
             raise ValueError("not a bundle of inputs")
         inputs = {kind: dict(values) for kind, values in data[1].items() if kind in KINDS}
@@ -264,10 +260,7 @@ class RunInputs:
         return self._found.setdefault(found, tuple(map(self.bundles.__getitem__, found)))
 
     def of_planned(self, agent: str, evalset: str, text: str) -> tuple[Bundle, ...]:
-        """Return the bundles of an execution that has not ended, or () if the run did not record them.
-
-        `text` is the digest of the text of its case.
-        """
+        """Return the bundles of an execution that has not ended, or (). `text` is the digest of its case's text."""
         found = self.bundles_of(self.planned.get(planned_key(agent, evalset)))
         return (Bundle({"case": {"text": text} if text else {}}), *found) if found else ()
 

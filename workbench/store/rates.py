@@ -149,10 +149,7 @@ def fewest_for_sure(threshold: float) -> int | None:
 
 @lru_cache(4096)
 def fewest_to_decide(passed: int, total: int, threshold: float) -> int:
-    """Return the smallest number of further repeats that could prove something if all pass or all fail.
-
-    It is at most 100.
-    """
+    """Return the fewest further repeats (at most 100) that could prove something if all pass or all fail."""
     for more in range(1, _FAR):
         for extra in (more, 0):
             if sure(pass_rate(passed + extra, total + more), threshold):

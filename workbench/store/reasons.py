@@ -61,10 +61,7 @@ def is_split_in(details: Mapping[str, Any]) -> bool:
 
 
 def votes_differ(item: Mapping[str, Any]) -> bool:
-    """Return whether more than one verdict has votes in `item["votes"]`.
-
-    Unreadable and undecided replies are not votes.
-    """
+    """Return whether more than one verdict has votes in `item["votes"]`, apart from unreadable and undecided replies."""
     votes = mapping(item.get("votes"))
     return sum(isinstance(many, int) and many > 0 for name, many in votes.items() if name not in _NO_VOTES) > 1
 
@@ -111,11 +108,7 @@ def make_cause(layer: Layer, text: str, *, by_function: bool = False) -> Cause:
 
 
 def cause_from_json(data: Any) -> Cause:
-    """Return the cause that `as_json` converted to `data`.
-
-    Raises:
-        ValueError: the data has another form.
-    """
+    """Return the cause that `as_json` converted to `data`. Raise ValueError if the data has another form."""
     match data:
         case [str(layer), str(text), bool(by_function)] if layer in LAYERS:
             return make_cause(LAYERS[LAYERS.index(layer)], text, by_function=by_function)

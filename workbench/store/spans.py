@@ -111,10 +111,7 @@ class TurnTrace:
 
 
 def read_turn(turn: int, recorded: SpansRecorded | None, events: list[Any]) -> TurnTrace:
-    """Return the tree of a turn.
-
-    `events` are its recorded invocation events, used if the spans are missing or damaged.
-    """
+    """Return the tree of a turn, made from `events` (the recorded invocation events) if its spans cannot be read."""
     if recorded is None:
         return TurnTrace(_from_events(turn, events), timed=False)
     try:

@@ -332,7 +332,6 @@ class Store:
             keep_details(execution, record)
 
     def _replace(self, execution: Execution) -> None:
-        """Replace an execution of the newest run."""
         (self._cancelled if execution.ref in self._cancelled else self.records)[execution.ref] = execution
 
     def has_current_owner(self, ref: CaseRef) -> bool:

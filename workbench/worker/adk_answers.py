@@ -148,10 +148,7 @@ class Answers:
         return decision, call
 
     def _request(self, sent: Sent, calls: Calls) -> Optional[Json]:
-        """Return the digests of a request's parts without generated IDs, or None if they are not known.
-
-        New parts that had such IDs are also stored without them.
-        """
+        """Store a request's new parts without generated IDs. Return the digests of all parts, or None if not known."""
         if sent.parts is None:
             return None
         for text in self.recorder.trace.take_plain():
@@ -324,18 +321,13 @@ def _json_text(response: Any) -> Optional[str]:
 
 
 def _is_reusable(response: Any) -> bool:
-    """Return whether a resumed run may use the response: it is neither an error nor empty."""
     if type(response) is not LlmResponse or response.error_code or response.interrupted:
         return False
     return bool(response.content is not None and response.content.parts)
 
 
 def _json_form(value: Any) -> Any:
-    """Return a JSON value from which pydantic restores `value`.
-
-    Raises:
-        TypeError: there is none.
-    """
+    """Return a JSON value from which pydantic restores `value`. Raise TypeError if there is none."""
     if isinstance(value, bytes):
         return urlsafe_b64encode(value).decode("ascii")
     if isinstance(value, (datetime.datetime, datetime.date)):

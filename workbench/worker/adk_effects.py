@@ -23,10 +23,7 @@ _CONTAINERS = (list, dict, set)
 
 
 class Effects:
-    """The actions of a context before a call, for finding those that the call adds.
-
-    If the context is None, there are no effects.
-    """
+    """The actions of a context before a call, for finding those that the call adds. A context of None has none."""
 
     def __init__(self, context: Any) -> None:
         actions = EventActions() if context is None else context.actions
@@ -70,11 +67,7 @@ class Effects:
         return found or None
 
     async def apply(self, effects: Dict[str, Any], context: Any) -> None:
-        """Apply the effects of a recorded call.
-
-        Raises:
-            UnknownFormError: a recorded value cannot be read.
-        """
+        """Apply the effects of a recorded call. Raise UnknownFormError if a recorded value cannot be read."""
         if context is None:
             return
         for name, value in (effects.get("state") or {}).items():
@@ -132,10 +125,7 @@ async def _artifact(context: Any, calls: Calls, name: str, version: int) -> Dict
 
 
 async def artifact_digests(context: Any, names: Iterable[str]) -> Dict[str, str]:
-    """Return digests of the newest versions of these artifacts, "" for one that does not exist.
-
-    Without a service that can load one of them, return {}.
-    """
+    """Return name → digest of the newest version ("" if missing), or {} if no service can load one of the artifacts."""
     found: Dict[str, str] = {}
     for name in names:
         try:
@@ -147,11 +137,7 @@ async def artifact_digests(context: Any, names: Iterable[str]) -> Dict[str, str]
 
 
 async def _save(context: Any, artifact: Dict[str, Any]) -> None:
-    """Save a recorded artifact, repeatedly until its version number is the recorded one.
-
-    Raises:
-        UnknownFormError: its content cannot be read.
-    """
+    """Save a recorded artifact until it has the recorded version. Raise UnknownFormError for unreadable content."""
     try:
         part = types.Part.model_validate_json(json.dumps(artifact["content"]))
     except ValueError as error:

@@ -155,10 +155,7 @@ class AdkGate:
         return fault.answer
 
     async def follow(self, asked: Asked, context: Any) -> None:
-        """Compare the beginning of a fork with its recording before a call. A difference ends the case.
-
-        `asked` gets the session state of `context`. `context` is None if it is not known.
-        """
+        """End the case if its beginning differs from the fork's recording. `context` is that of the call, or None."""
         fork = self.gate.fork
         if fork is None or fork.passed:
             return
@@ -214,10 +211,7 @@ class AdkGate:
         return answer
 
     async def _keep(self, call: Call, effects: Effects, context: Any, outcome: Callable[..., None]) -> None:
-        """Record the outcome and effects of a call.
-
-        If recording fails, the error is recorded instead, because it must not reach the agent.
-        """
+        """Record the outcome and effects of a call, or the error of recording them, which must not reach the agent."""
         try:
             taken = await effects.taken(context, self.gate.calls)
         except Exception as error:
@@ -348,7 +342,6 @@ def current_gate(context: Any = None) -> Optional[AdkGate]:
 
 
 def _is_control(tool: Any) -> bool:
-    """Return whether ADK uses this tool to control the flow of agents."""
     if tool.name not in _CONTROL and tool.name != "adk_request_input":
         return False
     home = getattr(tool.func, "__module__", "") if issubclass(type(tool), FunctionTool) else type(tool).__module__
@@ -375,11 +368,7 @@ def intercept_tools() -> None:
 
 
 def patch_classes(base: Any, wrappers: Dict[str, Callable[[Any], Any]], *, subclasses_only: bool = False) -> None:
-    """Wrap methods in each class that defines them.
-
-    The classes are `base` and all its subclasses, including those that are defined later. With `subclasses_only`, the
-    methods of `base` itself are not wrapped.
-    """
+    """Wrap methods of `base` (unless `subclasses_only`) and of its present and later subclasses that define them."""
     waiting = type.__subclasses__(base) if subclasses_only else [base]
     while waiting:
         kind = waiting.pop()

@@ -222,7 +222,6 @@ class Recorder(BasePlugin):  # type: ignore[misc]
         return Sent(span, parts, self.trace)
 
     def _parts(self, request: Any) -> Dict[str, Any]:
-        """Return the digests of a request's parts."""
         parts: Dict[str, Any] = {"model": str(request.model)}
         parts["previous"] = getattr(request, "previous_interaction_id", None)
         parts["contents"] = self._contents.digests(request.contents or [], _dumped)
@@ -382,10 +381,7 @@ def _outer_tool(span: Span) -> Optional[Span]:
 
 
 def part_text(request: Any, name: str, index: int) -> str:
-    """Return a part of a request as JSON text without generated IDs, or "" if it has none.
-
-    `index` is the position of the content, if the part is one of the contents.
-    """
+    """Return a part of a request as JSON text without generated IDs, or "". `index` is its position in the contents."""
     try:
         contents = request.contents or []
         if name == "contents":
@@ -409,7 +405,6 @@ def _part(config: Any, name: str) -> Any:
 
 
 def _dumped(value: Any) -> Any:
-    """Return a google-genai value as data; `jsonable` handles other values."""
     return value.model_dump(exclude_none=True) if hasattr(value, "model_dump") else value
 
 

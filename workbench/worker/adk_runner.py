@@ -286,10 +286,7 @@ def streaming_agents(loaded: Loaded) -> FrozenSet[str]:
 
 
 def _given_whole() -> bool:
-    """Return whether ADK ends a streamed answer with one complete event.
-
-    ADK versions with this feature do, unless the feature is switched off.
-    """
+    """Return whether ADK ends a streamed answer with one complete event, which newer versions do."""
     try:
         from google.adk.features import (  # type: ignore[import-not-found,unused-ignore]
             FeatureName,
@@ -302,7 +299,6 @@ def _given_whole() -> bool:
 
 
 def _tree(agent: Any) -> List[Any]:
-    """Return the agent and all agents below it."""
     found: List[Any] = []
     waiting = [agent]
     while waiting:
@@ -398,10 +394,7 @@ class Turn:
 
 
 def dump(model: Any) -> Json:
-    """Return a google-genai model with snake_case keys, without unset fields.
-
-    Bytes and other values without a JSON form stay unchanged; `jsonable` writes them like pydantic.
-    """
+    """Return a google-genai model with snake_case keys, without unset fields. `jsonable` writes its bytes and dates."""
     dumped: Json = model.model_dump(exclude_none=True)
     return dumped
 

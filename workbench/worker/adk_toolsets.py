@@ -81,10 +81,7 @@ class FrozenTool(BaseTool):  # type: ignore[misc]
         return None if self._declaration is None else self._declaration.model_copy(deep=True)
 
     async def process_llm_request(self, *, tool_context: Any, llm_request: Any) -> None:
-        """Declare the tool, with the instruction that the recorded one added.
-
-        A hidden tool is not declared, but can be called.
-        """
+        """Declare the tool, unless it was hidden, and add the instruction that the recorded tool added."""
         if self._hidden:
             llm_request.tools_dict[self.name] = self
         else:
@@ -103,11 +100,7 @@ class FrozenTool(BaseTool):  # type: ignore[misc]
         return bool(await decided if inspect.isawaitable(decided) else decided)
 
     async def run_async(self, *, args: Json, tool_context: Any) -> Any:
-        """Call the real tool, and close its toolset.
-
-        Raises:
-            LookupError: the toolset does not list the tool any more.
-        """
+        """Call the real tool, and close its toolset. Raise LookupError if the toolset no longer lists the tool."""
         try:
             method = type(self._toolset).get_tools_with_prefix  # The toolset's own, not our wrapper of it.
             for tool in await getattr(method, "__wrapped__", method)(self._toolset, self._context):
@@ -359,11 +352,7 @@ def _text(declaration: Any, key: Optional[Tuple[str, int]]) -> str:
 
 
 def _checked(entry: Json) -> Json:
-    """Return a declaration with all fields.
-
-    Raises:
-        BrokenRecordingError: a field has a wrong type.
-    """
+    """Return a declaration with all fields. Raise BrokenRecordingError if a field has a wrong type."""
     usual: Json = {"long_running": False, "instruction": "", "confirmation": False, "hidden": False, "since": 1}
     usual.update({"config": [], "types": []})
     whole = {**usual, "declaration": None, "error": None, **entry}
@@ -377,11 +366,7 @@ def _checked(entry: Json) -> Json:
 
 
 def check_declarations(gate: Any) -> None:
-    """Check all recorded declarations.
-
-    Raises:
-        BrokenRecordingError: one is not a declaration.
-    """
+    """Raise BrokenRecordingError if a recorded declaration is not one."""
     for entries in gate.declarations.values():
         for entry in map(_checked, entries):
             try:

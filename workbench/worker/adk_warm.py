@@ -45,11 +45,7 @@ def _add(one: int, other: int) -> Dict[str, int]:
 
 
 def run_dummy_cases(count: int) -> None:
-    """Run `count` cases of one turn with a tool call, each in its own event loop, which is then closed.
-
-    Raises:
-        RuntimeError: a case failed.
-    """
+    """Run `count` cases of one turn with a tool call, each in its own event loop. Raise RuntimeError if one fails."""
     _add.__name__ = "add"
     loaded = Loaded("warm_up", "adk", agent=LlmAgent(name="warm_up", model=_Model(), instruction="Add.", tools=[_add]))
     for _ in range(count):

@@ -221,11 +221,7 @@ class Case:
         leave(0)
 
     async def _unless_missed(self, turn: Coroutine[Any, Any, _T]) -> _T:
-        """Return the result of a turn.
-
-        Raises:
-            MissedError: it made a call without a recording.
-        """
+        """Return the result of a turn. Raise MissedError if the turn made a call without a recording."""
         if self._miss is None:
             return await turn
         running = asyncio.ensure_future(turn)

@@ -243,7 +243,6 @@ class SharedCases:
         task.add_done_callback(lambda _: self._ended(number))
 
     async def _run(self, number: int, case: Case) -> None:
-        """Run a case with its own output."""
         use_output(case.printed)
         try:
             await case.run()

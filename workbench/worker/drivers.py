@@ -176,11 +176,7 @@ def _modules(package: types.ModuleType, folder: str) -> Iterator[types.ModuleTyp
 
 
 def _first(modules: Iterator[types.ModuleType], name: str) -> Loaded:
-    """Return the agent of the first module that defines one.
-
-    Raises:
-        NoAgentError: none does.
-    """
+    """Return the agent of the first module that defines one. Raise NoAgentError if none does."""
     tried = []
     for module in modules:
         loaded = _defined_in(module, name)

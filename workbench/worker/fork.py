@@ -83,11 +83,7 @@ class Fork:
         self._calls.append(recorded)
 
     def expect(self, turn: Any, acted: Any) -> None:
-        """Add an event that the conversation must repeat.
-
-        Raises:
-            BrokenRecordingError: it is not an event of a turn.
-        """
+        """Add an event that the conversation must repeat. Raise BrokenRecordingError if it has a wrong form."""
         if not isinstance(turn, int) or not isinstance(acted, dict):
             raise BrokenRecordingError("an expected event has no turn or no event")
         self._expected.setdefault(turn, []).append(_plain(acted))

@@ -159,11 +159,7 @@ class SocketWire(Channel):
     """A socket that carries the messages of one case only."""
 
     def encode(self, message: Dict[str, Any]) -> bytes:
-        """Return the frame of a message of this case.
-
-        Raises:
-            FrameTooLargeError: it is too large.
-        """
+        """Return the frame of a message of this case, as the function `encode` does."""
         return encode(message)
 
     def is_crowded(self) -> bool:

@@ -81,11 +81,7 @@ class UserFunctions:
         return {"value": value, "printed": printed.text}
 
     def find(self, path: str) -> Callable[..., Any]:
-        """Return the function with this dotted path.
-
-        Raises:
-            CallFailedError: its module cannot be imported, or has no such function.
-        """
+        """Return the function with this dotted path. Raise CallFailedError if it cannot be imported."""
         module_name, name = _split(path)
         try:
             found = self._attribute(module_name, name)
@@ -198,11 +194,7 @@ def _split(path: str) -> Tuple[str, str]:
 
 
 async def _called(function: Callable[..., Any], payload: Dict[str, Any]) -> Any:
-    """Call the function, and return its result as JSON data.
-
-    Raises:
-        CallFailedError: it failed, or its result is not usable.
-    """
+    """Return the function's result as JSON data. Raise CallFailedError if it fails or its result is not usable."""
     data = payload["data"]
     if payload["kind"] == "metric":
         if installed_adk() is None or faults.too_old():
@@ -261,7 +253,6 @@ def _adk_metric() -> types.ModuleType:
 
 
 def _takes(function: Callable[..., Any], name: str) -> bool:
-    """Return whether the signature of a function has a parameter of that name."""
     try:
         return name in inspect.signature(function).parameters
     except (TypeError, ValueError):

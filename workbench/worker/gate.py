@@ -211,10 +211,7 @@ class Gate:
             return {**self._counts, **({"reordered": reordered} if reordered else {})}
 
     def begin_in_order(self, branch: str, tool: str, decision: Decision) -> Place:
-        """Register a tool call that begins now, and return its place in the recorded order.
-
-        `order.end` must be called with the place when the call is over.
-        """
+        """Register a tool call that begins now, and return its place in the recorded order. `order.end` must follow."""
         found = decision.then if isinstance(decision, Inject) else decision
         return self.order.begin(branch, tool, found.recorded if isinstance(found, Replay) else None)
 
@@ -229,10 +226,7 @@ class Gate:
         return [{**message, "frozen": counts} for message in messages]
 
     def tool(self, call: ToolCall) -> Decision:
-        """Decide about a call of a tool.
-
-        An injected fault consumes no recording. A call that is only delayed does.
-        """
+        """Decide about a call of a tool. An injected fault consumes no recording. A call that is only delayed does."""
         self.passed(call.tool)
         if self._ended is not None:
             return self._ended
@@ -454,11 +448,7 @@ class Gate:
 
 
 def _injection(settings: Json) -> Optional[Injection]:
-    """Return the rules for injected faults, or None without any.
-
-    Raises:
-        BrokenRecordingError: they have a wrong form.
-    """
+    """Return the rules for injected faults, or None. Raise BrokenRecordingError if the rules have a wrong form."""
     if settings.get("inject") is None:
         return None
     try:
@@ -525,11 +515,7 @@ def broken_recording(error: BrokenRecordingError) -> faults.Fault:
 
 
 def _names(replay: Any, name: str, kind: type) -> Dict[str, List[Any]]:
-    """Return a setting that maps each text to a list of values of `kind`, or {} if it is missing.
-
-    Raises:
-        BrokenRecordingError: it has another form.
-    """
+    """Return a setting that maps names to lists of `kind`, or {}. Raise BrokenRecordingError for another form."""
     given = replay.get(name) if isinstance(replay, dict) else None
     if given is None and isinstance(replay, dict):
         return {}

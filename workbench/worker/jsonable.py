@@ -218,11 +218,7 @@ _ENCODERS: Tuple[Tuple[Any, Callable[[Any, int], Any]], ...] = (
 
 
 def decoded(data: Any) -> Any:
-    """Return the value for JSON data that `encoded` made.
-
-    Raises:
-        UnknownFormError: the data was changed, or is newer.
-    """
+    """Return the value for JSON data of `encoded`. Raise UnknownFormError if the data was changed, or is newer."""
     if isinstance(data, list):
         return [decoded(item) for item in data]
     if not isinstance(data, dict):

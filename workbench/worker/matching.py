@@ -53,11 +53,7 @@ class Recorded:
     """A recorded call, checked. `outcome` is `answer`, `responses`, `error` or `lost`, and `value` belongs to it."""
 
     def __init__(self, call: Any) -> None:
-        """Check a call of a `recorded` frame.
-
-        Raises:
-            BrokenRecordingError: a field has a wrong type or is missing.
-        """
+        """Check a call of a `recorded` frame. Raise BrokenRecordingError if a field has a wrong type or is missing."""
         kind = _field(call, "kind", str)
         if kind not in ("tool", "model"):
             raise BrokenRecordingError(f"`kind` is {shown_value(kind)}, neither tool nor model")
@@ -87,11 +83,7 @@ class Recorded:
 
 
 def check_error(error: Any) -> None:
-    """Check a recorded exception.
-
-    Raises:
-        BrokenRecordingError: it is not `{"types", "message", "attributes"?}`.
-    """
+    """Raise BrokenRecordingError unless a recorded exception is `{"types", "message", "attributes"?}`."""
     _field(error, "message", str)
     for name in _field(error, "types", list):
         _typed(name, "types", str)
@@ -398,11 +390,7 @@ def _fault(rule: Json, number: int, nth: int) -> Fault:
 
 
 def _checked(rule: Any, number: int) -> Json:
-    """Return a rule if it is valid.
-
-    Raises:
-        ValueError: it is not. Without this check, it would fail later in the agent's code.
-    """
+    """Return a rule. Raise ValueError if it is invalid, because it would fail later in the agent's code."""
     found = (
         isinstance(rule, dict) and isinstance(rule.get("tool"), str) and all(_is_valid(*item) for item in rule.items())
     )

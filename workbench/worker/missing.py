@@ -301,10 +301,7 @@ def _missing_for_adk(module: str, names: Sequence[str]) -> Iterator[str]:
 
 
 def _package_behind(module: str, name: str) -> Iterator[str]:
-    """Yield the missing package without which `module` does not define `name`.
-
-    A `try` in the module hides its import error.
-    """
+    """Yield the missing package without which `module` does not define `name`. A `try` there hides its import error."""
     try:
         tree = ast.parse(inspect.getsource(importlib.import_module(module)))
     except (ImportError, OSError, TypeError, SyntaxError):
@@ -369,10 +366,7 @@ def _normal(name: str) -> str:
 
 
 def _project(folder: str, root: str) -> Tuple[str, str]:
-    """Return the nearest folder with an installation file, and the file's name, or two empty texts.
-
-    The search goes from the agent's folder up to the root.
-    """
+    """Return the nearest folder up to the root with an installation file, and the file's name, or two empty texts."""
     place = folder
     while True:
         for name in ("uv.lock", "pyproject.toml", "setup.py", "requirements.txt"):

@@ -33,10 +33,7 @@ _libc: Dict[str, ctypes.CDLL] = {}
 
 
 class ForkServer:
-    """The child processes, by the numbers that the workbench assigned.
-
-    Create it when no more foreign code will run here.
-    """
+    """The child processes, by the workbench's numbers. Create it when no more foreign code will run in this process."""
 
     def __init__(self, channel: Channel, lifeline: int) -> None:
         self._channel = channel
@@ -146,10 +143,7 @@ class ForkServer:
                 self.report({"op": "exited", "id": number, "status": status})
 
     def _ended(self) -> Iterator[Tuple[Optional[int], int]]:
-        """Yield number and wait status of each ended child, after killing its group.
-
-        The number is None for an adopted orphan, which may have left orphans itself.
-        """
+        """Yield number and wait status of each ended child, after killing its group. Adopted orphans have no number."""
         while True:
             try:
                 ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
@@ -319,10 +313,7 @@ def kill_descendants() -> None:
 
 
 def die_at_end_of(lifeline: int) -> None:
-    """End this process and all its descendants when the other end of the lifeline is closed.
-
-    Run this in its own thread.
-    """
+    """End this process and its descendants when the lifeline's other end is closed. Run this in its own thread."""
     os.read(lifeline, 1)
     if sys.platform == "linux":
         # Some may have their own sessions, so killing the group of this process does not reach them.

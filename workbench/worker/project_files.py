@@ -218,10 +218,7 @@ def new_files() -> List[str]:
 
 
 def is_complete() -> bool:
-    """Return whether all reads are known.
-
-    They are not if nothing is watched, or if there were too many files.
-    """
+    """Return whether all reads are known: files are watched, and there were not too many."""
     return bool(_watched) and not _overflowed
 
 

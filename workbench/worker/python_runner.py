@@ -93,10 +93,7 @@ class PythonConversation(Conversation):
         return self._usage
 
     async def turn(self, content: Json, show: OnStep, stream: Optional[OnText] = None) -> Optional[FinishedTurn]:
-        """Call the agent with one message, and record the items that it returns or yields.
-
-        Return None if there are none.
-        """
+        """Call the agent with one message, and record the items that it returns or yields. Without items, return None."""
         steps = Steps(self._trace, self._name)
         recorded = _Recorded(self._name, show, steps, stream)
         timestamp, started = time.time(), time.monotonic()
@@ -119,12 +116,7 @@ class PythonConversation(Conversation):
         return FinishedTurn(actual, "" if recorded.answer is not None else "the agent gave no final answer")
 
     async def _run(self, message: Message, take: Callable[[Any], None]) -> None:
-        """Call the agent, and pass on each item that it returns or yields.
-
-        Raises:
-            TypeError: it returns something else.
-            BaseException: any exception of the agent.
-        """
+        """Call the agent, and pass on each item that it returns or yields. Raise TypeError for another result."""
         given = await self._call(self._agent, message, self._session)
         if inspect.isawaitable(given):
             given = await given
@@ -164,11 +156,7 @@ class _Recorded:
         self.usage = Usage()
 
     def take(self, item: Any) -> None:
-        """Record an item that the agent yielded.
-
-        Raises:
-            TypeError: the protocol does not know it.
-        """
+        """Record an item that the agent yielded. Raise TypeError if the protocol does not know it."""
         if isinstance(item, dict) and "text" in item and not item.get("author"):
             item = _typed(item["text"], str, "text")
         if isinstance(item, str):

@@ -36,10 +36,7 @@ class Tools:
         """The gate that the calls pass, or None if they are neither recorded nor replayed."""
 
     def call(self, tool: str, args: Dict[str, Any], function: Callable[..., Any]) -> Any:
-        """Return `function(**args)`, or the recorded answer of this call.
-
-        For an async function, the result is awaitable.
-        """
+        """Return `function(**args)`, or the recorded answer of this call. It is awaitable for an async function."""
         if self.gate is None:
             return function(**args)
         if inside.get():
@@ -76,7 +73,8 @@ class Tools:
         place = self.gate.begin_in_order(self._branch, tool, decision)
         try:
             if _is_live(decision):
-                return await self._make_async(recording, functools.partial(function, **args), decision)
+                with _keeping(recording) as keep, within_tool():
+                    return keep(_changed(decision, await function(**args)))
             while self.gate.order.waits(place):
                 await asyncio.sleep(POLL)
             self.gate.order.released(place)
@@ -116,18 +114,8 @@ class Tools:
                 raise TypeError("session.tool: the call returned an awaitable; pass the async function itself")
             return keep(_changed(decision, answer))
 
-    async def _make_async(
-        self, recording: Optional[_Recording], function: Callable[[], Any], decision: Decision
-    ) -> Any:
-        with _keeping(recording) as keep, within_tool():
-            return keep(_changed(decision, await function()))
-
     def _replay(self, recording: Optional[_Recording], decision: Decision) -> Any:
-        """Return the recorded or injected answer, or raise the recorded or injected error.
-
-        Raises:
-            _NoAnswerError: there is none, or it cannot be read.
-        """
+        """Return or raise the recorded or injected outcome. Raise _NoAnswerError without a readable outcome."""
         found = decision.then if isinstance(decision, Inject) else decision
         if isinstance(found, Miss):
             raise _NoAnswerError(found)
@@ -226,7 +214,6 @@ def _never() -> Any:
 
 
 def _has_loop() -> bool:
-    """Return whether this thread runs an event loop."""
     return asyncio._get_running_loop() is not None
 
 

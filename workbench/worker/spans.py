@@ -119,10 +119,7 @@ class Trace:
         self._close(span, self.now(), error, note)
 
     def _close_unreported(self, span: Span) -> None:
-        """Close a span at its last known activity.
-
-        ADK does not report the end of an agent that transferred to another one.
-        """
+        """Close a span at its last known activity. ADK does not report the end of an agent that transferred."""
         for child in tuple(span.children):
             self._close_unreported(child)
         self._close(span, span.reached if span.reached is not None else self.now(), "", _END_UNREPORTED)

@@ -151,10 +151,7 @@ class Zygote:
 
 
 def warm_up(cases: int) -> None:
-    """Import google-adk, if installed, and run `cases` dummy cases, which trigger its lazy imports.
-
-    Errors are only printed; the agent will hit them itself.
-    """
+    """Import google-adk, if installed, and run dummy cases, which trigger its lazy imports. Errors are only printed."""
     if installed_adk() is None:
         return
     try:

@@ -129,10 +129,7 @@ class Database:
             self.close()
 
     def version(self) -> int:
-        """Return a number that changes whenever another process writes.
-
-        0: there is no database, or it cannot be opened for writing.
-        """
+        """Return a number that changes whenever another process writes, or 0 without a database that can be opened."""
         with self._writing:
             try:
                 if not self.exists:
@@ -259,10 +256,7 @@ _inherited: list[Opened] = []
 
 
 def database(state: Path) -> Database:
-    """Return the database of a state folder. All callers in this process share it.
-
-    At most eight databases stay open. The least recently used one is closed.
-    """
+    """Return the database of a state folder, shared by all callers in this process. The eight used last stay open."""
     with _registering:
         found = _databases.pop(state, None)
         _databases[state] = found = Database(state) if found is None else found

@@ -168,11 +168,7 @@ def execution_id(run: int, number: int) -> int:
 
 
 def add_run(connection: Connection, run_id: str) -> RunRow:
-    """Add a run that this process writes.
-
-    Raises:
-        FileExistsError: a run with this ID already exists.
-    """
+    """Add a run that this process writes. Raise FileExistsError if a run with this ID exists."""
     if find_run(connection, run_id) is not None:
         raise FileExistsError(17, "a run with this ID already exists", run_id)
     (newest,) = connection.execute("SELECT max(id) FROM run").fetchone()
@@ -208,11 +204,7 @@ def mark_alive(connection: Connection, run: int, now: float) -> None:
 
 
 def save_run(connection: Connection, row: RunRow, now: float) -> None:
-    """Write the row of a run that this process writes.
-
-    Raises:
-        FileNotFoundError: the run was deleted, or its row is lost.
-    """
+    """Write the row of a run that this process writes. Raise FileNotFoundError if the run was deleted or is lost."""
     row = row.sealed()
     names = ", ".join(f"{name} = ?" for name in RunRow._fields[2:13])
     changed = connection.execute(
@@ -346,10 +338,7 @@ def find_run(connection: Connection, run_id: str) -> RunRow | None:
 
 
 def executions_of(connection: Connection, run: int, changed_since: int = -1) -> Iterator[ExecutionRow]:
-    """Yield the executions of a run that have an event after number `changed_since`, in the order of its plan.
-
-    Rows are read one by one, so that a large run is never in memory as a whole.
-    """
+    """Yield the executions of a run with an event after number `changed_since`, in plan order, row by row."""
     rows = connection.execute(
         f"SELECT {_EXECUTION} FROM execution WHERE id BETWEEN ? AND ? AND changed > ? ORDER BY id",
         (*_range(run), changed_since),

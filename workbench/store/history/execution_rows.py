@@ -80,10 +80,7 @@ class RunRows:
         self._by_id: dict[int, Place] = {}
 
     def take(self, event: Event | None, number: int, size: int, execution: int | None = None) -> Place | None:
-        """Add the next event, or None for an event without data.
-
-        Return the position of its execution's events, or None.
-        """
+        """Add the next event, or None for one without data. Return the position of its execution's events, or None."""
         if event is not None:
             self.builder.take(event)
         if isinstance(event, RunStarted):
@@ -110,10 +107,7 @@ class RunRows:
         return damage, last
 
     def rows(self, places: Iterable[Place], first_bundle: int = 0) -> list[ExecutionRow]:
-        """Return the rows of these executions, without their checksums.
-
-        Their bundles have numbers from `first_bundle` on.
-        """
+        """Return the rows of these executions, without checksums. Their bundles have numbers from `first_bundle` on."""
         found = ((self.builder.summary.executions.get(place.ref), place) for place in places)
         return [execution_row(one, place, self._run, first_bundle) for one, place in found if one is not None]
 
@@ -302,11 +296,7 @@ def facts_text(summary: Summary) -> str:
 
 
 def read_facts(summary: Summary, text: str) -> None:
-    """Set the facts of a summary.
-
-    Raises:
-        ValueError, TypeError: the text is malformed.
-    """
+    """Set the facts of a summary. Raise ValueError or TypeError if the text is malformed."""
     data: dict[str, Any] = json.loads(text)
     for name in _FACTS:
         if name in data:

@@ -133,10 +133,7 @@ def _decided(state: Path, run_id: str, rows: Iterable[ExecutionRow], ref: CaseRe
 
 
 def newest_options(state: Path, latest: Iterable[LatestRun] = ()) -> Mapping[str, Any]:
-    """Return the options of the newest run in which an agent got a verdict, or {} if unknown.
-
-    `latest` are runs that were read already.
-    """
+    """Return the options of the newest run with an agent's verdict, or {}. `latest` are runs that were read already."""
     read = {run.summary.run_id: run.summary for run in latest}
     for run in _newest(state)[:_MAX_RUNS]:
         try:
@@ -207,10 +204,7 @@ class OtherRun:
 
 
 class OtherRuns:
-    """The runs that appear in a state folder. `is_own` returns whether this program made a run.
-
-    Call the methods in threads, one at a time, because they read the database.
-    """
+    """The runs that appear in a state folder, except our own (`is_own`). Call the methods in threads, one at a time."""
 
     def __init__(self, state: Path, is_own: Callable[[str], bool]) -> None:
         self._state = state

@@ -63,14 +63,14 @@ from workbench.store.transcripts import StoredRun, collect
 END_IS_LOST = "the end of this case cannot be read: the database is damaged"
 
 
-def open_summary(word: str, state: Path, folder: Path) -> tuple[Summary, list[str]]:
-    """Return the summary of the run named `word`, and messages about unreadable parts. Files are relative to `folder`.
+def open_summary(name: str, state: Path, folder: Path) -> tuple[Summary, list[str]]:
+    """Return the summary of the run named `name`, and messages about unreadable parts. Files are relative to `folder`.
 
     Raises:
         UsageFaultError: there is no such run, or none of it can be read.
     """
     try:
-        return read_summary(find_run(word, state, folder))
+        return read_summary(find_run(name, state, folder))
     except (OSError, ValueError) as error:
         raise UsageFaultError(unreadable_text(error), kind="broken_file") from None
 
@@ -96,8 +96,8 @@ def read_summary(path: Path) -> tuple[Summary, list[str]]:
     return summary, [event.message for event in events if isinstance(event, Noticed)]
 
 
-def read_run_events(word: str, state: Path, folder: Path) -> list[Event]:
-    """Return all events of the run named `word`. A `Noticed` names each part that cannot be read.
+def read_run_events(name: str, state: Path, folder: Path) -> list[Event]:
+    """Return all events of the run named `name`. A `Noticed` names each part that cannot be read.
 
     Files are relative to `folder`.
 
@@ -105,7 +105,7 @@ def read_run_events(word: str, state: Path, folder: Path) -> list[Event]:
         UsageFaultError: there is no such run, or none of it can be read.
     """
     try:
-        path = find_run(word, state, folder)
+        path = find_run(name, state, folder)
         if is_stored(path):
             return _stored_events(path)
         if path.name.endswith(ENDING):
@@ -154,15 +154,15 @@ def _unended(*, began: bool) -> CaseError:
     return CaseError("cancelled", f"the run was killed {when}, or is still in progress")
 
 
-def open_run(word: str, state: Path, folder: Path) -> StoredRun:
-    """Return the run named `word`: a run of the state folder `state`, or a file relative to `folder`.
+def open_run(name: str, state: Path, folder: Path) -> StoredRun:
+    """Return the run named `name`: a run of the state folder `state`, or a file relative to `folder`.
 
     Parts that cannot be read are named in `trouble`.
 
     Raises:
         UsageFaultError: there is no such run, or none of it can be read.
     """
-    path = find_run(word, state, folder)
+    path = find_run(name, state, folder)
     try:
         return _stored_run(path) if is_stored(path) else read_report(path)
     except OSError as error:

@@ -104,37 +104,33 @@ _NO_RUN_HINT = "`agent-workbench run` stores one, --state-dir selects another fo
 _MAX_LISTED = 5
 
 
-def find_run(word: str, state: Path, folder: Path) -> Path:
-    """Return the path of the stored run that `word` names (see `run_path`), or of the file `word` in `folder`.
+def find_run(name: str, state: Path, folder: Path) -> Path:
+    """Return the path of the stored run that `name` names (see `run_path`), or of the file `name` in `folder`.
 
     The file is not read.
 
     Raises:
         UsageFaultError: there is no such run, or it is in a state folder that is not trusted.
     """
-    stored = _by_id(word, state)
+    stored = _by_id(name, state)
     if stored is not None:
         return stored
-    path = folder / word
-    if word and path.is_file():
+    path = folder / name
+    if name and path.is_file():
         found = real_path(path)
         own = next((parent for parent in found.parents if parent.name == STATE_FOLDER), state)
         message, hint = untrusted_text(own.parent) if own != state else ("", "")
         if message:
             raise UsageFaultError(message, hint)
         return found
-    raise _unknown(word, state, folder)
+    raise _unknown(name, state, folder)
 
 
-def find_stored_run(word: str, state: Path) -> Path:
-    """Return the path of the stored run that `word` names, in the state folder or in nested older ones.
-
-    Raises:
-        UsageFaultError: there is no such run.
-    """
-    stored = _by_id(word, state)
+def find_stored_run(name: str, state: Path) -> Path:
+    """Return the path of a stored run in the state folder or in nested ones. Raise UsageFaultError if there is none."""
+    stored = _by_id(name, state)
     if stored is None:
-        raise _unknown(word, state, state)
+        raise _unknown(name, state, state)
     return stored
 
 
@@ -170,29 +166,29 @@ def run_ids(state: Path) -> list[str]:
     return [path.name for path in _runs(state)]
 
 
-def _by_id(word: str, state: Path) -> Path | None:
+def _by_id(name: str, state: Path) -> Path | None:
     states = states_of(state)
-    if word == LAST:
+    if name == LAST:
         found = _newest(filter(None, map(last_run, states)))
         if found is None:
             raise UsageFaultError(_no_run(state), _NO_RUN_HINT)
         return found
-    if word == BASELINE:
+    if name == BASELINE:
         for one in states:
             pinned = baseline(one)
             if pinned is not None:
                 return run_path(one, pinned)
         raise UsageFaultError("no baseline is set", "`agent-workbench history pin RUN` sets it")
-    if not word or "/" in word or word in (".", ".."):
+    if not name or "/" in name or name in (".", ".."):
         return None
     known = [path for one in states for path in _runs(one)]
-    exact = next((path for path in known if path.name == word), None)
+    exact = next((path for path in known if path.name == name), None)
     if exact is not None:
         return exact
-    matches = [path for path in known if path.name.startswith(word)]
+    matches = [path for path in known if path.name.startswith(name)]
     if len(matches) > 1:
         hint = f"They are {few((path.name for path in matches), _MAX_LISTED)}"
-        raise UsageFaultError(f"{counted(len(matches), 'run')} start with {word}", hint)
+        raise UsageFaultError(f"{counted(len(matches), 'run')} start with {name}", hint)
     return matches[0] if matches else None
 
 
@@ -237,17 +233,17 @@ def _has_other_verdicts(path: Path, *, faults: bool = False) -> bool:
     return bool(first.scored_from) or any(planned.fork is not None for planned in first.cases[:1])
 
 
-def _unknown(word: str, state: Path, folder: Path) -> UsageFaultError:
-    if not word:
+def _unknown(name: str, state: Path, folder: Path) -> UsageFaultError:
+    if not name:
         return UsageFaultError("the name of the run is empty", _run_hint(state))
-    if "/" in word or word.endswith(".json"):
-        near = difflib.get_close_matches(Path(word).name, _names_beside(folder / word), n=1)
+    if "/" in name or name.endswith(".json"):
+        near = difflib.get_close_matches(Path(name).name, _names_beside(folder / name), n=1)
         hint = f"Did you mean {near[0]}?" if near else _run_hint(state)
-        return UsageFaultError(f"{word} does not exist", hint)
+        return UsageFaultError(f"{name} does not exist", hint)
     ids = _all_ids(state)
-    near = difflib.get_close_matches(word, [*ids, LAST], n=3, cutoff=0.5)
+    near = difflib.get_close_matches(name, [*ids, LAST], n=3, cutoff=0.5)
     hint = f"Similar names: {', '.join(near)}. {_run_hint(state)}" if near else _run_hint(state)
-    return UsageFaultError(f"no run {word} found, and no report with that name", hint)
+    return UsageFaultError(f"no run {name} found, and no report with that name", hint)
 
 
 def _all_ids(state: Path) -> list[str]:
@@ -262,7 +258,6 @@ def _names_beside(path: Path) -> list[str]:
 
 
 def _run_hint(state: Path) -> str:
-    """Return a hint that lists stored runs."""
     ids = _all_ids(state)
     if not ids:
         return no_run_message(state)

@@ -5,7 +5,6 @@ import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from workbench.events.event_json import Line
 from workbench.events.events import CaseRef, Noticed, RepeatsDropped, RunFinished, RunResumed, RunStarted
@@ -198,13 +197,14 @@ class RunWriter:
         add_inputs(connection, row.id, self._stored_inputs, texts[self._stored_inputs :])
         if facts:
             save_facts(connection, row.id, facts_text(summary))
+            commit, dirty = summary.git.get("commit"), summary.git.get("dirty")
             row = row._replace(
                 started=plain(summary.started),
                 scored_from=plain(summary.scored_from),
                 seconds=summary.seconds,
                 interrupted=int(summary.interrupted),
-                git_commit=_text(summary.git.get("commit")),
-                dirty=_flag(summary.git.get("dirty")),
+                git_commit=commit if isinstance(commit, str) and commit.isascii() else None,
+                dirty=int(dirty) if isinstance(dirty, bool) else None,
                 listed=None if summary.seconds is None else short_json(listed_run(summary, row.run_id).as_json()),
             )
         self._row = row._replace(executions=len(summary.executions))
@@ -229,10 +229,7 @@ class RunWriter:
             save_last_owners(state, owners.last)
 
     def keep_pieces(self, pieces: Mapping[str, str]) -> tuple[str, dict[str, int]] | None:
-        """Store requests and answers with the next batch. Return the run's ID and their numbers.
-
-        Return None if nothing can be written.
-        """
+        """Store requests and answers with the next batch. Return the run's ID and their numbers, or None if not stored."""
         if self._row is None or self._failure is not None:
             return None
         numbers = {name: number for number, name in enumerate(pieces, self._next_piece)}
@@ -287,18 +284,9 @@ class RunWriter:
 
 
 def _only_in_memory(state: Path, file: Path, reason: str) -> Noticed:
-    """Return the warning that a run is kept in memory only."""
     root = untrusted_root(state)
     if root is None:
         message, hint = f"{file} cannot be written ({reason})", "--state-dir selects another folder"
     else:
         message, hint = untrusted_text(root)
     return Noticed("warning", f"this run is kept in memory only: {message}", hint, in_report=True)
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) and value.isascii() else None
-
-
-def _flag(value: Any) -> int | None:
-    return int(value) if isinstance(value, bool) else None

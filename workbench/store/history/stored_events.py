@@ -244,7 +244,6 @@ def read_report_data(path: Path) -> dict[str, Any]:
 
 
 def _planned(item: dict[str, Any]) -> PlannedCase:
-    """Return the case as its run announced it."""
     config, rule = item.get("config_file"), string(item.get("matched_by"))
     file = config if isinstance(config, str) else None
     changed, fork = sentences(item.get("criteria_changed")), _fork(item)

@@ -121,11 +121,7 @@ class ListedRun:
 
     @classmethod
     def from_json(cls, text: str, path: str) -> "ListedRun":
-        """Return the run from the JSON of its row. Fields without a value are null.
-
-        Raises:
-            ValueError: it is not of that form.
-        """
+        """Return the run from the JSON of its row, where missing values are null. Raise ValueError for another form."""
         data = json.loads(text)
         if not isinstance(data, dict) or not isinstance(data.get("run_id"), str):
             raise ValueError("the entry of the run is malformed")
@@ -193,10 +189,7 @@ class Inputs(Collection[Bundle]):
 
 @dataclass
 class Summary:
-    """Summary of one run.
-
-    `executions` are in the order of the plan. `seconds` is None if the end of the run is not stored.
-    """
+    """Summary of one run, with its executions in plan order. `seconds` is None if the end of the run is not stored."""
 
     run_id: str = ""
     root: str = ""
@@ -237,10 +230,7 @@ class Summary:
         return "error" if self.is_complete and not execution.finished else execution.status
 
     def outcome_counts(self) -> dict[str, int]:
-        """Return the number of executions by status, with `not_run` for those without an end.
-
-        `not_run` is 0 if the end of the run is stored.
-        """
+        """Return the executions by status, with `not_run` for those without an end (0 if the run's end is stored)."""
         return split_unreached(self.counts(), self.unreached if self.seconds is None else 0)
 
     def record(self, execution: Execution, *, known: bool = True) -> Record:
@@ -315,10 +305,7 @@ def listed_run(summary: Summary, run_id: str, path: str = "", made_by: str = "")
 
 
 class SummaryBuilder:
-    """Builder of a summary from the events of a run.
-
-    Details of executions that have ended can be read from `file`.
-    """
+    """Builder of a summary from the events of a run. Details of executions that have ended can be read from `file`."""
 
     def __init__(self, file: Path | None = None) -> None:
         self.texts: list[str] = []
@@ -375,7 +362,6 @@ class SummaryBuilder:
             summary.executions[planned.case] = self._new(planned, Execution)
 
     def _new(self, planned: PlannedCase, kind: type[_ExecutionT]) -> _ExecutionT:
-        """Return an execution that has not begun."""
         run = self.summary
         apart = run.has_faults or bool(run.fork)
         return kind(planned, run_id=run.run_id, until_sure=run.until_sure, apart=apart)
