@@ -30,7 +30,8 @@ from workbench.store.inputs import (
     Input,
     Record,
     not_recorded,
-    started_bundles,
+    started_case,
+    started_config,
 )
 from workbench.store.transcripts import StoredCase
 from workbench.text.counting import counted
@@ -196,7 +197,8 @@ def stale_transcripts(cases: Iterable[StoredCase], workspace: Workspace, state: 
     for case in cases:
         file = case.ref.evalset_file
         if case.started is not None and file in entries:
-            bundles = (*started_bundles(case.started, case.planned.config_file), *case.inputs)
+            config = started_config(case.started, case.planned.config_file)
+            bundles = (started_case(case.started), *config, *case.inputs)
             if changes := entries[file].since(Record(file, bundles), case.planned):
                 stale[case.ref.name] = changes
     return stale

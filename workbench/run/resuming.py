@@ -34,7 +34,8 @@ from workbench.store.inputs import (
     RunInputs,
     describe,
     not_recorded,
-    started_bundles,
+    started_case,
+    started_config,
 )
 from workbench.text.counting import counted
 
@@ -260,7 +261,8 @@ def _changes_of(
     ref, evalset = planned.case, source.evalset
     agent = ref.agent if planned.matched_by == "given" else None
     if case.has_result and stored.started is not None and source.index is not None:
-        bundles = (*started_bundles(stored.started, planned.config_file), *stored.inputs)
+        config = started_config(stored.started, planned.config_file)
+        bundles = (started_case(stored.started), *config, *stored.inputs)
         then = PastInputs(Record(ref.evalset_file, bundles), planned.text, agent)
         return compare(then.record, now.record(evalset, source.index, then))
     bundles = found.inputs.of_planned(ref.agent, ref.evalset_file, planned.text)

@@ -292,11 +292,6 @@ _INPUTS = {
 """Keys of a dataset's case that an evalset's case has in another form, and its ID. They are not compared twice."""
 
 
-def started_bundles(started: CaseStarted, config_file: str | None) -> tuple[Bundle, ...]:
-    """Return the inputs of a case that has started: those of the case itself, then those of its config."""
-    return started_case(started), *started_config(started, config_file)
-
-
 def started_case(started: CaseStarted) -> Bundle:
     """Return the inputs in the evalset of a case that has started."""
     return case_bundle(

@@ -61,7 +61,7 @@ def is_split_in(details: Mapping[str, Any]) -> bool:
 
 
 def votes_differ(item: Mapping[str, Any]) -> bool:
-    """Return whether more than one verdict has votes in `item["votes"]`, apart from unreadable and undecided replies."""
+    """Return whether several verdicts have votes in `item["votes"]`. Unreadable and undecided replies do not count."""
     votes = mapping(item.get("votes"))
     return sum(isinstance(many, int) and many > 0 for name, many in votes.items() if name not in _NO_VOTES) > 1
 

@@ -18,12 +18,13 @@ import functools
 import json
 from base64 import urlsafe_b64encode
 from collections import deque
-from typing import Any, AsyncGenerator, AsyncIterator, Callable, Deque, Dict, List, Optional, Tuple
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from typing import Any
 
-from google.adk.agents.llm_agent import LlmAgent  # type: ignore[import-not-found,unused-ignore]
-from google.adk.models.base_llm import BaseLlm  # type: ignore[import-not-found,unused-ignore]
-from google.adk.models.llm_response import LlmResponse  # type: ignore[import-not-found,unused-ignore]
-from google.adk.models.registry import LLMRegistry  # type: ignore[import-not-found,unused-ignore]
+from google.adk.agents.llm_agent import LlmAgent
+from google.adk.models.base_llm import BaseLlm
+from google.adk.models.llm_response import LlmResponse
+from google.adk.models.registry import LLMRegistry
 
 from .adk_gate import AdkGate, current_gate, in_order, patch_classes, state_digest
 from .adk_plugin import FROZEN, Recorder, Sent, part_text
@@ -38,7 +39,7 @@ ANSWER_LIMIT = 2 * 1024 * 1024
 """Maximum size of a stored answer, in characters of JSON."""
 _LABEL = "adk_agent_name"
 """The label of a request in which google-adk writes the name of the agent."""
-_pending: Dict[int, Tuple[Any, "Answers", Any]] = {}
+_pending: dict[int, tuple[Any, "Answers", Any]] = {}
 """Requests that are about to go to a model, by `id`: the request, the `Answers` it belongs to, and its context.
 
 Global, because all conversations of a process share a model.
@@ -54,14 +55,14 @@ class Answers:
 
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
-        self.on_answer: Optional[OnAnswer] = None
+        self.on_answer: OnAnswer | None = None
         """A receiver of each answer as `{"agent", "asked", "responses"}`: digest of the request, LlmResponses as JSON.
 
         `responses` is None if the previous answer turned out to be incomplete.
         """
-        self.gate: Optional[AdkGate] = None
+        self.gate: AdkGate | None = None
         """The gate through which the calls pass, if they are recorded or replayed."""
-        self._recalled: Dict[Tuple[str, str], Deque[List[str]]] = {}
+        self._recalled: dict[tuple[str, str], deque[list[str]]] = {}
         """(agent, request digest) → answers of the interrupted run that were not reused yet."""
         recorder.on_request = self._expect
 
@@ -88,7 +89,7 @@ class Answers:
         digest = sent.digest
         decision, call = self._pass(agent, digest, sent, request, context) if gated else (Live(), None)
         recalled = self._take(agent, digest) if isinstance(decision, Live) else None
-        storing: Optional[_Storing] = None
+        storing: _Storing | None = None
         if recalled is not None:
             if sent.span is not None:
                 sent.span.facts.update(recalled=True, note="answered before the interruption, not requested again")
@@ -122,7 +123,7 @@ class Answers:
         if change is not None and change.whole and request.config is not None:
             request.config.system_instruction = change.text
 
-    def _pass(self, agent: str, digest: str, sent: Sent, request: Any, context: Any) -> Tuple[Decision, Optional[Call]]:
+    def _pass(self, agent: str, digest: str, sent: Sent, request: Any, context: Any) -> tuple[Decision, Call | None]:
         """Pass a request to the gate. Return the gate's decision, and the call to record or None."""
         if self.gate is None:
             return Live(), None
@@ -147,7 +148,7 @@ class Answers:
         )
         return decision, call
 
-    def _request(self, sent: Sent, calls: Calls) -> Optional[Json]:
+    def _request(self, sent: Sent, calls: Calls) -> Json | None:
         """Store a request's new parts without generated IDs. Return the digests of all parts, or None if not known."""
         if sent.parts is None:
             return None
@@ -169,7 +170,7 @@ class Answers:
                 await self.gate.miss(self.gate.gate.unreadable(recorded, error))
             yield response
 
-    def _take(self, agent: str, digest: str) -> Optional[List[Any]]:
+    def _take(self, agent: str, digest: str) -> list[Any] | None:
         waiting = self._recalled.get((agent, digest))
         if not waiting:
             return None
@@ -185,10 +186,10 @@ class _Storing:
     def __init__(self, on_answer: OnAnswer, agent: str, digest: str) -> None:
         self._on_answer = on_answer
         self._call = {"agent": agent, "asked": digest}
-        self._given: Optional[List[str]] = []
+        self._given: list[str] | None = []
         self._stored = False
 
-    def add(self, response: Any, text: Optional[str]) -> None:
+    def add(self, response: Any, text: str | None) -> None:
         """Add a response of the answer. `text` is its JSON form, or None if it has none.
 
         An answer that may be complete is stored, and withdrawn if another response follows. Responses that cannot be
@@ -207,10 +208,10 @@ class _Storing:
 
 
 async def _kept(
-    source: AsyncGenerator[Any, None], call: Optional[Call], storing: Optional[_Storing]
+    source: AsyncGenerator[Any, None], call: Call | None, storing: _Storing | None
 ) -> AsyncGenerator[Any, None]:
     """Yield responses. Record them as the outcome of `call`, and store them for a resumed run."""
-    texts: List[Optional[str]] = []
+    texts: list[str | None] = []
     try:
         async for response in source:
             text = _json_text(response)
@@ -235,7 +236,7 @@ async def _kept(
 
 
 async def _ordered(
-    source: AsyncGenerator[Any, None], call: Optional[Call], order: Order, branch: str
+    source: AsyncGenerator[Any, None], call: Call | None, order: Order, branch: str
 ) -> AsyncGenerator[Any, None]:
     """Yield responses when it is their turn in the recorded order."""
     place = order.begin(branch, MODEL)
@@ -250,7 +251,7 @@ async def _ordered(
         await source.aclose()
 
 
-async def _given(responses: List[Any]) -> AsyncGenerator[Any, None]:
+async def _given(responses: list[Any]) -> AsyncGenerator[Any, None]:
     for response in responses:
         yield response
 
@@ -309,7 +310,7 @@ def _branch(context: Any) -> str:
     return plain_branch(getattr(getattr(context, "_invocation_context", None), "branch", None))
 
 
-def _json_text(response: Any) -> Optional[str]:
+def _json_text(response: Any) -> str | None:
     """Return the response as JSON text, or None if it has no JSON form."""
     if not isinstance(response, LlmResponse):
         return None
@@ -363,7 +364,7 @@ def _intercept_agent_models() -> None:
         LlmAgent.canonical_model = _Model(functools.partial(_model, known.fget))
 
 
-def _change(kind: str, agent: Any) -> Optional[Change]:
+def _change(kind: str, agent: Any) -> Change | None:
     gate = current_gate()
     fork = None if gate is None else gate.gate.fork
     return None if fork is None else fork.changes(kind, agent.name)

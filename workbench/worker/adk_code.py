@@ -10,15 +10,10 @@ from __future__ import annotations
 import dataclasses
 import functools
 from types import SimpleNamespace
-from typing import Any, Dict, List
+from typing import Any
 
-from google.adk.code_executors.base_code_executor import (  # type: ignore[import-not-found,unused-ignore]
-    BaseCodeExecutor,
-)
-from google.adk.code_executors.code_execution_utils import (  # type: ignore[import-not-found,unused-ignore]
-    CodeExecutionResult,
-    File,
-)
+from google.adk.code_executors.base_code_executor import BaseCodeExecutor
+from google.adk.code_executors.code_execution_utils import CodeExecutionResult, File
 
 from .adk_gate import current_gate, patch_classes
 from .gate import inside
@@ -29,7 +24,7 @@ from .python_tools import Tools
 TOOL = "$code"
 """The name of these calls. No tool has it."""
 
-Json = Dict[str, Any]
+Json = dict[str, Any]
 
 
 def intercept_code() -> None:
@@ -43,7 +38,7 @@ def _executing(method: Any) -> Any:
         gate = None if inside.get() else current_gate(SimpleNamespace(_invocation_context=invocation_context))
         if gate is None:
             return method(self, invocation_context, code_execution_input)
-        results: List[Any] = []
+        results: list[Any] = []
 
         def run(**_: Any) -> Any:
             results.append(method(self, invocation_context, code_execution_input))

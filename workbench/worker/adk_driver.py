@@ -8,7 +8,7 @@ import importlib.machinery
 import importlib.util
 import inspect
 import sys
-from typing import Any, List, Optional
+from typing import Any
 
 from . import faults
 from .declared import source_digest
@@ -17,7 +17,7 @@ from .missing import installed_adk
 
 _MODULE = "google.adk.agents.remote_a2a_agent"
 _PACKAGE = "a2a"
-_failures: List[ModuleNotFoundError] = []
+_failures: list[ModuleNotFoundError] = []
 
 
 class AdkDriver(Driver):
@@ -25,7 +25,7 @@ class AdkDriver(Driver):
 
     name = "adk"
 
-    def recognise(self, found: Any, name: str) -> Optional[Loaded]:
+    def recognise(self, found: Any, name: str) -> Loaded | None:
         """Return the agent, node or App that `found` is, or None."""
         if is_app(found):
             return Loaded(name, self.name, agent=found.root_agent, app=found)
@@ -43,7 +43,7 @@ class AdkDriver(Driver):
         """
         if installed_adk() is None or faults.too_old():
             raise UnusableError(faults.no_framework())
-        from google.adk.agents import config_agent_utils  # type: ignore[import-not-found,unused-ignore]
+        from google.adk.agents import config_agent_utils
 
         return Loaded(name, self.name, agent=config_agent_utils.from_config(path))
 
@@ -60,7 +60,7 @@ class AdkDriver(Driver):
         block()
         declare_tools(loaded.agent)
 
-    def version(self) -> Optional[str]:
+    def version(self) -> str | None:
         """Return the version of google-adk, or None."""
         return installed_adk()
 
@@ -70,7 +70,7 @@ class AdkDriver(Driver):
 
         set_model(model)
 
-    async def open(self, loaded: Loaded, session_input: Optional[Json], *, threads: bool) -> Conversation:
+    async def open(self, loaded: Loaded, session_input: Json | None, *, threads: bool) -> Conversation:
         """Start a session with google-adk's Runner."""
         from .adk_runner import AdkConversation
 
@@ -94,7 +94,7 @@ def declare_tools(agent: Any) -> None:
     if not isinstance(tools, list):
         return
     try:
-        from google.adk.tools import function_tool  # type: ignore[import-not-found,unused-ignore]
+        from google.adk.tools import function_tool
 
         if not hasattr(function_tool, "_build_declaration_cached"):
             return  # An older version, which caches nothing.
@@ -130,9 +130,7 @@ def block() -> None:
 
 
 class _Blocker(importlib.abc.MetaPathFinder):
-    def find_spec(
-        self, fullname: str, path: Any, target: Optional[Any] = None
-    ) -> Optional[importlib.machinery.ModuleSpec]:
+    def find_spec(self, fullname: str, path: Any, target: Any | None = None) -> importlib.machinery.ModuleSpec | None:
         """Raise the first failure again for the optional module. Return None for all others."""
         if fullname == _MODULE:
             first = _failures[0]

@@ -7,10 +7,11 @@ of parallel calls into one event, with those of the callbacks.
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, Iterable, List, Optional
+from collections.abc import Iterable
+from typing import Any
 
-from google.adk.events.event_actions import EventActions  # type: ignore[import-not-found,unused-ignore]
-from google.genai import types  # type: ignore[import-not-found,unused-ignore]
+from google.adk.events.event_actions import EventActions
+from google.genai import types
 
 from .calls import Calls
 from .jsonable import UnknownFormError, decoded, digest, dumps, encoded_text
@@ -34,12 +35,12 @@ class Effects:
         self._artifacts = dict(actions.artifact_delta)
         self._actions = _others(actions)
 
-    async def taken(self, context: Any, calls: Optional[Calls]) -> Optional[Dict[str, Any]]:
+    async def taken(self, context: Any, calls: Calls | None) -> dict[str, Any] | None:
         """Return the effects of the call, or None if there are none. Their values are stored as pieces of `calls`."""
         if calls is None or context is None:
             return None
         actions = context.actions
-        found: Dict[str, Any] = {}
+        found: dict[str, Any] = {}
         state = {
             name: value
             for name, value in actions.state_delta.items()
@@ -66,7 +67,7 @@ class Effects:
             found["actions"] = calls.piece(_with_call(others, context.function_call_id, _OWN_CALL))
         return found or None
 
-    async def apply(self, effects: Dict[str, Any], context: Any) -> None:
+    async def apply(self, effects: dict[str, Any], context: Any) -> None:
         """Apply the effects of a recorded call. Raise UnknownFormError if a recorded value cannot be read."""
         if context is None:
             return
@@ -81,13 +82,13 @@ class Effects:
             _apply_actions(context.actions, recorded)
 
 
-def _session_state(context: Any) -> Dict[str, Any]:
+def _session_state(context: Any) -> dict[str, Any]:
     """Return the session's own state, from which tools get values, or an empty dict."""
     state = getattr(getattr(getattr(context, "_invocation_context", None), "session", None), "state", None)
     return state if isinstance(state, dict) else {}
 
 
-def _change(state: Dict[str, Any], name: str, value: Any) -> None:
+def _change(state: dict[str, Any], name: str, value: Any) -> None:
     """Change a value of the state in place, because other code may refer to the same object."""
     before = state.get(name)
     if isinstance(before, list) and isinstance(value, list):
@@ -99,7 +100,7 @@ def _change(state: Dict[str, Any], name: str, value: Any) -> None:
         state[name] = value
 
 
-def _others(actions: Any) -> Dict[str, Any]:
+def _others(actions: Any) -> dict[str, Any]:
     """Return all set actions except state and artifacts, as JSON data."""
     fields = vars(actions).items()
     found = {name: value for name, value in fields if not (value is None or value in ({}, []) or name in _SEPARATE)}
@@ -107,7 +108,7 @@ def _others(actions: Any) -> Dict[str, Any]:
     return json.loads(dumps(found)) if found else found
 
 
-def _with_call(actions: Dict[str, Any], old: Optional[str], new: Optional[str]) -> Dict[str, Any]:
+def _with_call(actions: dict[str, Any], old: str | None, new: str | None) -> dict[str, Any]:
     """Return the actions with another ID of the call, also where the ID is a key."""
     return {
         name: {(new if key == old else key): item for key, item in value.items()} if isinstance(value, dict) else value
@@ -115,7 +116,7 @@ def _with_call(actions: Dict[str, Any], old: Optional[str], new: Optional[str]) 
     }
 
 
-async def _artifact(context: Any, calls: Calls, name: str, version: int) -> Dict[str, Any]:
+async def _artifact(context: Any, calls: Calls, name: str, version: int) -> dict[str, Any]:
     part = await context.load_artifact(name, version)
     if part is None:
         raise LookupError(f"the artifact {name} cannot be loaded")
@@ -124,9 +125,9 @@ async def _artifact(context: Any, calls: Calls, name: str, version: int) -> Dict
     return {"name": name, "version": version, "mime": mime or "text/plain", "content": calls.piece(content)}
 
 
-async def artifact_digests(context: Any, names: Iterable[str]) -> Dict[str, str]:
+async def artifact_digests(context: Any, names: Iterable[str]) -> dict[str, str]:
     """Return name → digest of the newest version ("" if missing), or {} if no service can load one of the artifacts."""
-    found: Dict[str, str] = {}
+    found: dict[str, str] = {}
     for name in names:
         try:
             part = await context.load_artifact(name)
@@ -136,7 +137,7 @@ async def artifact_digests(context: Any, names: Iterable[str]) -> Dict[str, str]
     return found
 
 
-async def _save(context: Any, artifact: Dict[str, Any]) -> None:
+async def _save(context: Any, artifact: dict[str, Any]) -> None:
     """Save a recorded artifact until it has the recorded version. Raise UnknownFormError for unreadable content."""
     try:
         part = types.Part.model_validate_json(json.dumps(artifact["content"]))
@@ -149,12 +150,12 @@ async def _save(context: Any, artifact: Dict[str, Any]) -> None:
             return
 
 
-def _apply_actions(actions: Any, recorded: Dict[str, Any]) -> None:
-    known: List[str] = [name for name in recorded if name in EventActions.model_fields and name not in _SEPARATE]
+def _apply_actions(actions: Any, recorded: dict[str, Any]) -> None:
+    known: list[str] = [name for name in recorded if name in EventActions.model_fields and name not in _SEPARATE]
     try:
         made = EventActions.model_validate({name: recorded[name] for name in known})
         if "requested_auth_configs" in known:
-            from google.adk.auth.auth_tool import AuthConfig  # type: ignore[import-not-found,unused-ignore]
+            from google.adk.auth.auth_tool import AuthConfig
 
             # Not a field's type in each version.
             asked = made.requested_auth_configs

@@ -17,11 +17,12 @@ import functools
 import inspect
 import sys
 import weakref
-from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
+from collections.abc import Callable, Iterator
+from typing import Any
 
-from google.adk.tools.base_tool import BaseTool  # type: ignore[import-not-found,unused-ignore]
-from google.adk.tools.function_tool import FunctionTool  # type: ignore[import-not-found,unused-ignore]
-from google.adk.tools.tool_context import ToolContext  # type: ignore[import-not-found,unused-ignore]
+from google.adk.tools.base_tool import BaseTool
+from google.adk.tools.function_tool import FunctionTool
+from google.adk.tools.tool_context import ToolContext
 
 from . import faults
 from .adk_effects import Effects, artifact_digests
@@ -46,11 +47,11 @@ _LOOK_BACK = 500
 
 _PARAMETERS = ("args", "tool_context")
 """Parameters of a tool's `run_async`."""
-_current: contextvars.ContextVar[Optional[AdkGate]] = contextvars.ContextVar("agent_workbench_gate", default=None)
+_current: contextvars.ContextVar[AdkGate | None] = contextvars.ContextVar("agent_workbench_gate", default=None)
 """The conversation whose turn is running."""
 _open: weakref.WeakSet[AdkGate] = weakref.WeakSet()
 """The gates of all conversations of this process."""
-_wrappers: Dict[Any, Dict[str, Callable[[Any], Any]]] = {}
+_wrappers: dict[Any, dict[str, Callable[[Any], Any]]] = {}
 """Base class → the wrappers of methods of its subclasses."""
 
 
@@ -67,9 +68,9 @@ class AdkGate:
         """The conversation's session service, by which its invocations are known."""
         self.is_running = False
         """Whether a turn is running."""
-        self._arrived: Set[str] = set()
+        self._arrived: set[str] = set()
         """IDs of the function calls that have reached their tool."""
-        self._orders: Dict[str, int] = {}
+        self._orders: dict[str, int] = {}
         """Function call ID → its number."""
 
     @property
@@ -118,13 +119,7 @@ class AdkGate:
             self.gate.order.end(place)
 
     async def _answer(
-        self,
-        call: Optional[Call],
-        place: Place,
-        method: Callable[..., Any],
-        args: Any,
-        context: Any,
-        decision: Decision,
+        self, call: Call | None, place: Place, method: Callable[..., Any], args: Any, context: Any, decision: Decision
     ) -> Any:
         change: Change = _unchanged
         if isinstance(decision, Inject):
@@ -139,7 +134,7 @@ class AdkGate:
         await in_order(self.gate.order, place)
         return await self._replay(call, decision.recorded, context, change)
 
-    async def _inject(self, call: Optional[Call], fault: Fault) -> Any:
+    async def _inject(self, call: Call | None, fault: Fault) -> Any:
         """Return or raise the outcome that a fault gives to a call. Never return for the fault `never`."""
         if fault.kind == "never":
             if call is not None:
@@ -174,7 +169,7 @@ class AdkGate:
 
     def _begin(
         self, agent: str, branch: str, tool: str, args: Any, context: Any, order: int, decision: Decision
-    ) -> Optional[Call]:
+    ) -> Call | None:
         calls = self.gate.calls
         if calls is None:
             return None
@@ -190,7 +185,7 @@ class AdkGate:
             state=state_digest(context),
         )
 
-    async def _make(self, call: Optional[Call], method: Callable[[], Any], context: Any, change: Change) -> Any:
+    async def _make(self, call: Call | None, method: Callable[[], Any], context: Any, change: Change) -> Any:
         if call is None:
             with within_tool():
                 return change(await method())
@@ -219,7 +214,7 @@ class AdkGate:
         else:
             outcome(taken)
 
-    async def _replay(self, call: Optional[Call], recorded: Recorded, context: Any, change: Change) -> Any:
+    async def _replay(self, call: Call | None, recorded: Recorded, context: Any, change: Change) -> Any:
         if self.answers is not None and context is not None:
             self.answers.recorder.mark_frozen(context)
         effects = Effects(context)
@@ -244,7 +239,7 @@ class AdkGate:
             await self.miss(self.gate.not_cancelled(recorded))
         return decoded_error(recorded.value)
 
-    def _place(self, context: Any, invocation: Any) -> Tuple[int, int]:
+    def _place(self, context: Any, invocation: Any) -> tuple[int, int]:
         """Return how many equal calls are ahead of this one, and its number in the order of the model's calls."""
         own = str(getattr(context, "function_call_id", None) or "")
         together = _model_answer(invocation, own) if own else []
@@ -286,17 +281,17 @@ def _unchanged(answer: Any) -> Any:
     return answer
 
 
-def _model_answer(invocation: Any, call_id: str) -> List[Any]:
+def _model_answer(invocation: Any, call_id: str) -> list[Any]:
     """Return the function calls of the model's answer that contains the call, or [] if it is not found."""
     events = getattr(getattr(invocation, "session", None), "events", None) or []
     for event in reversed(events[-_LOOK_BACK:]):
-        calls: List[Any] = event.get_function_calls()
+        calls: list[Any] = event.get_function_calls()
         if any(call.id == call_id for call in calls):
             return calls
     return []
 
 
-def state_digest(context: Any) -> Optional[str]:
+def state_digest(context: Any) -> str | None:
     """Return a digest of the session's state, or None if the context has no readable state."""
     try:
         return digest_of_state(context.state.to_dict())
@@ -314,7 +309,7 @@ def in_turn() -> bool:
     return _current.get() is not None
 
 
-def current_gate(context: Any = None) -> Optional[AdkGate]:
+def current_gate(context: Any = None) -> AdkGate | None:
     """Return the gate of the conversation that makes a call now, or None.
 
     In a thread or task without the conversation's context variables, the `context` of the call identifies the
@@ -367,7 +362,7 @@ def intercept_tools() -> None:
     patch_classes(BaseTool, _TOOL)
 
 
-def patch_classes(base: Any, wrappers: Dict[str, Callable[[Any], Any]], *, subclasses_only: bool = False) -> None:
+def patch_classes(base: Any, wrappers: dict[str, Callable[[Any], Any]], *, subclasses_only: bool = False) -> None:
     """Wrap methods of `base` (unless `subclasses_only`) and of its present and later subclasses that define them."""
     waiting = type.__subclasses__(base) if subclasses_only else [base]
     while waiting:
@@ -393,7 +388,7 @@ def _patch_later_subclasses(base: Any) -> None:
     base.__init_subclass__ = classmethod(init_subclass)
 
 
-def _patch(kind: Any, wrappers: Dict[str, Callable[[Any], Any]]) -> None:
+def _patch(kind: Any, wrappers: dict[str, Callable[[Any], Any]]) -> None:
     for name, wrapper in wrappers.items():
         method = kind.__dict__.get(name)
         if method is not None and not _is_ours(method):
@@ -444,4 +439,4 @@ def _gated(method: Any) -> Any:
     return run_async
 
 
-_TOOL: Dict[str, Callable[[Any], Any]] = {"run_async": _gated}
+_TOOL: dict[str, Callable[[Any], Any]] = {"run_async": _gated}

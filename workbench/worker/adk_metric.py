@@ -8,11 +8,11 @@ sets the status itself.
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, List, Tuple
+from typing import Any
 
-from google.adk.evaluation import eval_case  # type: ignore[import-not-found,unused-ignore]
-from google.adk.evaluation.eval_metrics import BaseCriterion, EvalMetric  # type: ignore[import-not-found,unused-ignore]
-from google.adk.evaluation.evaluator import EvaluationResult  # type: ignore[import-not-found,unused-ignore]
+from google.adk.evaluation import eval_case
+from google.adk.evaluation.eval_metrics import BaseCriterion, EvalMetric
+from google.adk.evaluation.evaluator import EvaluationResult
 
 from . import faults, jsonable
 from .serving import CallFailedError
@@ -20,7 +20,7 @@ from .serving import CallFailedError
 Invocation = eval_case.Invocation
 
 
-def arguments(data: Dict[str, Any], path: str) -> Tuple[Any, Any, Any, Any]:
+def arguments(data: dict[str, Any], path: str) -> tuple[Any, Any, Any, Any]:
     """Return the arguments for `{"name", "threshold", "criterion", "actual", "expected", "scenario"}`.
 
     `criterion` is its value in the config, a number or an object.
@@ -45,10 +45,10 @@ def arguments(data: Dict[str, Any], path: str) -> Tuple[Any, Any, Any, Any]:
         )
     except ValueError as error:
         message = f"google-adk cannot read the turns to judge: {error}"
-        raise CallFailedError(dict(faults.fault("wrong_input", message))) from None
+        raise CallFailedError(faults.fault("wrong_input", message)) from None
 
 
-def _invocation(turn: Dict[str, Any]) -> Any:
+def _invocation(turn: dict[str, Any]) -> Any:
     """Return ADK's Invocation of a turn, without newer fields, which older versions of ADK reject."""
     known = {name: value for name, value in turn.items() if name in Invocation.model_fields}
     recorded = (known.get("intermediate_data") or {}).get("invocation_events")
@@ -61,7 +61,7 @@ def _invocation(turn: Dict[str, Any]) -> Any:
     return Invocation.model_validate(known)
 
 
-def plain(result: Any, path: str) -> Dict[str, Any]:
+def plain(result: Any, path: str) -> dict[str, Any]:
     """Return a result as `{"score", "status", "rubrics", "turns": [{"score", "status", "rubrics"}, …]}`.
 
     Statuses are ADK's names. Rubrics are `[{"rubric_id", "score", "rationale"}, …]`.
@@ -71,14 +71,14 @@ def plain(result: Any, path: str) -> Dict[str, Any]:
     """
     if not isinstance(result, EvaluationResult):
         message = f"{path} returned {type(result).__name__} {jsonable.shown(result)[:200]}, not an EvaluationResult"
-        raise CallFailedError(dict(faults.fault("wrong_result", message)))
+        raise CallFailedError(faults.fault("wrong_result", message))
     turns = [
         {"score": turn.score, "status": _name(turn.eval_status), "rubrics": _rubrics(turn)}
         for turn in result.per_invocation_results
     ]
     overall = {"score": result.overall_score, "status": _name(result.overall_eval_status)}
     # A model's attributes may hold any value.
-    plain_data: Dict[str, Any] = json.loads(
+    plain_data: dict[str, Any] = json.loads(
         jsonable.dumps({**overall, "rubrics": _rubrics(result, "overall_rubric_scores"), "turns": turns})
     )
     return plain_data
@@ -88,7 +88,7 @@ def _name(status: Any) -> str:
     return str(getattr(status, "name", status))
 
 
-def _rubrics(result: Any, name: str = "rubric_scores") -> List[Dict[str, Any]]:
+def _rubrics(result: Any, name: str = "rubric_scores") -> list[dict[str, Any]]:
     return [
         {
             "rubric_id": getattr(rubric, "rubric_id", ""),

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from typing import Any, Awaitable, Callable, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any, NamedTuple
 
-from google.adk.plugins.base_plugin import BasePlugin  # type: ignore[import-not-found,unused-ignore]
-from google.genai import types  # type: ignore[import-not-found,unused-ignore]
+from google.adk.plugins.base_plugin import BasePlugin
+from google.genai import types
 
 from .faults import sentence
-from .jsonable import dumps, simplified
+from .jsonable import digest, dumps, simplified
 from .spans import Contents, Span, Trace, Usage, is_other_model, plain_text, usage_of
 
 FROZEN = "answered from the recording"
@@ -35,9 +36,9 @@ class Sent(NamedTuple):
     "config"}`, digests except for the first two, or None if the request was too large to be stored.
     """
 
-    span: Optional[Span]
-    parts: Optional[Dict[str, Any]]
-    trace: Optional[Trace]
+    span: Span | None
+    parts: dict[str, Any] | None
+    trace: Trace | None
 
     @property
     def digest(self) -> str:
@@ -45,10 +46,10 @@ class Sent(NamedTuple):
         if self.parts is None or self.trace is None:
             return ""
         known = [self.parts["model"], self.parts["previous"], *map(self.parts.get, _STORED), *self.parts["contents"]]
-        return self.trace.combined_digest(known)
+        return digest(dumps([piece and self.trace.plain(piece) for piece in known]))
 
     @property
-    def plain(self) -> Dict[str, Any]:
+    def plain(self) -> dict[str, Any]:
         """The digests of the parts without generated IDs."""
         if self.parts is None or self.trace is None:
             return {}
@@ -84,29 +85,29 @@ class Recorder(BasePlugin):  # type: ignore[misc]
         super().__init__(name="agent_workbench")
         self.trace = trace
         self.troubles: set[str] = set()
-        self.on_request: Optional[Callable[[Any, Any], None]] = None
+        self.on_request: Callable[[Any, Any], None] | None = None
         """Called with a callback's context and its request."""
         self._contents = Contents(trace)
-        self._agents: Dict[Any, list[Span]] = {}
+        self._agents: dict[Any, list[Span]] = {}
         """The open spans of (invocation, agent, branch)."""
-        self._models: Dict[Any, Span] = {}
+        self._models: dict[Any, Span] = {}
         """The newest model call of (invocation, agent, branch)."""
-        self._requests: Dict[Span, Any] = {}
+        self._requests: dict[Span, Any] = {}
         """The requests of calls that are not answered yet."""
-        self._tools: Dict[Any, Span] = {}
-        self._unclaimed: Dict[Any, list[Span]] = {}
+        self._tools: dict[Any, Span] = {}
+        self._unclaimed: dict[Any, list[Span]] = {}
         """Answered model calls whose event has not arrived yet."""
-        self._inner_calls: list[Dict[str, Any]] = []
+        self._inner_calls: list[dict[str, Any]] = []
         """The calls of this turn inside agents that are used as tools."""
-        self.askers: Set[str] = set()
+        self.askers: set[str] = set()
         """Names of the agents that asked a model. ADK makes the calls in the answers of their models."""
         self.usage = Usage()
         """The usage of all model calls so far, including those of agents used as tools."""
-        self._open: Dict[Tuple[str, str], Any] = {}
+        self._open: dict[tuple[str, str], Any] = {}
         """The newest unanswered request of each (invocation, agent)."""
-        self._answered: Dict[str, Dict[str, Any]] = {}
+        self._answered: dict[str, dict[str, Any]] = {}
         """Invocation → agent → its first answered request."""
-        self._others: Dict[str, List[str]] = {}
+        self._others: dict[str, list[str]] = {}
         """Invocation → remarks about replies from other models than requested."""
 
     @_quiet
@@ -132,7 +133,7 @@ class Recorder(BasePlugin):  # type: ignore[misc]
         if opened:
             self.trace.close(opened.pop(), error=error)
 
-    async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> Optional[Any]:
+    async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> Any | None:
         """Store the request, and set the same retries as ADK's evaluation. Return None: the model is called."""
         self.askers.add(callback_context.agent_name)
         self._open[callback_context.invocation_id, callback_context.agent_name] = llm_request
@@ -164,7 +165,7 @@ class Recorder(BasePlugin):  # type: ignore[misc]
             self.troubles.add(f"sent: {type(error).__name__}: {error}")
             return NOT_SENT
 
-    async def after_model_callback(self, *, callback_context: Any, llm_response: Any) -> Optional[Any]:
+    async def after_model_callback(self, *, callback_context: Any, llm_response: Any) -> Any | None:
         """Count the answer, but not the streamed parts before it.
 
         As in ADK, only answered requests show the agent's instructions and tools. None is returned: the answer stays.
@@ -217,12 +218,12 @@ class Recorder(BasePlugin):  # type: ignore[misc]
         if request is None or self.trace.is_full:
             return Sent(span, None, self.trace)
         parts = self._parts(request)
-        delta: Dict[str, Any] = self._contents.delta(span.facts["agent"], span.number, parts["contents"])
+        delta: dict[str, Any] = self._contents.delta(span.facts["agent"], span.number, parts["contents"])
         span.facts["request"] = {**delta, **{name: parts[name] for name in _STORED if name in parts}}
         return Sent(span, parts, self.trace)
 
-    def _parts(self, request: Any) -> Dict[str, Any]:
-        parts: Dict[str, Any] = {"model": str(request.model)}
+    def _parts(self, request: Any) -> dict[str, Any]:
+        parts: dict[str, Any] = {"model": str(request.model)}
         parts["previous"] = getattr(request, "previous_interaction_id", None)
         parts["contents"] = self._contents.digests(request.contents or [], _dumped)
         for name in _STORED if request.config is not None else ():
@@ -242,11 +243,11 @@ class Recorder(BasePlugin):  # type: ignore[misc]
                 self._others.setdefault(invocation, []).append(f"{agent} asked {asked}, but {answered} answered")
         self.usage = self.usage.plus(usage_of(llm_response.usage_metadata))
 
-    def other_models(self, invocation_id: str) -> List[str]:
+    def other_models(self, invocation_id: str) -> list[str]:
         """Return and forget remarks about replies of a turn that came from other models than requested."""
         return list(dict.fromkeys(self._others.pop(invocation_id, [])))
 
-    def app_details(self, invocation_id: str, authors: List[str]) -> Dict[str, Any]:
+    def app_details(self, invocation_id: str, authors: list[str]) -> dict[str, Any]:
         """Return ADK's AppDetails of a turn: instructions and tools of each author that called a model.
 
         They are in the order of `authors`. The stored requests of the turn are forgotten.
@@ -256,7 +257,7 @@ class Recorder(BasePlugin):  # type: ignore[misc]
         return {"agent_details": details}
 
     @_quiet
-    async def before_tool_callback(self, *, tool: Any, tool_args: Dict[str, Any], tool_context: Any) -> None:
+    async def before_tool_callback(self, *, tool: Any, tool_args: dict[str, Any], tool_context: Any) -> None:
         """Open a span for a tool call."""
         opened = self._agents.get(_key(tool_context))
         span = self.trace.open("tool", tool.name, opened[-1] if opened else None)
@@ -280,7 +281,7 @@ class Recorder(BasePlugin):  # type: ignore[misc]
 
     @_quiet
     async def after_tool_callback(
-        self, *, tool: Any, tool_args: Dict[str, Any], tool_context: Any, result: Any
+        self, *, tool: Any, tool_args: dict[str, Any], tool_context: Any, result: Any
     ) -> None:
         """Close the span of a tool call with its response."""
         span = self._tools.get(_tool_key(tool_context))
@@ -290,14 +291,14 @@ class Recorder(BasePlugin):  # type: ignore[misc]
 
     @_quiet
     async def on_tool_error_callback(
-        self, *, tool: Any, tool_args: Dict[str, Any], tool_context: Any, error: Any
+        self, *, tool: Any, tool_args: dict[str, Any], tool_context: Any, error: Any
     ) -> None:
         """Close the span of a tool call with the error."""
         span = self._tools.get(_tool_key(tool_context))
         if span is not None:
             self.trace.close(span, error=sentence(error))
 
-    def take_inner_calls(self) -> list[Dict[str, Any]]:
+    def take_inner_calls(self) -> list[dict[str, Any]]:
         """Return and forget the calls inside agents that are used as tools, in the order in which they began."""
         taken, self._inner_calls = self._inner_calls, []
         return taken
@@ -308,14 +309,14 @@ class Recorder(BasePlugin):  # type: ignore[misc]
         if span is not None:
             span.facts.update(frozen=True, note=FROZEN)
 
-    def link(self, event: Any, number: Optional[int]) -> None:
+    def link(self, event: Any, number: int | None) -> None:
         """Add an event's number to the spans that it came from. The number is None if the event is not recorded."""
         try:
             self._link(event, number)
         except Exception as error:
             self.troubles.add(f"link: {type(error).__name__}: {error}")
 
-    def _link(self, event: Any, number: Optional[int]) -> None:
+    def _link(self, event: Any, number: int | None) -> None:
         if getattr(event, "partial", None):
             return
         responses = event.get_function_responses()
@@ -371,7 +372,7 @@ def _tool_key(context: Any) -> Any:
     return context.invocation_id, context.function_call_id or id(context)
 
 
-def _outer_tool(span: Span) -> Optional[Span]:
+def _outer_tool(span: Span) -> Span | None:
     """Return the outermost tool call around a span, or None if there is none."""
     outer, above = None, span.parent
     while above is not None:
@@ -408,7 +409,7 @@ def _dumped(value: Any) -> Any:
     return value.model_dump(exclude_none=True) if hasattr(value, "model_dump") else value
 
 
-def _details(name: str, request: Any) -> Dict[str, Any]:
+def _details(name: str, request: Any) -> dict[str, Any]:
     config = request.config
     return {
         "name": name,

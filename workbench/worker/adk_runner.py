@@ -11,25 +11,20 @@ from __future__ import annotations
 import contextlib
 import time
 import uuid
+from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack
-from typing import Any, Dict, FrozenSet, Iterator, List, Optional, Sequence, Set, Tuple
+from typing import Any
 
-from google.adk.agents.llm_agent import LlmAgent  # type: ignore[import-not-found,unused-ignore]
-from google.adk.agents.run_config import RunConfig, StreamingMode  # type: ignore[import-not-found,unused-ignore]
-from google.adk.artifacts.in_memory_artifact_service import (  # type: ignore[import-not-found,unused-ignore]
-    InMemoryArtifactService,
-)
-from google.adk.events.event import Event  # type: ignore[import-not-found,unused-ignore]
-from google.adk.events.event_actions import EventActions  # type: ignore[import-not-found,unused-ignore]
-from google.adk.memory.in_memory_memory_service import (  # type: ignore[import-not-found,unused-ignore]
-    InMemoryMemoryService,
-)
-from google.adk.plugins.base_plugin import BasePlugin  # type: ignore[import-not-found,unused-ignore]
-from google.adk.runners import Runner  # type: ignore[import-not-found,unused-ignore]
-from google.adk.sessions.in_memory_session_service import (  # type: ignore[import-not-found,unused-ignore]
-    InMemorySessionService,
-)
-from google.genai import types  # type: ignore[import-not-found,unused-ignore]
+from google.adk.agents.llm_agent import LlmAgent
+from google.adk.agents.run_config import RunConfig, StreamingMode
+from google.adk.artifacts.in_memory_artifact_service import InMemoryArtifactService
+from google.adk.events.event import Event
+from google.adk.events.event_actions import EventActions
+from google.adk.memory.in_memory_memory_service import InMemoryMemoryService
+from google.adk.plugins.base_plugin import BasePlugin
+from google.adk.runners import Runner
+from google.adk.sessions.in_memory_session_service import InMemorySessionService
+from google.genai import types
 
 from .adk_answers import Answers, intercept_agents, intercept_models
 from .adk_code import intercept_code
@@ -41,9 +36,7 @@ from .gate import Gate
 from .spans import Trace, Usage, usage_of
 
 try:
-    from google.adk.telemetry._instrumentation import (  # type: ignore[import-not-found,unused-ignore]
-        collect_busy_intervals,
-    )
+    from google.adk.telemetry._instrumentation import collect_busy_intervals
 except ImportError:  # before google-adk 2.13: a turn has no model_duration and no tool_duration
     collect_busy_intervals = None
 
@@ -68,11 +61,11 @@ class AdkConversation(Conversation):
         self._gate = AdkGate(Gate())
         self._seen = Usage()
         """The sum of the recorded events' usage."""
-        self._streaming: Optional[FrozenSet[str]] = None
+        self._streaming: frozenset[str] | None = None
         self._has_streamed = False
 
     @classmethod
-    async def open(cls, loaded: Loaded, session_input: Optional[Json]) -> AdkConversation:
+    async def open(cls, loaded: Loaded, session_input: Json | None) -> AdkConversation:
         """Make a new session and a Runner for it."""
         given = session_input or {}
         sessions = InMemorySessionService()
@@ -94,7 +87,7 @@ class AdkConversation(Conversation):
         runner = _runner(loaded, session.app_name, [recorder], services)
         return cls(loaded, runner, session, recorder)
 
-    async def turn(self, content: Json, show: OnStep, stream: Optional[OnText] = None) -> Optional[FinishedTurn]:
+    async def turn(self, content: Json, show: OnStep, stream: OnText | None = None) -> FinishedTurn | None:
         """Send one message. `show` is called with each step. Return the turn, or None without any event."""
         message = types.Content.model_validate(content)
         turn = Turn(content, time.time())
@@ -127,7 +120,7 @@ class AdkConversation(Conversation):
         return FinishedTurn(turn.invocation(details, durations), note, self._recorder.take_inner_calls())
 
     @contextlib.contextmanager
-    def _pieces(self, stream: Optional[OnText]) -> Iterator[Stream]:
+    def _pieces(self, stream: OnText | None) -> Iterator[Stream]:
         """Provide the receiver of this turn's streamed text.
 
         The first turn finds out which models can stream. If streaming fails, all later turns get whole answers.
@@ -184,17 +177,17 @@ class AdkConversation(Conversation):
         """Return whether the author is an agent with a model. Others, such as remote agents, show their own calls."""
         return author in self._recorder.askers
 
-    def spans(self) -> Optional[Json]:
+    def spans(self) -> Json | None:
         """Return the spans since the last call, or None if there are none."""
         return self._recorder.trace.take()
 
     @property
     def usage(self) -> Usage:
-        """The usage so far: the larger of two counts.
+        """The usage so far: the larger of two counts, which may each miss some calls.
 
         The recorder also counts agents used as tools. The events also count answers of an app's plugins.
         """
-        return self._recorder.usage.at_least(self._seen)
+        return Usage(*map(max, self._recorder.usage, self._seen))
 
     async def close(self) -> None:
         """Close the agent's toolsets and the app's plugins."""
@@ -217,7 +210,7 @@ def _known(model: Any, given: Json) -> Json:
     return {name: value for name, value in given.items() if name in fields}
 
 
-def _runner(loaded: Loaded, app_name: str, plugins: List[Any], services: Dict[str, Any]) -> Any:
+def _runner(loaded: Loaded, app_name: str, plugins: list[Any], services: dict[str, Any]) -> Any:
     """Return a Runner. An App is copied with our plugins after its own; its caching and resumability settings stay."""
     if loaded.app is None:
         return Runner(app_name=app_name, agent=loaded.agent, plugins=plugins, **services)
@@ -236,16 +229,16 @@ class Stream:
     evaluation.
     """
 
-    def __init__(self, agents: FrozenSet[str], show: Optional[OnText]) -> None:
+    def __init__(self, agents: frozenset[str], show: OnText | None) -> None:
         self._agents = agents if show is not None else frozenset()
         self._show = show
-        self.unfinished: Set[str] = set()
+        self.unfinished: set[str] = set()
         """Agents whose newest text is still incomplete."""
         self.given = False
         """Whether any streamed text has arrived."""
 
     @property
-    def options(self) -> Dict[str, Any]:
+    def options(self) -> dict[str, Any]:
         """Arguments for `Runner.run_async`."""
         return {"run_config": RunConfig(streaming_mode=StreamingMode.SSE)} if self._agents else {}
 
@@ -269,7 +262,7 @@ class Stream:
         return True
 
 
-def streaming_agents(loaded: Loaded) -> FrozenSet[str]:
+def streaming_agents(loaded: Loaded) -> frozenset[str]:
     """Return the names of the agents that can stream, or none if streaming would change their behaviour.
 
     This is so if a callback reads the model's answers: it would be called with each streamed part. It is also so if
@@ -288,18 +281,15 @@ def streaming_agents(loaded: Loaded) -> FrozenSet[str]:
 def _given_whole() -> bool:
     """Return whether ADK ends a streamed answer with one complete event, which newer versions do."""
     try:
-        from google.adk.features import (  # type: ignore[import-not-found,unused-ignore]
-            FeatureName,
-            is_feature_enabled,
-        )
+        from google.adk.features import FeatureName, is_feature_enabled
 
         return bool(is_feature_enabled(FeatureName.PROGRESSIVE_SSE_STREAMING))
     except (ImportError, AttributeError, ValueError):
         return False
 
 
-def _tree(agent: Any) -> List[Any]:
-    found: List[Any] = []
+def _tree(agent: Any) -> list[Any]:
+    found: list[Any] = []
     waiting = [agent]
     while waiting:
         agent = waiting.pop()
@@ -315,15 +305,15 @@ class Turn:
     def __init__(self, user: Json, now: float) -> None:
         self._user = user
         self._timestamp = now
-        self.recorded: List[Tuple[Any, Json]] = []
+        self.recorded: list[tuple[Any, Json]] = []
         """The recorded events, each with its JSON form."""
         self._final: Any = None
         self._final_content: Any = None
         self._final_shown: Json = {}
         self.invocation_id = ""
-        self.authors: List[str] = []
+        self.authors: list[str] = []
         """The author of each event, recorded or not."""
-        self._notes: List[str] = []
+        self._notes: list[str] = []
         self.usage = Usage()
 
     def add(self, event: Any) -> Any:

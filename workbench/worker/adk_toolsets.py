@@ -13,11 +13,12 @@ import copy
 import functools
 import inspect
 import sys
-from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
+from collections.abc import Iterator
+from typing import Any
 
-from google.adk.tools.base_tool import BaseTool  # type: ignore[import-not-found,unused-ignore]
-from google.adk.tools.base_toolset import BaseToolset  # type: ignore[import-not-found,unused-ignore]
-from google.genai import types  # type: ignore[import-not-found,unused-ignore]
+from google.adk.tools.base_tool import BaseTool
+from google.adk.tools.base_toolset import BaseToolset
+from google.genai import types
 
 from .adk_gate import AdkGate, check_tool, current_gate, in_turn, patch_classes
 from .calls import TooLargeError
@@ -27,13 +28,13 @@ from .gate import Live, inside
 from .jsonable import decoded_error, digest, dumps, encoded_error, imported_class
 from .matching import BrokenRecordingError, check_error
 
-Json = Dict[str, Any]
+Json = dict[str, Any]
 _MOST_TEXTS, _LONGEST_TEXT = 1000, 16 * 1024
-_texts: Dict[Tuple[str, int], str] = {}
+_texts: dict[tuple[str, int], str] = {}
 """(digest of all declarations of a request, index) → a declaration as JSON text. All cases of a process share it."""
 _DECLARES = BaseTool.process_llm_request
 """The method by which a tool declares itself, if its class has no other one."""
-_asked_outside_turns: Dict[str, None] = {}
+_asked_outside_turns: dict[str, None] = {}
 """Classes of toolsets that were asked for their tools outside of a turn."""
 _asking: contextvars.ContextVar[bool] = contextvars.ContextVar("agent_workbench_asking", default=False)
 """Whether a toolset itself is being asked for its tools. It may call its other methods, or other toolsets."""
@@ -49,7 +50,7 @@ class FrozenTool(BaseTool):  # type: ignore[misc]
     """
 
     def __init__(self, toolset: Any, declared: Json, context: Any) -> None:
-        self.recorded_types: List[str] = declared["types"]
+        self.recorded_types: list[str] = declared["types"]
         """The names of the recorded class and its bases."""
         known = (imported_class(name, BaseTool) for name in self.recorded_types)
         self._kind: Any = next((kind for kind in known if kind is not None), FrozenTool)
@@ -121,28 +122,28 @@ class Toolsets:
     def __init__(self, gate: AdkGate, agent: Any = None) -> None:
         self._gate = gate
         self._agent = agent
-        self._listed: Dict[Tuple[str, int], List[Any]] = {}
+        self._listed: dict[tuple[str, int], list[Any]] = {}
         """(agent, position of the toolset) → its tools."""
-        self._listings: Dict[Tuple[str, int], int] = {}
+        self._listings: dict[tuple[str, int], int] = {}
         """(agent, position of the toolset) → how often it listed its tools."""
-        self._since: Dict[Tuple[str, int, str], int] = {}
+        self._since: dict[tuple[str, int, str], int] = {}
         """(agent, position of the toolset, tool) → the number of the listing in which it came, from 1."""
-        self._failed: Dict[Tuple[str, int], Json] = {}
+        self._failed: dict[tuple[str, int], Json] = {}
         """(agent, position of the toolset) → why it could not list its tools."""
-        self._places: Dict[int, Tuple[Any, str, int]] = {}
+        self._places: dict[int, tuple[Any, str, int]] = {}
         """`id` of a toolset → the toolset, its agent and its position."""
-        self._instructions: Dict[Tuple[str, str], str] = {}
+        self._instructions: dict[tuple[str, str], str] = {}
         """(agent, tool) → the instruction that the tool added to a request."""
-        self._config: Dict[Tuple[str, int], List[Json]] = {}
+        self._config: dict[tuple[str, int], list[Json]] = {}
         """(agent, position of the toolset) → the entries that the toolset itself added to the tools of a request."""
-        self._hidden: Set[Tuple[str, str]] = set()
+        self._hidden: set[tuple[str, str]] = set()
         """(agent, tool) of the tools that did not declare themselves."""
-        self._reported: Dict[str, str] = {}
+        self._reported: dict[str, str] = {}
         """Agent → digest of its reported tools."""
-        self._sent: Dict[str, str] = {}
+        self._sent: dict[str, str] = {}
         """Agent → digest of the declarations in its newest request."""
 
-    def place(self, toolset: Any, context: Any) -> Tuple[str, int]:
+    def place(self, toolset: Any, context: Any) -> tuple[str, int]:
         """Return the agent of a toolset and its position in the agent's tools, from 1, or 0 if it is not there."""
         agent: Any = getattr(getattr(context, "_invocation_context", None), "agent", None)
         for position, tool in enumerate(getattr(agent, "tools", None) or (), 1):
@@ -155,7 +156,7 @@ class Toolsets:
         _, name, position = self._places.get(id(toolset), (None, str(getattr(agent, "name", "")), 0))
         return name, position
 
-    def listed(self, agent: str, position: int, tools: List[Any]) -> None:
+    def listed(self, agent: str, position: int, tools: list[Any]) -> None:
         """Record the tools of a toolset."""
         if position:
             number = self._listings[agent, position] = self._next_listing(agent, position)
@@ -177,7 +178,7 @@ class Toolsets:
         if instruction:
             self._instructions[agent, tool] = instruction
 
-    def configured(self, agent: str, position: int, before: List[Any], request: Any) -> None:
+    def configured(self, agent: str, position: int, before: list[Any], request: Any) -> None:
         """Record the entries that a toolset added to the tools of a request. `before` are the tools without them."""
         known = [id(tool) for tool in before]
         added = [tool for tool in _config_tools(request) if id(tool) not in known and isinstance(tool, types.Tool)]
@@ -194,7 +195,7 @@ class Toolsets:
             return
         self._sent[agent] = declared
         positions = self._positions(agent)
-        entries: List[Json] = []
+        entries: list[Json] = []
         for group in getattr(request.config, "tools", None) or []:
             for function in getattr(group, "function_declarations", None) or []:
                 tool = request.tools_dict.get(function.name)
@@ -208,12 +209,12 @@ class Toolsets:
             for agent in {agent for agent, _ in (*self._listed, *self._failed)} - self._reported.keys():
                 self._report(agent, [], self._positions(agent))
 
-    def _positions(self, agent: str) -> Dict[str, int]:
+    def _positions(self, agent: str) -> dict[str, int]:
         return {
             tool.name: position for (name, position), tools in self._listed.items() if name == agent for tool in tools
         }
 
-    def _report(self, agent: str, entries: List[Json], positions: Dict[str, int]) -> None:
+    def _report(self, agent: str, entries: list[Json], positions: dict[str, int]) -> None:
         known = {entry["name"] for entry in entries}
         own: Json = {"name": "", "long_running": False, "declaration": None}
         for (name, position), tools in self._listed.items():
@@ -238,7 +239,7 @@ class Toolsets:
             self._gate.gate.calls.add({"kind": "tools", "agent": agent, "tools": entries})
 
     def _entry(
-        self, agent: str, name: str, tool: Any, position: int, declaration: Any, key: Optional[Tuple[str, int]] = None
+        self, agent: str, name: str, tool: Any, position: int, declaration: Any, key: tuple[str, int] | None = None
     ) -> Json:
         """Return the wire form of a tool. `key` is that of its declaration in `_texts`, if it is known."""
         calls = self._gate.gate.calls
@@ -273,7 +274,7 @@ class Toolsets:
         toolset = next(owners, None)
         return "" if toolset is None else source_digest(type(toolset))
 
-    async def frozen(self, toolset: Any, agent: str, position: int, context: Any) -> Optional[List[Any]]:
+    async def frozen(self, toolset: Any, agent: str, position: int, context: Any) -> list[Any] | None:
         """Return the recorded tools of a toolset, or None if the toolset itself must be asked. Never returns on a miss.
 
         Raises:
@@ -307,14 +308,14 @@ class Toolsets:
                     request.config.tools = [*_config_tools(request), tool]
         return True
 
-    def _declared(self, agent: str, position: int) -> Optional[List[Json]]:
+    def _declared(self, agent: str, position: int) -> list[Json] | None:
         known = self._gate.gate.declarations.get(agent, ()) if position else ()
         return [_checked(entry) for entry in known if entry.get("toolset") == position] or None
 
 
-def _owners(root: Any, toolset: Any) -> Iterator[Tuple[str, int]]:
+def _owners(root: Any, toolset: Any) -> Iterator[tuple[str, int]]:
     """Yield the agents below `root` that have a toolset in their tools, with its position there."""
-    seen: Dict[int, Any] = {}
+    seen: dict[int, Any] = {}
     waiting = [root]
     while waiting:
         agent = waiting.pop()
@@ -328,7 +329,7 @@ def _owners(root: Any, toolset: Any) -> Iterator[Tuple[str, int]]:
                 yield agent.name, position
 
 
-def _types(tool: Any) -> List[str]:
+def _types(tool: Any) -> list[str]:
     """Return the names of a tool's class and its bases, the nearest first, without BaseTool."""
     kind = type(tool)
     if kind is FrozenTool:
@@ -340,7 +341,7 @@ def _types(tool: Any) -> List[str]:
     return [f"{base.__module__}.{base.__qualname__}" for base in bases]
 
 
-def _text(declaration: Any, key: Optional[Tuple[str, int]]) -> str:
+def _text(declaration: Any, key: tuple[str, int] | None) -> str:
     """Return a declaration as JSON text. With a `key`, it is dumped once."""
     known = None if key is None else _texts.get(key)
     if known is not None:
@@ -356,7 +357,7 @@ def _checked(entry: Json) -> Json:
     usual: Json = {"long_running": False, "instruction": "", "confirmation": False, "hidden": False, "since": 1}
     usual.update({"config": [], "types": []})
     whole = {**usual, "declaration": None, "error": None, **entry}
-    kinds: Dict[str, type] = {"name": str, **{name: type(value) for name, value in usual.items()}}
+    kinds: dict[str, type] = {"name": str, **{name: type(value) for name, value in usual.items()}}
     for name, kind in kinds.items():
         if not isinstance(value := whole.get(name), kind):
             raise BrokenRecordingError(f"`{name}` of a recorded tool is {dumps(value)[:100]}, not {kind.__name__}")
@@ -512,7 +513,7 @@ def _declaring(method: Any) -> Any:
     return process_llm_request
 
 
-def _config_tools(request: Any) -> List[Any]:
+def _config_tools(request: Any) -> list[Any]:
     return getattr(getattr(request, "config", None), "tools", None) or []
 
 

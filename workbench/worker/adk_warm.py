@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
-from typing import Any, AsyncGenerator, Dict
+from collections.abc import AsyncGenerator
+from typing import Any
 
-from google.adk.agents.llm_agent import LlmAgent  # type: ignore[import-not-found,unused-ignore]
-from google.adk.models.base_llm import BaseLlm  # type: ignore[import-not-found,unused-ignore]
-from google.adk.models.llm_response import LlmResponse  # type: ignore[import-not-found,unused-ignore]
-from google.genai import types  # type: ignore[import-not-found,unused-ignore]
+from google.adk.agents.llm_agent import LlmAgent
+from google.adk.models.base_llm import BaseLlm
+from google.adk.models.llm_response import LlmResponse
+from google.genai import types
 
 from .case import Case
 from .driver import Loaded
@@ -39,7 +40,7 @@ class _Model(BaseLlm):  # type: ignore[misc]
         yield LlmResponse(content=types.Content(role="model", parts=[part]), usage_metadata=usage)
 
 
-def _add(one: int, other: int) -> Dict[str, int]:
+def _add(one: int, other: int) -> dict[str, int]:
     """Add two numbers."""
     return {"sum": one + other}
 

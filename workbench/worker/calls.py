@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Any, Dict, List, Optional, Set, Tuple
+from typing import Any
 
 from .jsonable import digest, dumps, encoded_error, encoded_text
 from .matching import BrokenRecordingError, Recorded, plain_branch
@@ -21,8 +21,8 @@ PIECES_LIMIT = 64 * 1024 * 1024
 _TOGETHER = 4 * 1024 * 1024
 """Size of pieces, in characters, from which a new message is begun."""
 
-Json = Dict[str, Any]
-Key = Tuple[int, str, str]
+Json = dict[str, Any]
+Key = tuple[int, str, str]
 """Turn, branch and tool of a call."""
 MODEL = "$model"
 """The name of a call of a model, also among ignored arguments. No tool has it."""
@@ -54,7 +54,7 @@ class Call:
         """Record that the answer is given now. A model's answer is used long before its call is over."""
         self.data["ended"] = self._calls.next_end()
 
-    def answered(self, value: Any, effects: Optional[Json] = None) -> None:
+    def answered(self, value: Any, effects: Json | None = None) -> None:
         """Record the answer of a tool. `effects` are in their wire form."""
         try:
             outcome = {"answer": self._calls.text_piece(encoded_text(value))}
@@ -63,7 +63,7 @@ class Call:
         else:
             self._ended(outcome, effects)
 
-    def raised(self, error: BaseException, effects: Optional[Json] = None) -> None:
+    def raised(self, error: BaseException, effects: Json | None = None) -> None:
         """Record the error of a call."""
         self._ended({"error": encoded_error(error)}, effects)
 
@@ -78,7 +78,7 @@ class Call:
         else:
             self._ended({"lost": f"it could not be recorded: {type(error).__name__}: {error}"})
 
-    def responded(self, responses: List[Optional[str]]) -> None:
+    def responded(self, responses: list[str | None]) -> None:
         """Record the responses of a model, as JSON texts. If one is None, because it has no JSON form, all are lost."""
         try:
             kept = [self._calls.text_piece(response) for response in responses if response is not None]
@@ -90,7 +90,7 @@ class Call:
         else:
             self._ended({"responses": kept})
 
-    def _ended(self, outcome: Json, effects: Optional[Json] = None) -> None:
+    def _ended(self, outcome: Json, effects: Json | None = None) -> None:
         more = {"effects": effects} if effects else {}
         if "ended" not in self.data:
             self.ends()
@@ -102,9 +102,9 @@ class Calls:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._calls: List[Json] = []
-        self._pieces: Dict[str, str] = {}
-        self._seen: Dict[str, bool] = {}
+        self._calls: list[Json] = []
+        self._pieces: dict[str, str] = {}
+        self._seen: dict[str, bool] = {}
         self._size = 0
         self._orders = 0
         self._ends = 0
@@ -163,13 +163,13 @@ class Calls:
         except TooLargeError:
             return digest(text)
 
-    def take(self) -> List[Json]:
+    def take(self) -> list[Json]:
         """Return the unreported calls as messages: `calls` as JSON text and `pieces` (digest → JSON text)."""
         with self._lock:
             calls, self._calls = self._calls, []
             pieces, self._pieces = self._pieces, {}
-        messages: List[Json] = []
-        waiting: Dict[str, str] = {}
+        messages: list[Json] = []
+        waiting: dict[str, str] = {}
         size = 0
         for name, text in pieces.items():
             if waiting and size + len(text) > _TOGETHER:
@@ -203,7 +203,7 @@ class Ended:
 class Place:
     """A call that is being made, and its position in the recorded order."""
 
-    def __init__(self, branch: str, tool: str, recorded: Optional[Recorded], ended: Optional[Ended]) -> None:
+    def __init__(self, branch: str, tool: str, recorded: Recorded | None, ended: Ended | None) -> None:
         self.branch = branch
         self.tool = tool
         self.recorded = recorded
@@ -226,22 +226,22 @@ class Order:
     def __init__(self, ended: Any = None) -> None:
         self._lock = threading.Lock()
         self._turn = 0
-        self._ends: List[Ended] = []
-        self._by_key: Dict[Key, Dict[int, Ended]] = {}
+        self._ends: list[Ended] = []
+        self._by_key: dict[Key, dict[int, Ended]] = {}
         for index, item in enumerate(_checked(ended)):
             key = item["turn"], plain_branch(item["branch"]), item["call"]
             self._ends.append(Ended(index, key))
             self._by_key.setdefault(key, {})[item["nth"]] = self._ends[-1]
-        self._loaded: Dict[int, Tuple[Optional[Ended], int]] = {}
+        self._loaded: dict[int, tuple[Ended | None, int]] = {}
         """`id` of a recorded call → its end, and its rank among the recorded calls; -1 if that is not known."""
-        self._numbers: Dict[Key, int] = {}
-        self._running: List[Place] = []
+        self._numbers: dict[Key, int] = {}
+        self._running: list[Place] = []
         self._moves = 0
         """Number of calls that began, were released or ended so far."""
         self._moved = time.monotonic()
-        self._done: List[Tuple[int, bool, str]] = []
+        self._done: list[tuple[int, bool, str]] = []
         """The replayed calls that were answered: rank, whether the call changed the state, and tool."""
-        self._reordered: Set[str] = set()
+        self._reordered: set[str] = set()
 
     def load(self, recorded: Recorded) -> None:
         """Add a recorded tool call. Add the calls in the order in which they began."""
@@ -258,12 +258,12 @@ class Order:
             self._running.clear()
 
     @property
-    def reordered(self) -> List[str]:
+    def reordered(self) -> list[str]:
         """The tools whose recorded answers were replayed in another order, where one of them changed the state."""
         with self._lock:
             return sorted(self._reordered)
 
-    def begin(self, branch: str, tool: str, recorded: Optional[Recorded] = None) -> Place:
+    def begin(self, branch: str, tool: str, recorded: Recorded | None = None) -> Place:
         """Register a call that begins now, and return its place. `end` must follow.
 
         `recorded` is the recorded call that answers a tool call, or None for other calls and for models.
@@ -346,7 +346,7 @@ class Order:
             return False
         return one.polls < _POLLS or time.monotonic() < one.released + _SETTLED
 
-    def _can_come(self, earlier: List[Ended], place: Place) -> bool:
+    def _can_come(self, earlier: list[Ended], place: Place) -> bool:
         """Return whether one of the earlier calls can still end."""
         now = time.monotonic()
         if now > place.since + _LONGEST:
@@ -371,7 +371,7 @@ def related(one: str, other: str) -> bool:
     return not short or long == short or long.startswith(f"{short}.")
 
 
-def _checked(ended: Any) -> List[Json]:
+def _checked(ended: Any) -> list[Json]:
     kinds = {"turn": int, "branch": str, "call": str, "nth": int}
     items = [{"nth": 1, **item} if isinstance(item, dict) else {} for item in ended] if isinstance(ended, list) else []
     fits = all(isinstance(item.get(name), kind) for item in items for name, kind in kinds.items())

@@ -11,7 +11,8 @@ import functools
 import json
 import os
 import signal
-from typing import Any, AsyncIterator, Coroutine, Dict, List, Optional, Set, TypeVar, Union
+from collections.abc import AsyncIterator, Coroutine
+from typing import Any, TypeVar, Union
 
 from . import faults, project_files
 from .driver import FinishedTurn, Loaded
@@ -50,14 +51,14 @@ class MissedError(Exception):
 class Case:
     """One conversation with the agent, driven from the other end of `wire`."""
 
-    def __init__(self, wire: Wire, spec: Dict[str, Any], loaded: Loaded, *, shared: bool) -> None:
+    def __init__(self, wire: Wire, spec: dict[str, Any], loaded: Loaded, *, shared: bool) -> None:
         self._wire = wire
         self._spec = spec
         self._loaded = loaded
         self._shared = shared
-        self._opened: Optional[Opened] = None
-        self._gate: Optional[Gate] = None
-        self._miss: Optional[asyncio.Future[faults.Fault]] = None
+        self._opened: Opened | None = None
+        self._gate: Gate | None = None
+        self._miss: asyncio.Future[faults.Fault] | None = None
         """The first call without a recording, in a shared process."""
         self._finished_turns = 0
         self._sending = False
@@ -108,7 +109,7 @@ class Case:
         """Report a file that is about to be written, from any thread."""
         self._send_from_thread({"event": "Wrote", "files": [path]})
 
-    def _send_from_thread(self, message: Dict[str, Any]) -> bool:
+    def _send_from_thread(self, message: dict[str, Any]) -> bool:
         if os.getpid() != self._pid:
             return False
         data = self._wire.encode(message)
@@ -120,7 +121,7 @@ class Case:
 
     def failed(self, fault: faults.Fault) -> None:
         """Report the error that ends the case, with the spans and usage so far."""
-        message: Dict[str, Any] = {"event": "Failed", "turn": self._finished_turns, "error": fault}
+        message: dict[str, Any] = {"event": "Failed", "turn": self._finished_turns, "error": fault}
         if self._opened is not None:
             self._send_spans()
             message["usage"] = self._opened.conversation.usage._asdict()
@@ -152,12 +153,12 @@ class Case:
             return True
         return False
 
-    def _send_answer(self, answer: Dict[str, Any]) -> None:
+    def _send_answer(self, answer: dict[str, Any]) -> None:
         """Send an answer of a model before it is used. One that cannot be sent is requested again by a resumed run."""
         with contextlib.suppress(FrameTooLargeError):
             self._send_from_thread({"event": "Answered", "answer": answer})
 
-    def _fault_of(self, error: BaseException) -> Optional[faults.Fault]:
+    def _fault_of(self, error: BaseException) -> faults.Fault | None:
         """Return the fault of an exception that ended the conversation, or None if we stopped it."""
         if isinstance(error, FrameTooLargeError):
             return faults.fault("too_large", f"the agent's answer has {error}")
@@ -170,7 +171,7 @@ class Case:
         # Anything that an agent raises is its error, even SystemExit. Cancellation by us is not.
         return None if self._stopped else faults.agent_fault(error)
 
-    async def _turn(self, content: Dict[str, Any]) -> bool:
+    async def _turn(self, content: dict[str, Any]) -> bool:
         """Run one turn. Return False if it ended the case."""
         number = self._finished_turns
         assert self._opened is not None
@@ -228,7 +229,7 @@ class Case:
         # asyncio prints the exception of an abandoned turn unless somebody takes it.
         running.add_done_callback(lambda turn: None if turn.cancelled() else turn.exception())
         try:
-            both: Set[asyncio.Future[Any]] = {running, self._miss}
+            both: set[asyncio.Future[Any]] = {running, self._miss}
             await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
         finally:
             if not running.done():
@@ -238,13 +239,13 @@ class Case:
             raise MissedError(self._miss.result())
         return running.result()
 
-    def _finished(self, turn: FinishedTurn) -> Dict[str, Any]:
+    def _finished(self, turn: FinishedTurn) -> dict[str, Any]:
         assert self._opened is not None
         usage = self._opened.conversation.usage._asdict()
         fields = {"actual": turn.actual, "note": turn.note, "usage": usage, "inner_calls": list(turn.inner_calls)}
         return {"event": "TurnFinished", "turn": self._finished_turns, **fields}
 
-    async def _state(self) -> Dict[str, Any]:
+    async def _state(self) -> dict[str, Any]:
         """Return `{"state", "why"}`: the session's state, or None and the reason. It must not fail the turn."""
         assert self._opened is not None
         try:
@@ -255,7 +256,7 @@ class Case:
             return {"state": None, "why": f"the state is {len(text):,} characters of JSON, too large to keep"}
         return {"state": json.loads(text), "why": ""}
 
-    async def _messages(self) -> AsyncIterator[Dict[str, Any]]:
+    async def _messages(self) -> AsyncIterator[dict[str, Any]]:
         """Yield the user's messages until `end` or the end of the socket."""
         while True:
             while self._wire.pending:
@@ -278,7 +279,7 @@ class Case:
             if not self._wire.pending:
                 await self._wire.wait_for_data()
 
-    async def _tear_down(self) -> List[str]:
+    async def _tear_down(self) -> list[str]:
         """Close the conversation's resources. Return problems as texts."""
         if self._opened is None or not self._opened.needs_closing:
             return []
@@ -318,7 +319,7 @@ class Case:
         except Exception:
             return
 
-    def _send_acted(self, number: int, acted: Dict[str, Any]) -> None:
+    def _send_acted(self, number: int, acted: dict[str, Any]) -> None:
         """Report a step.
 
         If cases share the process, steps that follow each other quickly are sent together. A tool call is sent at once,
@@ -345,11 +346,11 @@ class Case:
             with contextlib.suppress(WorkbenchGoneError):  # The next message fails the same way.
                 self._write(b"")
 
-    def _queue(self, message: Dict[str, Any]) -> None:
+    def _queue(self, message: dict[str, Any]) -> None:
         """Send the message together with the next one, because each send wakes the workbench."""
         self._queued += self._wire.encode(message)
 
-    def _send(self, message: Dict[str, Any]) -> None:
+    def _send(self, message: dict[str, Any]) -> None:
         if os.getpid() != self._pid:
             # This is a fork that the agent made and did not end. The case belongs to its parent.
             os._exit(0)

@@ -15,7 +15,8 @@ import signal
 import socket
 import traceback
 import types
-from typing import Any, AsyncIterator, Dict, Iterable, List, Optional, Set, Union
+from collections.abc import AsyncIterator, Iterable
+from typing import Any
 
 from . import faults
 from .case import Case, MissedError, Wire, WorkbenchGoneError
@@ -33,12 +34,12 @@ _DEEPEST = 300
 _MOST_TASKS = 3
 
 
-def case_of(wire: Wire, spec: Dict[str, Any], loaded: Loaded, *, shared: bool) -> Case:
+def case_of(wire: Wire, spec: dict[str, Any], loaded: Loaded, *, shared: bool) -> Case:
     """Return the case of a spec, or a chat with a user."""
     return (Chat if spec.get("chat") else Case)(wire, spec, loaded, shared=shared)
 
 
-def run_forked(sock: socket.socket, spec: Dict[str, Any], loaded: Loaded) -> None:
+def run_forked(sock: socket.socket, spec: dict[str, Any], loaded: Loaded) -> None:
     """Run a case in this process, which serves only this case. An agent's `sys.exit` becomes the case's error."""
     case = case_of(SocketWire(sock), spec, loaded, shared=False)
 
@@ -59,7 +60,7 @@ def run_forked(sock: socket.socket, spec: Dict[str, Any], loaded: Loaded) -> Non
         case.failed(faults.agent_fault(error))
 
 
-def descriptors_of(command: Dict[str, Any]) -> int:
+def descriptors_of(command: dict[str, Any]) -> int:
     """Return how many file descriptors come with a case: its socket and two for output, or 0 in a shared process."""
     return 0 if command.get("share") else 3
 
@@ -79,12 +80,12 @@ class Chat(Case):
 
     _stop_requested = False
 
-    async def _messages(self) -> AsyncIterator[Dict[str, Any]]:
+    async def _messages(self) -> AsyncIterator[dict[str, Any]]:
         await self._send_state()
         async for content in super()._messages():
             yield content
 
-    async def _turn(self, content: Dict[str, Any]) -> bool:
+    async def _turn(self, content: dict[str, Any]) -> bool:
         """Run one turn, and report the answer or the reason for its absence. The conversation continues either way."""
         number = self._finished_turns
         self._stop_requested = False
@@ -103,7 +104,7 @@ class Chat(Case):
         self._send({"event": "TurnFailed", "turn": number, "error": outcome, "usage": usage})
         return True
 
-    async def _run_turn(self, content: Dict[str, Any]) -> Union[FinishedTurn, faults.Fault]:
+    async def _run_turn(self, content: dict[str, Any]) -> FinishedTurn | faults.Fault:
         """Run the turn while watching the socket for a `stop`. Raise WorkbenchGoneError if the socket ends."""
         turn = asyncio.ensure_future(self._attempt(content))
         try:
@@ -132,7 +133,7 @@ class Chat(Case):
         self._wire.pending.clear()
         self._wire.pending.extend(others)
 
-    async def _attempt(self, content: Dict[str, Any]) -> Union[FinishedTurn, faults.Fault]:
+    async def _attempt(self, content: dict[str, Any]) -> FinishedTurn | faults.Fault:
         """Run the turn. Return the agent's exceptions as faults."""
         number = self._finished_turns
         assert self._opened is not None
@@ -175,10 +176,10 @@ class SharedCases:
         self._channel = channel
         self._lifeline = lifeline
         self._loaded = loaded
-        self._running: Dict[int, asyncio.Task[None]] = {}
-        self._cases: Dict[int, Case] = {}
-        self._wires: Dict[int, SharedWire] = {}
-        self._stopping: Set[asyncio.Task[None]] = set()
+        self._running: dict[int, asyncio.Task[None]] = {}
+        self._cases: dict[int, Case] = {}
+        self._wires: dict[int, SharedWire] = {}
+        self._stopping: set[asyncio.Task[None]] = set()
 
     def run(self) -> None:
         """Run until the workbench disconnects. Cases still running are dropped."""
@@ -218,7 +219,7 @@ class SharedCases:
             else:
                 self._handle(command)
 
-    def _handle(self, command: Dict[str, Any]) -> None:
+    def _handle(self, command: dict[str, Any]) -> None:
         number = command["id"]
         if command["op"] == "case":
             self._start(number, command)
@@ -227,7 +228,7 @@ class SharedCases:
         elif number in self._wires:
             self._wires[number].put(command)
 
-    def _start(self, number: int, command: Dict[str, Any]) -> None:
+    def _start(self, number: int, command: dict[str, Any]) -> None:
         if not command.get("share"):
             control, *output = self._channel.take_fds(descriptors_of(command))
             refuse(SocketWire(socket.socket(fileno=control)))
@@ -277,7 +278,7 @@ def _finish(over: asyncio.Future[None]) -> None:
         over.set_result(None)
 
 
-def stack_of_this_process(frame: Optional[types.FrameType]) -> str:
+def stack_of_this_process(frame: types.FrameType | None) -> str:
     """Return the lines being executed, if the project is involved, else the lines at which the event loop's tasks wait.
 
     `frame` is the frame that a signal interrupted.
@@ -299,10 +300,10 @@ def stack_of_tasks(tasks: Iterable[Any]) -> str:
     return "\n".join(texts)
 
 
-def _awaited(awaitable: Any) -> List[Place]:
+def _awaited(awaitable: Any) -> list[Place]:
     """Return the places from a coroutine down to the innermost line where it waits."""
-    places: List[Place] = []
-    seen: Set[int] = set()
+    places: list[Place] = []
+    seen: set[int] = set()
     while awaitable is not None and id(awaitable) not in seen and len(seen) < _DEEPEST:
         seen.add(id(awaitable))
         frame = _attribute(awaitable, "cr_frame", "ag_frame", "gi_frame")
@@ -318,7 +319,7 @@ def _attribute(awaitable: Any, *names: str) -> Any:
     return next((value for name in names if (value := getattr(awaitable, name, None)) is not None), None)
 
 
-def _unlisted_awaitable(awaitable: Any, frame: Optional[types.FrameType], seen: Set[int]) -> Any:
+def _unlisted_awaitable(awaitable: Any, frame: types.FrameType | None, seen: set[int]) -> Any:
     """Return the object that an awaitable waits for if no attribute names it.
 
     The step of an async generator is only visible to the garbage collector. A coroutine that is driven by hand is a

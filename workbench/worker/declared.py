@@ -9,12 +9,13 @@ import ast
 import functools
 import inspect
 import sys
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from .jsonable import digest, dumps
 from .project_files import is_project_file
 
-Json = Dict[str, Any]
+Json = dict[str, Any]
 _MOST_STATEMENTS = 1000
 _LARGEST_FILE = 1024 * 1024
 """Maximum size of a module whose source is read, in bytes."""
@@ -24,14 +25,14 @@ _JSON = {"str": "string", "int": "integer", "float": "number", "bool": "boolean"
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
-def signature_declaration(tool: str, function: Any) -> Optional[Json]:
+def signature_declaration(tool: str, function: Any) -> Json | None:
     """Return a FunctionDeclaration made from a function's signature, or None if the signature is not known."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
         return None
     properties: Json = {}
-    required: List[str] = []
+    required: list[str] = []
     more: Json = {}
     for parameter in parameters:
         if parameter.kind is parameter.VAR_KEYWORD:
@@ -122,11 +123,11 @@ def _is_of(kind: str, value: Any) -> bool:
     if kind in ("number", "integer"):
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
         return is_number and (kind == "number" or isinstance(value, int) or value.is_integer())
-    known: Dict[str, Any] = {"string": str, "boolean": bool, "array": list, "object": dict, "null": type(None)}
+    known: dict[str, Any] = {"string": str, "boolean": bool, "array": list, "object": dict, "null": type(None)}
     return isinstance(value, known.get(kind, object))
 
 
-def _texts(given: Any) -> List[str]:
+def _texts(given: Any) -> list[str]:
     return [item for item in given if isinstance(item, str)] if isinstance(given, list) else []
 
 
@@ -138,12 +139,12 @@ class _Statement(NamedTuple):
     """
 
     text: str
-    lines: Tuple[int, int]
-    binds: Set[str]
-    names: Set[str]
-    dotted: Set[Tuple[str, str]]
-    imports: Dict[str, Tuple[str, str]]
-    fills: Set[str]
+    lines: tuple[int, int]
+    binds: set[str]
+    names: set[str]
+    dotted: set[tuple[str, str]]
+    imports: dict[str, tuple[str, str]]
+    fills: set[str]
 
 
 def source_digest(tool: Any) -> str:
@@ -170,8 +171,8 @@ def _digest(module: str, name: str, line: int) -> str:
     if not waiting:  # Such as a lambda.
         inside = (one for one in _statements(module) if one.lines[0] <= line <= one.lines[1])
         waiting = [(module, one) for one in inside]
-    texts: Set[str] = set()
-    seen: Set[Tuple[str, str]] = set()
+    texts: set[str] = set()
+    seen: set[tuple[str, str]] = set()
     while waiting and len(texts) < _MOST_STATEMENTS:
         home, statement = waiting.pop()
         texts.add(statement.text)
@@ -181,7 +182,7 @@ def _digest(module: str, name: str, line: int) -> str:
     return digest(dumps(sorted(texts))) if texts else ""
 
 
-def _places(home: str, statement: _Statement) -> Iterator[Tuple[str, str]]:
+def _places(home: str, statement: _Statement) -> Iterator[tuple[str, str]]:
     """Yield the module and name of each thing that a statement uses."""
     imported = _imported(home)
     yield from ((home, name) for name in statement.names)
@@ -190,7 +191,7 @@ def _places(home: str, statement: _Statement) -> Iterator[Tuple[str, str]]:
         yield (f"{module}.{inner}" if inner else module), attribute
 
 
-def _binding(module: str, name: str) -> Iterator[Tuple[str, _Statement]]:
+def _binding(module: str, name: str) -> Iterator[tuple[str, _Statement]]:
     """Yield the statements that bind a name of a module or change its value, each with its module."""
     for _ in range(_DEEPEST):  # A module may import the name, and that one, too.
         yield from ((module, one) for one in _statements(module) if name in one.binds | one.fills)
@@ -202,12 +203,12 @@ def _binding(module: str, name: str) -> Iterator[Tuple[str, _Statement]]:
 
 
 @functools.lru_cache(maxsize=200)
-def _imported(module: str) -> Dict[str, Tuple[str, str]]:
+def _imported(module: str) -> dict[str, tuple[str, str]]:
     return {name: place for statement in _statements(module) for name, place in statement.imports.items()}
 
 
 @functools.lru_cache(maxsize=200)
-def _statements(module: str) -> Tuple[_Statement, ...]:
+def _statements(module: str) -> tuple[_Statement, ...]:
     """Return the statements at the top of one of the project's modules, or () for all others."""
     known = sys.modules.get(module)
     file = getattr(known, "__file__", None) or ""
@@ -222,7 +223,7 @@ def _statements(module: str) -> Tuple[_Statement, ...]:
     return tuple(_statement(node, lines, package) for node in ast.parse(content).body)
 
 
-def _statement(node: ast.stmt, lines: List[str], package: List[str]) -> _Statement:
+def _statement(node: ast.stmt, lines: list[str], package: list[str]) -> _Statement:
     first = min([node.lineno, *(found.lineno for found in getattr(node, "decorator_list", ()))])
     last = node.end_lineno or node.lineno
     text = "\n".join(line.rstrip() for line in lines[first - 1 : last])
@@ -250,7 +251,7 @@ def _statement(node: ast.stmt, lines: List[str], package: List[str]) -> _Stateme
     return found
 
 
-def _fills(node: ast.stmt) -> Set[str]:
+def _fills(node: ast.stmt) -> set[str]:
     """Return the names whose values a statement changes: by assigning into them, or by calling their methods."""
     inside = list(ast.walk(node))
     calls = [one.value.func for one in inside if isinstance(one, ast.Expr) and isinstance(one.value, ast.Call)]

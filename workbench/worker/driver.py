@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import abc
 import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence
+from typing import Any, NamedTuple
 
 from .faults import Fault, fault
 from .gate import Gate
 from .spans import Usage
 
-Json = Dict[str, Any]
+Json = dict[str, Any]
 OnStep = Callable[[Json], None]
 """A receiver of each step of the agent, an ADK invocation event, as soon as it happens."""
 OnText = Callable[[str, str, bool], None]
@@ -54,14 +55,14 @@ class Driver(abc.ABC):
     name: str
 
     @abc.abstractmethod
-    def recognise(self, found: Any, name: str) -> Optional[Loaded]:
+    def recognise(self, found: Any, name: str) -> Loaded | None:
         """Return the agent `name` that `found` is, or None if it is not of this kind.
 
         Imports no framework: a framework that was not imported cannot have made the object.
         """
 
     @abc.abstractmethod
-    async def open(self, loaded: Loaded, session_input: Optional[Json], *, threads: bool) -> Conversation:
+    async def open(self, loaded: Loaded, session_input: Json | None, *, threads: bool) -> Conversation:
         """Start a session with the state, user, ID and earlier `events` of `session_input`, or with ADK's defaults.
 
         With `threads`, synchronous agents run in threads. Cases that share a process then do not wait for each other.
@@ -74,7 +75,7 @@ class Driver(abc.ABC):
             UnusableError: the interpreter lacks a package that such agents need.
         """
 
-    def version(self) -> Optional[str]:
+    def version(self) -> str | None:
         """Return the version of the framework, or None."""
         return None
 
@@ -113,7 +114,7 @@ class Conversation(abc.ABC):
     """One session with an agent."""
 
     @abc.abstractmethod
-    async def turn(self, content: Json, show: OnStep, stream: Optional[OnText] = None) -> Optional[FinishedTurn]:
+    async def turn(self, content: Json, show: OnStep, stream: OnText | None = None) -> FinishedTurn | None:
         """Send one user message. Return the finished turn, or None if the agent did nothing.
 
         `stream` gets the pieces of streamed texts, if the agent supports streaming. It does not change the turn.
@@ -142,7 +143,7 @@ class Conversation(abc.ABC):
         """Return whether the framework makes the calls that an author's steps show. If so, all reach the gate."""
         return False
 
-    def spans(self) -> Optional[Json]:
+    def spans(self) -> Json | None:
         """Return the spans since the last call (`spans.Trace.take`), or None if unknown."""
         return None
 
@@ -155,7 +156,7 @@ def turns_of(events: Iterable[Json], agent: str) -> Iterator[Json]:
 
     A message of the user begins a turn. The answer is the last text of the agent in the turn.
     """
-    turn: List[Json] = []
+    turn: list[Json] = []
     for event in events:
         if not _parts(event):
             continue
@@ -180,7 +181,7 @@ def text_of(content: Json) -> str:
     return "\n".join(part["text"] for part in content.get("parts") or [] if part.get("text"))
 
 
-def _turn(events: List[Json], agent: str) -> Json:
+def _turn(events: list[Json], agent: str) -> Json:
     message = events[0]["content"] if _is_message(events[0]) else {"role": "user", "parts": []}
     steps = [
         {**event, "author": agent if event["author"] == MODEL else event["author"]}
@@ -205,5 +206,5 @@ def _says(event: Json) -> bool:
     return event["author"] != "user" and any(part.get("text") and not part.get("thought") for part in _parts(event))
 
 
-def _parts(event: Json) -> List[Json]:
+def _parts(event: Json) -> list[Json]:
     return (event.get("content") or {}).get("parts") or []

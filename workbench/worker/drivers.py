@@ -19,7 +19,8 @@ import inspect
 import os
 import sys
 import types
-from typing import Any, Callable, Dict, Iterator, List, Optional
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from . import adk_driver, project_files, python_runner
 from .adk_driver import DRIVER, is_app
@@ -27,15 +28,15 @@ from .driver import Conversation, Driver, Json, Loaded
 from .faults import sentence
 from .missing import search_path
 
-_plugins: Dict[str, Driver] = {}
-_broken: Dict[str, str] = {}
+_plugins: dict[str, Driver] = {}
+_broken: dict[str, str] = {}
 
 
 class NoAgentError(Exception):
     """The imported modules define no agent. The message says what was found."""
 
 
-def use_plugins(files: Dict[str, str]) -> None:
+def use_plugins(files: dict[str, str]) -> None:
     """Load the driver files of plugins (name → path). Print a warning for each that cannot be loaded."""
     for name, file in files.items():
         if name in _plugins:
@@ -81,7 +82,7 @@ class FileDriver(python_runner.PythonDriver):
         self._recognise = module.recognise
         self._answer = module.answer
 
-    def recognise(self, found: Any, name: str) -> Optional[Loaded]:
+    def recognise(self, found: Any, name: str) -> Loaded | None:
         """Return the agent if the plugin recognises it, else None. Exceptions of the plugin become warnings."""
         try:
             is_its_own = self._recognise(found)
@@ -91,12 +92,12 @@ class FileDriver(python_runner.PythonDriver):
         return Loaded(name, self.name, agent=functools.partial(self._answer, found)) if is_its_own else None
 
 
-def _drivers() -> List[Driver]:
+def _drivers() -> list[Driver]:
     # Plugins come before plain Python: their agents may be callable.
     return [adk_driver.DRIVER, *_plugins.values(), python_runner.DRIVER]
 
 
-def load(spec: Dict[str, Any]) -> Loaded:
+def load(spec: dict[str, Any]) -> Loaded:
     """Import the agent of an AgentSpec.
 
     Raises:
@@ -186,7 +187,7 @@ def _first(modules: Iterator[types.ModuleType], name: str) -> Loaded:
     raise NoAgentError(f"{' and '.join(tried)}: no root_agent, app or get_agent_async")
 
 
-def _defined_in(module: types.ModuleType, name: str) -> Optional[Loaded]:
+def _defined_in(module: types.ModuleType, name: str) -> Loaded | None:
     app = getattr(module, "app", None)
     if is_app(app):
         return DRIVER.recognise(app, name)
@@ -211,7 +212,7 @@ class Opened:
         """Whether `close` has anything to do."""
         return self._stack is not None or self._closing
 
-    async def close(self) -> List[str]:
+    async def close(self) -> list[str]:
         """Close the resources of this conversation that no other one shares. Return failures as texts."""
         warnings = []
         if self._closing:
@@ -221,7 +222,7 @@ class Opened:
         return warnings
 
 
-async def open_conversation(loaded: Loaded, session_input: Optional[Json], *, shared: bool) -> Opened:
+async def open_conversation(loaded: Loaded, session_input: Json | None, *, shared: bool) -> Opened:
     """Start a session. `get_agent_async` is awaited here, in the event loop of the case.
 
     With `shared`, other cases use the same process and, unless a factory made it for this case, the same agent object.
@@ -238,7 +239,7 @@ async def open_conversation(loaded: Loaded, session_input: Optional[Json], *, sh
     return Opened(conversation, stack if hasattr(stack, "aclose") else None, closing=closing)
 
 
-async def _closed(what: str, close: Callable[[], Any]) -> List[str]:
+async def _closed(what: str, close: Callable[[], Any]) -> list[str]:
     try:
         await close()
     except Exception as error:

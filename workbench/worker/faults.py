@@ -13,15 +13,16 @@ import os
 import re
 import sys
 import traceback
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 from .jsonable import message_of, shown
 from .missing import OLDEST, Missing, find_missing, install, install_command, installed_adk, is_supported
 from .project_files import WORKER, is_project_file
 
-Fault = Dict[str, str]
+Fault = dict[str, str]
 """`kind`, `message`, `hint`, `traceback`: the fields of the workbench's CaseError."""
-Place = Tuple[str, int, str]
+Place = tuple[str, int, str]
 """File, line, function."""
 PYTHON = sys.executable or "python"
 """The path of the Python that runs this process, with links unresolved."""
@@ -80,7 +81,7 @@ def _hint(error: BaseException) -> str:
     return str(getattr(error, _HINT, "") or getattr(root_cause(error), _HINT, ""))
 
 
-def import_fault(error: BaseException, project: Optional[Tuple[str, str]] = None) -> Fault:
+def import_fault(error: BaseException, project: tuple[str, str] | None = None) -> Fault:
     """Return why the agent's modules could not be imported.
 
     `project` is the agent's folder and the root. If it is given, all other missing modules are named, too.
@@ -101,13 +102,10 @@ def import_fault(error: BaseException, project: Optional[Tuple[str, str]] = None
         return fault("import_failed", f"{type(cause).__name__}: {cause.msg} ({place})", "", trace)
     if isinstance(cause, SystemExit):
         return fault("import_failed", f"the agent called {_exit(cause)} while it was imported", "", trace)
-    known = remedy(cause)
-    if known is not None:
-        return fault("import_failed", known.message, _hint(error) or known.hint, trace)
-    return fault("import_failed", sentence(cause), _hint(error), trace)
+    return {**agent_fault(error), "kind": "import_failed"}
 
 
-def _of_missing(cause: ImportError, lacking: Missing, project: Optional[Tuple[str, str]], trace: str) -> Fault:
+def _of_missing(cause: ImportError, lacking: Missing, project: tuple[str, str] | None, trace: str) -> Fault:
     """Return the fault of an import that lacked a module. Its message names all missing modules."""
     named = cause.name if isinstance(cause, ModuleNotFoundError) else None
     others = [name for name in lacking.modules if name != named]
@@ -154,7 +152,7 @@ def root_cause(error: BaseException) -> BaseException:
 
     Exception groups are unwrapped too: task groups wrap every exception, and the first one is the most useful.
     """
-    seen: List[BaseException] = []
+    seen: list[BaseException] = []
     while error not in seen:
         seen.append(error)
         members = getattr(error, "exceptions", None)
@@ -201,7 +199,7 @@ def project_traceback(error: BaseException) -> str:
 
     If no line is the project's, it has the innermost lines.
     """
-    parts: List[str] = []
+    parts: list[str] = []
     for raised in _chain(error):
         walked = traceback.walk_tb(raised.__traceback__)
         places = [(frame.f_code.co_filename, line, frame.f_code.co_name) for frame, line in walked]
@@ -219,8 +217,8 @@ def project_traceback(error: BaseException) -> str:
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
     """Yield the exceptions that led to the root cause, as far as the project was involved, then the root cause."""
-    raised: List[BaseException] = []
-    current: Optional[BaseException] = root_cause(error)
+    raised: list[BaseException] = []
+    current: BaseException | None = root_cause(error)
     while current is not None and current not in raised:
         if not raised or _touches_project(current):
             raised.append(current)
@@ -228,7 +226,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
     return reversed(raised[:5])
 
 
-def place_lines(places: List[Place]) -> List[str]:
+def place_lines(places: list[Place]) -> list[str]:
     """Return the lines of a traceback.
 
     They show the project's places and the innermost one, and count the places between these. If none is the project's,
@@ -237,7 +235,7 @@ def place_lines(places: List[Place]) -> List[str]:
     last = len(places) - 1
     own = [index for index, place in enumerate(places) if is_project_file(place[0])][-_MOST_FRAMES:]
     shown_indices = sorted({*own, last}) if own else list(range(max(0, last - 5), last + 1))
-    lines: List[str] = []
+    lines: list[str] = []
     for position, index in enumerate(shown_indices):
         skipped = index - shown_indices[position - 1] - 1 if position else 0
         if skipped:
@@ -270,7 +268,7 @@ class _Rule(NamedTuple):
     """Whether the rule is too vague for the project's own exceptions, which have their own messages."""
 
 
-def remedy(error: BaseException) -> Optional[Remedy]:
+def remedy(error: BaseException) -> Remedy | None:
     """Return the remedy for `error` or for one of its causes, or None if none is a known failure."""
     files = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
     is_own = bool(files) and is_project_file(files[-1])
@@ -285,8 +283,8 @@ def remedy(error: BaseException) -> Optional[Remedy]:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    seen: List[BaseException] = []
-    current: Optional[BaseException] = error
+    seen: list[BaseException] = []
+    current: BaseException | None = error
     while current is not None and current not in seen:
         seen.append(current)
         yield current
@@ -300,7 +298,7 @@ def _short(text: str) -> str:
     return line if len(line) <= 300 else line[:299] + "…"
 
 
-def _status(error: BaseException) -> Optional[int]:
+def _status(error: BaseException) -> int | None:
     """Return the HTTP status of a client library's exception (google-genai, openai, anthropic, httpx), or None."""
     if isinstance(error, SystemExit):
         return None
@@ -316,7 +314,7 @@ def _has_class(*names: str) -> Callable[[BaseException, str], bool]:
     return lambda error, message: any(kind.__name__ in names for kind in type(error).__mro__)
 
 
-def _says(pattern: str, *, status: Tuple[int, ...] = ()) -> Callable[[BaseException, str], bool]:
+def _says(pattern: str, *, status: tuple[int, ...] = ()) -> Callable[[BaseException, str], bool]:
     words = re.compile(pattern, re.IGNORECASE)
     return lambda error, message: (not status or _status(error) in status) and bool(words.search(message))
 

@@ -8,14 +8,15 @@ in any other conversation.
 from __future__ import annotations
 
 import threading
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from . import faults
 from .jsonable import dumps
 from .matching import BrokenRecordingError, Recorded, canonical, difference_text, differences, shown_call
 from .spans import plain_digest
 
-Json = Dict[str, Any]
+Json = dict[str, Any]
 _HINT = "fork at an earlier turn or call, or run the case again and fork the new run"
 _REQUESTED = "adk_request_"
 """The beginning of the names of calls by which ADK asks the user. Their arguments hold IDs of other calls."""
@@ -44,7 +45,7 @@ class Asked(NamedTuple):
     branch: str
     tool: str
     args: Any
-    state: Optional[str]
+    state: str | None
 
 
 class Fork:
@@ -58,22 +59,22 @@ class Fork:
 
     def __init__(self, settings: Any) -> None:
         self._lock = threading.Lock()
-        self._calls: List[Recorded] = []
-        self._expected: Dict[int, List[Json]] = {}
-        self._acted: Dict[int, List[Json]] = {}
+        self._calls: list[Recorded] = []
+        self._expected: dict[int, list[Json]] = {}
+        self._acted: dict[int, list[Json]] = {}
         self._turn = 0
         self.passed = False
         """Whether the conversation has passed the point."""
         self.point: int = _typed(settings, "turn", int)
         """The turn of the point, from 0."""
-        self.artifacts: Dict[str, str] = _typed(settings, "artifacts", dict, {})
+        self.artifacts: dict[str, str] = _typed(settings, "artifacts", dict, {})
         """Name → digest of the newest version of each artifact that tools saved before the point."""
-        self._next: List[Json] = _typed(settings, "next", list, [])
+        self._next: list[Json] = _typed(settings, "next", list, [])
         """The calls that may be the first live one, or empty if any may."""
-        self.tools: Dict[str, List[Json]] = _typed(settings, "tools", dict, {})
+        self.tools: dict[str, list[Json]] = _typed(settings, "tools", dict, {})
         """The recorded declarations of tools, by agent."""
         change = _typed(settings, "change", dict, None)
-        self.change: Optional[Change] = None
+        self.change: Change | None = None
         if change is not None:
             kind, agent, text = (_typed(change, name, str) for name in ("kind", "agent", "text"))
             self.change = Change(kind, agent, text, _typed(change, "whole", bool, False))
@@ -88,12 +89,12 @@ class Fork:
             raise BrokenRecordingError("an expected event has no turn or no event")
         self._expected.setdefault(turn, []).append(_plain(acted))
 
-    def begin_turn(self, turn: int) -> Optional[faults.Fault]:
+    def begin_turn(self, turn: int) -> faults.Fault | None:
         """Record that a turn begins. At the turn of the point, return why the turns before it differ, or None."""
         self._turn = turn
         return self._differing(turn) if turn == self.point else None
 
-    def end_turn(self, turn: int) -> Optional[faults.Fault]:
+    def end_turn(self, turn: int) -> faults.Fault | None:
         """Record that a turn ended. If it is the turn of the point, return the difference from the recording, or None.
 
         Models of plain-Python agents are live even before the point, so these agents may skip calls.
@@ -113,12 +114,12 @@ class Fork:
         if not self.passed:
             self._acted.setdefault(turn, []).append(_plain(acted))
 
-    def recorded(self, asked: Asked) -> Optional[Recorded]:
+    def recorded(self, asked: Asked) -> Recorded | None:
         """Return the recorded call that answers this one, or None if it comes after the point."""
         with self._lock:
             return None if self.passed else self._find(asked)
 
-    def take(self, asked: Asked) -> Optional[Recorded]:
+    def take(self, asked: Asked) -> Recorded | None:
         """Return the recorded call that answers this one, or None. Mark it as used."""
         with self._lock:
             found = None if self.passed else self._find(asked)
@@ -126,7 +127,7 @@ class Fork:
                 found.used = True
             return found
 
-    def check(self, asked: Asked, artifacts: Optional[Dict[str, str]] = None) -> Optional[faults.Fault]:
+    def check(self, asked: Asked, artifacts: dict[str, str] | None = None) -> faults.Fault | None:
         """Compare the conversation with the recording before a call. Return the difference, or None.
 
         Before the point, only the state is compared. At the point, events and `artifacts` (digests by name) are
@@ -142,7 +143,7 @@ class Fork:
             self.passed = fault is None
             return fault
 
-    def changes(self, kind: str, agent: str) -> Optional[Change]:
+    def changes(self, kind: str, agent: str) -> Change | None:
         """Return the change of an agent's instruction or model if it applies to the agent's next request, else None."""
         change = self.change
         if change is None or (change.kind, change.agent) != (kind, agent):
@@ -151,7 +152,7 @@ class Fork:
             coming = not self.passed and any(self._open("model", agent))
         return None if coming else change
 
-    def _find(self, asked: Asked) -> Optional[Recorded]:
+    def _find(self, asked: Asked) -> Recorded | None:
         """Return the recorded call of this turn, agent, branch and tool that comes next, or None.
 
         Of several tool calls, the first with equal arguments is preferred.
@@ -170,7 +171,7 @@ class Fork:
             if not call.used and call.agent == agent and bool(call.tool) == (kind == "tool")
         )
 
-    def _at_point(self, asked: Asked, artifacts: Dict[str, str]) -> Optional[faults.Fault]:
+    def _at_point(self, asked: Asked, artifacts: dict[str, str]) -> faults.Fault | None:
         fault = self._differing(self._turn)
         if fault is not None:
             return fault
@@ -197,7 +198,7 @@ class Fork:
         states = [call.get("state") for call in alike]
         return self._other_state(None if None in states else states[0], asked) if states else None
 
-    def _ended_early(self) -> Optional[faults.Fault]:
+    def _ended_early(self) -> faults.Fault | None:
         """Return the difference of a turn that ended before the point from the recorded one, or None."""
         fault = self._differing_here(None)
         if fault is not None:
@@ -210,13 +211,13 @@ class Fork:
         was = f"called {then.get('tool')}" if then.get("tool") else "asked its model"
         return self._diverged(self._turn, f"then {then.get('agent')} {was}, now {now}")
 
-    def _other_state(self, then: Optional[str], asked: Asked) -> Optional[faults.Fault]:
+    def _other_state(self, then: str | None, asked: Asked) -> faults.Fault | None:
         if not then or asked.state is None or asked.state == then:
             return None
         what = f"{asked.agent} calls {asked.tool}" if asked.tool else f"{asked.agent} asks its model"
         return self._diverged(self._turn, f"the session's state differs when {what}")
 
-    def _differing(self, before: int) -> Optional[faults.Fault]:
+    def _differing(self, before: int) -> faults.Fault | None:
         """Return the first difference in the turns before this one, or None."""
         for turn in range(before):
             then, now = self._expected.get(turn, []), self._acted.get(turn, [])
@@ -229,7 +230,7 @@ class Fork:
                 return self._diverged(turn, what, min(len(then), len(now)))
         return None
 
-    def _differing_here(self, agent: Optional[str]) -> Optional[faults.Fault]:
+    def _differing_here(self, agent: str | None) -> faults.Fault | None:
         """Return the first difference in the turn of the point, or None.
 
         Parallel agents may be ahead or behind, so the events of each author are compared separately. Only the events of
@@ -247,12 +248,12 @@ class Fork:
                 return self._diverged(turn, "is missing", then[len(now)][0])
         return None
 
-    def _event(self, turn: int, number: int, then: Json, now: Json) -> Optional[faults.Fault]:
+    def _event(self, turn: int, number: int, then: Json, now: Json) -> faults.Fault | None:
         for path, old, new in differences(then, now, ""):
             return self._diverged(turn, difference_text(path.lstrip("."), old, new), number)
         return None
 
-    def _diverged(self, turn: int, what: str, event: Optional[int] = None) -> faults.Fault:
+    def _diverged(self, turn: int, what: str, event: int | None = None) -> faults.Fault:
         place = f"turn {turn + 1}" if event is None else f"turn {turn + 1}, event {event + 1}"
         return faults.fault("fork_diverged", f"not as recorded before the fork: {place}: {what}", _HINT)
 

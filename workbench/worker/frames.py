@@ -15,7 +15,8 @@ import os
 import socket
 import struct
 import threading
-from typing import Any, Callable, Deque, Dict, Iterator, List, Optional, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from .jsonable import dumps
 
@@ -90,9 +91,9 @@ class Channel:
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
-        self.pending: Deque[Dict[str, Any]] = collections.deque()
+        self.pending: collections.deque[dict[str, Any]] = collections.deque()
         """Messages that arrived and were not taken yet."""
-        self._fds: Deque[int] = collections.deque()
+        self._fds: collections.deque[int] = collections.deque()
         self._decoder = Decoder()
         self._one_at_a_time = threading.RLock()
 
@@ -100,7 +101,7 @@ class Channel:
         """Return the socket's descriptor."""
         return self.sock.fileno()
 
-    def send(self, message: Dict[str, Any]) -> None:
+    def send(self, message: dict[str, Any]) -> None:
         """Send a message."""
         self.write(encode(message))
 
@@ -131,14 +132,14 @@ class Channel:
         self.pending.extend(map(json.loads, self._decoder.feed(data)))
         return bool(data)
 
-    def receive(self) -> Optional[Dict[str, Any]]:
+    def receive(self) -> dict[str, Any] | None:
         """Return the next message, or None at the end of the stream."""
         while not self.pending:
             if not self.fill():
                 return None
         return self.pending.popleft()
 
-    def take_fds(self, count: int) -> List[int]:
+    def take_fds(self, count: int) -> list[int]:
         """Return the next `count` file descriptors that came with messages. Call it for each message that has some.
 
         Raises:
@@ -158,7 +159,7 @@ class Channel:
 class SocketWire(Channel):
     """A socket that carries the messages of one case only."""
 
-    def encode(self, message: Dict[str, Any]) -> bytes:
+    def encode(self, message: dict[str, Any]) -> bytes:
         """Return the frame of a message of this case, as the function `encode` does."""
         return encode(message)
 
@@ -191,15 +192,15 @@ class SharedWire:
         self.write = write
         self.is_crowded = is_crowded
         self._number = number
-        self.pending: Deque[Dict[str, Any]] = collections.deque()
+        self.pending: collections.deque[dict[str, Any]] = collections.deque()
         self._has_data = asyncio.Event()
 
-    def put(self, message: Dict[str, Any]) -> None:
+    def put(self, message: dict[str, Any]) -> None:
         """Add a message for the case."""
         self.pending.append(message)
         self._has_data.set()
 
-    def encode(self, message: Dict[str, Any]) -> bytes:
+    def encode(self, message: dict[str, Any]) -> bytes:
         """Return the frame of a message, with the case's number."""
         return encode({**message, "id": self._number})
 

@@ -18,8 +18,8 @@ import sys
 import threading
 import traceback
 import types
-from types import MappingProxyType
-from typing import Any, Callable, Dict, List, Mapping, NoReturn, Optional, Tuple
+from collections.abc import Callable
+from typing import Any, NoReturn
 
 from . import faults, jsonable, project_files, serving
 from .drivers import extend_path
@@ -33,7 +33,7 @@ _STATE = "final_session_state"
 _AGENT = "agent"
 """The name under which `adk eval` imports an agent's package."""
 
-Stamp = Tuple[int, int]
+Stamp = tuple[int, int]
 
 
 def serve_functions(control: int, lifeline: int, folder: str, root: str) -> NoReturn:
@@ -53,10 +53,10 @@ class UserFunctions:
     def __init__(self, folder: str, root: str) -> None:
         self._folder = folder
         self._root = root
-        self._seen: Dict[str, Optional[Stamp]] = {}
-        self._evaluates: Dict[Tuple[str, str], Any] = {}
+        self._seen: dict[str, Stamp | None] = {}
+        self._evaluates: dict[tuple[str, str], Any] = {}
 
-    async def answer(self, payload: Dict[str, Any]) -> Dict[str, Any]:
+    async def answer(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Answer `{"kind", "path", "data"}` with `{"value", "printed"}`.
 
         `value` is the function's result as JSON data, `printed` the end of its output.
@@ -65,7 +65,7 @@ class UserFunctions:
             CallFailedError: with the fields of a fault; kind `stale` if a module changed since its import.
         """
         if any(_stamp(file) != stamp for file, stamp in self._seen.items()):
-            raise _failed(faults.fault("stale", "a module changed after it was imported"))
+            raise _failed("stale", "a module changed after it was imported")
         printed = keep_output(_PRINTED)
         try:
             if payload["kind"] == "evaluate":
@@ -82,20 +82,25 @@ class UserFunctions:
 
     def find(self, path: str) -> Callable[..., Any]:
         """Return the function with this dotted path. Raise CallFailedError if it cannot be imported."""
-        module_name, name = _split(path)
+        module_name, colon, name = path.partition(":")
+        if not colon:
+            module_name, _, name = path.rpartition(".")
+        if not module_name or not name:
+            unnamed = path or "an empty name"
+            raise _failed("import_failed", f"{unnamed} does not name a function; use package.module.function")
         try:
             found = self._attribute(module_name, name)
         except serving.CallFailedError:
             raise
         except BaseException as error:
             # Importing runs the user's code, which may even call sys.exit.
-            raise _failed(_of_import(error, path)) from None
+            raise serving.CallFailedError(_of_import(error, path)) from None
         if not callable(found):
-            raise _failed(faults.fault("import_failed", f"{path} is {type(found).__name__}, not a function"))
+            raise _failed("import_failed", f"{path} is {type(found).__name__}, not a function")
         function: Callable[..., Any] = found
         return function
 
-    def _evaluate(self, path: str, data: Dict[str, Any]) -> Callable[..., Any]:
+    def _evaluate(self, path: str, data: dict[str, Any]) -> Callable[..., Any]:
         """Return the function `evaluate` of a metric of agents-cli. Its source runs in an empty namespace.
 
         Raises:
@@ -109,23 +114,22 @@ class UserFunctions:
                     source = opened.read()
             key = file, source
             if key not in self._evaluates:
-                names: Dict[str, Any] = {}
+                names: dict[str, Any] = {}
                 exec(compile(source, file, "exec"), names)
                 self._evaluates[key] = names.get("evaluate")
         except BaseException as error:
-            raise _failed(_with_line(_of_import(error, path), error, file)) from None
+            raise serving.CallFailedError(_with_line(_of_import(error, path), error, file)) from None
         function = self._evaluates[key]
         if not callable(function):
-            raise _failed(faults.fault("import_failed", f"{path} does not define evaluate(instance)"))
+            raise _failed("import_failed", f"{path} does not define evaluate(instance)")
 
         def evaluate(instance: Any) -> Any:
             try:
                 return function(instance)
             except Exception as error:
-                fault = faults.fault(
-                    "raised", f"{path} raised {faults.sentence(error)}", "", faults.project_traceback(error)
-                )
-                raise _failed(_with_line(fault, error, file)) from None
+                message = f"{path} raised {faults.sentence(error)}"
+                fault = faults.fault("raised", message, "", faults.project_traceback(error))
+                raise serving.CallFailedError(_with_line(fault, error, file)) from None
 
         return evaluate
 
@@ -137,7 +141,7 @@ class UserFunctions:
             ImportError: a module that the candidate imports is missing.
         """
         candidates = self._candidates(module_name)
-        problem: Optional[faults.Fault] = None
+        problem: faults.Fault | None = None
         for candidate in candidates:
             try:
                 value: Any = importlib.import_module(candidate)
@@ -160,9 +164,9 @@ class UserFunctions:
             else:
                 return value
         assert problem is not None
-        raise _failed(problem)
+        raise serving.CallFailedError(problem)
 
-    def _candidates(self, module_name: str) -> List[str]:
+    def _candidates(self, module_name: str) -> list[str]:
         """Return the possible modules, ADK's interpretation first.
 
         A module of the agent's folder may be named without its package. It is then imported as a part of the package,
@@ -180,38 +184,26 @@ class UserFunctions:
                 self._seen[file] = _stamp(file)
 
 
-def _split(path: str) -> Tuple[str, str]:
-    module_name, colon, name = path.partition(":")
-    if not colon:
-        module_name, _, name = path.rpartition(".")
-    if not module_name or not name:
-        raise _failed(
-            faults.fault(
-                "import_failed", f"{path or 'an empty name'} does not name a function; use package.module.function"
-            )
-        )
-    return module_name, name
-
-
-async def _called(function: Callable[..., Any], payload: Dict[str, Any]) -> Any:
+async def _called(function: Callable[..., Any], payload: dict[str, Any]) -> Any:
     """Return the function's result as JSON data. Raise CallFailedError if it fails or its result is not usable."""
     data = payload["data"]
     if payload["kind"] == "metric":
         if installed_adk() is None or faults.too_old():
-            raise _failed(faults.no_framework())
+            raise serving.CallFailedError(faults.no_framework())
         adk_metric = _adk_metric()
         arguments = adk_metric.arguments(data, payload["path"])
-        named = {_STATE: data.get("end_state")} if _takes(function, _STATE) else {}
-        return adk_metric.plain(await _result(function, arguments, named), payload["path"])
+        if _takes(function, _STATE):
+            function = functools.partial(function, **{_STATE: data.get("end_state")})
+        return adk_metric.plain(await _result(function, arguments), payload["path"])
     if payload["kind"] == "evaluate":
         return _rated(await _result(function, (data["instance"],)), payload["path"])
     value = await _result(function, (data,))
     if value is None:
-        raise _failed(faults.fault("wrong_result", f"{payload['path']} returned None instead of an answer"))
+        raise _failed("wrong_result", f"{payload['path']} returned None instead of an answer")
     return value if isinstance(value, str) else jsonable.simplified(value)
 
 
-def _rated(result: Any, path: str) -> Dict[str, Any]:
+def _rated(result: Any, path: str) -> dict[str, Any]:
     """Return the result of a metric of agents-cli as `{"score", "explanation"}`.
 
     The result may be a number, a dict, or an object with `metric_name` and `score`, such as agents-cli's own.
@@ -231,7 +223,7 @@ def _rated(result: Any, path: str) -> Dict[str, Any]:
     if not math.isfinite(number):
         shown = f"{type(result).__name__} {jsonable.shown(result)[:200]}"
         hint = "return a number, or a dict with `score` and `explanation`"
-        raise _failed(faults.fault("wrong_result", f"{path} returned {shown}, which has no score", hint))
+        raise _failed("wrong_result", f"{path} returned {shown}, which has no score", hint)
     return {"score": number, "explanation": why if isinstance(why, str) else ""}
 
 
@@ -249,7 +241,7 @@ def _adk_metric() -> types.ModuleType:
     except Exception as error:
         hint = install(faults.PYTHON, '"google-adk[eval]"')
         message = f"google-adk's evaluation cannot be imported: {faults.sentence(error)}"
-        raise _failed(faults.fault("no_framework", message, hint)) from None
+        raise _failed("no_framework", message, hint) from None
 
 
 def _takes(function: Callable[..., Any], name: str) -> bool:
@@ -259,11 +251,12 @@ def _takes(function: Callable[..., Any], name: str) -> bool:
         return False
 
 
-async def _result(
-    function: Callable[..., Any], arguments: Tuple[Any, ...], named: Mapping[str, Any] = MappingProxyType({})
-) -> Any:
-    """Return or raise the function's outcome. A synchronous function runs in its own thread."""
-    function = functools.partial(function, **named) if named else function
+async def _result(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    """Return the function's result. A synchronous function runs in its own thread.
+
+    Raises:
+        CallFailedError: the function raised an exception.
+    """
     try:
         if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
             value = function(*arguments)
@@ -274,21 +267,18 @@ async def _result(
         raise
     except SystemExit as error:
         code = "" if error.code is None else jsonable.shown(error.code)
-        raise _failed(
-            faults.fault("raised", f"it called sys.exit({code})", "", faults.project_traceback(error))
-        ) from None
+        raise _failed("raised", f"it called sys.exit({code})", "", faults.project_traceback(error)) from None
     except BaseException as error:
-        raise _failed(
-            faults.fault("raised", faults.sentence(faults.root_cause(error)), "", faults.project_traceback(error))
-        ) from None
+        message = faults.sentence(faults.root_cause(error))
+        raise _failed("raised", message, "", faults.project_traceback(error)) from None
 
 
-async def _in_thread(function: Callable[..., Any], arguments: Tuple[Any, ...]) -> Any:
+async def _in_thread(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     loop = asyncio.get_running_loop()
-    outcome: asyncio.Future[Tuple[Any, Optional[BaseException]]] = loop.create_future()
+    outcome: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
     context = contextvars.copy_context()
 
-    def finish(value: Any, error: Optional[BaseException]) -> None:
+    def finish(value: Any, error: BaseException | None) -> None:
         if not outcome.done():
             outcome.set_result((value, error))
 
@@ -314,11 +304,11 @@ def _of_import(error: BaseException, path: str) -> faults.Fault:
     return {**fault, "message": f"{path} cannot be imported: {fault['message']}"}
 
 
-def _failed(fault: faults.Fault) -> serving.CallFailedError:
-    return serving.CallFailedError(dict(fault))
+def _failed(kind: str, message: str, hint: str = "", trace: str = "") -> serving.CallFailedError:
+    return serving.CallFailedError(faults.fault(kind, message, hint, trace))
 
 
-def _stamp(file: str) -> Optional[Stamp]:
+def _stamp(file: str) -> Stamp | None:
     try:
         status = os.stat(file)
     except OSError:

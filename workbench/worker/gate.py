@@ -9,7 +9,8 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import threading
-from typing import Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple, Union
 
 from . import faults
 from .calls import MODEL, Call, Calls, Order, Place, TooLargeError
@@ -18,7 +19,7 @@ from .fork import Asked, Fork
 from .jsonable import dumps
 from .matching import BrokenRecordingError, Fault, Injection, Recorded, Recordings, ToolCall, damaged, shown_call
 
-Json = Dict[str, Any]
+Json = dict[str, Any]
 OnMiss = Callable[[faults.Fault], None]
 """A function that ends the case with a fault, from any thread. It may end the process."""
 _HINT = "freeze the case again after a live run, or use --on-miss live"
@@ -86,10 +87,10 @@ class Miss(NamedTuple):
     """
 
     fault: faults.Fault
-    call: Optional[ToolCall] = None
-    nearest: Optional[Recorded] = None
-    differs: Optional[Json] = None
-    parts: Tuple[str, ...] = ()
+    call: ToolCall | None = None
+    nearest: Recorded | None = None
+    differs: Json | None = None
+    parts: tuple[str, ...] = ()
 
     def with_request(self, value: Callable[[str, int], str]) -> Miss:
         """Return the miss with the part of the request that differs. `value` returns a part as JSON text."""
@@ -108,7 +109,7 @@ class Inject(NamedTuple):
     """
 
     fault: Fault
-    then: Union[Live, Replay, Miss, None] = None
+    then: Live | Replay | Miss | None = None
 
     def changed(self, answer: Any) -> Any:
         """Return the answer that the agent gets instead of the real or recorded one."""
@@ -127,26 +128,26 @@ class Gate:
         BrokenRecordingError: the settings have a wrong form.
     """
 
-    def __init__(self, settings: Optional[Json] = None, on_miss: Optional[OnMiss] = None) -> None:
+    def __init__(self, settings: Json | None = None, on_miss: OnMiss | None = None) -> None:
         given = settings or {}
         replay = given.get("replay")
         self.calls = Calls() if given.get("record") else None
         """The calls to report, or None if none are reported."""
         self._lock = threading.Lock()
         self._on_miss = on_miss
-        self._ended: Optional[Miss] = None
+        self._ended: Miss | None = None
         """The miss that ended the case. The agent may still run for a moment, but gets no more answers."""
         self._counts = {"tools": 0, "models": 0, "live": 0, "misses": 0}
-        self._passed: Dict[str, int] = {}
+        self._passed: dict[str, int] = {}
         """Tool → the number of its calls that reached the gate and were not shown yet."""
-        self._shown: List[str] = []
+        self._shown: list[str] = []
         """The tools of calls that were shown in the transcript since the last comparison."""
-        self._models: List[Recorded] = []
-        self._positions: Dict[str, int] = {}
+        self._models: list[Recorded] = []
+        self._positions: dict[str, int] = {}
         """Agent → number of its model requests so far."""
-        self.declarations: Dict[str, List[Json]] = {}
+        self.declarations: dict[str, list[Json]] = {}
         """The recorded declarations of tools, by agent."""
-        self._declared: Dict[Tuple[str, str], Any] = {}
+        self._declared: dict[tuple[str, str], Any] = {}
         """(agent, tool) → the present declaration of a plain-Python agent's tool."""
         self.is_frozen = replay is not None
         """Whether tools are answered from a recording."""
@@ -154,7 +155,7 @@ class Gate:
         """Whether models are answered from a recording, too."""
         self.calls_on_miss = False
         """Whether a call without a recording is made instead of ending the case."""
-        ignore: Dict[str, List[str]] = {}
+        ignore: dict[str, list[str]] = {}
         self.order = Order(replay.get("ended") if isinstance(replay, dict) else None)
         """The order of the calls that are answered."""
         if replay is not None:
@@ -198,7 +199,7 @@ class Gate:
         else:
             self._models.append(recorded)
 
-    def counts(self) -> Optional[Json]:
+    def counts(self) -> Json | None:
         """Return the calls so far: replayed `tools` and `models`, `live` ones, and `misses`. None without replay.
 
         If present, `reordered` names tools whose answers were replayed in another order than recorded, where one of
@@ -215,7 +216,7 @@ class Gate:
         found = decision.then if isinstance(decision, Inject) else decision
         return self.order.begin(branch, tool, found.recorded if isinstance(found, Replay) else None)
 
-    def take_messages(self) -> List[Json]:
+    def take_messages(self) -> list[Json]:
         """Return the unreported calls as `Calls` messages, without their turn."""
         # A turn that ended with an error may have shown a call that it did not get to make.
         self._take_escaped(self._shown[:-1])
@@ -238,7 +239,7 @@ class Gate:
             return Inject(fault, self._decide(call, use=not fault.kind))
         return Inject(fault)
 
-    def _decide(self, call: ToolCall, *, use: bool = True) -> Union[Live, Replay, Miss]:
+    def _decide(self, call: ToolCall, *, use: bool = True) -> Live | Replay | Miss:
         """Decide about a call without a fault. Without `use`, its recording can be replayed again."""
         before = None if self.fork is None else self.fork.take(Asked("tool", *call[:4], None))
         if before is not None:
@@ -293,7 +294,7 @@ class Gate:
         """Record the tools of calls that the transcript shows. `end_turn` checks that they reached this gate."""
         self._shown += tools
 
-    def end_turn(self) -> Optional[faults.Fault]:
+    def end_turn(self) -> faults.Fault | None:
         """End a turn without an error, and report the calls that its transcript shows but that did not reach the gate.
 
         Return a fault if there are such calls and the case is frozen, because the recording cannot answer them. Return
@@ -306,7 +307,7 @@ class Gate:
         message = f"the agent called {', '.join(escaped)} itself, so the recording was not used"
         return faults.fault("frozen_miss", message, _ESCAPED)
 
-    def _take_escaped(self, shown: List[str]) -> List[str]:
+    def _take_escaped(self, shown: list[str]) -> list[str]:
         """Report and count the shown calls that did not reach the gate. Return the names of their tools."""
         self._shown = []
         escaped = []
@@ -322,7 +323,7 @@ class Gate:
             self.calls.add({"kind": "escaped", "tools": names})
         return names
 
-    def model(self, call: ModelCall) -> Union[Live, Replay, Miss]:
+    def model(self, call: ModelCall) -> Live | Replay | Miss:
         """Decide about a call of a model."""
         if self._ended is not None:
             return self._ended
@@ -360,14 +361,14 @@ class Gate:
             parts = _different_parts(recorded[position].request, call.parts, self._ignored_parts)
             return decision._replace(differs=differs, parts=tuple(parts))
 
-    def _way_out(self, call: ModelCall, recorded: List[Recorded], position: int) -> str:
+    def _way_out(self, call: ModelCall, recorded: list[Recorded], position: int) -> str:
         if not self._models:
             return _MODELS
         then = recorded[position].request if position < len(recorded) else None
         part = _different_part(then, call.parts, self._ignored_parts)
         return _OTHER_PART.format(part=part) if part in _PARTS else ""
 
-    def begin(self, kind: str, agent: str, branch: str, decision: Decision, **data: Any) -> Optional[Call]:
+    def begin(self, kind: str, agent: str, branch: str, decision: Decision, **data: Any) -> Call | None:
         """Return a call that begins now, or None if calls are not recorded. `data` are its other fields."""
         if self.calls is None:
             return None
@@ -382,7 +383,7 @@ class Gate:
             source = {"from": "frozen"}
         return self.calls.begin(kind=kind, agent=agent, branch=branch, **data, **source)
 
-    def no_toolset(self, agent: str, toolset: str) -> Union[Live, Miss]:
+    def no_toolset(self, agent: str, toolset: str) -> Live | Miss:
         """Decide about a toolset of an agent whose tools are not in the recording. `agent` may be ""."""
         if self._ended is not None:
             return self._ended
@@ -413,7 +414,7 @@ class Gate:
         """Return the number of the next call, and reserve `count` numbers from there."""
         return self.calls.next_order(count) if self.calls is not None else 0
 
-    def _no_recording(self, message: str, hint: str = "") -> Union[Live, Miss]:
+    def _no_recording(self, message: str, hint: str = "") -> Live | Miss:
         if self.calls_on_miss:
             self._counts["live"] += 1
             return Live(missed=True)
@@ -447,7 +448,7 @@ class Gate:
         self.calls.add(reported)
 
 
-def _injection(settings: Json) -> Optional[Injection]:
+def _injection(settings: Json) -> Injection | None:
     """Return the rules for injected faults, or None. Raise BrokenRecordingError if the rules have a wrong form."""
     if settings.get("inject") is None:
         return None
@@ -458,8 +459,8 @@ def _injection(settings: Json) -> Optional[Injection]:
 
 
 def _why_other(
-    call: ModelCall, recorded: List[Recorded], position: int, ignored: FrozenSet[str]
-) -> Tuple[str, Optional[Json]]:
+    call: ModelCall, recorded: list[Recorded], position: int, ignored: frozenset[str]
+) -> tuple[str, Json | None]:
     """Return why no recording answers a request, and the first part that differs (None if it cannot be compared)."""
     if not recorded:
         return "no request of it is recorded", None
@@ -472,7 +473,7 @@ def _why_other(
     return f"its request {position + 1} has {why}", differs and {"agent": call.agent, **differs}
 
 
-def _different_part(then: Optional[Json], now: Json, ignored: FrozenSet[str] = frozenset()) -> str:
+def _different_part(then: Json | None, now: Json, ignored: frozenset[str] = frozenset()) -> str:
     """Return the name of the first part that differs: model, one of `_PARTS`, messages, or "" if none does."""
     if then is None or not now or then.get("model") != now["model"]:
         return "model"
@@ -481,14 +482,14 @@ def _different_part(then: Optional[Json], now: Json, ignored: FrozenSet[str] = f
     return "messages" if then.get("contents") != now["contents"] else ""
 
 
-def _different_parts(then: Optional[Json], now: Json, ignored: FrozenSet[str]) -> Iterator[str]:
+def _different_parts(then: Json | None, now: Json, ignored: frozenset[str]) -> Iterator[str]:
     """Yield the names in `_PARTS` of the parts that differ."""
     for name, (key, _) in _PARTS.items():
         if name not in ignored and (then or {}).get(key) != now.get(key):
             yield name
 
 
-def _difference(then: Json, now: Json, ignored: FrozenSet[str]) -> Tuple[str, Optional[Json]]:
+def _difference(then: Json, now: Json, ignored: frozenset[str]) -> tuple[str, Json | None]:
     if then.get("model") != now["model"]:
         return f"the model {now['model']}, recorded with {then.get('model')}", None
     part = _different_part(then, now, ignored)
@@ -514,7 +515,7 @@ def broken_recording(error: BrokenRecordingError) -> faults.Fault:
     return faults.fault("frozen_file", f"the recording cannot be used: {error}", "freeze the case again")
 
 
-def _names(replay: Any, name: str, kind: type) -> Dict[str, List[Any]]:
+def _names(replay: Any, name: str, kind: type) -> dict[str, list[Any]]:
     """Return a setting that maps names to lists of `kind`, or {}. Raise BrokenRecordingError for another form."""
     given = replay.get(name) if isinstance(replay, dict) else None
     if given is None and isinstance(replay, dict):

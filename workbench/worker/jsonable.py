@@ -22,8 +22,8 @@ import math
 import sys
 import types
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Iterator
-from typing import Any, Callable, Dict, Mapping, Optional, Tuple
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from typing import Any
 
 _DEEPEST = 100
 """Levels of nesting that remain in a value that could not be written unchanged."""
@@ -35,7 +35,7 @@ _STRICT = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 _ATTRIBUTE_LIMIT = 4096
 """Maximum size of an exception's attribute, in characters of JSON."""
 _MOST_ATTRIBUTES = 32
-_MEMBERS: Dict[Any, Tuple[str, ...]] = {
+_MEMBERS: dict[Any, tuple[str, ...]] = {
     OSError: ("errno", "strerror", "filename", "filename2"),
     ImportError: ("name", "path"),
     StopIteration: ("value",),
@@ -59,7 +59,7 @@ def digest(text: str) -> str:
     return hashlib.blake2b(text.encode("ascii"), digest_size=10).hexdigest()
 
 
-def simplified(value: Any, above: Tuple[int, ...] = ()) -> Any:
+def simplified(value: Any, above: tuple[int, ...] = ()) -> Any:
     """Return `value` with string keys only, no circular references, and at most `_DEEPEST` levels."""
     if value is None or (isinstance(value, (bool, int, float, str)) and not isinstance(value, enum.Enum)):
         return value
@@ -109,7 +109,7 @@ def _replacement(value: Any) -> Any:
 
 def _attempt(dump: Any, value: Any) -> Any:
     try:
-        dumped: Dict[str, Any] = dump()
+        dumped: dict[str, Any] = dump()
     except Exception:
         # The model cannot be dumped, but its repr is still useful.
         return shown(value)
@@ -174,7 +174,7 @@ def _encoded(value: Any, depth: int) -> Any:
     return _form("object", shown(value), type=_name(value))
 
 
-def _form(form: str, value: Any, **more: Any) -> Dict[str, Any]:
+def _form(form: str, value: Any, **more: Any) -> dict[str, Any]:
     return {FORM: form, **more, "value": value}
 
 
@@ -196,7 +196,7 @@ def _items(form: str) -> Callable[[Any, int], Any]:
     return lambda value, depth: _form(form, [_encoded(item, depth) for item in value])
 
 
-_ENCODERS: Tuple[Tuple[Any, Callable[[Any, int], Any]], ...] = (
+_ENCODERS: tuple[tuple[Any, Callable[[Any, int], Any]], ...] = (
     (enum.Enum, lambda value, depth: _form("enum", value.name, type=_name(value))),
     (str, lambda value, depth: str.__str__(value)),
     (bool, lambda value, depth: bool(value)),
@@ -237,7 +237,7 @@ def decoded(data: Any) -> Any:
         raise UnknownFormError(f"a value of the form {form} cannot be read: {error}") from None
 
 
-def imported_class(name: Any, base: type) -> Optional[type]:
+def imported_class(name: Any, base: type) -> type | None:
     """Return the class `module.Class` if an imported module defines it and it derives from `base`, or None.
 
     Nothing is imported, and no module's `__getattr__` is called.
@@ -262,7 +262,7 @@ def _is_class(value: Any) -> bool:
 class _Object:
     """An object that can only be shown: the class of the recorded one is unknown or cannot be made."""
 
-    def __init__(self, text: str, fields: Optional[Dict[str, Any]] = None) -> None:
+    def __init__(self, text: str, fields: dict[str, Any] | None = None) -> None:
         self.__dict__.update(fields or {})
         self._text, self._fields = text, fields
 
@@ -303,7 +303,7 @@ def _dataclass(value: Any, name: Any) -> Any:
     return made
 
 
-def _standing_in(name: Any, fields: Dict[str, Any]) -> Any:
+def _standing_in(name: Any, fields: dict[str, Any]) -> Any:
     return _Object(f"{str(name).rpartition('.')[2]}({', '.join(f'{k}={v!r}' for k, v in fields.items())})", fields)
 
 
@@ -338,7 +338,7 @@ def _one(kind: type, make: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
     return lambda value, name: make(_typed(value, kind))
 
 
-_DECODERS: Dict[str, Callable[[Any, Any], Any]] = {
+_DECODERS: dict[str, Callable[[Any, Any], Any]] = {
     "dict": lambda value, name: {decoded(key): decoded(item) for key, item in _typed(value, list)},
     "float": _one(str, float),
     "tuple": _many(tuple),
@@ -358,7 +358,7 @@ _DECODERS: Dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def encoded_error(error: BaseException) -> Dict[str, Any]:
+def encoded_error(error: BaseException) -> dict[str, Any]:
     """Return an exception as `{"types", "message", "attributes"?}`.
 
     `types` are its class and bases as `module.Class`, and `message` is its text. `attributes` are its small attributes
@@ -370,7 +370,7 @@ def encoded_error(error: BaseException) -> Dict[str, Any]:
     return {**data, "attributes": found} if found else data
 
 
-def _attributes(error: BaseException, message: Any) -> Iterator[Tuple[str, Any]]:
+def _attributes(error: BaseException, message: Any) -> Iterator[tuple[str, Any]]:
     if error.args not in ((message,), ()):
         yield "args", list(error.args)
     for kind, names in _MEMBERS.items():
@@ -399,7 +399,7 @@ def decoded_error(error: Mapping[str, Any]) -> Exception:
     those of the recorded exception, whatever the class is. Attributes that cannot be read are left out.
     """
     names, message = error["types"], error["message"]
-    known: Dict[str, Any] = {}
+    known: dict[str, Any] = {}
     for name, value in error.get("attributes", {}).items():
         with contextlib.suppress(UnknownFormError, RecursionError):
             known[name] = decoded(value)
@@ -411,7 +411,7 @@ def decoded_error(error: Mapping[str, Any]) -> Exception:
     return Exception(message)
 
 
-def _made(kind: Any, message: str, attributes: Dict[str, Any]) -> Optional[Exception]:
+def _made(kind: Any, message: str, attributes: dict[str, Any]) -> Exception | None:
     # A builtin base has the only `__new__` that is known to run no code of a project.
     base: Any = next(base for base in type.mro(kind) if base.__module__ == builtins.__name__)
     try:
@@ -423,7 +423,7 @@ def _made(kind: Any, message: str, attributes: Dict[str, Any]) -> Optional[Excep
     return made
 
 
-def _with_attributes(error: Exception, message: str, attributes: Dict[str, Any]) -> Exception:
+def _with_attributes(error: Exception, message: str, attributes: dict[str, Any]) -> Exception:
     given = dict(attributes)
     args = given.pop("args", None)
     error.args = tuple(args) if isinstance(args, list) else (message,)

@@ -12,7 +12,8 @@ import json
 import random
 import re
 import threading
-from typing import Any, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Tuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from .jsonable import dumps, simplified
 
@@ -23,7 +24,7 @@ _SHOWN = 200
 _ABSENT = object()
 _NEEDED = object()
 _KINDS = {str: "text", int: "a number", dict: "an object", list: "a list", bool: "true or false"}
-Json = Dict[str, Any]
+Json = dict[str, Any]
 FAULTS = ("error", "answer", "dropped", "malformed")
 """The keys of a rule that name a fault. A rule has at most one of them."""
 MOST_SECONDS = 120.0
@@ -60,13 +61,13 @@ class Recorded:
         self.turn: int = _field(call, "turn", int, 0)
         self.agent: str = _field(call, "agent", str)
         branch = call.get("branch", "")
-        self.branch: Optional[str] = None if branch is None else plain_branch(_typed(branch, "branch", str))
+        self.branch: str | None = None if branch is None else plain_branch(_typed(branch, "branch", str))
         self.tool: str = _field(call, "tool", str) if kind == "tool" else ""
-        self.args: Dict[str, Any] = _field(call, "args", dict) if kind == "tool" else {}
+        self.args: dict[str, Any] = _field(call, "args", dict) if kind == "tool" else {}
         self.asked: str = _field(call, "asked", str) if kind == "model" else ""
-        self.request: Optional[Dict[str, Any]] = _field(call, "request", dict, None)
-        self.effects: Dict[str, Any] = _checked_effects(_field(call, "effects", dict, None) or {})
-        self.state: Optional[str] = _field(call, "state", str, None)
+        self.request: dict[str, Any] | None = _field(call, "request", dict, None)
+        self.effects: dict[str, Any] = _checked_effects(_field(call, "effects", dict, None) or {})
+        self.state: str | None = _field(call, "state", str, None)
         self.used = False
         good = "answer" if kind == "tool" else "responses"
         found = [name for name in (good, "error", "lost") if name in call]
@@ -93,10 +94,10 @@ def check_error(error: Any) -> None:
 class Recordings:
     """The recorded tool calls of a case. `ignore` names the arguments, by tool, that do not count."""
 
-    def __init__(self, ignore: Dict[str, List[str]]) -> None:
-        self._ignore: Dict[str, FrozenSet[str]] = {tool: frozenset(names) for tool, names in ignore.items()}
-        self._calls: List[Recorded] = []
-        self._by_key: Dict[Tuple[str, str, str], List[Recorded]] = {}
+    def __init__(self, ignore: dict[str, list[str]]) -> None:
+        self._ignore: dict[str, frozenset[str]] = {tool: frozenset(names) for tool, names in ignore.items()}
+        self._calls: list[Recorded] = []
+        self._by_key: dict[tuple[str, str, str], list[Recorded]] = {}
         """(agent, tool, canonical arguments) → calls in recorded order."""
 
     def add(self, call: Recorded) -> None:
@@ -104,7 +105,7 @@ class Recordings:
         self._calls.append(call)
         self._by_key.setdefault((call.agent, call.tool, self._canonical(call.tool, call.args)), []).append(call)
 
-    def take(self, call: ToolCall, *, use: bool = True) -> Optional[Recorded]:
+    def take(self, call: ToolCall, *, use: bool = True) -> Recorded | None:
         """Return the recording that answers a call, or None. With `use`, mark it as used."""
         equal = [known for known in self._equal(call) if not known.used and known.branch in (None, call.branch)]
         if not equal:
@@ -133,17 +134,17 @@ class Recordings:
         tools = sorted({recorded.tool for recorded in self._calls if recorded.agent == call.agent})
         return f"recorded tools of {call.agent}: {', '.join(tools)}" if tools else f"{call.agent} has no recorded call"
 
-    def ignored(self, tool: str) -> List[str]:
+    def ignored(self, tool: str) -> list[str]:
         """Return the names of a tool's arguments that do not count, sorted."""
         return sorted(self._ignore.get(tool, ()))
 
-    def nearest(self, call: ToolCall) -> Optional[Recorded]:
+    def nearest(self, call: ToolCall) -> Recorded | None:
         """Return the recorded call of the same agent and tool with the fewest different arguments, or None."""
         known = [recorded for recorded in self._calls if recorded.tool == call.tool and recorded.agent == call.agent]
         ignored = self._ignore.get(call.tool, frozenset())
         args = call.args if isinstance(call.args, dict) else {}
 
-        def distance(recorded: Recorded) -> Tuple[int, bool, bool]:
+        def distance(recorded: Recorded) -> tuple[int, bool, bool]:
             names = (recorded.args.keys() | args.keys()) - ignored
             elsewhere = recorded.branch not in (None, call.branch)
             return sum(not _same(recorded.args, args, name) for name in names), elsewhere, recorded.used
@@ -159,7 +160,7 @@ class Recordings:
                 return f"{text}; {difference_text(path, then, now)}"
         return text
 
-    def _equal(self, call: ToolCall) -> List[Recorded]:
+    def _equal(self, call: ToolCall) -> list[Recorded]:
         return self._by_key.get((call.agent, call.tool, self._canonical(call.tool, call.args)), [])
 
     def _canonical(self, tool: str, args: Any) -> str:
@@ -190,7 +191,7 @@ def _by_value(value: Any) -> Any:
     return _by_value(json.loads(dumps(value)))
 
 
-def differences(then: Any, now: Any, path: str) -> Iterator[Tuple[str, Any, Any]]:
+def differences(then: Any, now: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
     """Yield the places at which two values differ: path, old value, new value."""
     if isinstance(then, dict) and isinstance(now, dict):
         for key in sorted(then.keys() | now.keys()):
@@ -209,7 +210,7 @@ def difference_text(path: str, then: Any, now: Any) -> str:
     return f"{path} {was}, now {'not given' if now is _ABSENT else shown_value(now)}"
 
 
-def plain_branch(branch: Optional[str]) -> str:
+def plain_branch(branch: str | None) -> str:
     """Return a branch without the run IDs that differ in each conversation."""
     return _GENERATED_RUN.sub("", branch) if branch and "@" in branch else branch or ""
 
@@ -226,7 +227,7 @@ def shown_value(value: Any) -> str:
     return _cut(json.dumps(json.loads(dumps(value)), ensure_ascii=False))
 
 
-def _same(then: Dict[str, Any], now: Dict[str, Any], name: str) -> bool:
+def _same(then: dict[str, Any], now: dict[str, Any], name: str) -> bool:
     return name in then and name in now and canonical(then[name]) == canonical(now[name])
 
 
@@ -255,7 +256,7 @@ def _kind(value: Any) -> str:
     return "null" if value is None else _KINDS[bool] if isinstance(value, bool) else _KINDS.get(type(value), "a number")
 
 
-def _checked_effects(effects: Dict[str, Any]) -> Dict[str, Any]:
+def _checked_effects(effects: dict[str, Any]) -> dict[str, Any]:
     """Check the effects of a call: `{"state", "in_place", "artifacts", "actions"}`, all optional."""
     for name in ("state", "in_place", "actions"):
         _field(effects, name, dict, None)
@@ -285,7 +286,7 @@ class Fault(NamedTuple):
     """Number of the call among those that the rule is for, from 1."""
     seconds: float = 0.0
     answer: Any = None
-    error: Optional[Json] = None
+    error: Json | None = None
     how: str = ""
     """`cut_json` or `wrong_types`, if the answer is malformed."""
 
@@ -309,7 +310,7 @@ class Injection:
         self._seen = [0] * len(self._rules)
         self._lock = threading.Lock()
 
-    def decide(self, agent: str, tool: str, args: Any) -> Optional[Fault]:
+    def decide(self, agent: str, tool: str, args: Any) -> Fault | None:
         """Return the fault of a call, or None. Call it once for each call, in the order of the calls.
 
         `args` are JSON data. Each rule counts all calls that it is for. The first rule that applies decides.

@@ -21,7 +21,8 @@ import sys
 import threading
 import traceback
 import warnings
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 MOST_FILES = 500
 LARGEST = 1 << 19
@@ -37,6 +38,8 @@ _ADK = "google.adk"
 _DISTRIBUTIONS = {"a2a": "a2a-sdk", "bs4": "beautifulsoup4", "PIL": "pillow"}
 """Modules of ADK's extras whose distribution has another name."""
 _EXTRAS_OF_ALL = ("all", "test", "dev", "docs", "benchmark")
+_PACKAGE = r"^\[(project|build-system|tool\.poetry)\]"
+"""A table of a `pyproject.toml` that describes a package."""
 OLDEST = "1.18"
 """The oldest supported google-adk."""
 
@@ -50,7 +53,7 @@ class Import(NamedTuple):
     """
 
     module: str
-    names: Tuple[str, ...]
+    names: tuple[str, ...]
     file: str
     line: int
     level: int
@@ -61,18 +64,18 @@ class Source(NamedTuple):
     """A module's file. `error` says why it is not valid Python. `certain` is as in `Import`."""
 
     file: str
-    error: Optional[Exception]
+    error: Exception | None
     certain: bool
 
 
 class Imports(NamedTuple):
     """All source files that were reached, and all imports that no file of the project resolves."""
 
-    sources: List[Source]
-    outside: List[Import]
+    sources: list[Source]
+    outside: list[Import]
 
 
-def search_path(folder: str, root: str) -> Tuple[List[str], List[str]]:
+def search_path(folder: str, root: str) -> tuple[list[str], list[str]]:
     """Return the folders to search for an agent's modules: those before `sys.path`, and those after it.
 
     The first are the parent of the agent's folder and, if that is part of a package, the folder above the whole
@@ -97,7 +100,7 @@ def imports_of(start: Sequence[str], folder: str, root: str) -> Imports:
     return _Reading(list(dict.fromkeys((*first, *last)))).read([file for file in start if os.path.isfile(file)])
 
 
-def syntax_tree(source: Union[bytes, str], name: str = "<unknown>", mode: str = "exec") -> Any:
+def syntax_tree(source: bytes | str, name: str = "<unknown>", mode: str = "exec") -> Any:
     """Parse other people's Python, from any thread.
 
     Raises:
@@ -112,12 +115,12 @@ def syntax_tree(source: Union[bytes, str], name: str = "<unknown>", mode: str = 
 class _Reading:
     def __init__(self, roots: Sequence[str]) -> None:
         self._roots = roots
-        self._certain: Dict[str, bool] = {}
-        self._queue: List[str] = []
+        self._certain: dict[str, bool] = {}
+        self._queue: list[str] = []
 
     def read(self, start: Sequence[str]) -> Imports:
         found = Imports([], [])
-        errors: Dict[str, Optional[Exception]] = {}
+        errors: dict[str, Exception | None] = {}
         self._reach(start, certain=True)
         while self._queue and len(errors) < MOST_FILES:
             file = self._queue.pop(0)
@@ -133,7 +136,7 @@ class _Reading:
                 self._queue.append(file)
             self._certain[file] = self._certain.get(file, False) or certain
 
-    def _read_file(self, file: str, outside: List[Import]) -> Optional[Exception]:
+    def _read_file(self, file: str, outside: list[Import]) -> Exception | None:
         try:
             if os.path.getsize(file) > LARGEST:
                 return None
@@ -152,7 +155,7 @@ class _Reading:
                     outside.append(item)
         return None
 
-    def _files(self, item: Import) -> List[str]:
+    def _files(self, item: Import) -> list[str]:
         """Return the project's files that an import reads: outer packages first, then the module, then submodules."""
         parts = item.module.split(".") if item.module else []
         above = item.file
@@ -170,7 +173,7 @@ class _Reading:
         return []
 
 
-def _module(place: str) -> Optional[str]:
+def _module(place: str) -> str | None:
     return next((file for file in (f"{place}.py", os.path.join(place, _INIT)) if os.path.isfile(file)), None)
 
 
@@ -183,7 +186,7 @@ def _imports(statement: ast.stmt, file: str, certain: bool) -> Iterator[Import]:
         yield Import(statement.module or "", names, file, statement.lineno, statement.level, certain)
 
 
-def _statements(body: Sequence[ast.stmt], certain: bool) -> Iterator[Tuple[ast.stmt, bool]]:
+def _statements(body: Sequence[ast.stmt], certain: bool) -> Iterator[tuple[ast.stmt, bool]]:
     """Yield every statement of a module, also nested ones, and whether an import certainly executes it."""
     for statement in body:
         yield statement, certain
@@ -206,9 +209,9 @@ class Missing(NamedTuple):
     the project (relative imports, with their dots).
     """
 
-    modules: List[str]
-    adk: List[str]
-    local: List[str]
+    modules: list[str]
+    adk: list[str]
+    local: list[str]
 
 
 def find_missing(folder: str, root: str, error: ImportError) -> Missing:
@@ -217,9 +220,9 @@ def find_missing(folder: str, root: str, error: ImportError) -> Missing:
     The project's imports are resolved without executing them. Only google-adk's own modules are imported, to find out
     which optional packages they need.
     """
-    modules: Dict[str, None] = {}
-    adk: Dict[str, None] = {}
-    local: Dict[str, None] = {}
+    modules: dict[str, None] = {}
+    adk: dict[str, None] = {}
+    local: dict[str, None] = {}
     for name in _named(error):
         modules[name] = None
     if (error.name or "").startswith(_ADK) or _raised_in_adk(error):
@@ -248,7 +251,7 @@ def install_command(missing: Missing, folder: str, root: str, python: str) -> st
     place, how = _project(folder, root)
     if how == "uv.lock":
         # `uv sync` installs what is in the lock file. Anything else must be added first.
-        locked = _locked(os.path.join(place, how))
+        locked = {_normal(name) for name in _found(os.path.join(place, how), r'^name = "([^"]+)"')}
         added = [adk] if extras and not all(_distribution(name) in locked for name in extras) else []
         ways = [f"uv add {' '.join(added)}"] if added else []
         ways += ["uv sync"] if rest or not added else []
@@ -318,7 +321,7 @@ def _package_behind(module: str, name: str) -> Iterator[str]:
                 continue
 
 
-def _absent(module: str) -> Optional[str]:
+def _absent(module: str) -> str | None:
     """Return the shortest prefix of a dotted name that cannot be imported, or None. Executes nothing."""
     parts = module.split(".")
     try:
@@ -344,8 +347,8 @@ def _extra(module: str) -> str:
     except PackageNotFoundError:
         return ""
     wanted = _distribution(module)
-    sizes: Dict[str, int] = {}
-    having: List[str] = []
+    sizes: dict[str, int] = {}
+    having: list[str] = []
     for line in requirements:
         found = re.match(r"\s*([\w.-]+).*\bextra\s*==\s*[\"']([\w.-]+)[\"']", line)
         if found is None or found[2] in _EXTRAS_OF_ALL:
@@ -365,37 +368,31 @@ def _normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def _project(folder: str, root: str) -> Tuple[str, str]:
+def _project(folder: str, root: str) -> tuple[str, str]:
     """Return the nearest folder up to the root with an installation file, and the file's name, or two empty texts."""
     place = folder
     while True:
         for name in ("uv.lock", "pyproject.toml", "setup.py", "requirements.txt"):
-            if os.path.isfile(os.path.join(place, name)) and (name != "pyproject.toml" or _is_package(place)):
+            file = os.path.join(place, name)
+            # A `pyproject.toml` may have only the settings of tools.
+            if os.path.isfile(file) and (name != "pyproject.toml" or _found(file, _PACKAGE)):
                 return place, name
         if place == root or os.path.dirname(place) == place:
             return "", ""
         place = os.path.dirname(place)
 
 
-def _is_package(place: str) -> bool:
-    """Return whether a `pyproject.toml` describes a package and not only the settings of tools."""
+def _found(path: str, pattern: str) -> list[str]:
+    """Return what a pattern of lines finds in a file, or [] if the file cannot be read."""
     try:
-        with open(os.path.join(place, "pyproject.toml"), encoding="utf-8", errors="replace") as file:
-            return bool(re.search(r"^\[(project|build-system|tool\.poetry)\]", file.read(), re.MULTILINE))
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return re.findall(pattern, file.read(), re.MULTILINE)
     except OSError:
-        return False
-
-
-def _locked(lock: str) -> Set[str]:
-    try:
-        with open(lock, encoding="utf-8", errors="replace") as file:
-            return {_normal(name) for name in re.findall(r'^name = "([^"]+)"', file.read(), re.MULTILINE)}
-    except OSError:
-        return set()
+        return []
 
 
 @functools.lru_cache(maxsize=None)
-def installed_adk() -> Optional[str]:
+def installed_adk() -> str | None:
     """Return the version of google-adk, or None if it is not installed. The result is cached for forks."""
     from importlib.metadata import PackageNotFoundError, version  # Its import costs 12 ms, and commands start with it.
 
@@ -435,7 +432,7 @@ def _tool(environment: str) -> str:
 
         with open(os.path.join(environment, "uv-receipt.toml"), "rb") as file:
             own, *added = tomllib.load(file)["tool"]["requirements"]
-        words: List[str] = []
+        words: list[str] = []
         for item in added:
             words += ["--with-editable" if "editable" in item else "--with", _requirement(item)]
         return shlex.join([*words, *(["--editable"] if "editable" in own else []), _requirement(own)])
@@ -443,7 +440,7 @@ def _tool(environment: str) -> str:
         return shlex.quote(os.path.basename(environment))
 
 
-def _requirement(item: Dict[str, Any]) -> str:
+def _requirement(item: dict[str, Any]) -> str:
     """Return an entry of uv's receipt as a requirement."""
     extras = f"[{','.join(item['extras'])}]" if item.get("extras") else ""
     for key in ("directory", "editable", "path"):

@@ -17,11 +17,12 @@ import threading
 import time
 import traceback
 import warnings
-from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from .frames import Channel
 
-Command = Dict[str, Any]
+Command = dict[str, Any]
 MARK = "AGENT_WORKBENCH_STARTED_BY"
 """Environment variable of everything that a workbench starts; `agents/child_process.py` finds processes by it."""
 _PR_SET_PDEATHSIG = 1
@@ -29,7 +30,7 @@ _PR_SET_CHILD_SUBREAPER = 36
 # Numeric libraries whose thread pools survive a fork.
 _FORK_SAFE_POOLS = ("openblas", "mkl", "libblis", "libgomp", "libomp", "libiomp")
 _KILL_WITHIN = 2.0
-_libc: Dict[str, ctypes.CDLL] = {}
+_libc: dict[str, ctypes.CDLL] = {}
 
 
 class ForkServer:
@@ -38,7 +39,7 @@ class ForkServer:
     def __init__(self, channel: Channel, lifeline: int) -> None:
         self._channel = channel
         self._lifeline = lifeline
-        self._children: Dict[int, int] = {}
+        self._children: dict[int, int] = {}
         """Process ID → number."""
         self._older = set(children())
         """Processes that an import started earlier. They serve all children and live as long as this process."""
@@ -142,7 +143,7 @@ class ForkServer:
             if number is not None:
                 self.report({"op": "exited", "id": number, "status": status})
 
-    def _ended(self) -> Iterator[Tuple[Optional[int], int]]:
+    def _ended(self) -> Iterator[tuple[int | None, int]]:
         """Yield number and wait status of each ended child, after killing its group. Adopted orphans have no number."""
         while True:
             try:
@@ -266,7 +267,7 @@ def wake_parent() -> None:
         kill(os.getppid(), signal.SIGCONT)
 
 
-def children() -> List[int]:
+def children() -> list[int]:
     """Return the IDs of our child processes."""
     files = [f"/proc/self/task/{tid}/children" for tid in os.listdir("/proc/self/task")]
     if os.path.exists(files[0]):
@@ -297,7 +298,7 @@ def kill(pid: int, number: int = signal.SIGKILL) -> None:
 def kill_descendants() -> None:
     """Kill all children, the groups they lead, and the orphans this makes, until none is left or time is up."""
     deadline = time.monotonic() + _KILL_WITHIN
-    seen: Set[int] = set()
+    seen: set[int] = set()
     while time.monotonic() < deadline:
         for pid in children():
             if pid not in seen:
@@ -337,7 +338,7 @@ def _text(path: str) -> str:
         file = os.open(path, os.O_RDONLY)
     except OSError:
         return ""
-    pieces: List[bytes] = []
+    pieces: list[bytes] = []
     try:
         while not pieces or pieces[-1]:
             pieces.append(os.read(file, 1 << 16))

@@ -20,7 +20,8 @@ import os
 import sys
 import sysconfig
 import types
-from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
+from collections.abc import Callable, Sequence
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 WORKER = os.path.dirname(os.path.abspath(__file__)) + os.sep
@@ -31,7 +32,7 @@ _LIBRARIES = tuple(
     if path
 )
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
-_roots: List[str] = []
+_roots: list[str] = []
 """The project's known folders. Files in them are the project's even if they are installed."""
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _EXCLUDED = (f"{os.sep}.git{os.sep}", f"{os.sep}.workbench{os.sep}", f"{os.sep}__pycache__{os.sep}")
@@ -66,23 +67,23 @@ _SYSTEM = ("/usr/", "/etc/", "/proc/", "/sys/", "/dev/", "/lib", "/bin/", "/sbin
 _CREDENTIALS = (f"{os.sep}.config{os.sep}gcloud{os.sep}", f"{os.sep}.netrc")
 _MOST = 5000
 """Maximum number of files of a process. A process with more files counts as reading everything."""
-_watched: Tuple[str, ...] = ()
+_watched: tuple[str, ...] = ()
 """The folders whose files are recorded when they are read."""
-_read: Set[str] = set()
-_listed: Set[str] = set()
-_written: Set[str] = set()
-_reported: Set[str] = set()
-_databases: Dict[str, Any] = {}
+_read: set[str] = set()
+_listed: set[str] = set()
+_written: set[str] = set()
+_reported: set[str] = set()
+_databases: dict[str, Any] = {}
 """Databases that were opened → their state then."""
-_unseen: Set[str] = set()
-_outside: Set[str] = set()
+_unseen: set[str] = set()
+_outside: set[str] = set()
 """Files outside the project that were opened for writing. Reading them later does not make them inputs."""
-_looked_up: List[bool] = []
+_looked_up: list[bool] = []
 """Whether the address of a host was looked up."""
-_prefixes: List[str] = []
+_prefixes: list[str] = []
 """Folders of Python and of the libraries."""
-_overflowed: List[bool] = []
-_on_written: List[Callable[[str], None]] = []
+_overflowed: list[bool] = []
+_on_written: list[Callable[[str], None]] = []
 _LOG = "-wal"
 """The suffix of the file with the last changes of a database."""
 
@@ -109,7 +110,7 @@ def is_project_file(path: str) -> bool:
 class SourceOnlyLoader(importlib.machinery.SourceFileLoader):
     """A loader that compiles a module's source, ignores any .pyc and writes none."""
 
-    def get_code(self, fullname: str) -> Optional[types.CodeType]:
+    def get_code(self, fullname: str) -> types.CodeType | None:
         """Compile the source."""
         path = self.get_filename(fullname)
         return self.source_to_code(self.get_data(path), path)
@@ -119,12 +120,12 @@ class ProjectFinder(importlib.abc.MetaPathFinder):
     """A finder that uses the other finders and makes `SourceOnlyLoader` load the project's modules."""
 
     def find_spec(
-        self, fullname: str, path: Optional[Sequence[str]], target: Optional[types.ModuleType] = None
-    ) -> Optional[importlib.machinery.ModuleSpec]:
+        self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
         """Return the spec of the first other finder that has one, or None. The project's modules get our loader."""
         for finder in sys.meta_path:
             find: Any = getattr(finder, "find_spec", None)
-            spec: Optional[importlib.machinery.ModuleSpec] = (
+            spec: importlib.machinery.ModuleSpec | None = (
                 find(fullname, path, target) if find and finder is not self else None
             )
             if spec is not None:
@@ -167,8 +168,8 @@ def package(name: str, folder: str) -> types.ModuleType:
         BaseException: any exception of the `__init__.py`.
     """
     init = os.path.join(folder, "__init__.py")
-    places: List[str] = [folder]
-    spec: Optional[importlib.machinery.ModuleSpec]
+    places: list[str] = [folder]
+    spec: importlib.machinery.ModuleSpec | None
     if os.path.isfile(init):
         loader = SourceOnlyLoader(name, init)
         spec = importlib.util.spec_from_file_location(name, init, loader=loader, submodule_search_locations=places)
@@ -209,7 +210,7 @@ def on_written(callback: Callable[[str], None]) -> None:
     _databases.update((database, _state(database)) for database in list(_databases))
 
 
-def new_files() -> List[str]:
+def new_files() -> list[str]:
     """Return the sorted files that were read since the last call."""
     _find_changed()
     found = sorted(path for path in _read - _reported - _written if is_project_file(path))
@@ -222,18 +223,18 @@ def is_complete() -> bool:
     return bool(_watched) and not _overflowed
 
 
-def folders() -> List[str]:
+def folders() -> list[str]:
     """Return the sorted folders that were listed so far."""
     return sorted(_listed)
 
 
-def unseen() -> List[str]:
+def unseen() -> list[str]:
     """Return the kinds of unseen inputs that the process and its parents used, in the order of `UNSEEN`."""
     _find_changed()
     return [name for name in UNSEEN if name in _unseen]
 
 
-def _note(event: str, args: Tuple[Any, ...]) -> None:
+def _note(event: str, args: tuple[Any, ...]) -> None:
     # Called for every audit event, in any thread, so it must be quick and never raise.
     try:
         if event in _EVENTS:
@@ -251,7 +252,7 @@ def _note(event: str, args: Tuple[Any, ...]) -> None:
         pass
 
 
-def _note_file(event: str, args: Tuple[Any, ...]) -> None:
+def _note_file(event: str, args: tuple[Any, ...]) -> None:
     path = args[1] if event == "os.rename" else args[0]
     if path is None or isinstance(path, int):
         return
@@ -280,7 +281,7 @@ def _note_file(event: str, args: Tuple[Any, ...]) -> None:
         _overflowed.append(True)
 
 
-def _database(name: str) -> Optional[str]:
+def _database(name: str) -> str | None:
     """Return the file of a database, or None for one in memory.
 
     A database in memory is recorded as unseen, because files may be attached to it without an event.
@@ -334,7 +335,7 @@ def _note_outside(full: str, *, writes: bool) -> None:
             _unseen.add(OUTSIDE)
 
 
-def _note_host(event: str, args: Tuple[Any, ...]) -> None:
+def _note_host(event: str, args: tuple[Any, ...]) -> None:
     """Note a connection, unless it is to a model."""
     if SOCKETS in _unseen:
         return

@@ -13,7 +13,8 @@ import inspect
 import json
 import time
 import uuid
-from typing import Any, Callable, Dict, Iterator, List, Optional
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from .driver import Conversation, Driver, FinishedTurn, Json, Loaded, OnStep, OnText, state_of, text_of, turns_of
 from .faults import sentence, wrong_type
@@ -52,11 +53,11 @@ class Session:
         self.app_name: str = given.get("app_name") or agent
         self.user_id: str = given.get("user_id") or "test_user_id"
         earlier = given.get("events") or []
-        self.state: Dict[str, Any] = {**(given.get("state") or {}), **state_of(earlier)}
-        self.history: List[Dict[str, Any]] = list(turns_of(earlier, agent))
+        self.state: dict[str, Any] = {**(given.get("state") or {}), **state_of(earlier)}
+        self.history: list[dict[str, Any]] = list(turns_of(earlier, agent))
         self._tools = Tools(agent, self)
 
-    def tool(self, name: str, args: Dict[str, Any], call: Callable[..., Any]) -> Any:
+    def tool(self, name: str, args: dict[str, Any], call: Callable[..., Any]) -> Any:
         """Return `call(**args)`, recorded as a call of the tool `name`. A frozen run answers from the recording.
 
         With an async `call`, the result is awaitable.
@@ -67,7 +68,7 @@ class Session:
 class PythonConversation(Conversation):
     """A session with a plain-Python agent, which is called once a turn."""
 
-    def __init__(self, loaded: Loaded, session_input: Optional[Json], threads: bool) -> None:
+    def __init__(self, loaded: Loaded, session_input: Json | None, threads: bool) -> None:
         self._agent = loaded.agent
         self._name = loaded.name
         self._threads = threads
@@ -83,7 +84,7 @@ class PythonConversation(Conversation):
         """Let the calls of `session.tool` pass `gate`."""
         self._session._tools.gate = gate
 
-    def spans(self) -> Optional[Json]:
+    def spans(self) -> Json | None:
         """Return the spans since the last call, or None if there are none."""
         return self._trace.take()
 
@@ -92,8 +93,8 @@ class PythonConversation(Conversation):
         """The usage that the agent reported so far."""
         return self._usage
 
-    async def turn(self, content: Json, show: OnStep, stream: Optional[OnText] = None) -> Optional[FinishedTurn]:
-        """Call the agent with one message, and record the items that it returns or yields. Without items, return None."""
+    async def turn(self, content: Json, show: OnStep, stream: OnText | None = None) -> FinishedTurn | None:
+        """Call the agent with one message. Return a record of its items, or None if it returns or yields none."""
         steps = Steps(self._trace, self._name)
         recorded = _Recorded(self._name, show, steps, stream)
         timestamp, started = time.time(), time.monotonic()
@@ -146,13 +147,13 @@ class PythonConversation(Conversation):
 class _Recorded:
     """The record of one turn. Steps are shown as soon as they occur."""
 
-    def __init__(self, author: str, show: OnStep, steps: Steps, stream: Optional[OnText]) -> None:
+    def __init__(self, author: str, show: OnStep, steps: Steps, stream: OnText | None) -> None:
         self._author = author
         self._show = show
         self._steps = steps
         self._stream = stream
-        self.answer: Optional[str] = None
-        self.events: List[Json] = []
+        self.answer: str | None = None
+        self.events: list[Json] = []
         self.usage = Usage()
 
     def take(self, item: Any) -> None:
@@ -241,8 +242,8 @@ class Steps:
 
     def __init__(self, trace: Trace, name: str) -> None:
         self._trace, self._name = trace, name
-        self._agent: Optional[Span] = None
-        self._calls: List[Span] = []
+        self._agent: Span | None = None
+        self._calls: list[Span] = []
         self._reached = 0.0
 
     @contextlib.contextmanager
@@ -261,7 +262,7 @@ class Steps:
             self._trace.close(self._agent, error=error)
             self._trace.end_turn(error)
 
-    def take(self, event: Dict[str, Any], number: int) -> None:
+    def take(self, event: dict[str, Any], number: int) -> None:
         """Record an item that became the recorded event of this number."""
         if self._agent is None:
             return
@@ -275,7 +276,7 @@ class Steps:
             self._model(event["usage_metadata"], number)
         self._reached = self._trace.now()
 
-    def _begin(self, call: Dict[str, Any], number: int) -> None:
+    def _begin(self, call: dict[str, Any], number: int) -> None:
         span = self._trace.open("tool", call["name"], self._agent, inside=False)
         span.key = call.get("id")
         if span.key is not None:
@@ -283,7 +284,7 @@ class Steps:
         span.facts.update({"agent": self._name, "args": self._trace.piece(call.get("args")), "events": [number]})
         self._calls.append(span)
 
-    def _end(self, response: Dict[str, Any], number: int) -> None:
+    def _end(self, response: dict[str, Any], number: int) -> None:
         """Close the call with the response's ID, or else the oldest one with its name."""
         found = [
             span
@@ -296,7 +297,7 @@ class Steps:
             found[0].facts["response"] = self._trace.piece(response.get("response"))
             found[0].facts["events"].append(number)
 
-    def _model(self, usage: Dict[str, Any], number: int) -> None:
+    def _model(self, usage: dict[str, Any], number: int) -> None:
         span = self._trace.open("model", "", self._agent, inside=False)
         span.start = self._reached
         tokens = Usage(1, usage.get("prompt_token_count") or 0, usage.get("candidates_token_count") or 0)
@@ -310,11 +311,11 @@ class PythonDriver(Driver):
 
     name = "python"
 
-    def recognise(self, found: Any, name: str) -> Optional[Loaded]:
+    def recognise(self, found: Any, name: str) -> Loaded | None:
         """Return `found` as an agent if it can be called, else None."""
         return Loaded(name, self.name, agent=found) if callable(found) else None
 
-    async def open(self, loaded: Loaded, session_input: Optional[Json], *, threads: bool) -> Conversation:
+    async def open(self, loaded: Loaded, session_input: Json | None, *, threads: bool) -> Conversation:
         """Start a session with ADK's defaults for missing fields."""
         return PythonConversation(loaded, session_input, threads)
 

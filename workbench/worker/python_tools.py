@@ -9,7 +9,8 @@ import functools
 import inspect
 import threading
 import time
-from typing import Any, Callable, Dict, Iterator, Optional, Tuple
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from .calls import POLL, Call, Calls
 from .fork import Asked, state_digest
@@ -17,7 +18,7 @@ from .gate import Decision, Gate, Inject, Live, Miss, Replay, inside, within_too
 from .jsonable import UnknownFormError, decoded, decoded_error, dumps, encoded_text
 from .matching import Recorded, ToolCall
 
-State = Dict[str, Any]
+State = dict[str, Any]
 _POLL_SECONDS = 0.2
 
 
@@ -32,10 +33,10 @@ class Tools:
         self._session = session
         self._branch = branch
         self._waits = waits
-        self.gate: Optional[Gate] = None
+        self.gate: Gate | None = None
         """The gate that the calls pass, or None if they are neither recorded nor replayed."""
 
-    def call(self, tool: str, args: Dict[str, Any], function: Callable[..., Any]) -> Any:
+    def call(self, tool: str, args: dict[str, Any], function: Callable[..., Any]) -> Any:
         """Return `function(**args)`, or the recorded answer of this call. It is awaitable for an async function."""
         if self.gate is None:
             return function(**args)
@@ -65,7 +66,7 @@ class Tools:
         finally:
             self.gate.order.end(place)
 
-    async def _call_async(self, tool: str, args: Dict[str, Any], function: Callable[..., Any]) -> Any:
+    async def _call_async(self, tool: str, args: dict[str, Any], function: Callable[..., Any]) -> Any:
         assert self.gate is not None
         decision, recording = self._pass(tool, args, function)
         if isinstance(decision, Inject):
@@ -87,8 +88,8 @@ class Tools:
             self.gate.order.end(place)
 
     def _pass(
-        self, tool: str, args: Dict[str, Any], function: Callable[..., Any]
-    ) -> Tuple[Decision, Optional[_Recording]]:
+        self, tool: str, args: dict[str, Any], function: Callable[..., Any]
+    ) -> tuple[Decision, _Recording | None]:
         gate = self.gate
         assert gate is not None
         if gate.fork is not None and not gate.fork.passed:
@@ -107,14 +108,14 @@ class Tools:
         assert call is not None
         return decision, _Recording(call, gate.calls, self._session.state)
 
-    def _make(self, recording: Optional[_Recording], function: Callable[[], Any], decision: Decision) -> Any:
+    def _make(self, recording: _Recording | None, function: Callable[[], Any], decision: Decision) -> Any:
         with _keeping(recording) as keep, within_tool():
             answer = function()
             if inspect.isawaitable(answer):
                 raise TypeError("session.tool: the call returned an awaitable; pass the async function itself")
             return keep(_changed(decision, answer))
 
-    def _replay(self, recording: Optional[_Recording], decision: Decision) -> Any:
+    def _replay(self, recording: _Recording | None, decision: Decision) -> Any:
         """Return or raise the recorded or injected outcome. Raise _NoAnswerError without a readable outcome."""
         found = decision.then if isinstance(decision, Inject) else decision
         if isinstance(found, Miss):
@@ -132,7 +133,7 @@ class Tools:
                 raise decoded_error(fault.error)
             return keep(fault.answer)
 
-    def _recorded(self, recording: Optional[_Recording], recorded: Recorded, decision: Decision) -> Any:
+    def _recorded(self, recording: _Recording | None, recorded: Recorded, decision: Decision) -> Any:
         try:
             state = {name: decoded(value) for name, value in (recorded.effects.get("state") or {}).items()}
             answer = decoded(recorded.value) if recorded.outcome == "answer" else None
@@ -157,7 +158,7 @@ def _changed(decision: Decision, answer: Any) -> Any:
 class _NoAnswerError(Exception):
     """A call that must not return. `miss` is the reason to end the case, if there is one."""
 
-    def __init__(self, miss: Optional[Miss]) -> None:
+    def __init__(self, miss: Miss | None) -> None:
         super().__init__()
         self.miss = miss
 
@@ -169,14 +170,14 @@ class _Recording:
         self.call, self._calls, self._state = call, calls, state if isinstance(state, dict) else {}
         self._before = {name: dumps(value) for name, value in self._state.items()}
 
-    def effects(self) -> Optional[Dict[str, Any]]:
+    def effects(self) -> dict[str, Any] | None:
         """Store the changes of the state since then. Return `{"state": digest}`, or None without changes."""
         changed = {name: value for name, value in self._state.items() if self._before.get(name) != dumps(value)}
         return {"state": self._calls.text_piece(encoded_text(changed))} if changed else None
 
 
 @contextlib.contextmanager
-def _keeping(recording: Optional[_Recording]) -> Iterator[Callable[[Any], Any]]:
+def _keeping(recording: _Recording | None) -> Iterator[Callable[[Any], Any]]:
     """Record the outcome of a call: the argument of the function that this yields, or an exception raised inside."""
 
     def keep(answer: Any) -> Any:

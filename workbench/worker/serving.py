@@ -21,7 +21,8 @@ import os
 import socket
 import sys
 import threading
-from typing import Any, Awaitable, Callable, Dict, List, NoReturn, Optional, TextIO, cast
+from collections.abc import Awaitable, Callable
+from typing import Any, NoReturn, TextIO, cast
 
 from . import processes
 from .frames import Channel, FrameTooLargeError
@@ -31,16 +32,16 @@ _PIECE = 64 * 1024
 """Maximum number of bytes reported at once."""
 OnOutput = Callable[[str, str], bool]
 """A receiver of "stdout" or "stderr" and the printed text. It returns False if it can no longer report it."""
-_current: contextvars.ContextVar[Optional[Dict[str, TextIO]]] = contextvars.ContextVar(
+_current: contextvars.ContextVar[dict[str, TextIO] | None] = contextvars.ContextVar(
     "agent_workbench_output", default=None
 )
-_of_process: Dict[str, TextIO] = {}
+_of_process: dict[str, TextIO] = {}
 
 
 class CallFailedError(Exception):
     """A call failed; `error` is the JSON data sent to the other side."""
 
-    def __init__(self, error: Dict[str, Any]) -> None:
+    def __init__(self, error: dict[str, Any]) -> None:
         super().__init__(str(error.get("message", "")))
         self.error = error
 
@@ -77,8 +78,8 @@ class _Server:
     def __init__(self, channel: Channel, answer: Answer) -> None:
         self._channel = channel
         self._answer = answer
-        self._tasks: Dict[int, asyncio.Task[None]] = {}
-        self._parts: Dict[int, List[str]] = {}
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._parts: dict[int, list[str]] = {}
 
     async def run(self) -> None:
         loop = asyncio.get_running_loop()
@@ -93,7 +94,7 @@ class _Server:
         while self._channel.pending:
             self._take(self._channel.pending.popleft())
 
-    def _take(self, message: Dict[str, Any]) -> None:
+    def _take(self, message: dict[str, Any]) -> None:
         number = message.get("id", 0)
         if message["op"] == "part":
             self._parts.setdefault(number, []).append(message["text"])
@@ -126,7 +127,7 @@ class _Server:
         finally:
             self._tasks.pop(number, None)
 
-    def _send(self, message: Dict[str, Any]) -> None:
+    def _send(self, message: dict[str, Any]) -> None:
         try:
             self._channel.send(message)
         except FrameTooLargeError as error:
@@ -159,7 +160,7 @@ def use_output(on_output: OnOutput) -> None:
     _current.set(_Streams(on_output))
 
 
-class _Streams(Dict[str, TextIO]):
+class _Streams(dict[str, TextIO]):
     """The streams of one case, each created on first use, because most cases print nothing."""
 
     def __init__(self, on_output: OnOutput) -> None:

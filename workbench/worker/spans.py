@@ -10,7 +10,7 @@ import contextvars
 import operator
 import re
 import time
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple
 
 from .jsonable import digest, dumps
 
@@ -25,7 +25,7 @@ _GENERATED_ID = re.compile(r'"adk-[0-9a-f]{8}-[0-9a-f-]{27}"')
 """IDs that ADK generates for tool calls whose model gave none. Some models receive them."""
 _END_UNREPORTED = "its end was not reported; shown up to its last known activity"
 
-_CURRENT: contextvars.ContextVar[Optional[Span]] = contextvars.ContextVar("agent_workbench_span", default=None)
+_CURRENT: contextvars.ContextVar[Span | None] = contextvars.ContextVar("agent_workbench_span", default=None)
 _FAMILY = re.compile(r"(gemini|gemma|claude|gpt|o\d)-")
 _VERSION = re.compile(r"[-@](\d{3,}|preview|exp)[\w.-]*")
 
@@ -35,14 +35,14 @@ class Span:
 
     __slots__ = ("children", "end", "facts", "key", "kind", "name", "number", "parent", "reached", "start", "trace")
 
-    def __init__(self, trace: Trace, number: int, parent: Optional[Span], kind: str, name: str) -> None:
+    def __init__(self, trace: Trace, number: int, parent: Span | None, kind: str, name: str) -> None:
         self.trace, self.number, self.parent, self.kind, self.name = trace, number, parent, kind, name
         self.start = trace.now()
-        self.end: Optional[float] = None
-        self.facts: Dict[str, Any] = {}
-        self.children: List[Span] = []
+        self.end: float | None = None
+        self.facts: dict[str, Any] = {}
+        self.children: list[Span] = []
         """The child spans that are still open."""
-        self.reached: Optional[float] = None
+        self.reached: float | None = None
         """The latest end of a child."""
         self.key: Any = None
 
@@ -51,9 +51,9 @@ class Span:
         """Whether it has not ended yet."""
         return self.end is None
 
-    def wire(self) -> Dict[str, Any]:
+    def wire(self) -> dict[str, Any]:
         """Return its wire form."""
-        data: Dict[str, Any] = {"id": self.number, "kind": self.kind, "name": self.name[:_TEXT_LIMIT]}
+        data: dict[str, Any] = {"id": self.number, "kind": self.kind, "name": self.name[:_TEXT_LIMIT]}
         if self.parent is not None:
             data["parent"] = self.parent.number
         data["start"] = round(self.start, 6)
@@ -70,17 +70,17 @@ class Trace:
         self._began = time.monotonic()
         self._numbers = 0
         self._lost = 0
-        self._spans: List[Span] = []
-        self._turn: Optional[Span] = None
-        self._pieces: Dict[str, str] = {}
+        self._spans: list[Span] = []
+        self._turn: Span | None = None
+        self._pieces: dict[str, str] = {}
         """The unreported pieces."""
-        self._seen: Dict[str, bool] = {}
+        self._seen: dict[str, bool] = {}
         """Digest of every piece so far → whether it is stored."""
-        self._plain: Dict[str, str] = {}
+        self._plain: dict[str, str] = {}
         """Digest of a piece with generated IDs → digest of the same piece without them."""
         self.keeps_plain = False
         """Whether texts without generated IDs are kept for `take_plain`."""
-        self._plain_texts: List[str] = []
+        self._plain_texts: list[str] = []
         self._size = 0
 
     def now(self) -> float:
@@ -100,12 +100,12 @@ class Trace:
             self._turn = None
 
     @property
-    def current(self) -> Optional[Span]:
+    def current(self) -> Span | None:
         """The open span of this conversation that the current task is in, else the turn, or None outside of turns."""
         span = _CURRENT.get()
         return span if span is not None and span.trace is self and span.is_open else self._turn
 
-    def open(self, kind: str, name: str, parent: Optional[Span] = None, *, inside: bool = True) -> Span:
+    def open(self, kind: str, name: str, parent: Span | None = None, *, inside: bool = True) -> Span:
         """Open a span in `parent` or in the current one. With `inside`, this task's next spans are its children."""
         span = self._new(kind, name, parent or self.current)
         if inside:
@@ -142,7 +142,7 @@ class Trace:
         if usage.input_tokens or usage.output_tokens:
             span.facts["tokens"] = [usage.input_tokens, usage.output_tokens]
 
-    def _new(self, kind: str, name: str, parent: Optional[Span]) -> Span:
+    def _new(self, kind: str, name: str, parent: Span | None) -> Span:
         self._numbers += 1
         span = Span(self, self._numbers, parent, kind, name)
         if self._numbers <= SPANS_LIMIT:
@@ -172,15 +172,11 @@ class Trace:
                 self._pieces[name] = text
         return name
 
-    def combined_digest(self, pieces: List[Optional[str]]) -> str:
-        """Return one digest of several pieces. Generated IDs are ignored, so the same steps give the same digest."""
-        return digest(dumps([self._plain.get(piece or "", piece) for piece in pieces]))
-
     def plain(self, piece: str) -> str:
-        """Return the digest of a stored piece without generated IDs."""
+        """Return the digest of a stored piece without generated IDs. Other texts are returned unchanged."""
         return self._plain.get(piece, piece)
 
-    def take_plain(self) -> List[str]:
+    def take_plain(self) -> list[str]:
         """Return and forget the new pieces that had generated IDs, as JSON texts without these IDs."""
         texts, self._plain_texts = self._plain_texts, []
         return texts
@@ -190,13 +186,13 @@ class Trace:
         """Whether no more pieces will be stored."""
         return self._size > PIECES_LIMIT * 0.95
 
-    def take(self) -> Optional[Dict[str, Any]]:
+    def take(self) -> dict[str, Any] | None:
         """Return the unreported spans and pieces, or None: `spans` as JSON text and `pieces` (digest → JSON text)."""
         if not self._spans:
             return None
         spans, pieces, lost = self._spans, self._pieces, self._lost
         self._spans, self._pieces, self._lost = [], {}, 0
-        data: List[Dict[str, Any]] = [span.wire() for span in spans]
+        data: list[dict[str, Any]] = [span.wire() for span in spans]
         if lost:
             data.append({"id": -1, "kind": "lost", "name": str(lost), "start": spans[-1].start})
         return {"spans": dumps(data), "pieces": pieces}
@@ -210,15 +206,15 @@ class Contents:
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
-        self._last: Dict[str, Tuple[int, List[str]]] = {}
+        self._last: dict[str, tuple[int, list[str]]] = {}
         """Agent → the span number of its newest request, and the digests of its contents."""
-        self._known: Dict[int, Tuple[Any, str]] = {}
+        self._known: dict[int, tuple[Any, str]] = {}
         """The objects of the newest request, most of which are in the next one too."""
 
-    def digests(self, contents: List[Any], dump: Any) -> List[str]:
+    def digests(self, contents: list[Any], dump: Any) -> list[str]:
         """Store the contents of a request as pieces, and return the digest of each."""
-        known: Dict[int, Tuple[Any, str]] = {}
-        names: List[str] = []
+        known: dict[int, tuple[Any, str]] = {}
+        names: list[str] = []
         for content in contents:
             seen = self._known.get(id(content))
             name = seen[1] if seen is not None and seen[0] is content else self._trace.piece(dump(content))
@@ -227,7 +223,7 @@ class Contents:
         self._known = known
         return names
 
-    def delta(self, agent: str, number: int, names: List[str]) -> Dict[str, Any]:
+    def delta(self, agent: str, number: int, names: list[str]) -> dict[str, Any]:
         """Return `{"base", "same", "more"}`: the first `same` contents equal those of the request in span `base`.
 
         The contents `names` then count as those of the agent's newest request.
@@ -260,10 +256,6 @@ class Usage(NamedTuple):
     def plus(self, other: Usage) -> Usage:
         """Return the sum."""
         return Usage(*map(operator.add, self, other))
-
-    def at_least(self, other: Usage) -> Usage:
-        """Return the larger of each two numbers, for two counts of the same calls that may each miss some."""
-        return Usage(*map(max, self, other))
 
 
 def usage_of(metadata: Any) -> Usage:

@@ -18,7 +18,8 @@ import socket
 import sys
 import threading
 import time
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from . import adk_driver, collect_rarely, faults, frames, processes, project_files
 from .cases import SharedCases, descriptors_of, refuse, run_forked
@@ -40,10 +41,10 @@ The first one triggers lazy imports. The others are for functions called a few t
 them at about the eighth call. Without that, each fork would run the slower code and write to more of its memory. More
 dummy cases would cost a short run more than they save.
 """
-Spec = Dict[str, Any]
+Spec = dict[str, Any]
 
 
-def main(arguments: Optional[List[str]] = None) -> int:
+def main(arguments: list[str] | None = None) -> int:
     """Run the zygote, a solo worker or the user's functions until the parent disconnects. Return the exit status."""
     parser = argparse.ArgumentParser(prog="worker", description=__doc__)
     parser.add_argument("mode", choices=("zygote", "solo", "functions"))
@@ -77,7 +78,7 @@ class Zygote:
         self._channel = channel
         self._lifeline = lifeline
         self._forks: ForkServer
-        self._spare: Optional[Tuple[int, socket.socket]] = None
+        self._spare: tuple[int, socket.socket] | None = None
         """Process ID of the spare process, and the socket to it, or None."""
 
     def run(self, warm: bool) -> None:
@@ -95,7 +96,7 @@ class Zygote:
         self._forks = ForkServer(self._channel, self._lifeline)
         self._forks.report(ready(why))
 
-        def handle(command: Dict[str, Any]) -> bool:
+        def handle(command: dict[str, Any]) -> bool:
             if command["op"] == "spare":
                 self._make_spare(warm)
             else:
@@ -104,7 +105,7 @@ class Zygote:
 
         self._forks.serve(handle)
 
-    def _start_agent(self, command: Dict[str, Any]) -> None:
+    def _start_agent(self, command: dict[str, Any]) -> None:
         fds = self._channel.take_fds(3)
         if not self._give_to_spare(command, fds):
             control, stdout, stderr = fds
@@ -131,7 +132,7 @@ class Zygote:
         self._spare = self._forks.fork(_NOBODY, wait_for_task), own
         theirs.close()
 
-    def _give_to_spare(self, command: Dict[str, Any], fds: Sequence[int]) -> bool:
+    def _give_to_spare(self, command: dict[str, Any], fds: Sequence[int]) -> bool:
         """Give the command to the spare process. Return False if there is none, or it has ended."""
         if self._spare is None:
             return False
@@ -143,7 +144,7 @@ class Zygote:
                 return False
         return self._forks.rename(pid, command["id"])
 
-    def _be_agent(self, spec: Dict[str, Any], control: int, stdout: int, stderr: int) -> None:
+    def _be_agent(self, spec: dict[str, Any], control: int, stdout: int, stderr: int) -> None:
         if self._spare is not None:
             self._spare[1].close()
         capture(stdout, stderr)
@@ -226,7 +227,7 @@ def _serve_solo(channel: Channel, lifeline: int, adk: bool) -> None:
     SharedCases(channel, lifeline, loaded).run()
 
 
-def _enter(channel: Channel, spec: Spec, adk: bool = False) -> Optional[Loaded]:
+def _enter(channel: Channel, spec: Spec, adk: bool = False) -> Loaded | None:
     """Turn this process into the agent's: set its environment and folder, and import its modules.
 
     `adk` says whether to import google-adk first. If the import fails, report this and return None.
@@ -284,7 +285,7 @@ def _written_reporter(channel: Channel) -> Callable[[str], None]:
     return report
 
 
-def ready(why: str) -> Dict[str, Any]:
+def ready(why: str) -> dict[str, Any]:
     """Return a worker's first message: its interpreter, its framework, and any reason why it cannot fork."""
     return {
         "op": "ready",
@@ -296,7 +297,7 @@ def ready(why: str) -> Dict[str, Any]:
     }
 
 
-def _imported(loaded: Loaded, why: str) -> Dict[str, Any]:
+def _imported(loaded: Loaded, why: str) -> dict[str, Any]:
     return {
         "op": "imported",
         "files": project_files.new_files(),
@@ -309,7 +310,7 @@ def _imported(loaded: Loaded, why: str) -> Dict[str, Any]:
     }
 
 
-def _fork_case(forks: ForkServer, channel: Channel, command: Dict[str, Any], loaded: Loaded) -> None:
+def _fork_case(forks: ForkServer, channel: Channel, command: dict[str, Any], loaded: Loaded) -> None:
     if command.get("share"):
         refuse(SharedWire(channel.write, command["id"], lambda: True))
         forks.report({"op": "exited", "id": command["id"], "status": 0})
@@ -320,7 +321,7 @@ def _fork_case(forks: ForkServer, channel: Channel, command: Dict[str, Any], loa
         os.close(fd)
 
 
-def _be_case(fds: List[int], command: Dict[str, Any], loaded: Loaded) -> None:
+def _be_case(fds: list[int], command: dict[str, Any], loaded: Loaded) -> None:
     sock = socket.socket(fileno=fds[0])
     capture(fds[1], fds[2])
     environment = command["case"].get("env")

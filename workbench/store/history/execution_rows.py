@@ -111,10 +111,6 @@ class RunRows:
         found = ((self.builder.summary.executions.get(place.ref), place) for place in places)
         return [execution_row(one, place, self._run, first_bundle) for one, place in found if one is not None]
 
-    def free_summary(self) -> None:
-        """Free the summary. The positions stay."""
-        self.builder = SummaryBuilder()
-
     def _place(self, ref: CaseRef, execution: int | None = None) -> Place:
         found = self.places.get(ref)
         if found is None:

@@ -30,7 +30,7 @@ from workbench.store.database.runs import (
 from workbench.store.database.values import add_contents, add_model_answers, add_pieces, drop_model_answers, next_piece
 from workbench.store.digests import Digests, project_digests
 from workbench.store.history.execution_rows import Place, RunRows, facts_text
-from workbench.store.history.summary import listed_run
+from workbench.store.history.summary import SummaryBuilder, listed_run
 from workbench.store.owners import OwnersToKeep, save_last_owners, save_owner
 from workbench.text.json_values import short_json
 
@@ -229,7 +229,7 @@ class RunWriter:
             save_last_owners(state, owners.last)
 
     def keep_pieces(self, pieces: Mapping[str, str]) -> tuple[str, dict[str, int]] | None:
-        """Store requests and answers with the next batch. Return the run's ID and their numbers, or None if not stored."""
+        """Store requests and answers with the next batch. Return the run's ID and their numbers, or None on failure."""
         if self._row is None or self._failure is not None:
             return None
         numbers = {name: number for number, name in enumerate(pieces, self._next_piece)}
@@ -280,7 +280,7 @@ class RunWriter:
 
         with contextlib.suppress(OSError):
             self._database.write(end)
-        self._rows.free_summary()
+        self._rows.builder = SummaryBuilder()  # This frees the summary. The positions of events stay.
 
 
 def _only_in_memory(state: Path, file: Path, reason: str) -> Noticed:
