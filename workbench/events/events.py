@@ -467,7 +467,7 @@ def drift_count(changes: Iterable[Any]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class CaseFinished:
-    """The end of a case. `error` is why it has no verdict, or an error in addition to a failed criterion."""
+    """The end of a case. `error` is why the case has no verdict, or an error beside a failed criterion."""
 
     case: CaseRef
     status: CaseStatus
@@ -509,7 +509,7 @@ class Noticed:
 
 @dataclass(frozen=True, slots=True)
 class JudgeWaits:
-    """A pause of a queue that a judge or service has requested. It lasts `seconds` from `at` on, or has ended if 0."""
+    """A pause of a queue that a judge or service has requested. It lasts `seconds` from `at` on (0: it has ended)."""
 
     model: str
     at: float

@@ -151,16 +151,15 @@ async def poll(
 
 
 _SERVERS = ("nfs", "nfs4", "cifs", "smb2", "smb3", "smbfs", "ncpfs", "davfs", "afs", "ceph")
-_SERVERS_OF_CLUSTERS = ("glusterfs", "lustre", "gpfs")
 _HOSTS = ("9p", "drvfs", "virtiofs", "vboxsf", "vmhgfs", "prl_fs", "osxfs", "grpcfuse")
 """File systems that a virtual machine shares with its host: 9p is also WSL's /mnt, virtiofs also Docker Desktop's."""
-_REMOTE = frozenset((*_SERVERS, *_SERVERS_OF_CLUSTERS, *_HOSTS))
+_REMOTE = frozenset((*_SERVERS, "glusterfs", "lustre", "gpfs", *_HOSTS))
 _LOCAL_FUSE = ("fuseblk", "fuse.fuse-overlayfs", "fuse.mergerfs", "fuse.gocryptfs", "fuse.encfs", "fuse.cryfs")
 """FUSE file systems on a local disk. All writes go through them, so that the kernel reports the changes."""
 
 
 def remote_kind(folders: Collection[Path], mounts: Path = MOUNTS) -> str:
-    """Return the file system (such as `nfs4`) of the first folder whose file system may not report changes, or ""."""
+    """Return the file system (such as `nfs4`) of the first folder whose file system may miss changes, or ""."""
     found = mounted(mounts)
     if not any(_is_remote(kind) for kind in found.values()):
         return ""

@@ -85,8 +85,8 @@ class Options:
     def of_run(cls, kept: Mapping[str, Any], setting: str | None = None, file: str | None = None) -> "Options":
         """Return the options that a run recorded in `RunStarted.inputs`, with defaults for missing ones.
 
-        `setting` is the project's current mode of `--frozen`, in `file`, or None if it is unknown. It replaces the
-        run's mode if it was changed since the run.
+        `setting` is the project's current mode of `--frozen`, in `file`, or None if unknown. A setting that changed
+        since the run replaces the run's mode.
         """
         timeout, python = kept.get("timeout"), kept.get("python")
         frozen, then = str(kept.get("frozen") or ""), kept.get("project_frozen")
@@ -240,7 +240,7 @@ class CurrentInputs:
         return environment_bundles(found, self.root, names, self.digests, sent)
 
     def packages(self, agent: AgentFolder) -> Bundle:
-        """Return the interpreter of an agent and its packages. Other machines must have the same ones."""
+        """Return the interpreter of an agent and its packages. Other machines must have the same packages."""
 
         def choose() -> Path:
             try:

@@ -73,7 +73,7 @@ class Follower:
         )
 
     def update(self, *, walk: bool) -> None:
-        """Find the folders to follow. With `walk`, look for new ones. It reads folders, so call it in a thread."""
+        """Find the folders to follow, with `walk` also new folders. Call it in a thread."""
         workspace = self._workspace()
         inputs = list(self._inputs())
         if walk or not self.walked:

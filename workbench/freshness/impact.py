@@ -64,7 +64,7 @@ class Impact:
 
     @property
     def by_file_of_agent(self) -> set[CaseName]:
-        """The cases affected only by changed data files of their agent. Not every case reads these."""
+        """The cases affected only by changed data files of their agent. Not every case reads such files."""
         return {
             key
             for key, changes in self.changes.items()
@@ -72,7 +72,7 @@ class Impact:
         }
 
     def without(self, keys: Collection[CaseName]) -> "Impact":
-        """Return the impact on all cases but these."""
+        """Return the impact without the cases `keys`."""
         return replace(self, changes={key: found for key, found in self.changes.items() if key not in keys})
 
 

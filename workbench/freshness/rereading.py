@@ -150,7 +150,7 @@ def is_invalid(config: CriteriaConfig) -> bool:
 
 
 def with_last_valid(now: EvalsetEntry, last_valid: EvalsetEntry | None) -> EvalsetEntry:
-    """Return `now`. If its file cannot be read, it gets the cases of its last valid version (`last_valid`)."""
+    """Return `now`, with the cases of its last valid version (`last_valid`) if its file cannot be read."""
     if last_valid is None or not now.document.broken:
         return now
     return replace(now, document=last_valid.document)

@@ -301,7 +301,7 @@ def touched_in(latest: Iterable[LatestRun], workspace: Workspace) -> dict[Path, 
 
 
 def _recorded(run: LatestRun) -> Iterator[tuple[str, Bundle]]:
-    """Yield the inputs of the executions, each once with each agent that has it."""
+    """Yield each of the different inputs of a run's executions, once for each agent that has them."""
     shared = {(one.ref.agent, id(one.inputs)): one.inputs for one in run.executions}
     found = {(agent, id(bundle)): bundle for (agent, _), inputs in shared.items() for bundle in inputs}
     for (agent, _), bundle in found.items():

@@ -100,7 +100,7 @@ class Watcher:
         self.changes = Changes(workspace.root, lambda: self._known_folders | self._walked)
 
     def update_files(self) -> None:
-        """Watch also the files that runs used since the last call. It reads them: call it in a thread."""
+        """Watch also the files that runs used since the last call. Call it in a thread: it reads files."""
         self._update_files()
         self.changes.refresh_folders()
 
@@ -309,7 +309,7 @@ def _newly_lost(old: Workspace, new: Workspace) -> Iterator[CaseName]:
 
 
 def _without(old: Snapshot, new: Snapshot, own: Collection[Path]) -> Snapshot:
-    """Return `old` with the current version of files that the workbench itself wrote. These need no action."""
+    """Return `old` with the current version of files that the workbench itself wrote, which need no action."""
     settled = {
         entry.relative: entry
         for entry in new.workspace.evalsets

@@ -113,30 +113,24 @@ def _status(status: os.stat_result) -> _Status:
 
 ABSENT = "absent"
 """Placeholder for the digest of a missing file."""
-_UNREADABLE = "unreadable"
 LOG = "-wal"
 """The suffix of SQLite's write-ahead log. SQLite creates an empty one when it opens a database."""
-_PIECE = 1 << 20
-_SALT = "salt"
 _OF_THIS_PROCESS = secrets.token_hex(16)
 
 
 def project_digests(state: Path) -> "Digests":
-    """Return the digests of the project with the state folder `state`, including the cached ones."""
-    return Digests(_salt(state), state if state.is_dir() else None)
+    """Return the digests of the project with the state folder `state`, including the cached ones.
 
-
-def _salt(state: Path) -> str:
-    """Return the salt that is stored in `state` for its owner, or one for this process if `state` cannot be used."""
-    stored = database(state)
+    Their salt is stored in `state`. If it can be neither read nor written, the salt is valid for this process only.
+    """
+    stored, salt = database(state), None
     with contextlib.suppress(OSError):
-        known = stored.read(lambda connection: get_value(connection, _SALT))
-        if known is None and state.is_dir():
+        salt = stored.read(lambda connection: get_value(connection, "salt"))
+        if salt is None and state.is_dir():
             # Two processes may do this at once. The first one wins.
             fresh = secrets.token_hex(16)
-            known = stored.write(lambda connection: get_or_set_value(connection, _SALT, fresh), sync=True)
-        return known or _OF_THIS_PROCESS
-    return _OF_THIS_PROCESS
+            salt = stored.write(lambda connection: get_or_set_value(connection, "salt", fresh), sync=True)
+    return Digests(salt or _OF_THIS_PROCESS, state if state.is_dir() else None)
 
 
 def was_written(path: Path, since: float) -> bool:
@@ -159,7 +153,7 @@ class Digests:
 
     @property
     def salt_id(self) -> str:
-        """An id that is equal for runs with the same salt. It does not reveal the salt."""
+        """An id of the salt, which does not reveal the salt."""
         return self.text(b"salt")
 
     def text(self, content: bytes, size: int = 8) -> str:
@@ -205,7 +199,7 @@ class Digests:
                 if not before.st_size and path.name.endswith(LOG):
                     return ABSENT
                 content = hashlib.blake2b(digest_size=8, key=self._key)
-                while piece := file.read(_PIECE):
+                while piece := file.read(1 << 20):
                     content.update(piece)
                 found = content.hexdigest()
                 self._cache.add(path, before, os.fstat(file.fileno()), found, began)
@@ -213,4 +207,4 @@ class Digests:
         except (FileNotFoundError, NotADirectoryError):
             return ABSENT
         except (OSError, ValueError):
-            return _UNREADABLE
+            return "unreadable"

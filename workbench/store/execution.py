@@ -50,7 +50,6 @@ MetricNames: TypeAlias = dict[str, MetricResult]
 _OUTPUT_KEPT = 200_000
 """Characters of printed output kept in memory for each case and stream. The database has all captured output."""
 _LONGEST_MESSAGE = 2_000
-_NO_DETAILS: dict[str, Any] = {}
 _STATUSES: dict[str, MetricStatus] = {status: status for status in get_args(MetricStatus)}
 
 
@@ -230,7 +229,7 @@ class CaseRecord(Execution):
         return [turn.metrics[criterion] for turn in self.turns if criterion in turn.metrics]
 
     def without_details(self, file: Path | None, size: int, *, reasons: bool = False) -> Execution:
-        """Return the part that stays in memory once the details are in `file`. `reasons`: keep those of verdicts."""
+        """Return the part that stays in memory if the details are in `file`. `reasons` keeps the verdicts' reasons."""
         values = dict(zip(_LISTED, _listed(self), strict=True))
         scores = {result.name: brief_score(result, reasons=reasons) for result in self.metrics.values()}
         error = self.error and brief_error(self.error.kind, self.error.message, self.error.hint)
@@ -279,7 +278,7 @@ def short_score(
     reason: str = "",
 ) -> MetricResult:
     """Return a verdict with only these fields. Equal verdicts of many cases share one object."""
-    details = {"judge": dict(judge)} if judge else _NO_DETAILS
+    details = {"judge": dict(judge)} if judge else {}
     return MetricResult(intern(name), _STATUSES.get(status, "error"), score, threshold, reason, details)
 
 

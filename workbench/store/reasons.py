@@ -74,7 +74,6 @@ LAYERS: tuple[Layer, ...] = get_args(Layer)
 TEXT_LIMIT = 200
 _SEPARATORS = re.compile(rf"(?:<(?:{'|'.join(KINDS)})>|\W)+")
 """Separators in the text of a cause, including kinds of values: the order `7` in one case may be `A-7` in another."""
-_BY_FUNCTION = "-by-function"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +103,7 @@ def make_cause(layer: Layer, text: str, *, by_function: bool = False) -> Cause:
     """
     safe = one_line(text, limit=TEXT_LIMIT)
     slug = _SEPARATORS.sub("-", safe.lower()).strip("-") or "unnamed"
-    return Cause(layer, safe, slug + (_BY_FUNCTION if by_function else ""), by_function)
+    return Cause(layer, safe, slug + ("-by-function" if by_function else ""), by_function)
 
 
 def cause_from_json(data: Any) -> Cause:

@@ -19,7 +19,6 @@ _HOSTILE = re.compile(
     "\U000e0000-\U000e007f]"
 )
 _LINE_BREAKS = re.compile("\r\n?|\x0b|\x0c|\x85|\u2028|\u2029")
-_TAB_WIDTH = 4
 DEFAULT_LIMIT = 100_000
 
 # Names of characters that a person cannot see, to explain a difference.
@@ -61,7 +60,7 @@ def plain(text: str, *, limit: int = DEFAULT_LIMIT) -> str:
     dropped = len(text) - limit
     if dropped > 0:
         text = text[:limit]
-    safe = _HOSTILE.sub(_picture, _LINE_BREAKS.sub("\n", text)).expandtabs(_TAB_WIDTH)
+    safe = _HOSTILE.sub(_picture, _LINE_BREAKS.sub("\n", text)).expandtabs(4)
     return f"{safe}… [{counted(dropped, 'more character')}]" if dropped > 0 else safe
 
 

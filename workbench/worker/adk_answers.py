@@ -81,7 +81,7 @@ class Answers:
             _pending[id(request)] = request, self, context
 
     async def answer(self, request: Any, context: Any, ask: Callable[[], Any], gated: bool) -> AsyncIterator[Any]:
-        """Yield the model's responses to the request, or those of the interrupted or the recorded run."""
+        """Yield responses to the request: the model's, or those that the interrupted or recorded run stored."""
         if gated:
             await self._follow_fork(request, context)
         sent = self.recorder.sent(request)
@@ -386,14 +386,14 @@ class _Model(property):
 
 
 def _model(original: Any, agent: Any) -> Any:
-    """Return the model of an agent, or that of the fork or the variant."""
+    """Return the agent's own model, or the model that the fork or the variant gives to the agent."""
     change = _change("model", agent)
     name = _set_model if change is None else change.text
     return _named(name, original(agent)) if name else original(agent)
 
 
 def _named(name: str, before: Any) -> Any:
-    """Return the model with this name. If its class is that of the model `before`, it gets the same settings."""
+    """Return the model `name`, with the settings of the model `before` if both have the same class."""
     try:
         kind = LLMRegistry.resolve(name)
     except ValueError:

@@ -20,18 +20,17 @@ _OWN_CALL = "$call"
 """Placeholder for the ID of the function call, which differs in each conversation."""
 _SEPARATE = {"state_delta", "artifact_delta"}
 _MOST_VERSIONS = 100
-_CONTAINERS = (list, dict, set)
 
 
 class Effects:
-    """The actions of a context before a call, for finding those that the call adds. A context of None has none."""
+    """The actions of a context before a call, to find what the call adds. Without a context, there are none."""
 
     def __init__(self, context: Any) -> None:
         actions = EventActions() if context is None else context.actions
         # As text, because a tool may change a value in place.
         self._state = {name: dumps(value) for name, value in actions.state_delta.items()}
         values = _session_state(context).items()
-        self._values = {name: (value, dumps(value)) for name, value in values if type(value) in _CONTAINERS}
+        self._values = {name: (value, dumps(value)) for name, value in values if type(value) in (list, dict, set)}
         self._artifacts = dict(actions.artifact_delta)
         self._actions = _others(actions)
 

@@ -38,7 +38,6 @@ Change = Callable[[Any], Any]
 """A function that applies an injected fault to an answer."""
 _OURS = "_agent_workbench"
 _CONTROL = frozenset({"transfer_to_agent", "exit_loop", "set_model_response", "finish_task", "request_input"})
-_CANCELLED = "asyncio.exceptions.CancelledError"
 _CANCEL_SECONDS = 30.0
 """Seconds for which a call waits to be cancelled, if it was cancelled when it was recorded."""
 _NOBODY = "a tool was called outside of its conversation's context, so its recording is unknown"
@@ -94,15 +93,17 @@ class AdkGate:
                 self.toolsets.finish()
 
     async def run(self, tool: Any, method: Callable[..., Any], args: Any, context: Any) -> Any:
-        """Answer a call of a tool, or make it."""
+        """Make a call of a tool, or answer it as the recording or a fault says."""
         if _is_control(tool) or _runs_agent(tool):
             return await method(args=args, tool_context=context)
         method = functools.partial(method, tool_context=context)
         if not isinstance(context, ToolContext):
             # Code of the agent may call a tool without a context, or with a stand-in. Then it has no effects.
             context = None
-        agent = _agent_name(context)
         invocation = getattr(context, "_invocation_context", None)
+        # The node of a workflow makes calls in the name of the workflow.
+        caller = getattr(invocation, "agent", None) or getattr(getattr(context, "parent_ctx", None), "node", None)
+        agent = str(getattr(caller, "name", None) or getattr(context, "agent_name", None) or "")
         branch = plain_branch(getattr(invocation, "branch", None))
         ahead, order = self._place(context, invocation)
         await self.follow(Asked("tool", agent, branch, tool.name, args, None), context)
@@ -234,7 +235,7 @@ class AdkGate:
 
     async def recorded_error(self, recorded: Recorded) -> Exception:
         """Return the recorded exception of a call. If the call was cancelled, wait to be cancelled, or end the case."""
-        if recorded.value["types"][:1] == [_CANCELLED]:
+        if recorded.value["types"][:1] == ["asyncio.exceptions.CancelledError"]:
             await asyncio.sleep(_CANCEL_SECONDS)
             await self.miss(self.gate.not_cancelled(recorded))
         return decoded_error(recorded.value)
@@ -267,14 +268,6 @@ async def in_order(order: Order, place: Place) -> None:
     while order.waits(place):
         await asyncio.sleep(POLL)
     order.released(place)
-
-
-def _agent_name(context: Any) -> str:
-    """Return the name of the agent that makes a call, or of the workflow with the node that makes it."""
-    agent = getattr(getattr(context, "_invocation_context", None), "agent", None)
-    if agent is None:
-        agent = getattr(getattr(context, "parent_ctx", None), "node", None)
-    return str(getattr(agent, "name", None) or getattr(context, "agent_name", None) or "")
 
 
 def _unchanged(answer: Any) -> Any:

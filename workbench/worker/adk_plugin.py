@@ -42,7 +42,7 @@ class Sent(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """A digest of the request, or "" if it is not known. It is equal in every conversation with the same steps."""
+        """A digest of the request that is equal in every conversation with the same steps, or "" if not known."""
         if self.parts is None or self.trace is None:
             return ""
         known = [self.parts["model"], self.parts["previous"], *map(self.parts.get, _STORED), *self.parts["contents"]]
@@ -213,7 +213,7 @@ class Recorder(BasePlugin):  # type: ignore[misc]
             self._unclaimed.setdefault(key, []).append(span)
 
     def _keep_request(self, span: Span) -> Sent:
-        """Store the request of a model call if there is room for it. Return it as it was sent."""
+        """Store the request of a model call if there is room. Return the request as it was sent."""
         request = self._requests.pop(span, None)
         if request is None or self.trace.is_full:
             return Sent(span, None, self.trace)
@@ -250,7 +250,7 @@ class Recorder(BasePlugin):  # type: ignore[misc]
     def app_details(self, invocation_id: str, authors: list[str]) -> dict[str, Any]:
         """Return ADK's AppDetails of a turn: instructions and tools of each author that called a model.
 
-        They are in the order of `authors`. The stored requests of the turn are forgotten.
+        The agents are in the order of `authors`. The stored requests of the turn are forgotten.
         """
         requests = self._answered.pop(invocation_id, {})
         details = {name: _details(name, requests[name]) for name in dict.fromkeys(authors) if name in requests}
@@ -310,7 +310,7 @@ class Recorder(BasePlugin):  # type: ignore[misc]
             span.facts.update(frozen=True, note=FROZEN)
 
     def link(self, event: Any, number: int | None) -> None:
-        """Add an event's number to the spans that it came from. The number is None if the event is not recorded."""
+        """Add the number of an event (None: not recorded) to the spans that produced the event."""
         try:
             self._link(event, number)
         except Exception as error:

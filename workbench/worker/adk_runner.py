@@ -50,7 +50,7 @@ _MORE_TOKENS = "raise max_output_tokens in the agent's generate_content_config"
 
 
 class AdkConversation(Conversation):
-    """A session with an ADK agent. `open` makes it, in the event loop that uses it."""
+    """A session with an ADK agent. Made by `open`, in the event loop that uses the session."""
 
     def __init__(self, loaded: Loaded, runner: Any, session: Any, recorder: Recorder) -> None:
         self._loaded = loaded
@@ -245,7 +245,7 @@ class Stream:
     def takes(self, event: Any) -> bool:
         """Show a streamed part of a text and return True. Return False for any other event.
 
-        Such a part is not a step, and ADK does not add it to the session either. Partial events of other agents are
+        A streamed part is not a step, and ADK does not add it to the session either. Partial events of other agents are
         steps, as in an evaluation.
         """
         if event.author not in self._agents:
@@ -265,8 +265,8 @@ class Stream:
 def streaming_agents(loaded: Loaded) -> frozenset[str]:
     """Return the names of the agents that can stream, or none if streaming would change their behaviour.
 
-    This is so if a callback reads the model's answers: it would be called with each streamed part. It is also so if
-    this google-adk returns a streamed answer as several events.
+    Streaming would call a callback that reads the model's answers with each part. Some versions of google-adk return
+    a streamed answer as several events.
     """
     agents = _tree(loaded.agent)
     plugins = getattr(loaded.app, "plugins", None) or ()
@@ -384,7 +384,7 @@ class Turn:
 
 
 def dump(model: Any) -> Json:
-    """Return a google-genai model with snake_case keys, without unset fields. `jsonable` writes its bytes and dates."""
+    """Return a google-genai model as a dict with snake_case keys, without unset fields. Bytes and dates stay."""
     dumped: Json = model.model_dump(exclude_none=True)
     return dumped
 

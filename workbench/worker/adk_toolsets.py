@@ -144,7 +144,7 @@ class Toolsets:
         """Agent → digest of the declarations in its newest request."""
 
     def place(self, toolset: Any, context: Any) -> tuple[str, int]:
-        """Return the agent of a toolset and its position in the agent's tools, from 1, or 0 if it is not there."""
+        """Return the agent of a toolset, and the toolset's position in the agent's tools from 1 (0: not there)."""
         agent: Any = getattr(getattr(context, "_invocation_context", None), "agent", None)
         for position, tool in enumerate(getattr(agent, "tools", None) or (), 1):
             if tool is toolset:
@@ -179,7 +179,7 @@ class Toolsets:
             self._instructions[agent, tool] = instruction
 
     def configured(self, agent: str, position: int, before: list[Any], request: Any) -> None:
-        """Record the entries that a toolset added to the tools of a request. `before` are the tools without them."""
+        """Record what a toolset added to the tools of a request. `before` are the tools without these entries."""
         known = [id(tool) for tool in before]
         added = [tool for tool in _config_tools(request) if id(tool) not in known and isinstance(tool, types.Tool)]
         if added:
@@ -241,7 +241,7 @@ class Toolsets:
     def _entry(
         self, agent: str, name: str, tool: Any, position: int, declaration: Any, key: tuple[str, int] | None = None
     ) -> Json:
-        """Return the wire form of a tool. `key` is that of its declaration in `_texts`, if it is known."""
+        """Return the wire form of a tool. `key` finds the tool's declaration in the cache `_texts`, or is None."""
         calls = self._gate.gate.calls
         assert calls is not None
         entry: Json = {"name": name, "toolset": position, "long_running": bool(getattr(tool, "is_long_running", False))}
@@ -342,7 +342,7 @@ def _types(tool: Any) -> list[str]:
 
 
 def _text(declaration: Any, key: tuple[str, int] | None) -> str:
-    """Return a declaration as JSON text. With a `key`, it is dumped once."""
+    """Return a declaration as JSON text, cached by `key` if there is one."""
     known = None if key is None else _texts.get(key)
     if known is not None:
         return known
@@ -367,7 +367,7 @@ def _checked(entry: Json) -> Json:
 
 
 def check_declarations(gate: Any) -> None:
-    """Raise BrokenRecordingError if a recorded declaration is not one."""
+    """Raise BrokenRecordingError if the recorded declaration of a tool has a wrong form."""
     for entries in gate.declarations.values():
         for entry in map(_checked, entries):
             try:
@@ -389,7 +389,7 @@ def intercept_toolsets() -> None:
 
 
 def warn_of_early_toolsets() -> None:
-    """Print a warning for each toolset that connected before the conversation began. No recording can replace these."""
+    """Print a warning for each toolset that connected before the conversation began: no recording can replace it."""
     for name in _asked_outside_turns:
         print(f"warning: {_not_frozen(name)}", file=sys.stderr)
 
@@ -522,7 +522,7 @@ def _instruction(request: Any) -> Any:
 
 
 def _added(before: Any, request: Any) -> str:
-    """Return the text that was appended to a request's instruction, or "" if it was not simply extended."""
+    """Return the text that was appended to a request's instruction, or "" after any other change."""
     after = _instruction(request)
     if not isinstance(after, str) or after == before:
         return ""

@@ -79,7 +79,7 @@ class Call:
             self._ended({"lost": f"it could not be recorded: {type(error).__name__}: {error}"})
 
     def responded(self, responses: list[str | None]) -> None:
-        """Record the responses of a model, as JSON texts. If one is None, because it has no JSON form, all are lost."""
+        """Record the responses of a model, as JSON texts. One without a JSON form (None) makes all responses lost."""
         try:
             kept = [self._calls.text_piece(response) for response in responses if response is not None]
         except TooLargeError as error:
@@ -153,7 +153,7 @@ class Calls:
         return name
 
     def argument_piece(self, value: Any) -> str:
-        """Store the arguments of a call and return their digest. If they are too large, only the digest is stored."""
+        """Store the arguments of a call, unless they are too large. Return their digest."""
         return self.argument_text(dumps(value))
 
     def argument_text(self, text: str) -> str:
@@ -220,7 +220,7 @@ class Order:
     `ended` is the setting of the replay (`docs/worker-protocol.md`).
 
     Raises:
-        BrokenRecordingError: it has a wrong form.
+        BrokenRecordingError: `ended` has a wrong form.
     """
 
     def __init__(self, ended: Any = None) -> None:
@@ -287,7 +287,7 @@ class Order:
     def waits(self, place: Place) -> bool:
         """Return whether a call must wait for calls that had ended before it and can still come.
 
-        If it need not wait, later calls do not wait for these either.
+        If the call need not wait, later calls do not wait for the same calls either.
         """
         with self._lock:
             ended = place.ended

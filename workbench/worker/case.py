@@ -154,7 +154,7 @@ class Case:
         return False
 
     def _send_answer(self, answer: dict[str, Any]) -> None:
-        """Send an answer of a model before it is used. One that cannot be sent is requested again by a resumed run."""
+        """Send an answer of a model before it is used. A resumed run requests again what is too large to be sent."""
         with contextlib.suppress(FrameTooLargeError):
             self._send_from_thread({"event": "Answered", "answer": answer})
 

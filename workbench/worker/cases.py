@@ -26,8 +26,6 @@ from .frames import Channel, FrameTooLargeError, SharedWire, SocketWire
 from .project_files import is_project_file
 from .serving import use_output
 
-_THREADS = 64
-"""Maximum number of concurrent cases of a synchronous agent."""
 _CANCEL_SECONDS = 5.0
 """Seconds that a cancelled case has to end."""
 _DEEPEST = 300
@@ -185,7 +183,7 @@ class SharedCases:
         """Run until the workbench disconnects. Cases still running are dropped."""
         loop = asyncio.new_event_loop()
         asyncio.set_event_loop(loop)
-        loop.set_default_executor(concurrent.futures.ThreadPoolExecutor(_THREADS, thread_name_prefix="agent"))
+        loop.set_default_executor(concurrent.futures.ThreadPoolExecutor(64, thread_name_prefix="agent"))
         task = loop.create_task(self._serve())
         while not task.done():
             try:
@@ -216,17 +214,12 @@ class SharedCases:
             command = self._channel.pending.popleft()
             if command["op"] == "quit":
                 _finish(over)
-            else:
-                self._handle(command)
-
-    def _handle(self, command: dict[str, Any]) -> None:
-        number = command["id"]
-        if command["op"] == "case":
-            self._start(number, command)
-        elif command["op"] == "kill":
-            self._cancel(number)
-        elif number in self._wires:
-            self._wires[number].put(command)
+            elif command["op"] == "case":
+                self._start(command["id"], command)
+            elif command["op"] == "kill":
+                self._cancel(command["id"])
+            elif command["id"] in self._wires:
+                self._wires[command["id"]].put(command)
 
     def _start(self, number: int, command: dict[str, Any]) -> None:
         if not command.get("share"):

@@ -60,10 +60,9 @@ def _cut(text: str, longest: int) -> str:
 def agent_fault(error: BaseException) -> Fault:
     """Return the fault of an exception from an agent, a tool, a callback or a model."""
     cause = root_cause(error)
-    known = remedy(cause)
-    if known is not None:
-        return fault(known.kind, known.message, _hint(error) or known.hint, project_traceback(error))
-    return fault("agent_raised", sentence(cause), _hint(error), project_traceback(error))
+    known = remedy(cause) or Remedy("agent_raised", sentence(cause), "")
+    hint = str(getattr(error, _HINT, "") or getattr(cause, _HINT, "") or known.hint)
+    return fault(known.kind, known.message, hint, project_traceback(error))
 
 
 @contextlib.contextmanager
@@ -75,10 +74,6 @@ def hinting(hint: str) -> Iterator[None]:
         with contextlib.suppress(Exception):
             setattr(error, _HINT, hint)
         raise
-
-
-def _hint(error: BaseException) -> str:
-    return str(getattr(error, _HINT, "") or getattr(root_cause(error), _HINT, ""))
 
 
 def import_fault(error: BaseException, project: tuple[str, str] | None = None) -> Fault:

@@ -26,8 +26,6 @@ from .drivers import extend_path
 from .missing import install, installed_adk
 from .serving import keep_output, route_output
 
-_PRINTED = 4000
-"""Number of characters that are stored of the output of one call."""
 _STATE = "final_session_state"
 """The parameter with which a metric asks for the session state at the end."""
 _AGENT = "agent"
@@ -66,7 +64,7 @@ class UserFunctions:
         """
         if any(_stamp(file) != stamp for file, stamp in self._seen.items()):
             raise _failed("stale", "a module changed after it was imported")
-        printed = keep_output(_PRINTED)
+        printed = keep_output(most=4000)
         try:
             if payload["kind"] == "evaluate":
                 function = self._evaluate(payload["path"], payload["data"])
@@ -77,7 +75,11 @@ class UserFunctions:
             error.error["printed"] = printed.text
             raise
         finally:
-            self._note_modules()
+            # Remember each of the project's modules as it was when it was first imported.
+            for module in list(sys.modules.values()):
+                file = getattr(module, "__file__", None)
+                if isinstance(file, str) and file not in self._seen and project_files.is_project_file(file):
+                    self._seen[file] = _stamp(file)
         return {"value": value, "printed": printed.text}
 
     def find(self, path: str) -> Callable[..., Any]:
@@ -140,9 +142,12 @@ class UserFunctions:
             CallFailedError: no module does.
             ImportError: a module that the candidate imports is missing.
         """
-        candidates = self._candidates(module_name)
+        if module_name.partition(".")[0] == _AGENT and _AGENT not in sys.modules:
+            project_files.package(_AGENT, self._folder)
         problem: faults.Fault | None = None
-        for candidate in candidates:
+        # A module of the agent's folder may be named without its package. As a part of the package, it can import its
+        # neighbours.
+        for candidate in (module_name, f"{os.path.basename(self._folder)}.{module_name}"):
             try:
                 value: Any = importlib.import_module(candidate)
                 for part in name.split("."):
@@ -165,23 +170,6 @@ class UserFunctions:
                 return value
         assert problem is not None
         raise serving.CallFailedError(problem)
-
-    def _candidates(self, module_name: str) -> list[str]:
-        """Return the possible modules, ADK's interpretation first.
-
-        A module of the agent's folder may be named without its package. It is then imported as a part of the package,
-        and can import its neighbours.
-        """
-        if module_name.partition(".")[0] == _AGENT and _AGENT not in sys.modules:
-            project_files.package(_AGENT, self._folder)
-        return [module_name, f"{os.path.basename(self._folder)}.{module_name}"]
-
-    def _note_modules(self) -> None:
-        """Record the size and time of each of the project's modules that was not recorded before."""
-        for module in list(sys.modules.values()):
-            file = getattr(module, "__file__", None)
-            if isinstance(file, str) and file not in self._seen and project_files.is_project_file(file):
-                self._seen[file] = _stamp(file)
 
 
 async def _called(function: Callable[..., Any], payload: dict[str, Any]) -> Any:

@@ -32,10 +32,8 @@ _ESCAPED = (
     "in plain Python, call tools with session.tool(name, args, call), under the names that the steps show, "
     "or use --on-miss live"
 )
-_NO_OWNER = "put the toolset into the agent's tools and freeze the case again, or use --on-miss live"
 _PART_LIMIT = 1024 * 1024
 """Maximum size of a part of a request that is reported with a miss, in characters of JSON."""
-_AFTER_FAULT = "the agent acted differently after the injected fault; --on-miss live makes such calls"
 inside: contextvars.ContextVar[bool] = contextvars.ContextVar("agent_workbench_inside", default=False)
 """Whether a tool is running whose own calls are part of it."""
 _PARTS = {
@@ -391,7 +389,11 @@ class Gate:
             return Live()
         with self._lock:
             owner = f" of the agent {agent}" if agent else ""
-            hint = "" if agent else _NO_OWNER
+            hint = (
+                ""
+                if agent
+                else "put the toolset into the agent's tools and freeze the case again, or use --on-miss live"
+            )
             return self._no_recording(f"the tools of {toolset}{owner} are not in the recording", hint)
 
     def unreadable(self, recorded: Recorded, error: Exception) -> Miss:
@@ -420,7 +422,8 @@ class Gate:
             return Live(missed=True)
         self._counts["misses"] += 1
         if self._injected:
-            return Miss(faults.fault("off_recording", message, _AFTER_FAULT))
+            way_out = "the agent acted differently after the injected fault; --on-miss live makes such calls"
+            return Miss(faults.fault("off_recording", message, way_out))
         return Miss(faults.fault("frozen_miss", message, hint or _HINT))
 
     def end(self, miss: Miss) -> None:

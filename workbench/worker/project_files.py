@@ -146,14 +146,8 @@ def import_from_source(*roots: str) -> None:
         if not any(library.startswith(root) for library in _LIBRARIES):
             _roots.append(root)
     sys.meta_path.insert(0, ProjectFinder())
-    _invalidate_caches()
-
-
-def _invalidate_caches() -> None:
-    """Drop cached listings of the project's folders, which may be older than the last save.
-
-    Listings of the libraries stay, because reading them again would cost each fork milliseconds.
-    """
+    # Drop cached listings of the project's folders, which may be older than the last save. Those of the libraries stay,
+    # because reading them again would cost each fork milliseconds.
     for path, finder in list(sys.path_importer_cache.items()):
         if finder is None:
             del sys.path_importer_cache[path]

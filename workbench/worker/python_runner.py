@@ -25,7 +25,6 @@ from .spans import Span, Trace, Usage
 
 _ITEM = "an agent yields str, or a dict with one of text, tool_call, tool_response, usage"
 _END = object()
-_START_UNKNOWN = "start assumed at the previous item, because the agent reports only the end of a model call"
 
 
 class Message(str):
@@ -303,7 +302,8 @@ class Steps:
         tokens = Usage(1, usage.get("prompt_token_count") or 0, usage.get("candidates_token_count") or 0)
         self._trace.spend(span, tokens)
         span.facts.update({"agent": self._name, "events": [number]})
-        self._trace.close(span, note=_START_UNKNOWN)
+        note = "start assumed at the previous item, because the agent reports only the end of a model call"
+        self._trace.close(span, note=note)
 
 
 class PythonDriver(Driver):

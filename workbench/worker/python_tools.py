@@ -19,7 +19,6 @@ from .jsonable import UnknownFormError, decoded, decoded_error, dumps, encoded_t
 from .matching import Recorded, ToolCall
 
 State = dict[str, Any]
-_POLL_SECONDS = 0.2
 
 
 class Tools:
@@ -210,7 +209,7 @@ def _never() -> Any:
     if not _has_loop():
         # The interpreter waits for threads of executors when it ends.
         while threading.main_thread().is_alive() and not getattr(concurrent.futures.thread, "_shutdown", False):
-            time.sleep(_POLL_SECONDS)
+            time.sleep(0.2)
     raise asyncio.CancelledError
 
 

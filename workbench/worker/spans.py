@@ -23,7 +23,6 @@ SPANS_LIMIT = 20_000
 _TEXT_LIMIT = 2_000
 _GENERATED_ID = re.compile(r'"adk-[0-9a-f]{8}-[0-9a-f-]{27}"')
 """IDs that ADK generates for tool calls whose model gave none. Some models receive them."""
-_END_UNREPORTED = "its end was not reported; shown up to its last known activity"
 
 _CURRENT: contextvars.ContextVar[Span | None] = contextvars.ContextVar("agent_workbench_span", default=None)
 _FAMILY = re.compile(r"(gemini|gemma|claude|gpt|o\d)-")
@@ -122,7 +121,8 @@ class Trace:
         """Close a span at its last known activity. ADK does not report the end of an agent that transferred."""
         for child in tuple(span.children):
             self._close_unreported(child)
-        self._close(span, span.reached if span.reached is not None else self.now(), "", _END_UNREPORTED)
+        end = span.reached if span.reached is not None else self.now()
+        self._close(span, end, "", "its end was not reported; shown up to its last known activity")
 
     def _close(self, span: Span, end: float, error: str, note: str) -> None:
         span.end = end

@@ -31,9 +31,6 @@ from .missing import installed_adk
 from .processes import ForkServer, capture, leave
 from .serving import route_output
 
-_LOG_FORMAT = "%(asctime)s - %(levelname)s - %(filename)s:%(lineno)d - %(message)s"
-_NOBODY = 0
-"""The number of a spare process, which waits for a task."""
 _CASES = 4
 """Number of dummy cases run in advance.
 
@@ -129,7 +126,7 @@ class Zygote:
                 channel.close()
                 self._be_agent(command["spec"], *fds)
 
-        self._spare = self._forks.fork(_NOBODY, wait_for_task), own
+        self._spare = self._forks.fork(0, wait_for_task), own  # Its number comes with its task.
         theirs.close()
 
     def _give_to_spare(self, command: dict[str, Any], fds: Sequence[int]) -> bool:
@@ -247,7 +244,8 @@ def _enter(channel: Channel, spec: Spec, adk: bool = False) -> Loaded | None:
         project_files.on_written(_written_reporter(channel))
         level = os.environ.get("AGENT_WORKBENCH_LOG_LEVEL")
         if level:  # `--log-level`, like `adk eval`: before the agent's modules are imported, to stderr.
-            logging.basicConfig(level=level, format=_LOG_FORMAT)
+            form = "%(asctime)s - %(levelname)s - %(filename)s:%(lineno)d - %(message)s"
+            logging.basicConfig(level=level, format=form)
             logging.getLogger("google_adk").setLevel(level)
         if adk:
             # Before the agent, so that toolsets are noticed that connect while it is imported. If google-adk lacks

@@ -27,7 +27,7 @@ def text_checksum(text: object) -> int | None:
 
 
 def event_checksum(number: int, data: str) -> int:
-    """Return the checksum of an event. It includes the event's number, so that a moved event is noticed."""
+    """Return the checksum of an event with its number, so that a moved event is noticed."""
     return zlib.crc32(data.encode("utf-8", "replace"), zlib.crc32(b"%d" % number))
 
 
@@ -296,7 +296,7 @@ def delete_runs(connection: Connection, runs: Iterable[int]) -> list[int]:
 
 
 def shrink(connection: Connection) -> None:
-    """Give free pages back to the file system. Call it in a `Database.write` of its own."""
+    """Give free pages back to the file system. Call it alone in a `Database.write`."""
     connection.execute("PRAGMA incremental_vacuum").fetchall()
 
 

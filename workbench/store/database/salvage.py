@@ -146,7 +146,7 @@ def _copy(path: Path, fresh: Path) -> None:
 
 
 class _CopiedTable:
-    """A copier of one table. It copies rows from both ends up to the unreadable ones, then tries those one by one."""
+    """A copier of one table. It copies rows from both ends up to unreadable rows, then tries these one by one."""
 
     def __init__(self, old: sqlite3.Connection, new: sqlite3.Connection, table: str) -> None:
         columns = _columns(new, table)

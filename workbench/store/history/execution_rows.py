@@ -305,7 +305,7 @@ def _counted(value: Any) -> int:
 
 
 def _number(value: float | None) -> float | str | None:
-    """Return a number for JSON. One that is not finite becomes text, because SQLite cannot read it in JSON."""
+    """Return a number for JSON. Infinite numbers and NaN become text, because SQLite cannot read them in JSON."""
     return None if value is None else float(value) if math.isfinite(value) else str(value)
 
 

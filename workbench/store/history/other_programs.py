@@ -50,7 +50,6 @@ SALT_ID = "adk"
 """Salt ID in summaries of ADK's results, whose digests can only be compared with each other."""
 _STATUS: dict[int, MetricStatus] = {1: "passed", 2: "failed", 3: "not_evaluated", 4: "informational"}
 _OF_CASE: dict[MetricStatus, CaseStatus] = {"passed": "passed", "failed": "failed"}
-_SOURCE = "as in ADK's result file"
 
 
 def foreign_runs(
@@ -132,7 +131,7 @@ def adk_case_events(path: Path, refs: Collection[CaseRef] | None = None) -> Iter
     """
     data = read_adk_result(path)
     found = {ref: result for ref, result in _results(path, data).items() if refs is None or ref in refs}
-    planned = tuple(PlannedCase(ref, None, _SOURCE) for ref in found)
+    planned = tuple(PlannedCase(ref, None, "as in ADK's result file") for ref in found)
     started = _time(data.get("creation_timestamp"))
     yield RunStarted(path.name.removesuffix(ENDING), str(path.parents[3]), started, planned)
     for ref, result in found.items():
@@ -247,8 +246,6 @@ _NAMES = {_camel(name): name for name in _KEYS_READ.split()}
 
 AGENTS_CLI = "agents-cli"
 RESULTS = Path("artifacts", "grade_results")
-_NO_THRESHOLDS = "none: agents-cli has no thresholds"
-_HEAD = 4096
 _LONGEST_ID = 80
 
 
@@ -256,7 +253,7 @@ def is_agents_cli_result(path: Path) -> bool:
     """Return whether a file is a result file of agents-cli, from its first bytes."""
     try:
         with open_regular(path) as file:
-            head = file.read(_HEAD)
+            head = file.read(4096)
     except OSError:
         return False
     return b'"eval_case_results"' in head and b'"eval_case_index"' in head
@@ -272,7 +269,7 @@ def agents_cli_events(path: Path, refs: Collection[CaseRef] | None = None) -> It
     data = _read_graded(path)
     found = {ref: item for ref, item in _graded(data) if refs is None or ref in refs}
     started = _utc(mapping(data.get("metadata")).get("creation_timestamp"))
-    planned = tuple(PlannedCase(ref, None, _NO_THRESHOLDS) for ref in found)
+    planned = tuple(PlannedCase(ref, None, "none: agents-cli has no thresholds") for ref in found)
     yield RunStarted(path.stem, str(path.parent), started, planned)
     for ref, (case, metrics) in found.items():
         yield from _graded_case(ref, case, metrics)

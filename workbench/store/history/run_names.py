@@ -22,7 +22,6 @@ from workbench.text.counting import counted, few
 from workbench.text.json_values import mapping
 
 Age = tuple[bool, str, str]
-_AHEAD = timedelta(days=1)
 _SECOND = len("2026-11-21T10-30-00")
 _ID_TIME = "%Y-%m-%dT%H-%M-%S"
 _MAX_DEPTH = 4
@@ -37,7 +36,7 @@ def ages() -> Callable[[str, str], Age]:
     If the start time is "", the ID tells it. A wrong clock can leave runs that start in the future. They would stay the
     newest until that time comes, so runs more than a day ahead count as the oldest.
     """
-    latest = f"{datetime.now(UTC) + _AHEAD:{_ID_TIME}}"
+    latest = f"{datetime.now(UTC) + timedelta(days=1):{_ID_TIME}}"
 
     def age(run_id: str, started: str) -> Age:
         start = started or run_id

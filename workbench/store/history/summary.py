@@ -35,7 +35,6 @@ from workbench.store.reasons import is_without_model, judged_by
 from workbench.text.json_values import mapping, short_json
 
 STATUSES: tuple[CaseStatus, ...] = get_args(CaseStatus)
-_UNKNOWN = "not known"
 _ExecutionT = TypeVar("_ExecutionT", bound=Execution)
 _OfCase: TypeAlias = CaseStarted | TurnStarted | TurnFinished | MetricScored | CaseFinished
 
@@ -384,7 +383,7 @@ class SummaryBuilder:
         known = self.summary.executions.get(ref)
         if isinstance(known, CaseRecord) and not afresh:
             return known
-        made = self._new(PlannedCase(ref, None, _UNKNOWN) if known is None else known.planned, CaseRecord)
+        made = self._new(PlannedCase(ref, None, "not known") if known is None else known.planned, CaseRecord)
         if known is not None and known.finished and not afresh:
             # The start of another attempt is lost.
             made.take_verdict(known)
