@@ -250,7 +250,7 @@ def test_file_changes_only_at_the_hunk() -> None:
     actual = actual_turn(
         call_event("look", {"order": "A1"}, "1"), call_event("refund", {"order": "B", "amount": 12}, "2")
     )
-    comparison = Comparison(document.case(1), [actual])
+    comparison = Comparison(document.stored(1), [actual])
     changed = document.with_case(1, comparison.accepted(comparison.hunks))
     before, after = content.decode().split("\n"), changed.decode().split("\n")
     differ = [(one, other) for one, other in zip(before, after, strict=True) if one != other]

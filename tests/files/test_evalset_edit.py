@@ -30,14 +30,14 @@ FILE = """{
 
 
 def test_edit_changes_only_the_case() -> None:
-    case = EvalsetText(FILE.encode()).case(2)
+    case = EvalsetText(FILE.encode()).stored(2)
     case["note"] = "neu"
     assert EvalsetText(FILE.encode()).with_case(2, case).decode() == FILE.replace("null", '"neu"')
 
 
 def test_new_member_follows_the_layout_of_its_case() -> None:
     text = EvalsetText(FILE.encode())
-    assert text.with_case(0, {**text.case(0), "rubrics": []}).decode() == FILE.replace(
+    assert text.with_case(0, {**text.stored(0), "rubrics": []}).decode() == FILE.replace(
         '"conversation": []', '"conversation": [],\n      "rubrics": []'
     )
 
@@ -67,7 +67,7 @@ def test_new_case_has_the_layout_of_the_others() -> None:
 @pytest.mark.parametrize("newline", ["\r\n", "\n", "\r"])
 def test_added_lines_use_the_files_line_ends(newline: str) -> None:
     text = EvalsetText(FILE.replace("\n", newline).encode())
-    after = text.with_case(0, {**text.case(0), "rubrics": [{"rubric_id": "r"}]}).decode()
+    after = text.with_case(0, {**text.stored(0), "rubrics": [{"rubric_id": "r"}]}).decode()
     longer = text.with_order([0, NewCase({"eval_id": "neu"}), 1, 2]).decode()
     for whole in (after, longer):
         assert whole.replace(newline, "").isprintable()
@@ -79,7 +79,7 @@ ODD = '{"eval_id": "odd", "state": {"a": 1e3, "b": 1.50, "c": "\\u00e9 \\/ é"},
 
 def test_copied_case_keeps_the_spelling_of_its_original() -> None:
     text = EvalsetText(f'{{"eval_cases": [\n  {ODD}\n]}}'.encode())
-    after = text.with_order([0, NewCase({**text.case(0), "eval_id": "twin"}, like=0)]).decode()
+    after = text.with_order([0, NewCase({**text.stored(0), "eval_id": "twin"}, like=0)]).decode()
     assert after == f'{{"eval_cases": [\n  {ODD},\n  {ODD.replace("odd", "twin")}\n]}}'
 
 
@@ -91,7 +91,7 @@ def test_case_from_another_file_keeps_its_spelling_and_gets_this_layout() -> Non
         ',\n    {\n      "eval_id": "odd",\n      "state": {\n        "a": 1e3,\n        "b": 1.50,'
     )
     assert '"c": "\\u00e9 \\/ é"' in added
-    assert json.loads(after)["eval_cases"][-1] == one.case(0)
+    assert json.loads(after)["eval_cases"][-1] == one.stored(0)
 
 
 def test_case_copied_to_a_one_line_file_is_on_one_line() -> None:
@@ -168,7 +168,7 @@ def test_any_case_can_be_copied_to_any_file(case: dict[str, Any], indents: tuple
         EvalsetText(json.dumps(file, indent=indent).encode()) for file, indent in zip(files, indents, strict=True)
     )
     after = target.with_order([0, source.copied(0)])
-    assert json.loads(after)["eval_cases"] == [target.case(0), source.case(0)]
+    assert json.loads(after)["eval_cases"] == [target.stored(0), source.stored(0)]
     assert (b"\n" in after) == (indents[1] is not None)
     if indents[0] == indents[1]:
         assert source.raw(0) in after

@@ -213,7 +213,7 @@ def _tell(workspace: "Workspace", problems: "list[Problem]") -> None:
 
 
 def _indented(text: str) -> str:
-    """Make foreign text safe, and indent its further lines so that none looks like another problem."""
+    """Make foreign text safe, and indent its further lines, so none of them looks like another problem."""
     return plain(text).replace("\n", "\n    ")
 
 

@@ -63,7 +63,7 @@ def has_current_folder() -> bool:
 
 
 def _command(name: str) -> click.Command:
-    """Import one command. The others stay unimported, so that the workbench opens quickly."""
+    """Import one command. The others stay unimported, which lets the workbench open quickly."""
     command = getattr(import_module(f"workbench.cli.{name}_command"), f"{name}_command")
     assert isinstance(command, click.Command)
     return command

@@ -12,7 +12,7 @@ import click
 from workbench.cli import common_options as common
 from workbench.cli.refusal import Refused
 from workbench.cli.streams import has_failed, warn, write_file, write_line
-from workbench.text.counting import counted, few
+from workbench.text.counting import counted, cut_score, few
 from workbench.text.safe_text import one_line, plain
 
 if TYPE_CHECKING:
@@ -210,8 +210,6 @@ def _verdict(execution: "Execution") -> str:
 def _score(result: "MetricResult | None") -> str:
     if result is None:
         return "none"
-    from workbench.text.counting import cut_score
-
     return result.status.replace("_", " ") if result.score is None else cut_score(result.score)
 
 

@@ -11,6 +11,7 @@ import click
 from workbench.cli import common_options as common
 from workbench.cli.refusal import Refused
 from workbench.cli.streams import has_failed, warn, write_line, write_pieces
+from workbench.files.file_access import replace_pieces
 from workbench.files.plugins import OWN, BrokenExtensionError, installed
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
@@ -115,8 +116,6 @@ def _read(word: str, state: Path) -> "ExportedRun":
 
 def _write(files: "Mapping[str, Pieces]", output: Path | None, *, is_folder: bool) -> None:
     """Write files to `output`, a folder if `is_folder`, or to standard output."""
-    from workbench.files.file_access import replace_pieces
-
     if output is not None and is_folder and not output.suffix and not output.exists():
         output.mkdir(parents=True)
     if output is not None and output.is_dir():

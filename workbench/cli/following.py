@@ -14,7 +14,15 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self, TextIO
 
 from workbench.cli.exit_codes import COMMANDS, INTERRUPTED, PASSED, PROGRAM, UNDECIDED, exit_code
-from workbench.cli.live_progress import MachineLines, PlainProgress, Progress, QuietProgress, machine_lines
+from workbench.cli.live_progress import (
+    LiveProgress,
+    MachineLines,
+    PlainProgress,
+    Progress,
+    QuietProgress,
+    machine_lines,
+    print_styled,
+)
 from workbench.cli.running_options import Outputs
 from workbench.cli.streams import has_failed, let_go_of_streams, write_file, write_line, write_pieces
 from workbench.events.events import CaseRef, Noticed, RunFinished, RunStarted
@@ -62,14 +70,10 @@ def run_and_report(
     fresh: bool = True,
     ask: Callable[[Sending], bool] | None = None,
 ) -> int:
-    """Make a plan, run it, write the outputs, and return the exit code.
+    """Make a plan with `make_plan`, run it, write the outputs, and return the exit code.
 
-    Args:
-        outputs: What to write, and where.
-        explicit_state: The folder that `--state-dir` names.
-        make_plan: Makes the plan.
-        fresh: Whether to start a new run even if an interrupted run of the same cases could be resumed.
-        ask: Asks the user about what leaves this machine. None: that must be confirmed already.
+    `explicit_state` is the folder that `--state-dir` names. Unless `fresh`, an interrupted run of the same cases is
+    resumed. `ask` asks the user about what leaves this machine. None: that must be confirmed already.
 
     Raises:
         UsageFaultError: The plan cannot be made; nothing ran.
@@ -84,12 +88,7 @@ def run_and_report(
 
 
 async def _follow(
-    outputs: Outputs,
-    explicit_state: Path | None,
-    plan: Plan,
-    ask: Callable[[Sending], bool] | None,
-    *,
-    fresh: bool,
+    outputs: Outputs, explicit_state: Path | None, plan: Plan, ask: Callable[[Sending], bool] | None, *, fresh: bool
 ) -> int:
     """Run the plan, write the outputs, and return the exit code."""
     settings = user_settings()
@@ -217,8 +216,6 @@ def progress_of(outputs: Outputs, store: Store, results: TextIO, *, names_cases:
         return QuietProgress(store, results, sys.stderr)
     if not is_terminal(outputs, results):
         return PlainProgress(store, results, sys.stderr)
-    from workbench.cli.live_progress import LiveProgress
-
     return LiveProgress(store, results, sys.stderr, names_cases=names_cases)
 
 
@@ -232,8 +229,6 @@ def write_outputs(outputs: Outputs, store: Store, results: TextIO, prices: Price
     if outputs.detailed:
         write_details(store, results)
     if is_terminal(outputs, results):
-        from workbench.cli.live_progress import print_styled
-
         print_styled(results, summary_lines(store, prices, detailed=outputs.detailed, told=not outputs.quiet))
     else:
         for line in summary_lines(store, prices, detailed=outputs.detailed):

@@ -153,8 +153,7 @@ class Progress(ABC):
 class PlainProgress(Progress):
     """Progress as plain lines on two streams, one for results and one for messages.
 
-    `done_again` returns whether another run will repeat the cases that this run did not reach. They then get no
-    CANCELLED line.
+    Cases that this run did not reach get no CANCELLED line if `done_again` returns that another run will repeat them.
     """
 
     def __init__(

@@ -202,7 +202,7 @@ def _migrate_all(old: tuple[Path, ...], session: "dict[str, Any] | None", rows: 
 
 
 def _convert(item: "MigratedFile", dry_run: bool) -> str:
-    """Convert a file in place. Return why that is not possible, or "" if it was done."""
+    """Convert a file in place, or with `dry_run` print that it would be. Return why that is not possible, or ""."""
     kept = _kept(item.file)
     if kept.exists():
         return f"{kept.name} already exists"

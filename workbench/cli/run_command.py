@@ -1,7 +1,6 @@
 """The command `run` (alias `eval`): its arguments, and the checks that need no file of the project."""
 
 import re
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from workbench.cli.running_options import (
     RunRequest,
     refuse_empty_target,
     running_options,
+    take_fields,
     take_running_options,
 )
 from workbench.events.shards import ShardNumber
@@ -116,11 +116,10 @@ def run_command(**values: Any) -> int:
     if values["runs"] is None:
         values["runs"] = 1 if values["until_sure"] is None else MOST_UNTIL_SURE
     values["inject"] = _injection(values["inject"])
-    options = RunOptions(**{item.name: values.pop(item.name) for item in fields(RunOptions) if item.name in values})
-    named = {item.name: values.pop(item.name) for item in fields(Targets) if item.name in values}
-    request = RunRequest(targets=Targets(**named, folder=Path.cwd()), options=options, **values)
+    options = take_fields(RunOptions, values)
+    targets = take_fields(Targets, values, folder=Path.cwd())
+    request = RunRequest(targets=targets, options=options, **values)
     _check(request)
-    targets = request.targets
     with reported(request.json):
         targets.refuse_unknown()
         if request.watch:

@@ -5,9 +5,9 @@ Options of `adk eval` may also be spelled as ADK does, with underscores.
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import click
 
@@ -41,6 +41,7 @@ class RunRequest(Outputs):
     fresh: bool = False
 
 
+T = TypeVar("T")
 _MODES = ("tools", "all", OFF)
 _LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
@@ -179,6 +180,16 @@ def take_running_options(values: dict[str, Any]) -> None:
     values["use_cache"] = not values.pop("no_cache")
     values["frozen"] = "" if values["frozen"] == OFF else values["frozen"]
     values["place"] = common.place_choice(values.pop("on"), values.pop("remote_python"), values.pop("env"))
+
+
+def take_fields(kind: type[T], values: dict[str, Any], **more: Any) -> T:
+    """Return an object of a dataclass with the values of its fields, which are removed from `values`, and with `more`.
+
+    Raises:
+        UsageFaultError: the class refuses a value.
+    """
+    names = [item.name for item in fields(kind) if item.name in values]  # type: ignore[arg-type]
+    return kind(**{name: values.pop(name) for name in names}, **more)
 
 
 def refuse_empty_target(words: Sequence[str]) -> None:

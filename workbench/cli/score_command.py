@@ -7,7 +7,7 @@ import click
 
 from workbench.cli import common_options as common
 from workbench.cli.refusal import Refused, reported
-from workbench.cli.running_options import Outputs
+from workbench.cli.running_options import Outputs, take_fields
 from workbench.files.run_options import RunOptions
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ Exit codes
     3  a case could not be evaluated, or there was nothing to score
   130  interrupted; finished scores are saved
 """
-_OPTIONS = ("allow_not_evaluated", "all_votes", "max_judge_calls", "python")
 
 
 @common.command("score", _DESCRIPTION, "Score a stored run again, for example with other criteria or another judge.")
@@ -60,7 +59,7 @@ def score_command(
         hint = "Choose cases of the run with --case ID"
         raise Refused(f"give one run; {words[1]!r} is a second one", hint=hint, try_help="agent-workbench score")
     (run,) = words
-    options = RunOptions(use_cache=not no_cache, **{name: values.pop(name) for name in _OPTIONS})
+    options = take_fields(RunOptions, values, use_cache=not no_cache)
     outputs = Outputs(**values)
     with reported(outputs.json):
         common.known_runs([run], state_dir)

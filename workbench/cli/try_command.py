@@ -3,7 +3,7 @@
 import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TextIO, TypeAlias
 
@@ -17,6 +17,7 @@ from workbench.cli.running_options import (
     RunningCommand,
     refuse_empty_target,
     running_options,
+    take_fields,
     take_running_options,
 )
 from workbench.cli.streams import has_failed, write_file, write_line
@@ -142,11 +143,7 @@ class _Request(Outputs):
     help="Variant in which the agents have this variable. Can be repeated.",
 )
 @click.option(
-    "--model",
-    "models",
-    metavar="NAME",
-    multiple=True,
-    help="Variant with this model in ADK agents. Can be repeated.",
+    "--model", "models", metavar="NAME", multiple=True, help="Variant with this model in ADK agents. Can be repeated."
 )
 @click.option(
     "--variant",
@@ -179,14 +176,13 @@ def try_command(**values: Any) -> int:
     values.pop("fresh")  # A try is never resumed.
     values["words"] = values["words"] or (".",)
     refuse_empty_target(values["words"])
-    options = RunOptions(**{item.name: values.pop(item.name) for item in fields(RunOptions) if item.name in values})
-    named = {item.name: values.pop(item.name) for item in fields(Targets) if item.name in values}
-    named_revisions = values.pop("against")
-    values["against"] = next(iter(named_revisions), None)
-    values["revisions"] = named_revisions[1:]
     here = Path.cwd()
-    wanted = Wanted(**{item.name: values.pop(item.name) for item in fields(Wanted) if item.name in values}, here=here)
-    targets = Targets(**named, folder=here)
+    options = take_fields(RunOptions, values)
+    targets = take_fields(Targets, values, folder=here)
+    revisions = values.pop("against")
+    values["against"] = next(iter(revisions), None)
+    values["revisions"] = revisions[1:]
+    wanted = take_fields(Wanted, values, here=here)
     request = _Request(targets=targets, options=options, wanted=wanted, **values)
     import asyncio  # Slow to import, and `--help` reads every command.
 
@@ -200,7 +196,6 @@ async def _try(request: _Request) -> int:
     import asyncio
 
     from workbench.cli import following
-    from workbench.cli.following import Interruption, ask_if_typed
     from workbench.project.project import Project
     from workbench.project.variants.report import report
     from workbench.project.variants.trial import open_trial
@@ -221,10 +216,10 @@ async def _try(request: _Request) -> int:
                 for line in _announcement(trial, project.state_dir(plan.root), settings):
                     write_line(sys.stderr, line)
             say = following.ignore_line if request.quiet else following.say_line
-            await project.connect(trial.plan, say, ask_if_typed(request.options.place))
+            await project.connect(trial.plan, say, following.ask_if_typed(request.options.place))
             progress = following.progress_of(request, trial.store, results, names_cases=False)
             run = trial.run(project, prices=settings.prices, max_cost=request.max_cost)
-            with Interruption(run, progress.message) as interruption:
+            with following.Interruption(run, progress.message) as interruption:
                 with progress, following.with_machines(project, trial.store, trial.plan, progress):
                     await following.execute_run(run, progress)
                 found = report(trial.layout, trial.store.current_records(), trial.costs)

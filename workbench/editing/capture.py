@@ -224,7 +224,7 @@ def _event(event: Json, choice: Choice) -> Json | None:
 
 
 def _events_of(turn: Json) -> list[Json]:
-    """Return a turn's `invocation_events`, or if it has none, an event with all tool calls and one for each text."""
+    """Return a turn's `invocation_events`, or without them an event with all tool calls and an event for each text."""
     events = recorded_events(turn)
     if events is not None:
         return objects(events)

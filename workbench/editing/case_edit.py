@@ -225,17 +225,24 @@ def with_part(case: dict[str, Any], row: CaseRow, what: What) -> tuple[Any, Loca
     An item of a list goes after the row's item if that is in the same list, else to the end. A turn goes after the
     row's turn.
     """
-    return getattr(_Builder(case, row), what)()  # type: ignore[no-any-return]
+    return _Builder(case, row).part(what)
 
 
 def new_case(eval_id: str, *, app: str, user: str, camel: bool, scenario: bool = False) -> dict[str, Any]:
     """Return a new case with one turn and an empty message, or with an empty scenario."""
     case: dict[str, Any] = {spelled("eval_id", camel=camel): eval_id}
     builder = _Builder(case, CaseRow((), "id", "", None, "word", ()), camel=camel)
-    case, _ = builder.scenario() if scenario else builder.turn()
+    case, _ = builder.part("scenario" if scenario else "turn")
     session = {"app_name": app, "user_id": user, "state": {}}
     case[spelled("session_input", camel=camel)] = {spelled(key, camel=camel): value for key, value in session.items()}
     return case
+
+
+_OF_CASE: dict[What, tuple[str, dict[str, Any]]] = {
+    "session": ("session_input", {"app_name": "", "user_id": "user", "state": {}}),
+    "scenario": ("conversation_scenario", {"starting_prompt": "", "conversation_plan": ""}),
+    "final_state": ("final_session_state", {}),
+}
 
 
 class _Builder:
@@ -244,44 +251,31 @@ class _Builder:
         self._camel = is_camel(case) if camel is None else camel
         self._turn: Location = ("conversation", row.turn or 0)
 
-    def turn(self) -> tuple[Any, Location]:
-        turns = self._case.get("conversation") or []
-        place = ("conversation", len(turns) if self._row.turn is None else self._row.turn + 1)
-        turn = self._spell({"invocation_id": fresh_id(), "user_content": _content("user")})
-        return with_item(self._case, place, turn), (*place, self._key({}, "user_content"))
-
-    def user(self) -> tuple[Any, Location]:
-        return self._put(self._turn, "user_content", _content("user"))
-
-    def answer(self) -> tuple[Any, Location]:
-        return self._put(self._turn, "final_response", _content("model"))
-
-    def call(self) -> tuple[Any, Location]:
-        return self._step("tool_uses", "function_call", {"name": "", "args": {}})
-
-    def response(self) -> tuple[Any, Location]:
-        return self._step("tool_responses", "function_response", {"name": self._last_call(), "response": {}})
-
-    def text(self) -> tuple[Any, Location]:
-        if self._recorded():
-            return self._event({"text": ""})
-        return self._listed(self._data(), "intermediate_responses", [self._author(), [{"text": ""}]])
-
-    def rubric(self) -> tuple[Any, Location]:
-        return self._rubric(())
-
-    def turn_rubric(self) -> tuple[Any, Location]:
-        return self._rubric(self._turn)
-
-    def session(self) -> tuple[Any, Location]:
-        return self._put((), "session_input", self._spell({"app_name": "", "user_id": "user", "state": {}}))
-
-    def scenario(self) -> tuple[Any, Location]:
-        value = self._spell({"starting_prompt": "", "conversation_plan": ""})
-        return self._put((), "conversation_scenario", value)
-
-    def final_state(self) -> tuple[Any, Location]:
-        return self._put((), "final_session_state", {})
+    def part(self, what: What) -> tuple[Any, Location]:
+        """Return the case with an empty part added, and the location to edit."""
+        if what in _OF_CASE:
+            name, fields = _OF_CASE[what]
+            return self._put((), name, self._spell(copy.deepcopy(fields)))
+        match what:
+            case "turn":
+                turns = self._case.get("conversation") or []
+                place = ("conversation", len(turns) if self._row.turn is None else self._row.turn + 1)
+                turn = self._spell({"invocation_id": fresh_id(), "user_content": _content("user")})
+                return with_item(self._case, place, turn), (*place, self._key({}, "user_content"))
+            case "user":
+                return self._put(self._turn, "user_content", _content("user"))
+            case "answer":
+                return self._put(self._turn, "final_response", _content("model"))
+            case "call":
+                return self._step("tool_uses", "function_call", {"name": "", "args": {}})
+            case "response":
+                return self._step("tool_responses", "function_response", {"name": self._last_call(), "response": {}})
+            case "text" if self._recorded():
+                return self._event({"text": ""})
+            case "text":
+                return self._listed(self._data(), "intermediate_responses", [self._author(), [{"text": ""}]])
+            case _:
+                return self._rubric(() if what == "rubric" else self._turn)
 
     def _put(self, above: Location, name: str, value: Any) -> tuple[Any, Location]:
         place = (*above, self._key(value_at(self._case, above), name))

@@ -191,12 +191,7 @@ class _Reader:
             yield CaseRow(at, "odd", kind, part, "json", unit, turn, author)
 
     def _call(
-        self,
-        location: Location,
-        call: dict[str, Any],
-        turn: int | None,
-        unit: Location | None = None,
-        author: str = "",
+        self, location: Location, call: dict[str, Any], turn: int | None, unit: Location | None = None, author: str = ""
     ) -> Iterator[CaseRow]:
         unit = unit or location
         yield self._field(location, call, "name", "call", "word", kind="call", unit=unit, turn=turn, author=author)

@@ -106,7 +106,7 @@ def ignoring(file: Path, tool: str, argument: str) -> Contents:
 
     Raises:
         OwnFileError: the file cannot be used.
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
     """
     content = read_unlinked(file)
     recording = parse_frozen(file, content)
@@ -269,7 +269,7 @@ class FrozenFolders:
         """Return the content of a file after the changes so far, or None if there is no file.
 
         Raises:
-            OSError: it cannot be read.
+            OSError: the file cannot be read.
         """
         if path not in self._before:
             try:

@@ -10,7 +10,7 @@ The same files get the same IDs of turns each time, so that a dry run shows what
 import json
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +62,7 @@ def migrate(old: Path, *, name: str, initial_session: dict[str, Any] | None = No
 
     Raises:
         AlreadyCurrentError: there is nothing to convert.
-        BrokenFileError: the file cannot be read, or ADK would reject it. It lists every fault.
+        BrokenFileError: the file cannot be read, or ADK would reject it. `faults` has every fault.
     """
     document = open_evalset(old, initial_session=initial_session)
     faults = document.check()
@@ -240,10 +240,10 @@ def read_conversation(path: Path) -> SavedConversation:
     """Read a session, or a conformance test case: its folder or a YAML file in it. May block.
 
     Raises:
-        NoSessionError: it is neither. The message says which part is wrong.
+        NoSessionError: `path` is neither. The message says which part is wrong.
         OSError: a file cannot be read.
         ValueError: a file is not valid JSON or YAML.
-        RecursionError: it is nested too deeply.
+        RecursionError: a file is nested too deeply.
     """
     if path.is_dir() or path.suffix.lower() in (".yaml", ".yml"):
         return _conformance(path if path.is_dir() else path.parent)
@@ -305,9 +305,7 @@ def _conformance(folder: Path) -> SavedConversation:
         raise NoSessionError(f"{folder.name}: nothing is recorded: run `adk conformance record` first")
     session = folder / _SESSION.format(way)
     captured = case_from_conformance(
-        _yaml(folder / SPEC),
-        _yaml(folder / _RECORDINGS.format(way)),
-        _yaml(session) if session.is_file() else None,
+        _yaml(folder / SPEC), _yaml(folder / _RECORDINGS.format(way)), _yaml(session) if session.is_file() else None
     )
     return SavedConversation(captured, folder.absolute().name)
 
@@ -346,7 +344,7 @@ class ConvertedConversations:
 
     @property
     def text(self) -> str:
-        """The content of the new evalset."""
+        """The content of the new evalset, or "" if there is none."""
         content = self.contents[self.file][1] if self.contents is not None else None
         return (content or b"").decode("utf-8", "surrogatepass")
 
@@ -377,7 +375,7 @@ def convert_conversations(paths: Sequence[Path], new: Path | None) -> list[Conve
 
 
 def _evalset_for(path: Path) -> Path:
-    """Return the evalset for a conversation. It is not in a folder `tests`, where `adk test` would try to run it."""
+    """Return the evalset for a conversation, outside of a folder `tests`, where `adk test` would try to run it."""
     if agent_of_test(path) is not None:
         return path.parent.parent / f"{_TESTS}{_SUFFIX}"
     if path.is_dir() or path.suffix != ".json":
@@ -387,51 +385,41 @@ def _evalset_for(path: Path) -> Path:
     return path.with_name(path.name.removesuffix(".json").removesuffix(".session") + _SUFFIX)
 
 
-@dataclass
-class _Cases:
-    file: Path
-    made: list[tuple[dict[str, Any], Recording | None]] = field(default_factory=list)
-    turns: int = 0
-    notes: list[str] = field(default_factory=list)
-
-    def add(self, saved: SavedConversation) -> None:
-        captured = saved.captured
-        taken = {case["eval_id"] for case, _ in self.made}
-        choice = Choice(free_name(saved.name, taken), frozenset(range(len(captured.turns))))
-        position = iter(range(len(captured.turns)))
-        name = self.file.name
-
-        def turn_id() -> str:
-            return str(uuid.uuid5(_TURNS, json.dumps([name, choice.eval_id, next(position)])))
-
-        case = case_of(captured, choice, now=0.0, fresh=turn_id)
-        del case["creation_timestamp"]
-        for turn in case["conversation"]:
-            turn.pop("creation_timestamp", None)
-        self.made.append((case, recording_of(captured, choice)))
-        self.turns += len(captured.turns)
-        self.notes += [f"{choice.eval_id}: {note}" for note in captured.notes]
+def _kept_case(file: Path, saved: SavedConversation, taken: set[str]) -> tuple[dict[str, Any], Recording | None]:
+    """Return the case of `file` that a conversation becomes, with an ID that is not in `taken`, and its recording."""
+    turns = range(len(saved.captured.turns))
+    choice = Choice(free_name(saved.name, taken), frozenset(turns))
+    ids = (str(uuid.uuid5(_TURNS, json.dumps([file.name, choice.eval_id, position]))) for position in turns)
+    case = case_of(saved.captured, choice, now=0.0, fresh=ids.__next__)
+    del case["creation_timestamp"]
+    for turn in case["conversation"]:
+        turn.pop("creation_timestamp", None)
+    return case, recording_of(saved.captured, choice)
 
 
 def _converted(file: Path, paths: Iterable[Path]) -> ConvertedConversations:
-    cases, failed = _Cases(file), []
+    made: list[tuple[dict[str, Any], Recording | None]] = []
+    notes: list[str] = []
+    failed: list[tuple[Path, str]] = []
     for path in paths:
         try:
-            cases.add(read_conversation(path))
+            saved = read_conversation(path)
+            made.append(_kept_case(file, saved, {case["eval_id"] for case, _ in made}))
+            notes += (f"{made[-1][0]['eval_id']}: {note}" for note in saved.captured.notes)
         except NoSessionError as error:
             failed.append((path, str(error)))
         except (OSError, ValueError, RecursionError) as error:
             failed.append((path, (error.strerror if isinstance(error, OSError) else "") or str(error)))
-    if not cases.made:
+    if not made:
         return ConvertedConversations(file, None, failed=tuple(failed))
-    recordings = [recording for _, recording in cases.made if recording is not None]
+    recordings = [recording for _, recording in made if recording is not None]
     return ConvertedConversations(
         file,
-        kept_contents(file, None, cases.made),
-        len(cases.made),
-        cases.turns,
+        kept_contents(file, None, made),
+        len(made),
+        sum(len(case["conversation"]) for case, _ in made),
         sum(len(recording.calls) for recording in recordings),
         sum(len(recording.models) for recording in recordings),
-        tuple(cases.notes),
+        tuple(notes),
         tuple(failed),
     )

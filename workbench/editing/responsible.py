@@ -61,7 +61,7 @@ def find_prompt(folder: Path, agent: str, sent: str) -> Prompt:
     """Return the instruction of the agent `agent`, whose files are in `folder`. `sent` is what its model received.
 
     Raises:
-        NoPromptError: it is not in these files, or in several places.
+        NoPromptError: the instruction is not in these files, or in several places.
     """
     found: list[tuple[bool, Prompt]] = []
     for file in _files(folder):
@@ -284,7 +284,7 @@ _HUNK = re.compile(r"@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 
 
 class Place(NamedTuple):
-    """A line of a file, counted from 1. It is 0 if it was not looked up."""
+    """A line of a file, counted from 1, or 0 if the line was not looked up."""
 
     file: Path
     line: int = 1

@@ -171,14 +171,14 @@ class UndoJournal:
         self._store([], self._read())
 
     @property
-    def done(self) -> list[Edit]:
-        """Edits that can be undone, newest last."""
-        return [known.edit for known in self._done]
+    def newest(self) -> Edit | None:
+        """The newest edit that can be undone."""
+        return self._done[-1].edit if self._done else None
 
     @property
-    def undone(self) -> list[Edit]:
-        """Edits that can be redone, newest last."""
-        return [known.edit for known in self._undone]
+    def undone(self) -> Edit | None:
+        """The edit that was undone last, if it can be redone."""
+        return self._undone[-1].edit if self._undone else None
 
     def edit(self, edit: Edit) -> None:
         """Store an edit before it is made, and forget undone edits. Of too many edits, the oldest are dropped."""
@@ -294,13 +294,13 @@ class Saver:
 
     @property
     def newest(self) -> Edit | None:
-        """The edit that `undo` would undo."""
-        return self._journal.done[-1] if self._journal.done else None
+        """The edit that `undo` would undo, or None."""
+        return self._journal.newest
 
     @property
     def undone(self) -> Edit | None:
-        """The edit that `redo` would redo."""
-        return self._journal.undone[-1] if self._journal.undone else None
+        """The edit that `redo` would redo, or None."""
+        return self._journal.undone
 
     def save(self, label: str, contents: Contents) -> Edit:
         """Write new contents of one or more files as one edit. None means that there is no file.
@@ -347,9 +347,9 @@ class Saver:
             ChangedOnDiskError: as in `save`. The edit can still be undone later.
             OSError: as in `save`, or a file is not in the project. The edit can still be undone later.
         """
-        if not self._journal.done:
+        edit = self._journal.newest
+        if edit is None:
             raise NothingToUndoError("there is nothing to undo")
-        edit = self._journal.done[-1]
         self._refuse_outside(edit)
         back = edit.reversed()
         _write(back, _read_for(back))
@@ -364,9 +364,9 @@ class Saver:
             ChangedOnDiskError: as in `save`.
             OSError: as in `save`.
         """
-        if not self._journal.undone:
+        edit = self._journal.undone
+        if edit is None:
             raise NothingToUndoError("there is nothing to redo")
-        edit = self._journal.undone[-1]
         self._refuse_outside(edit)
         _write(edit, _read_for(edit))
         self._journal.note("redo")
@@ -377,9 +377,9 @@ class Saver:
 
         None is also returned if the files have changed since.
         """
-        if not (self._journal.done and self._journal.unfinished):
+        edit = self._journal.newest
+        if edit is None or not self._journal.unfinished:
             return None
-        edit = self._journal.done[-1]
         try:
             self._refuse_outside(edit)
             states = [digest(_content(change.file)) for change in edit.changes]
@@ -404,7 +404,7 @@ class Saver:
         return edit
 
     def forget_interrupted(self) -> None:
-        """Forget an interrupted edit, and leave the files as they are. It can no longer be completed or undone."""
+        """Leave the files of an interrupted edit as they are. The edit can no longer be completed or undone."""
         if self.interrupted() is not None:
             self._journal.note("drop")
 

@@ -46,12 +46,12 @@ class DriftPart:
 
     @property
     def old(self) -> Any:
-        """The recorded value at that place, or `ABSENT`."""
+        """The recorded value at the first place of the difference, or `ABSENT`."""
         return self._side(0)
 
     @property
     def new(self) -> Any:
-        """The live value at that place, or `ABSENT`."""
+        """The live value at the first place of the difference, or `ABSENT`."""
         return self._side(1)
 
     def _side(self, side: int) -> Any:

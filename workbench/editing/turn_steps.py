@@ -4,6 +4,7 @@ They may have either spelling and either form. `recorded` is the form that ADK w
 the one written by hand (`tool_uses`, `tool_responses`, `intermediate_responses`).
 """
 
+import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -173,13 +174,8 @@ def with_steps(turn: Any, steps: Steps, every: Sequence[Step], *, camel: bool) -
 
 
 def _events(every: Iterable[Step]) -> Iterator[Any]:
-    runs: list[list[Step]] = []
-    for step in every:
-        if runs and step.event is not None and runs[-1][-1].event is step.event:
-            runs[-1].append(step)
-        else:
-            runs.append([step])
-    for run in runs:
+    for _, steps in itertools.groupby(every, lambda step: id(step if step.event is None else step.event)):
+        run = list(steps)
         event = run[0].event
         parts = [step.part for step in run if step.part is not None]
         if parts == (get(get(event, "content"), "parts") or []):

@@ -229,7 +229,7 @@ def is_free(name: str) -> bool:
 
 
 def _free(criterion: Criterion) -> tuple[CriterionDescription, Options] | None:
-    """Return the description of a criterion that is free (see `is_free`), and its options. None if they are invalid."""
+    """Return the description and options of a criterion, or None if it is not free or its options are invalid."""
     if not is_free(criterion.name):
         return None
     info = descriptions()[criterion.name]

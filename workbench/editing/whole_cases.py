@@ -174,7 +174,7 @@ class CarriedCase:
 def with_recordings(contents: Contents, carried: Iterable[CarriedCase]) -> Contents:
     """Return the contents of an edit together with those of the frozen files of its cases. Reads files.
 
-    New recordings come first and removed ones last, so that an interruption loses none.
+    New recordings come first and removed ones last, so an interruption loses none.
 
     Raises:
         EditError: a recording cannot be read, so nothing should be changed.

@@ -20,7 +20,8 @@ from typing_extensions import is_typeddict
 from workbench.files.faults import Breach, Fault, Location, Places, json_path, nearest, snake
 from workbench.files.genai_types import Content, Part
 from workbench.files.json_text.json_nodes import Child, Node
-from workbench.files.json_text.scanner import Flaw
+from workbench.files.json_text.scanner import Flaw, Scan, scan
+from workbench.files.json_text.text_file import TextFile, file_faults
 from workbench.files.schema import adapter
 from workbench.text.counting import counted
 
@@ -65,10 +66,10 @@ def breaches_of(schema: Any, value: Any) -> list[Breach]:
 
 
 def explain(schema: type, error: ValidationError, reader: str = "ADK") -> list[Breach]:
-    """Return one breach for each mistake that `error` reports in a value of type `schema`.
+    """Return the breaches for the mistakes that `error` reports in a value of type `schema`.
 
-    More than 2,000 mistakes are only counted, in a single breach. `reader` is the program that rejects the file, or ""
-    for the workbench.
+    A missing key and its misspelling are one breach. More than 2,000 mistakes are only counted, in a single breach.
+    `reader` is the program that rejects the file, or "" for the workbench.
     """
     if error.error_count() > _MOST_ERRORS:
         whose = f"{reader}'s" if reader else "the"
@@ -242,8 +243,16 @@ def _type_hint(expected: Any, given: Any) -> str:
 
 def fault_of(path: Path, flaw: Flaw, lines: Places, above: Location = ()) -> Fault:
     """Return a flaw of JSON text as a fault of the file. `above` is the location of the text in the file."""
-    line, column = lines.at(flaw.offset)
-    return Fault(path, line, column, json_path((*above, *flaw.location)), flaw.message, flaw.hint, flaw.severity)
+    place = json_path((*above, *flaw.location))
+    return Fault(path, *lines.at(flaw.offset), place, flaw.message, flaw.hint, flaw.severity)
+
+
+def scan_file(path: Path, file: TextFile) -> tuple[Scan, Places, list[Fault]]:
+    """Return the result of scanning a file, the places in its text, and the faults of its bytes and its JSON."""
+    text = file.text()
+    places = Places(text)
+    scanned = scan(text, places=places)
+    return scanned, places, [*file_faults(path, file), *(fault_of(path, flaw, places) for flaw in scanned.flaws)]
 
 
 def faults_of(
@@ -257,8 +266,7 @@ def faults_of(
     for breach in itertools.islice(breaches, _MOST_PLACED):
         location, child = resolve(root, breach.location)
         offset = root.start if child is None else child.key_start if breach.on_key else child.node.start
-        line, column = lines.at(offset)
-        yield Fault(path, line, column, json_path((*above, *location)), breach.message, breach.hint, breach.severity)
+        yield breach.at(path, lines.at(offset), json_path((*above, *location)))
 
 
 def resolve(root: Node, location: Location) -> tuple[Location, Child | None]:

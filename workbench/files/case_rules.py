@@ -13,14 +13,7 @@ from pydantic.alias_generators import to_camel
 
 from workbench.files.breaches import breaches_of, unread_keys
 from workbench.files.faults import Breach, below, nearest, nearest_hint
-from workbench.files.schema import (
-    PREBUILT_PERSONAS,
-    EvalCase,
-    InvocationEvent,
-    SessionEvent,
-    SessionInput,
-    UserPersona,
-)
+from workbench.files.schema import PREBUILT_PERSONAS, EvalCase, InvocationEvent, SessionEvent, SessionInput, UserPersona
 from workbench.files.spelling import get
 
 _CASE_KEYS = frozenset(EvalCase.__annotations__)

@@ -14,12 +14,12 @@ from typing import Any
 
 from pydantic.alias_generators import to_camel
 
-from workbench.files.breaches import breaches_of, describe, fault_of, faults_of, find
+from workbench.files.breaches import breaches_of, describe, faults_of, find, scan_file
 from workbench.files.case_rules import dropped, dropped_keys, mistyped
 from workbench.files.faults import Breach, Fault, Places, below, nearest, nearest_hint, snake, unexpected
 from workbench.files.file_access import read_regular
 from workbench.files.json_text.json_nodes import Node
-from workbench.files.json_text.scanner import LARGEST_TREE, is_scannable, scan
+from workbench.files.json_text.scanner import LARGEST_TREE, is_scannable
 from workbench.files.json_text.text_file import TextFile, file_faults, unreadable
 from workbench.files.opening import not_json
 from workbench.files.schema import SIMULATORS, BaseCriterion, CustomMetric, EvalConfig, LiveModel
@@ -118,12 +118,9 @@ def parse_config(path: Path, content: bytes) -> CriteriaConfig:
         return CriteriaConfig(path, (), faults=(Fault(path, 0, 0, "", "the file is too large for a criteria config"),))
     if file.other_encoding:
         return CriteriaConfig(path, (), faults=tuple(file_faults(path, file)))
-    text = file.text()
-    places = Places(text)
-    scanned = scan(text, places=places)
-    faults = [*file_faults(path, file), *(fault_of(path, flaw, places) for flaw in scanned.flaws)]
+    scanned, places, faults = scan_file(path, file)
     wrong = any(fault.severity == "error" for fault in faults)
-    foreign = not_json(path, text, places, 'Expected {"criteria": {…}}') if wrong else None
+    foreign = not_json(path, file.text(), places, 'Expected {"criteria": {…}}') if wrong else None
     if foreign is not None:
         return CriteriaConfig(path, (), faults=(foreign,))
     if scanned.root is None:

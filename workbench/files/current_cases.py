@@ -149,10 +149,9 @@ class CurrentCases:
 
     def _at_start(self, number: int, breaches: Iterable[Breach]) -> Iterator[Fault]:
         """Yield the breaches as faults at the start of the case, for a case that is too large to be scanned."""
-        line, column = self._file.at(self._index.starts[number])
         for breach in breaches:
             path = json_path(("eval_cases", number, *breach.location))
-            yield Fault(self._path, line, column, path, breach.message, breach.hint, breach.severity)
+            yield breach.at(self._path, self.place(number), path)
 
     def frame_faults(self) -> Iterator[Fault]:
         """Yield the faults of the file outside its cases."""

@@ -217,12 +217,12 @@ def places(case: Any, eval_id: str) -> list[Place]:
 
 
 def shown_location(location: Location, case: Any) -> Location:
-    """Convert a location in a dataset's case to the evalset's form. It stays unchanged if that form lacks the value."""
+    """Convert a location in a dataset's case to the evalset's form. A location that the form lacks stays."""
     return _translated(location, ((place.stored, place.shown) for place in places(case, "")))
 
 
 def stored_location(location: Location, case: Any) -> Location:
-    """Convert a location in the evalset's form to the dataset's case. It stays unchanged if datasets lack the value."""
+    """Convert a location in the evalset's form to the dataset's case. A location that datasets lack stays."""
     return _translated(location, ((place.shown, place.stored) for place in places(case, "")))
 
 

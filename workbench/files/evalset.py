@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from workbench.files.breaches import breaches_of, describe, fault_of, faults_of
+from workbench.files.breaches import breaches_of, describe, faults_of, scan_file
 from workbench.files.case_index import CaseIndex
 from workbench.files.current_cases import CurrentCases
 from workbench.files.dataset import normal_dataset_turn, stored_location
-from workbench.files.faults import Breach, Fault, Places, unexpected
-from workbench.files.json_text.scanner import LARGEST_TREE, is_scannable, scan
-from workbench.files.json_text.text_file import TextFile, file_faults, read_json, unreadable
+from workbench.files.faults import Breach, Fault, unexpected
+from workbench.files.json_text.scanner import LARGEST_TREE, is_scannable
+from workbench.files.json_text.text_file import TextFile, read_json, unreadable
 from workbench.files.old_formats import session_input
 from workbench.files.opening import FileFormat, Opened, name_of, open_file
 from workbench.files.run_time_form import normal, normal_invocation, normal_session
@@ -243,10 +243,7 @@ def read_initial_session(path: Path) -> dict[str, Any]:
         raise BrokenFileError((unreadable(path, error),)) from None
     if not is_scannable(file.data):
         raise BrokenFileError((Fault(path, 0, 0, "", "the file is too large for an initial session"),))
-    text = file.text()
-    places = Places(text)
-    scanned = scan(text, places=places)
-    faults = [*file_faults(path, file), *(fault_of(path, flaw, places) for flaw in scanned.flaws)]
+    scanned, places, faults = scan_file(path, file)
     content = scanned.root.value() if scanned.root is not None else None
     if scanned.root is not None:
         if isinstance(content, dict):

@@ -76,10 +76,6 @@ class EvalsetText:
         """Whether the file is a dataset of google-agents-cli."""
         return self._index.is_dataset
 
-    def case(self, number: int) -> Any:
-        """Return the JSON of the case at a position."""
-        return self.stored(number)
-
     def stored(self, number: int) -> Any:
         """Return the JSON of the case at a position, as the file has it."""
         return json.loads(self._piece(number))

@@ -101,9 +101,13 @@ class Breach:
     on_key: bool = False
     """Whether the key is wrong, not its value."""
 
+    def at(self, file: Path, place: tuple[int, int], path: str) -> Fault:
+        """Return the fault at this line and column, and at this JSON path."""
+        return Fault(file, *place, path, self.message, self.hint, self.severity)
+
 
 def unexpected(file: Path, error: Exception) -> Fault:
-    """Return the fault for an unexpected error in one of our readers, so that other files can still be opened."""
+    """Return the fault for an unexpected error in one of our readers. Other files can still be opened."""
     if isinstance(error, MemoryError | RecursionError):
         return Fault(file, 0, 0, "", "the file is too large or nested too deeply", "Split it, or nest it less deeply")
     message = f"the file cannot be opened: {type(error).__name__}: {error}"[:500]

@@ -59,7 +59,7 @@ def read_regular_text(path: Path, limit: int = LARGEST) -> str:
 
     Raises:
         OSError: as in `read_regular`.
-        UnicodeDecodeError: it is not UTF-8.
+        UnicodeDecodeError: the content is not UTF-8.
     """
     return read_regular(path, limit).decode("utf-8")
 

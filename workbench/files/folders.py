@@ -65,7 +65,7 @@ def settings_folder() -> Path:
 
 
 def user_state_folder() -> Path | None:
-    """Return the user's folder for the state of programs, or None without a home. It may not exist."""
+    """Return the user's folder for the state of programs, which may not exist, or None without a home."""
     import platformdirs  # Only few need it.
 
     try:
@@ -85,7 +85,8 @@ def copy_samples(folder: Path, samples: Path | None = None) -> Path:
     """Copy the sample agents into `folder` and return their new folder. Nothing is overwritten.
 
     Raises:
-        OSError: they are there already, are not installed, or cannot be read or written. Then no part of them is left.
+        OSError: the new folder exists already, or the samples are not installed, or cannot be copied completely. Then
+            nothing is left of the copy.
     """
     # Hardly any start copies the samples.
     import shutil
@@ -193,10 +194,10 @@ def can_be_trusted(root: Path) -> bool:
 
 
 def trust(root: Path) -> None:
-    """Trust `.workbench` in `root` from now on. It gets a new `id`, because the old one may be known to others.
+    """Trust `.workbench` in `root` from now on, with a new `id`, because the old one may be known to others.
 
     Raises:
-        OSError: it is a link or another user's, or its `id` cannot be replaced.
+        OSError: the folder is a link or another user's, or its `id` cannot be replaced.
     """
     folder = _folder_of(root)
     if why := _why_unusable(folder):
@@ -367,7 +368,7 @@ def delete_stored(path: Path, *, missing_ok: bool = False) -> None:
     """Delete a file, or a link itself.
 
     Raises:
-        OSError: it cannot be deleted, or is missing and not `missing_ok`.
+        OSError: the file cannot be deleted, or is missing without `missing_ok`.
     """
     try:
         with _inside(path) as folder:
@@ -381,7 +382,7 @@ def make_stored_folder(path: Path, *, exist_ok: bool = True) -> None:
     """Create a folder and its missing parents, accessible to the owner only.
 
     Raises:
-        OSError: it cannot be created, or exists and not `exist_ok`.
+        OSError: the folder cannot be created, or exists without `exist_ok`.
     """
     try:
         with _inside(path) as folder:

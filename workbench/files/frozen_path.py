@@ -44,7 +44,7 @@ def read_unlinked(path: Path, limit: int = LARGEST) -> bytes:
     """Return the content of a file in a folder of recordings.
 
     Raises:
-        OSError: it cannot be read, is larger than `limit` bytes, or is a link or in a linked folder.
+        OSError: the file cannot be read, is larger than `limit` bytes, or is a link or in a linked folder.
     """
     refused = refused_link(path)
     if refused:

@@ -194,7 +194,7 @@ class Injection:
     """The file, or None."""
 
     def seed_of(self, ref: CaseRef) -> int:
-        """Return the seed of one execution of a case. It does not depend on other executions."""
+        """Return the seed of one execution of a case, which does not depend on other executions."""
         name = f"{self.seed}\0{ref.evalset_file}\0{ref.eval_id}\0{ref.repeat}"
         digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
         return int.from_bytes(digest, "big") % _SEEDS
@@ -208,7 +208,7 @@ def read_injection(path: Path) -> Injection:
     """Read a file for `--inject`. May block, so call it in a thread.
 
     Raises:
-        OwnFileError: it cannot be read or is wrong. Its faults say where.
+        OwnFileError: the file cannot be read or is wrong. `faults` say where.
     """
     try:
         content = read_regular(path, LARGEST)

@@ -131,10 +131,8 @@ def read_metrics(path: Path, root: Path) -> MetricsConfig:
     except Exception as error:
         return MetricsConfig(path, faults=(unexpected(path, error),))
     reading = _Reading(path, root)
-    faults = [
-        Fault(path, *yaml_place(text, one.location), json_path(one.location), one.message, one.hint, one.severity)
-        for one in reading.breaches(content)
-    ]
+    breaches = list(reading.breaches(content))
+    faults = [one.at(path, yaml_place(text, one.location), json_path(one.location)) for one in breaches]
     for key, line, column in repeated_keys(text):
         message = f"the key `{one_line(key, limit=60)}` occurs again: the last one counts"
         faults.append(Fault(path, line, column, "", message, "", "warning"))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from workbench.files.breaches import describe, fault_of, faults_of
+from workbench.files.breaches import describe, faults_of, scan_file
 from workbench.files.case_index import CaseIndex, TooManyCasesError, index_cases, last_valid
 from workbench.files.current_cases import CurrentCases, validate, validate_case
 from workbench.files.faults import Breach, Fault, Places, nearest, unexpected
@@ -134,10 +134,7 @@ class _Opening:
             return Opened(tuple(self._file_faults()), size=len(self._file.data))
         if not is_scannable(self._file.data):
             return self._large()
-        text = self._file.text()
-        places = Places(text)
-        scanned = scan(text, places=places)
-        faults = [*self._file_faults(), *(fault_of(self._path, flaw, places) for flaw in scanned.flaws)]
+        scanned, places, faults = scan_file(self._path, self._file)
         if any(fault.severity == "error" for fault in faults):
             return self._broken(faults, scanned, places)
         assert scanned.root is not None  # an empty text has an error
@@ -225,7 +222,7 @@ class _Opening:
         return Opened((*faults, self._large_fault(sound=content is not None)), size=len(data))
 
     def _large_fault(self, *, sound: bool) -> Fault:
-        """Return the error of a large file. It has a place only if it is near the first invalid case."""
+        """Return the error of a large file, with a place only if the error is near the first invalid case."""
         data = self._file.data
         start = last_valid(data)
         piece = TextFile(data[start : start + _PIECE]).text()
@@ -282,7 +279,7 @@ def _index_of(root: Node, file: TextFile) -> CaseIndex:
 
 
 def _meant_faults(path: Path, root: Node, places: Places) -> Iterator[Fault]:
-    """Yield the faults that ADK's schema finds in the intended JSON, so that the user sees all faults at once."""
+    """Yield the faults that ADK's schema finds in the intended JSON. The user then sees all faults at once."""
     member = root.member("eval_cases")
     cases = member.node.children if member is not None and member.node.kind == "array" else []
     frame = {child.key: child.node.value() for child in root.children if not (cases and child is member)}

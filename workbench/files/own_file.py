@@ -36,8 +36,8 @@ class OwnFile:
         """Read the content of `path`. `what` names the format in messages, as in "a frozen file".
 
         Raises:
-            OwnFileError: it is not UTF-8, not JSON, not an object, has duplicate keys or a number that is not finite,
-                or is nested too deeply.
+            OwnFileError: the content is not a JSON object in UTF-8, has duplicate keys or a number that is not
+                finite, or is nested too deeply.
         """
         self.path = path
         self._file = TextFile(content)
@@ -60,7 +60,7 @@ class OwnFile:
         """Check the file against a schema, a TypedDict.
 
         Raises:
-            OwnFileError: it does not match.
+            OwnFileError: the file does not match.
         """
         try:
             adapter(schema).validate_python(self.value)
@@ -81,8 +81,7 @@ class OwnFile:
             yield from faults_of(self.path, found, root, Places(self._text))
             return
         for breach in found:
-            path = json_path(breach.location)
-            yield Fault(self.path, 0, 0, path, breach.message, breach.hint, breach.severity)
+            yield breach.at(self.path, (0, 0), json_path(breach.location))
 
     def _too_deep(self) -> Fault:
         return Fault(self.path, 0, 0, "", f"the file is nested deeper than {DEEPEST - 1} levels")

@@ -218,8 +218,8 @@ class ExtensionPoint(Mapping[str, T]):
         """Return the extension of that name.
 
         Raises:
-            KeyError: there is none.
-            BrokenExtensionError: it cannot be used.
+            KeyError: there is no such extension.
+            BrokenExtensionError: the extension cannot be used.
         """
         loaded = self._load_once(name)
         if isinstance(loaded, Trouble):
@@ -273,8 +273,8 @@ def resolve(value: str) -> Any:
     """Import what `module:attribute` names.
 
     Raises:
-        ValueError: it is not of that form.
-        BaseException: whatever importing the module raises; AttributeError if the module lacks the attribute.
+        ValueError: `value` is not of that form.
+        BaseException: any error that importing the module raises; AttributeError if the module lacks the attribute.
     """
     module, _, attribute = value.partition(":")
     if not module or not attribute:

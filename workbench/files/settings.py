@@ -33,6 +33,7 @@ from typing import Any
 from workbench.files.file_access import read_regular_text, replace_content
 from workbench.files.folders import settings_folder
 from workbench.files.prices import Prices, read_prices
+from workbench.text.json_values import number
 from workbench.text.safe_text import one_line
 
 LARGEST_SETTINGS = 1 << 20
@@ -99,6 +100,10 @@ def read_settings(file: Path | None = None) -> Settings:
         faults.append(f"unknown setting {name}" + (f". Did you mean {near[0]}?" if near else ""))
     watch = _typed(data, "watch", dict, {}, faults)
     faults += [f"unknown setting watch.{name}. Known: {', '.join(_WATCH)}" for name in watch if name not in _WATCH]
+    money = number(watch.get("money"))
+    if "money" in watch and (money is None or not 0 <= money < math.inf):
+        faults.append("watch.money must be a number, 0 or more")
+        money = None
     return Settings(
         file,
         theme=_typed(data, "theme", str, None, faults),
@@ -106,7 +111,7 @@ def read_settings(file: Path | None = None) -> Settings:
         all_votes=_typed(data, "all_votes", bool, False, faults),
         max_judge_calls=_count(data, "max_judge_calls", faults),
         watch_calls=_count(watch, "calls", faults, "watch."),
-        watch_money=_money(watch, "money", faults, "watch."),
+        watch_money=money,
         secret_names=_secret_names(_typed(data, "secrets", dict, {}, faults), faults),
         history=_limits(_typed(data, "history", dict, {}, faults), faults),
         keys=_keys(_typed(data, "keys", dict, {}, faults), faults),
@@ -120,7 +125,7 @@ def remember_theme(name: str, file: Path | None = None) -> None:
 
     Raises:
         OSError: the file cannot be read or written.
-        ValueError: the file is not valid TOML or not UTF-8. It is left unchanged.
+        ValueError: the file is not valid TOML or not UTF-8, and is left unchanged.
     """
     file = file or settings_folder() / "config.toml"
     try:
@@ -152,16 +157,6 @@ def _count(data: Mapping[str, Any], name: str, faults: list[str], table: str = "
     if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
         return value
     faults.append(f"{table}{name} must be a whole number, 0 or more")
-    return None
-
-
-def _money(data: Mapping[str, Any], name: str, faults: list[str], table: str) -> float | None:
-    value = data.get(name)
-    if value is None:
-        return None
-    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf:
-        return float(value)
-    faults.append(f"{table}{name} must be a number, 0 or more")
     return None
 
 

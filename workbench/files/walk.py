@@ -16,11 +16,9 @@ FROZEN_SUFFIX = ".frozen"
 """Suffix of the folder with the recordings of an evalset's cases. They are opened with the evalset."""
 TRIAGE_SUFFIX = ".triage.json"
 """Suffix of the file with an evalset's triage notes."""
-_HIDDEN = {
+_SKIPPED = {
     ".adk": "ADK stores its results here",
     STATE_FOLDER: "the workbench stores its runs here",
-}
-_INSTALLED = {
     "node_modules": "packages installed by npm",
     "site-packages": "installed Python packages",
 }
@@ -123,7 +121,7 @@ class Walk:
         if name in _SILENT or name.endswith(FROZEN_SUFFIX):
             return False
         whole = path / name
-        reason = _HIDDEN.get(name) or _INSTALLED.get(name)
+        reason = _SKIPPED.get(name)
         if reason is None and name.startswith("."):
             reason = "a hidden folder"
         # Git treats every link as a file.

@@ -296,8 +296,7 @@ class JudgeModelOptions(BaseModel):
     model_config = ConfigDict(**STRICT, defer_build=True)
 
     judge_model: str = Field(
-        DEFAULT_MODEL,
-        description="The judge: gemini-…, provider/model (LiteLLM) or python:package.module:function.",
+        DEFAULT_MODEL, description="The judge: gemini-…, provider/model (LiteLLM) or python:package.module:function."
     )
     judge_model_config: GenerateContentConfig | None = Field(
         None, description="google-genai's settings for a call, such as temperature and seed."

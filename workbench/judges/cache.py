@@ -188,10 +188,9 @@ class RunLimits:
 
 @dataclass(slots=True)
 class Tally:
-    """Usage of one bench.
+    """Usage of one bench: questions sent (without retries) and answered from the cache, tokens, and seconds.
 
-    It counts questions sent (without retries), questions answered from the cache, tokens as the services report them,
-    and the total seconds spent waiting for answers.
+    Tokens are those that the services report. `seconds` is the total time spent waiting for answers.
     """
 
     calls: int = 0

@@ -31,7 +31,7 @@ class ClientChild:
         self._child = AnsweringChild(own_python(module, {**environment.values, **_QUIET, **variables}))
 
     async def ready(self) -> None:
-        """Wait until the client has been imported. This takes seconds. A failure is reported by the next call."""
+        """Wait for the import of the client, which takes seconds. A failure is reported by the next call."""
         try:
             await self._child.start()
         except ChildLostError:
@@ -87,7 +87,7 @@ def require(package: str, who: str, extra: str) -> None:
     """Check, without importing it, that an optional package is installed.
 
     Raises:
-        NotAvailableError: It is not. The hint names the extra.
+        NotAvailableError: The package is not installed. The hint names the extra.
     """
     if not installed(package):
         raise NotAvailableError(f"{who} is not installed", install_extra(extra))

@@ -149,7 +149,7 @@ class PythonFunction:
         """Call the function once. Its errors are not retried.
 
         Raises:
-            JudgeCallError: It cannot be imported, raised, hung, crashed or returned something unusable.
+            JudgeCallError: The function cannot be imported, raised, hung, crashed or returned something unusable.
         """
         path = options.model.removeprefix(FUNCTION)
         schema = None if question.schema is None else dict(question.schema)

@@ -28,10 +28,10 @@ def is_loopback(address: str) -> bool:
 
 
 def checked_address(name: str, address: str) -> str:
-    """Return `address`, the value of the variable `name`, without a trailing slash. It may be "".
+    """Return `address`, the value of the variable `name`, without a trailing slash, or "" if it is empty.
 
     Raises:
-        NotAvailableError: It is neither https nor on this machine, so a key sent there could be read on the way.
+        NotAvailableError: The address is neither https nor on this machine, so keys could be read on the way.
     """
     address = address.strip().rstrip("/")
     if not address:

@@ -353,7 +353,7 @@ def _cached_rating(cached: Mapping[str, Any] | None) -> dict[str, Any] | None:
 
 
 def _rated(rating: Rating, **rest: Any) -> dict[str, Any]:
-    """Return a rating in the shape of `workbench.criteria.base.Service.rate`."""
+    """Return a rating as `workbench.criteria.base.Service.rate` returns it, with the fields in `rest`."""
     given = {"score": rating.score, "explanation": rating.explanation, "rubrics": list(rating.rubrics)}
     return {**given, "error": None, "seconds": 0.0, "attempts": 0, "cached": False, **rest}
 

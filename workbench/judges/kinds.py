@@ -83,8 +83,8 @@ def _corrected(word: str, known: frozenset[str]) -> str:
 class Connection:
     """Input for the function that connects to a judge.
 
-    It has the first model requested, the agent's environment, the function that removes keys from messages, and the
-    agent's own Python functions, which start on first use.
+    `model` is the first model requested, `scrub` removes keys from messages, and `functions` returns the agent's own
+    Python functions, which start on first use.
     """
 
     model: str
@@ -131,7 +131,7 @@ def kind_of(model: str) -> JudgeKind:
     """Return the kind of judge that `model` names.
 
     Raises:
-        NotAvailableError: It names none.
+        NotAvailableError: `model` names no kind.
     """
     failures = []
     for kind in _in_order():

@@ -76,7 +76,7 @@ def read_scenario(data: Mapping[str, Any]) -> Scenario:
     """Read a case's `conversation_scenario`, as the evalset's model or `full_scenario` returns it.
 
     Raises:
-        UnknownPersonaError: It names an unknown persona.
+        UnknownPersonaError: The scenario names an unknown persona.
     """
     return Scenario(data["starting_prompt"], data["conversation_plan"], persona_of(data.get("user_persona")))
 

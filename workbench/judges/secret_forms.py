@@ -56,7 +56,7 @@ _WRAPPED = (64, 76)
 def is_secret_name(name: str) -> bool:
     """Return whether the name of a variable, or a key in JSON, says that its value is secret.
 
-    It contains a word such as KEY or TOKEN, or is in the user's settings (`[secrets] names`).
+    Such a name contains a word such as KEY or TOKEN, or is in the user's settings (`[secrets] names`).
     """
     upper = name.upper()
     if _IN_NAMES.search(upper) or upper in {own.upper() for own in _settings().secret_names}:
@@ -129,8 +129,8 @@ def with_capitals(text: str) -> str:
 def forms_of(secret: str) -> set[str]:
     """Return the spellings of a secret outside URLs.
 
-    They cover text, HTML, strings of Python and JSON, JSON inside JSON, base64 (also of such strings), base32, base85
-    and hexadecimal digits.
+    Spellings are plain text, HTML, strings of Python and JSON, JSON inside JSON, base64 (also of such strings), base32,
+    base85 and hexadecimal digits.
     """
     forms = {secret, html.escape(secret), html.escape(secret, quote=False), *_words(secret)}
     if len(secret) >= _LONG or not secret.isalpha():
@@ -241,7 +241,7 @@ def _base32_forms(secret: bytes) -> Iterator[str]:
 def _base85_forms(secret: bytes, encode: Callable[[bytes], bytes]) -> Iterator[str]:
     """Yield the groups of five characters that a secret alone decides, after 0 to 3 other bytes.
 
-    They are also yielded with the shorter last group. A single group is too short to be recognised.
+    The groups are yielded with and without the shorter last one. A single group is too short to be recognised.
     """
     for before in range(4):
         rest = secret[-before % 4 :]
@@ -277,10 +277,9 @@ _PIECE = 4
 
 
 class Scrubber:
-    """Replacement of the secrets of one environment.
+    """Replacement of the secrets of one environment, and of the values in authorization headers and addresses.
 
-    It also replaces the values in authorization headers and addresses. Objects shown only by their memory address, as
-    in aiohttp's messages, are removed because they say nothing.
+    Objects shown only by their memory address, as in aiohttp's messages, are removed.
     """
 
     def __init__(self, values: Mapping[str, str]) -> None:

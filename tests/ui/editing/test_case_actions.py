@@ -181,8 +181,9 @@ async def test_other_changes_on_disk_stay_and_a_missing_case_is_reported(open_sc
         file = files_of(screen)[0]
         theirs = json.loads(file.read_bytes().replace(b"late_parcel", b"very_late"))
         theirs["eval_cases"].insert(0, theirs["eval_cases"].pop())
+        await pilot.press("j", "j", "j")
         file.write_text(json.dumps(theirs))
-        await pilot.press("j", "j", "j", "D")
+        await pilot.press("D")
         await screen.until(pilot, lambda: "done: delete on_time" in screen.text)
         assert json.loads(file.read_bytes())["eval_cases"] == [
             case for case in theirs["eval_cases"] if case["eval_id"] != "on_time"

@@ -208,11 +208,10 @@ def _in_config(config: CriteriaConfig, found: Iterable[tuple[Rule, Breach]]) -> 
         path = json_path(breach.location)
         name = str(breach.location[1]) if len(breach.location) > 1 else ""
         if config.metrics_file is not None and own_entry(config.custom_metrics.get(name)):
-            place = metric_place(config.metrics_file, name)
-            yield Problem(rule, Fault(config.metrics_file, *place, breach.message, breach.hint, breach.severity))
-            continue
-        line, column = config.place(path)
-        yield Problem(rule, Fault(config.path, line, column, path, breach.message, breach.hint, breach.severity))
+            line, column, path = metric_place(config.metrics_file, name)
+            yield Problem(rule, breach.at(config.metrics_file, (line, column), path))
+        else:
+            yield Problem(rule, breach.at(config.path, config.place(path), path))
 
 
 def _placed(file: Path, json_path: str, message: str, hint: str) -> Fault:

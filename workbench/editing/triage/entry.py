@@ -270,7 +270,7 @@ class Agreement:
     """Agreement of two raters on the same items.
 
     `counts` maps pairs of labels, one per rater, to their number. `kappa` is Cohen's kappa: 1 is full agreement, 0 is
-    chance. It is None without items, or if both raters always gave the same single label.
+    chance. `kappa` is None without items, or if both raters always gave the same single label.
     """
 
     counts: dict[tuple[str, str], int]

@@ -172,7 +172,7 @@ def _with_new(text: str, added: Mapping[int, Iterable[Entry]]) -> str:
 
 
 def _merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    """Return the new entry with the old one's unknown fields."""
+    """Return the entry `new` with the fields of `old` that this version does not know."""
     known = {"case", "criterion", "turn", *PARTS, "triage", "says", "by", "note", "at", "judged"}
     return {**{name: value for name, value in old.items() if name not in known}, **new}
 

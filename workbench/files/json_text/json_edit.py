@@ -41,8 +41,8 @@ class Layout:
         """Return `value` as JSON text: on several lines with `indent`, or on one line if `indent` is None.
 
         Raises:
-            RecursionError: it is nested deeper than Python's stack.
-            ValueError, TypeError: it is not a JSON value.
+            RecursionError: the value is nested deeper than Python's stack.
+            ValueError, TypeError: `value` is not a JSON value.
         """
         if indent is None or not self.newline:
             separators = (self.comma, self.colon)
@@ -118,7 +118,7 @@ def transplanted(text: str, layout: Layout, indent: str | None) -> str:
     A text on one line is spread over several lines if `layout` has lines.
 
     Raises:
-        RecursionError: it is nested deeper than Python's stack.
+        RecursionError: the value is nested deeper than Python's stack.
     """
     root = scan(text).root
     assert root is not None  # the text is valid JSON
@@ -183,7 +183,7 @@ def _middle(left: list[str], right: list[str], shift: int) -> Iterator[tuple[int
 
 
 def _moved(left: list[str], right: list[str], blocks: Iterable[tuple[str, int, int, int, int]]) -> set[str]:
-    """Return the items that occur elsewhere in the new list. They are moved, not changed into other items."""
+    """Return the items that occur elsewhere in the new list, so they are moved and not changed into other items."""
     removed: set[str] = set()
     added: set[str] = set()
     for kind, from_left, to_left, from_right, to_right in blocks:

@@ -15,12 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from workbench.files.faults import Location, Places
-from workbench.files.json_text.json_nodes import (
-    Child,
-    Node,
-    Token,
-    skip_space,
-)
+from workbench.files.json_text.json_nodes import Child, Node, Token, skip_space
 
 _TOKEN = re.compile(
     r'(?P<string>"[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*)*")'

@@ -37,7 +37,7 @@ class TextFile:
         """Read the file at `path`.
 
         Raises:
-            OSError: it cannot be read, is not a regular file, or is too large.
+            OSError: the file cannot be read, is not a regular file, or is too large.
         """
         return cls(read_regular(path, limit))
 
@@ -134,7 +134,7 @@ def yaml_data(text: str) -> Any:
     Dates stay strings, because JSON has none. Keys of other types become strings.
 
     Raises:
-        YamlError: it is not YAML, it has a value that JSON cannot hold, or its aliases multiply it.
+        YamlError: the text is not YAML, has a value that JSON cannot hold, or repeats too much by aliases.
     """
     # 12 ms to import, and most projects have no such file.
     import yaml
@@ -234,7 +234,7 @@ class _Copy:
         """Return a deep copy of JSON data, without shared objects.
 
         Raises:
-            ValueError: it is not JSON data, or has too many values.
+            ValueError: `value` is not JSON data, or has too many values.
         """
         self._left -= 1
         if self._left < 0:
@@ -260,7 +260,7 @@ def read_json(text: bytes) -> Any:
     """Return JSON text as Python data, lone surrogates included.
 
     Raises:
-        ValueError: it is not JSON.
+        ValueError: the text is not JSON.
     """
     try:
         return from_json(text)
@@ -269,7 +269,7 @@ def read_json(text: bytes) -> Any:
 
 
 def shielded(text: bytes) -> bytes:
-    """Return JSON text with stand-ins for lone surrogates, so that pydantic reads it."""
+    """Return JSON text with stand-ins for lone surrogates, which pydantic cannot read."""
 
     def stand_in(half: int) -> bytes:
         return chr(_STAND_INS + half - 0xD800).encode()
