@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from workbench.results import statistics
 from workbench.results.statistics import (
@@ -30,6 +29,13 @@ SIDES = st.integers(0, 4).flatmap(lambda judged: st.tuples(st.integers(0, judged
 PAIRS = st.lists(st.builds(CasePair, SIDES, SIDES), max_size=30)
 
 
+def scipys() -> Any:
+    """Return scipy's statistics. If they were imported to collect these tests, each start would take a second more."""
+    from scipy import stats
+
+    return stats
+
+
 def sum_of(sample: Any, axis: int = -1) -> Any:
     return sample.sum(axis=axis)
 
@@ -41,20 +47,20 @@ def repeats(before: int, after: int, runs: int) -> CasePair:
 @given(st.integers(0, 60), st.integers(0, 60))
 def test_mid_p_equals_scipys_binomial_test_less_the_result_itself(rose: int, fell: int) -> None:
     changed = rose + fell
-    exact = stats.binomtest(rose, changed).pvalue if changed else 1.0
-    itself = stats.binom.pmf(rose, changed, 0.5)
+    exact = scipys().binomtest(rose, changed).pvalue if changed else 1.0
+    itself = scipys().binom.pmf(rose, changed, 0.5)
     # Both tails meet in the middle, where scipy cuts at 1.
     assert mcnemar_mid_p(rose, fell) == pytest.approx(1.0 if rose == fell else exact - itself)
 
 
 @given(st.lists(st.integers(-3, 3), min_size=2, max_size=10))
 def test_sign_flips_of_few_cases_equal_scipys_permutation_test(thirds: list[int]) -> None:
-    differences = [third / 3 for third in thirds]
-    found = stats.permutation_test(
-        (differences,), sum_of, permutation_type="samples", n_resamples=math.inf, alternative="two-sided"
+    # scipy compares floats, so sums that are equal apart from rounding may count or not: it gets whole numbers.
+    found = scipys().permutation_test(
+        (thirds,), sum_of, permutation_type="samples", n_resamples=math.inf, alternative="two-sided"
     )
     # scipy doubles the smaller tail, which is the same for flips: their sums are symmetric.
-    assert sign_flip_p(differences) == pytest.approx(min(found.pvalue, 1.0))
+    assert sign_flip_p([third / 3 for third in thirds]) == pytest.approx(min(found.pvalue, 1.0))
 
 
 def test_random_flips_approximate_counted_flips(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,7 +166,7 @@ def test_a_variant_beside_others_needs_a_larger_difference() -> None:
 @given(SIDES, SIDES)
 def test_chance_of_a_drop_equals_scipys_exact_test(before: tuple[int, int], after: tuple[int, int]) -> None:
     table = [[before[0], before[1] - before[0]], [after[0], after[1] - after[0]]]
-    expected = stats.fisher_exact(table, alternative="greater").pvalue if before[1] and after[1] else 1.0
+    expected = scipys().fisher_exact(table, alternative="greater").pvalue if before[1] and after[1] else 1.0
     assert chance_of_drop(CasePair(before, after)) == pytest.approx(expected)
 
 
@@ -207,9 +213,8 @@ def test_chance_of_drops_equals_random_draws_of_executions(monkeypatch: pytest.M
 
 @given(st.lists(st.floats(-1, 1).map(lambda value: round(value, 3)), min_size=2, max_size=9))
 def test_sign_flips_of_scores_equal_scipys_permutation_test(differences: list[float]) -> None:
-    # scipy compares floats, so sums that are equal apart from rounding may count or not: it gets whole numbers.
     whole = [round(one * 1000) for one in differences]
-    found = stats.permutation_test(
+    found = scipys().permutation_test(
         (whole,), sum_of, permutation_type="samples", n_resamples=math.inf, alternative="two-sided"
     )
     assert sign_flip_p(differences) == pytest.approx(min(found.pvalue, 1.0))
@@ -220,7 +225,7 @@ def test_interval_of_scores_is_close_to_students_t(cases: int) -> None:
     draw = random.Random(cases)
     pairs = [([draw.gauss(0.5, 0.2)], [draw.gauss(0.6, 0.2), draw.gauss(0.6, 0.2)]) for _ in range(cases)]
     found = compare_scores(pairs)
-    expected = stats.ttest_1samp([sum(now) / 2 - then[0] for then, now in pairs], 0).confidence_interval()
+    expected = scipys().ttest_1samp([sum(now) / 2 - then[0] for then, now in pairs], 0).confidence_interval()
     width = expected.high - expected.low
     assert found.interval == pytest.approx((expected.low, expected.high), abs=width * 4 / cases)
     assert found.change == pytest.approx((expected.low + expected.high) / 2)
@@ -229,7 +234,7 @@ def test_interval_of_scores_is_close_to_students_t(cases: int) -> None:
 
 @pytest.mark.parametrize("freedom", [2, 3, 10, 100, 10_000])
 def test_point_of_students_t_is_within_a_percent(freedom: int) -> None:
-    assert statistics._t(freedom) == pytest.approx(stats.t.ppf(0.975, freedom), rel=0.01)
+    assert statistics._t(freedom) == pytest.approx(scipys().t.ppf(0.975, freedom), rel=0.01)
 
 
 def test_scores_that_do_not_vary_prove_nothing() -> None:

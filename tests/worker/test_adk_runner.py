@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench.worker.adk_runner import Turn
 from workbench.worker.jsonable import dumps
 
 
@@ -30,6 +29,7 @@ def test_turn_is_recorded_as_adk_records_it(events: list[Any]) -> None:
     from google.adk.events.event import Event
 
     from tests.worker.adk_events import USER
+    from workbench.worker.adk_runner import Turn
 
     message = Event(invocation_id="i-1", author="user", content=USER)
     (theirs,) = EvaluationGenerator.convert_events_to_eval_invocations([message, *events])
@@ -44,6 +44,8 @@ def test_turn_is_recorded_as_adk_records_it(events: list[Any]) -> None:
 def test_note_names_error_codes_once() -> None:
     from google.adk.events.event import Event
 
+    from workbench.worker.adk_runner import Turn
+
     turn = Turn({}, 0.0)
     for _ in range(2):
         turn.add(Event(invocation_id="i", author="desk", error_code="MAX_TOKENS", error_message="too long"))
@@ -54,6 +56,8 @@ def test_note_names_error_codes_once() -> None:
 def test_answer_that_was_cut_is_noted_with_its_remedy() -> None:
     from google.adk.events.event import Event
     from google.genai import types
+
+    from workbench.worker.adk_runner import Turn
 
     turn = Turn({}, 0.0)
     content = types.Content(role="model", parts=[types.Part(text="It is")])
