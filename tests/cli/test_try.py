@@ -32,6 +32,12 @@ def desk(tmp_path: Path, _scratch: None) -> TriedProject:
 
 
 @pytest.fixture
+def some(tmp_path: Path, _scratch: None) -> TriedProject:
+    """A project with as many cases as prove a change, also beside two others."""
+    return TriedProject(tmp_path / "project", tmp_path / "counts", cases=8)
+
+
+@pytest.fixture
 def few(tmp_path: Path, _scratch: None) -> TriedProject:
     """A project with four cases, for tests that need no proof."""
     return TriedProject(tmp_path / "project", tmp_path / "counts", cases=4)
@@ -65,23 +71,23 @@ def test_better_prompt_is_called_better_in_the_words_of_the_screen(desk: TriedPr
     assert lines[-1].startswith("better: these 12 cases show it (p < 0.001), probably by ")
 
 
-def test_worse_prompt_fails_the_gate(desk: TriedProject) -> None:
-    desk.prompt("be brief")
-    code, found = desk.tried("--gate")
+def test_worse_prompt_fails_the_gate(some: TriedProject) -> None:
+    some.prompt("be brief")
+    code, found = some.tried("--gate")
     assert (code, found["variants"][1]["result"]) == (1, "worse")
     assert found["variants"][1]["change"] == pytest.approx(-1 / 3)
     assert found["variants"][1]["cases"][0]["before"] == [2, 3]
     assert found["variants"][1]["cases"][0]["after"] == [1, 3]
 
 
-def test_edit_without_effect_is_unclear_with_the_size_that_would_show(desk: TriedProject, tmp_path: Path) -> None:
-    desk.prompt("You are very kind.")
+def test_edit_without_effect_is_unclear_with_the_size_that_would_show(some: TriedProject, tmp_path: Path) -> None:
+    some.prompt("You are very kind.")
     report = tmp_path / "report.json"
-    code, out, _ = desk.said("-q", "--gate", "--json", str(report))
+    code, out, _ = some.said("-q", "--gate", "--json", str(report))
     changed = json.loads(report.read_text())["variants"][1]
     assert (code, changed["result"], changed["change"]) == (0, "unclear", 0)
     assert 0 < changed["would_show"] < 0.5
-    assert "unclear: these 12 cases show no difference. They would show a difference of" in out
+    assert "unclear: these 8 cases show no difference. They would show a difference of" in out
     assert "in 8 of 10 tries; for 5 points you need about" in out
 
 
@@ -124,16 +130,16 @@ def test_verdicts_of_variants_replace_no_verdict_of_the_working_tree(few: TriedP
         assert connection.execute("SELECT count(*) FROM run").fetchone() == (1,)
 
 
-def test_swap_set_and_folder_are_variants_of_the_working_tree(desk: TriedProject, tmp_path: Path) -> None:
-    other = desk.write("drafts/clear.md", "name the day")
+def test_swap_set_and_folder_are_variants_of_the_working_tree(some: TriedProject, tmp_path: Path) -> None:
+    other = some.write("drafts/clear.md", "name the day")
     beside = tmp_path / "beside"
     beside.mkdir()
     for file in ("agent.py", "prompt.md"):
-        (beside / file).write_text((desk.root / "desk" / file).read_text())
+        (beside / file).write_text((some.root / "desk" / file).read_text())
     (beside / "prompt.md").write_text("be brief")
-    desk.commit()
+    some.commit()
     words = ("--swap", f"desk/prompt.md={other}", "--set", "TONE=clear", "--variant", f"short={beside}")
-    code, found = desk.tried(*words)
+    code, found = some.tried(*words)
     assert code == 0
     names = [(one["name"], one.get("result")) for one in found["variants"]]
     assert names == [
@@ -144,12 +150,12 @@ def test_swap_set_and_folder_are_variants_of_the_working_tree(desk: TriedProject
     ]
 
 
-def test_several_revisions_are_compared_with_the_first(desk: TriedProject) -> None:
+def test_several_revisions_are_compared_with_the_first(some: TriedProject) -> None:
     for text in ("name the day", "be brief"):
-        desk.prompt(text)
-        desk.commit()
+        some.prompt(text)
+        some.commit()
     words = ("--against", "HEAD~2", "--against", "HEAD~1", "--against", "HEAD")
-    code, found = desk.tried(*words)
+    code, found = some.tried(*words)
     names = [(one["name"], one.get("result")) for one in found["variants"]]
     assert (code, names) == (0, [("HEAD~2", None), ("HEAD~1", "better"), ("HEAD", "worse")])
 
@@ -300,6 +306,7 @@ def test_frozen_tools_are_replayed_in_all_variants(few: TriedProject) -> None:
     assert (code, found["variants"][1]["left_out"]) == (0, 0)
 
 
+@pytest.mark.usefixtures("warm_programs")
 def test_interrupted_try_shows_what_was_decided(desk: TriedProject, tmp_path: Path) -> None:
     desk.prompt("name the day")
     agent = desk.root / "desk/agent.py"
@@ -321,6 +328,7 @@ def test_interrupted_try_shows_what_was_decided(desk: TriedProject, tmp_path: Pa
     assert scratch(desk) == []
 
 
+@pytest.mark.usefixtures("warm_programs")
 def test_killed_try_leaves_no_copy(desk: TriedProject) -> None:
     desk.prompt("name the day")
     agent = desk.root / "desk/agent.py"

@@ -131,9 +131,10 @@ def hang(lead: Line, body: Iterable[Line], gutter: int) -> Iterator[Line]:
     if size > gutter or (size == gutter and lead and not lead.plain.endswith(" ")):
         yield lead
         lead = Text()
+    beside = pad(lead, gutter)
     for line in body:
-        yield pad(lead, gutter).append_text(line)
-        lead = Text()
+        yield beside.append_text(line)
+        beside = Text(" " * gutter)
 
 
 def hang_text(lead: Line, text: Text, width: int, gutter: int) -> Iterator[Line]:
