@@ -64,14 +64,32 @@ def test_every_kind_of_input_is_edited_in_a_test() -> None:
 
 
 @pytest.mark.parametrize("kind", EDITS)
-def test_status_names_what_was_changed(project: Project, kind: Input) -> None:
+def test_status_watch_and_compare_name_what_was_changed(project: Project, kind: Input) -> None:
     edit = EDITS[kind]
     assert changes_of(project, edit) == []
-    edit.make(project)
+    saved = saved_by(project, edit.make)
     change = {"input": kind, "name": edit.name, "file": edit.file, "effect": edit.effect}
+    before = run_of(project, edit)
+    changes = changes_of(project, edit)
     # Another agent has other files, too.
-    assert [item for item in changes_of(project, edit) if kind != "owner" or item["input"] == kind] == [change]
+    assert [item for item in changes if kind != "owner" or item["input"] == kind] == [change]
     assert project.run("status", "--fail-stale").returncode == 1
+    wanted = named(Change(**item) for item in changes)
+    if kind in WATCHED:
+        assert alike(kind, saved[evalset_of(edit), edit.case], wanted)
+
+    project.run("run", f"{evalset_of(edit)}:{edit.case}", "--fresh", *edit.options)
+    after = run_of(project, edit)
+    assert before.run_id != after.run_id
+    (then,), (now,) = (
+        [one for one in run.executions.values() if one.ref.eval_id == edit.case] for run in (before, after)
+    )
+    between, unknown = changed_inputs((before, then), (after, now))
+    assert not unknown
+    assert alike(kind, between, wanted)
+    told = project.run("compare", before.run_id, after.run_id).stdout
+    assert (edit.name if kind != "owner" else "only in B: loose/asked/chosen") in told
+    assert changes_of(project, edit) == [], "the new verdict is fresh"
 
 
 @pytest.mark.parametrize("kind", EDITS)
@@ -101,14 +119,6 @@ def test_screen_score_and_resume_name_the_same_inputs_as_status(
     assert all(describe(change) in told for change in wanted if kind != "owner"), told
 
 
-@pytest.mark.parametrize("kind", WATCHED)
-def test_watch_names_the_same_inputs_as_status(project: Project, kind: Input) -> None:
-    edit = EDITS[kind]
-    saved = saved_by(project, edit.make)
-    key = (evalset_of(edit), edit.case)
-    assert alike(kind, saved[key], named_by_status(project, edit))
-
-
 @pytest.mark.parametrize(
     ("path", "stale"), [("tones/plain.txt", 3), ("tones/other.txt", 0), ("desk/unread.txt", 0), ("desk/test_x.py", 0)]
 )
@@ -129,26 +139,6 @@ def test_watch_names_functions_removed_from_the_config(project: Project, key: st
 
     kind = "function" if key == "criteria" else "simulator"
     assert (kind, "judges.py") in named(saved_by(project, edit)[(EVALSET, "simulated")])
-
-
-@pytest.mark.parametrize("kind", EDITS)
-def test_compare_names_the_same_inputs_as_status(project: Project, kind: Input) -> None:
-    edit = EDITS[kind]
-    edit.make(project)
-    wanted = named_by_status(project, edit)
-    before = run_of(project, edit)
-    project.run("run", f"{evalset_of(edit)}:{edit.case}", "--fresh", *edit.options)
-    after = run_of(project, edit)
-    assert before.run_id != after.run_id
-    (then,), (now,) = (
-        [one for one in run.executions.values() if one.ref.eval_id == edit.case] for run in (before, after)
-    )
-    changes, unknown = changed_inputs((before, then), (after, now))
-    assert not unknown
-    assert alike(kind, changes, wanted)
-    told = project.run("compare", before.run_id, after.run_id).stdout
-    assert (edit.name if kind != "owner" else "only in B: loose/asked/chosen") in told
-    assert changes_of(project, edit) == [], "the new verdict is fresh"
 
 
 async def opened(project: Project) -> FakeView:
@@ -208,10 +198,6 @@ def status_of(project: Project, edit: Edit) -> dict[str, Any]:
 
 def stale_of(project: Project, edit: Edit) -> list[Change]:
     return [Change(**item) for item in changes_of(project, edit)]
-
-
-def named_by_status(project: Project, edit: Edit) -> Named:
-    return named(stale_of(project, edit))
 
 
 def alike(kind: Input, changes: Iterable[Change], wanted: Named) -> bool:
