@@ -154,20 +154,20 @@ def test_opening_the_workbench_loads_no_framework(repository: Path) -> None:
 LOWER = ("text", "events", "files", "store", "agents", "judges", "criteria", "freshness", "run")
 
 
-def test_no_lower_package_imports_the_screen(repository: Path) -> None:
+def test_only_the_screen_imports_textual(repository: Path) -> None:
+    """All lower packages, and what renders text and controls the screen, in one interpreter."""
     forbidden = HEAVY | SCREEN | {"click"}
     code = (
         f"import importlib, pkgutil\nfor room in {LOWER}:\n"
         "    root = importlib.import_module(f'workbench.{room}')\n"
         "    for item in pkgutil.walk_packages(getattr(root, '__path__', []), root.__name__ + '.'):\n"
         "        if not item.name.rpartition('.')[2].startswith('__') and '.worker' not in item.name:\n"
-        "            importlib.import_module(item.name)"
+        "            importlib.import_module(item.name)\n"
+        "import workbench.results.panes, workbench.ui.main.wiring"
     )
-    assert not loaded(code, repository) & forbidden
-
-
-def test_rendering_text_needs_no_screen(repository: Path) -> None:
-    assert not loaded("import workbench.results.panes", repository) & (HEAVY | SCREEN)
+    names = loaded(code, repository)
+    assert "workbench" in names
+    assert not names & forbidden
 
 
 def test_worker_needs_only_the_standard_library(repository: Path) -> None:
@@ -181,11 +181,6 @@ def test_worker_needs_only_the_standard_library(repository: Path) -> None:
     names = loaded(code, repository)
     outside = {name for name in names if name not in sys.stdlib_module_names and not name.startswith("_")}
     assert outside == {"workbench"}
-
-
-def test_controllers_of_the_screen_load_no_textual(repository: Path) -> None:
-    names = loaded("import workbench.ui.main.wiring", repository)
-    assert not names & (HEAVY | SCREEN)
 
 
 def test_architecture_page_has_the_order_of_the_packages(repository: Path) -> None:
