@@ -17,7 +17,9 @@ pytestmark = pytest.mark.skipif(find_spec("distributed") is None, reason="needs 
 CLUSTER = """
 import sys, distributed
 if __name__ == "__main__":
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=4, dashboard_address=None, memory_limit=0) as cluster:
+    # Both workers in one process: each process takes seconds to start.
+    how = {"processes": False, "protocol": "tcp", "dashboard_address": None, "memory_limit": 0}
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=4, **how) as cluster:
         print(cluster.scheduler_address.replace("tcp:", "dask:"), flush=True)
         sys.stdin.read()
 """
