@@ -467,6 +467,7 @@ def test_judge_sees_the_answer_and_reports_hide_its_secret(project: Project, jud
     assert "[secret SHOP_PASSWORD]" in done.stdout
 
 
+@pytest.mark.usefixtures("warm_programs")
 def test_cancelling_a_judged_case_ends_at_once(project: Project, judge: ScriptedGemini) -> None:
     came = threading.Event()
 

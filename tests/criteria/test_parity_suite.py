@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.cli import projects
+
 
 def _vector(metric: str, status: str, **others: Any) -> dict[str, Any]:
     turn = {"user_content": {"parts": [{"text": "hi"}]}}
@@ -28,16 +30,28 @@ def _vector(metric: str, status: str, **others: Any) -> dict[str, Any]:
     }
 
 
-def _run(repository: Path, vectors: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+pytestmark = pytest.mark.usefixtures("warm_programs")
+
+
+def _run(repository: Path, vectors: Path, *options: str) -> "subprocess.CompletedProcess[str]":
+    process = projects.start_program(
         [sys.executable, "-m", "pytest", "-p", "pytest_asyncio.plugin", "-p", "xdist", "tests/parity", "-q", *options],
         cwd=repository,
         # The other plugins import a good part of Textual, and have nothing to do here.
-        env={**os.environ, "PARITY_VECTORS": str(vectors), "NO_COLOR": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
+        env={
+            **os.environ,
+            "PARITY_VECTORS": str(vectors),
+            "NO_COLOR": "1",
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+            "PYTHONPATH": projects.python_path(),
+        },
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
     )
+    out, err = process.communicate(timeout=60)
+    return subprocess.CompletedProcess(options, process.returncode, out.decode(), err.decode())
 
 
 @pytest.mark.parametrize("options", [(), ("-n", "2")], ids=["one process", "xdist"])
