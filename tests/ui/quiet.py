@@ -15,6 +15,8 @@ from weakref import WeakKeyDictionary
 
 import pytest
 from textual._compositor import Compositor
+from textual._context import visible_screen_stack
+from textual.geometry import Region
 
 _HORIZON = 0.02
 """Seconds within which due timers are waited for and threads may finish, as in Textual's pilot."""
@@ -50,7 +52,7 @@ async def until_quiet(min_sleep: float = _HORIZON, max_sleep: float = 1.0, *, dr
                 continue
             screen: Any = compositor.root
             if screen.is_running and screen.is_current:
-                _render(compositor, screen_stack=behind)
+                _draw_widgets(compositor, behind)
         else:
             break
     _lasting[loop] = _in_threads(loop)
@@ -90,6 +92,16 @@ def _draw_later(compositor: Compositor, full: bool = False, screen_stack: Any = 
         return _render(compositor, full, screen_stack, **more)
     _undrawn[compositor] = screen_stack
     return None
+
+
+def _draw_widgets(compositor: Compositor, behind: Any) -> None:
+    """Draw the changed widgets, without putting them together to a frame."""
+    dirty, everything = compositor._dirty_regions, compositor.size.region
+    crop = everything if everything in dirty else Region.from_union(dirty).intersection(everything) if dirty else None
+    dirty.clear()
+    visible_screen_stack.set(behind or [])
+    for _ in compositor._get_renders(crop) if crop else ():
+        pass
 
 
 @contextmanager

@@ -1,14 +1,13 @@
 """Textual's private names: which are needed, that nothing else uses any, and what happens without them."""
 
-import ast
 import importlib
 import inspect
 import itertools
 import pkgutil
 import re
-import textwrap
 from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import takewhile
 from typing import Any
 
 import pytest
@@ -212,8 +211,8 @@ def test_no_other_module_uses_a_private_name_of_textual() -> None:
     for module in pkgutil.walk_packages(workbench.ui.__path__, "workbench.ui."):
         if module.name == textual_private.__name__:
             continue  # It imports one for the type checker.
-        source = inspect.getsource(importlib.import_module(module.name))
-        assert not re.search(r"(from|import) textual(\.\w+)*\._", source), f"{module.name} imports a private module"
+        found = re.search(r"(from|import) textual(\.\w+)*\._", source(module.name))
+        assert not found, f"{module.name} imports a private module"
 
 
 def widget_classes() -> Iterator[tuple[type, list[type]]]:
@@ -231,13 +230,14 @@ def widget_classes() -> Iterator[tuple[type, list[type]]]:
 @cache
 def private_names(owner: type) -> frozenset[str]:
     """Return the private methods of a class and the private attributes that its code uses."""
-    names = set()
-    for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(owner)))):
-        if isinstance(node, ast.Attribute):
-            names.add(node.attr)
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            names.add(node.name)
-    return frozenset(name for name in names if re.match("_[^_]", name))
+    following = re.split(rf"^class {owner.__name__}\b.*\n", source(owner.__module__), maxsplit=1, flags=re.MULTILINE)[1]
+    body = takewhile(lambda line: not line.startswith(("class ", "def ", "@")), following.splitlines())
+    return frozenset(re.findall(r"(?:\.|\bdef )(_[^_\W]\w*)", "\n".join(body)))
+
+
+@cache
+def source(module: str) -> str:
+    return inspect.getsource(importlib.import_module(module))
 
 
 @pytest.mark.parametrize(

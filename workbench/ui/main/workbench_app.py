@@ -14,6 +14,7 @@ from textual.binding import BindingType
 from textual.events import Event, Key, Paste, Resize
 from textual.filter import LineFilter
 from textual.notifications import SeverityLevel
+from textual.screen import Screen
 from textual.theme import Theme
 
 from workbench.files import settings as config
@@ -102,7 +103,19 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
 
     def get_default_screen(self) -> MainScreen:
         """Return the main screen."""
+        self._set_height_class(self.main)
         return self.main
+
+    def push_screen(self, screen: Any, *arguments: Any, **more: Any) -> Any:
+        """Open a screen."""
+        self._set_height_class(screen)
+        return super().push_screen(screen, *arguments, **more)
+
+    def _set_height_class(self, screen: Screen[Any]) -> None:
+        """Set the class of a new screen. Textual sets it after the first layout, and styles all widgets again."""
+        screen.add_class(
+            max(entry for entry in self.VERTICAL_BREAKPOINTS if entry[0] <= self.size.height)[1], update=False
+        )
 
     def notify(
         self,
