@@ -76,10 +76,7 @@ class _Running:
         self.process.kill_if_stopped(lambda: not self.ready.is_set() or bool(self.calls))
 
     def close_lifeline(self) -> None:
-        """Close the lifeline.
-
-        The child then kills itself and all processes that it started, even if it reads no messages.
-        """
+        """Close the lifeline. Even if it reads no messages, the child then kills itself and all that it started."""
         if self.lifeline >= 0:
             os.close(self.lifeline)
             self.lifeline = -1
@@ -111,11 +108,7 @@ class AnsweringChild:
         self._retired: set[_Running] = set()
 
     async def start(self) -> None:
-        """Start a child unless one is running, and wait until it is ready.
-
-        Raises:
-            ChildLostError: it does not start.
-        """
+        """Start a child unless one runs, and wait until it is ready. Raise ChildLostError if it does not start."""
         running = self._current or self._start()
         await self._until_ready(running)
         if running.process.ended.done():

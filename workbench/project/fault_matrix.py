@@ -105,11 +105,7 @@ class FaultMatrix:
             self._raised += record.state == "error" and not self._tools[record.ref.name]
 
     def plan(self) -> Plan:
-        """Return the plan with an execution for each case, tool and way to fail.
-
-        Raises:
-            UsageFaultError: no case calls a tool.
-        """
+        """Return the plan that fails each tool of each case in each way. Raise UsageFaultError if none calls a tool."""
         return replace(matrix_of(self._plan, self._tools, self._raised), run_id=new_run_id())
 
     def outlook(self) -> Outlook:

@@ -250,10 +250,7 @@ def find_resumable(
 
 
 def describe_resumable(workspace: Workspace, state: Path) -> str:
-    """Return which results would be reused if the newest run is resumed, as text. Reads files.
-
-    Return "" if it cannot be resumed.
-    """
+    """Return which results resuming the newest run would reuse, or "" if it cannot be resumed. Reads files."""
     try:
         return resumable_results(state, lambda announced: _plan_of(workspace, announced))
     except (UsageFaultError, OSError, ValueError):

@@ -136,10 +136,7 @@ class Running(Followed[Event]):
         return self._store
 
     def _tell(self, news: Event) -> None:
-        """Publish an event.
-
-        If a listener raises an exception, the run ends without further events, and `_do` raises it again.
-        """
+        """Publish an event. If a listener raises, end the run without further events. `_do` raises the exception."""
         if self._fault is None:
             try:
                 super()._tell(news)

@@ -177,10 +177,7 @@ class Shell:
         return f"./{found}" if found.startswith("-") else found
 
     def state(self, root: Path, state: Path, *, by_run: bool) -> tuple[str, ...]:
-        """Return `--state-dir` and its value if the command needs them, else ().
-
-        With `by_run`, the command names a run and no path.
-        """
+        """Return `--state-dir` and its value if needed, else (). With `by_run`, the command names no path."""
         needed = self.given_state is not None or (by_run and find_root(self.here) != root)
         return ("--state-dir", self.path(state)) if needed else ()
 

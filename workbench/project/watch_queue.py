@@ -29,11 +29,7 @@ from workbench.text.safe_text import one_line
 
 
 def run_plan(workspace: Workspace, keys: Sequence[CaseName], options: RunOptions) -> Plan:
-    """Return a plan that runs these cases in this order.
-
-    Raises:
-        UsageFaultError: see `plan_cases`.
-    """
+    """Return a plan that runs these cases in this order. Errors are those of `plan_cases`."""
     plan = plan_cases(workspace, keys, options)
     places = {key: place for place, key in enumerate(keys)}
     order = sorted(plan.entries, key=lambda entry: places.get(entry.ref.name, len(places)))
@@ -378,10 +374,7 @@ def _judging(record: CaseRecord, prices: Prices) -> _Cost:
 
 
 def _own(record: CaseRecord, prices: Prices) -> ConversationCost:
-    """Return the cost of the agent's own models, from the trace.
-
-    The trace exists even if the newest run only scored the transcript again.
-    """
+    """Return the cost of the agent's own models, from the trace, which also exists after scoring again."""
     calls = record.usage.model_calls
     if calls and not prices:
         return ConversationCost(calls, None)

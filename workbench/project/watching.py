@@ -216,11 +216,7 @@ class Watching:
         return estimate(len(keys), records, depth, self._prices, times, lambda ref: configs.get(ref.evalset_file))
 
     def plan(self, job: Job) -> Plan:
-        """Return the plan of a job.
-
-        Raises:
-            UsageFaultError: a config is wrong, or none of its cases exists any more.
-        """
+        """Return the plan of a job. Raise UsageFaultError if a config is wrong, or none of its cases exists."""
         workspace = self.watcher.snapshot.workspace
         if job.depth == "run":
             return run_plan(workspace, job.keys, self._options())

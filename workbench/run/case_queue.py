@@ -41,10 +41,7 @@ class UntilSure:
         return before != (self._spent, len(self._judged), len(self._sure))
 
     def needless(self, waiting: Iterable[CaseRef]) -> tuple[CaseRef, ...]:
-        """Return the `waiting` executions that are unnecessary.
-
-        These are executions of decided cases, and of cases that ask judges if the budget is spent.
-        """
+        """Return the `waiting` executions of decided cases, and of cases that ask judges if the budget is spent."""
         over = self._sure | self._judged if self._spent else self._sure
         return tuple(ref for ref in waiting if ref.name in over)
 

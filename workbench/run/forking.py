@@ -174,10 +174,7 @@ class _Places:
                     self._models[number, node.number] = min(node.events)
 
     def before(self, call: AnyCall) -> tuple[int, bool]:
-        """Return the number of events before the event of a call, and whether it is known or only a lower bound.
-
-        Call it for all calls, in order.
-        """
+        """Return the number of events before a call's own, and whether it is exact. Call it for all calls, in order."""
         turn = call.turn - 1
         found = self._models.get((turn, call.span)) if isinstance(call, ModelCall) else self._response(turn, call.call)
         floor = self._floor.get(turn, 0)

@@ -342,10 +342,7 @@ class InputRecorder:
         *,
         is_simulated: bool,
     ) -> Iterator[Bundle]:
-        """Yield all inputs except those in the evalset and the config.
-
-        `changed` are files that changed during the run.
-        """
+        """Yield all inputs but those in evalset and config. `changed` are files that changed during the run."""
         setting = self._plan.agents.get(entry.ref.agent)
         agent = None if setting is None else setting.agent
         others = now.other_files(entry.config, agent, is_simulated=is_simulated)

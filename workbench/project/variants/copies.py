@@ -237,11 +237,7 @@ def copy_of_copy(copy: Copy, target: Path) -> Copy:
 
 
 def put_file(copy: Copy, name: str, source: Path) -> Copy:
-    """Replace a file of a copy by the content of another file.
-
-    Raises:
-        UsageFaultError: the other file cannot be read.
-    """
+    """Replace a file of a copy by another file. Raise UsageFaultError if the other file cannot be read."""
     goal = copy.root / name
     with _reported(source):
         content = read_regular(source)
@@ -251,11 +247,7 @@ def put_file(copy: Copy, name: str, source: Path) -> Copy:
 
 
 def replace_folder(copy: Copy, inside: str, other: Copy) -> Copy:
-    """Replace the folder `inside` of a copy by another copy.
-
-    Raises:
-        UsageFaultError: a file cannot be moved or removed.
-    """
+    """Replace the folder `inside` of a copy by another copy. Raise UsageFaultError if a file cannot be moved."""
     goal = copy.root / inside
     with _reported(goal):
         shutil.rmtree(goal)

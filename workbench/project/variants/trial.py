@@ -332,11 +332,7 @@ def _copy_folder(plan: Plan, tree: Copy, source: Path, goal: Path) -> Copy:
 
 
 def _refuse_elsewhere(plan: Plan) -> None:
-    """Reject a plan that cannot run in copies.
-
-    Raises:
-        UsageFaultError: an agent is outside of the project, or none can run.
-    """
+    """Raise UsageFaultError if an agent is outside of the project, or no agent can run."""
     for name, setting in plan.agents.items():
         if not setting.agent.folder.is_relative_to(plan.root):
             where = f"the agent {name} is outside of the project ({plan.root})"

@@ -134,10 +134,7 @@ def _values(wanted: Wanted) -> Iterator[_Change]:
 
 
 def _shown(name: str, value: str) -> str:
-    """Return NAME=VALUE without a secret.
-
-    Short values of secret variables are hidden, too, because the user typed them here.
-    """
+    """Return NAME=VALUE without a secret. Secret variables also hide short values, which the user typed here."""
     if is_secret_name(name):
         return f"{name}={REPLACED}{name}]"
     return Secrets([os.environ, {name: value}]).clean_text(f"{name}={value}")

@@ -214,10 +214,7 @@ class CaseScoring:
         self._cancelled: CaseError | None = None
 
     def cancel(self, reason: CaseError) -> None:
-        """Stop asking judges. Computed criteria are still scored.
-
-        `reason` becomes the case's error if a criterion has no verdict.
-        """
+        """Stop asking judges. If a criterion then has no verdict, `reason` becomes the case's error."""
         self._cancelled = self._cancelled or reason
         if self._conversation is not None:
             self._context.children.scorer.skip_judges(self._conversation)

@@ -145,10 +145,7 @@ class DaskPlace:
             waiting.cancel()
 
     async def send(self, find: Callable[[], Files]) -> None:
-        """Send the files that `find` returns, unless the same files were sent before.
-
-        If sending fails, the place is lost.
-        """
+        """Send the files that `find` returns, unless they were sent before. If sending fails, the place is lost."""
         self._phase = "sending files"
         try:
             files = await asyncio.to_thread(find)

@@ -252,22 +252,14 @@ class ConfigFaults:
         return first_fault("config", errors, self.root) if errors else None
 
     def refuse_given(self, choices: Iterable[CriteriaChoice]) -> None:
-        """Reject a wrong config that was named on the command line.
-
-        Raises:
-            UsageFaultError: the config has an error.
-        """
+        """Raise UsageFaultError if a config named on the command line has an error."""
         for choice in choices:
             if choice.given and self.errors(choice.config):
                 raise _refusal(self.errors(choice.config), self.root, "config")
 
 
 def refuse_named(named: Sequence[EvalsetEntry], root: Path) -> None:
-    """Reject evalsets that were named on the command line and cannot run.
-
-    Raises:
-        UsageFaultError: an evalset is broken or belongs to no agent.
-    """
+    """Raise UsageFaultError if an evalset named on the command line is broken or belongs to no agent."""
     for entry in named:
         if entry.document.broken:
             raise _refusal(_errors(entry.document.faults), root, "broken_file")

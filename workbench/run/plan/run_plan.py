@@ -102,11 +102,7 @@ def make_plan(workspace: Workspace, selection: Selection, options: RunOptions) -
 
 
 def plan_cases(workspace: Workspace, names: Iterable[CaseName], options: RunOptions) -> Plan:
-    """Return the plan for these cases of a workspace. A fault in one file does not stop the others.
-
-    Raises:
-        UsageFaultError: see `make_plan`.
-    """
+    """Return the plan for these cases. A fault in one file does not stop the others. Errors are as in `make_plan`."""
     return make_plan(*select_cases(workspace, names), options)
 
 

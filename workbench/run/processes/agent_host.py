@@ -172,11 +172,7 @@ class AgentHost:
         return ProcessSlot(process, share, (alone or single) and share, here=self._only and not share)
 
     async def _imported(self, process: AgentProcess) -> Imported:
-        """Wait for the import and return its report.
-
-        Raises:
-            NoAgentProcessError: the import failed or took too long. The process has been ended.
-        """
+        """Wait for the import. Raise NoAgentProcessError, and end the process, if it fails or takes too long."""
         if await done_within(process.imported, self._options.timeout):
             outcome = process.imported.result()
         else:

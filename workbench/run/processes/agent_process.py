@@ -121,11 +121,7 @@ class AgentProcess:
             self.reads |= reads
 
     def note_written(self, files: Any) -> None:
-        """Record paths that the process or one of its cases wrote. They are results, even if they are read later.
-
-        Raises:
-            ValueError: `files` has too many paths.
-        """
+        """Record results: paths that the process or a case wrote. Raise ValueError if they are too many."""
         if len(self._touched.written) < _MOST_TOUCHED:
             self._touched.add_written(_paths(files))
 
@@ -207,11 +203,7 @@ class CaseProcess:
         self.agent.link.send({**command, "share": self.share, "here": here})
 
     def send(self, *frames: Frame) -> None:
-        """Send messages to the case. They are dropped if it has ended.
-
-        Raises:
-            FrameTooLargeError: a message is too large.
-        """
+        """Send messages, unless the case has ended. Raise FrameTooLargeError if one is too large."""
         self.agent.link.send(*({**frame, "id": self._number} for frame in frames))
 
     def terminate(self) -> None:

@@ -327,11 +327,7 @@ class Scorer:
         return scorer_channel
 
     def send(self, scorer_channel: ScorerChannel, message: Frame) -> None:
-        """Send a frame on a channel. It is dropped if the channel was lost or closed.
-
-        Raises:
-            FrameTooLargeError: the frame is over 16 MiB.
-        """
+        """Send a frame, unless the channel was lost or closed. Raise FrameTooLargeError if it is over 16 MiB."""
         if scorer_channel.number in self._channels:
             self._running().channel.send({**message, "id": scorer_channel.number})
 
