@@ -95,12 +95,11 @@ class Calls:
         if self.equal is None:
             in_order = list(first)
             return dict(in_order) | equal_pairs(self.expected, self.actual, in_order)
-        return most_pairs(
-            len(self.expected),
-            len(self.actual),
-            lambda row, column: self._equal(self.expected[row], self.actual[column]),
-            first,
-        )
+
+        def fits(row: int, column: int) -> bool:
+            return self._equal(self.expected[row], self.actual[column])
+
+        return most_pairs(len(self.expected), len(self.actual), fits, first)
 
 
 def call_rows(expected: Sequence[ToolCall], actual: Sequence[ToolCall], rules: CallRules) -> list[dict[str, Any]]:
@@ -131,17 +130,10 @@ def call_rows(expected: Sequence[ToolCall], actual: Sequence[ToolCall], rules: C
             mark = "moved" if row in moved else "differs" if found["differences"] else "same"
         else:
             mark = "missing" if one else "extra"
-        rows.append(
-            {
-                "mark": mark,
-                "expected": _shown_call(one),
-                "actual": _shown_call(other),
-                "expected_index": row,
-                "actual_index": column,
-                **found,
-                **({"inside": other.inside} if other and other.inside else {}),
-            }
-        )
+        calls_shown = {"expected": _shown_call(one), "actual": _shown_call(other)}
+        places = {"expected_index": row, "actual_index": column}
+        inside = {"inside": other.inside} if other and other.inside else {}
+        rows.append({"mark": mark, **calls_shown, **places, **found, **inside})
     return rows
 
 

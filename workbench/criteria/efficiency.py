@@ -43,15 +43,9 @@ _COUNTS = {
     "reasoning_tokens": "thoughts_token_count",
 }
 _TOKENS = (
-    "total_tokens",
-    "input_tokens",
-    "prompt_tokens",
-    "cached_tokens",
-    "tool_use_tokens",
-    "output_tokens",
-    "candidates_tokens",
-    "reasoning_tokens",
-)
+    "total_tokens", "input_tokens", "prompt_tokens", "cached_tokens",
+    "tool_use_tokens", "output_tokens", "candidates_tokens", "reasoning_tokens",
+)  # fmt: skip
 _SECONDS = ("total_seconds", "model_seconds", "tool_seconds", "framework_seconds")
 
 

@@ -7,7 +7,7 @@ from pathlib import PurePath
 from urllib.parse import quote
 
 from workbench.events.events import CaseRef
-from workbench.exporting.tables import code_span
+from workbench.exporting.tables import code_span, fitting
 from workbench.results.causes import cause_text, group_by_cause
 from workbench.results.faces import COUNTED
 from workbench.results.gate import Drop, Gate, chance_text, change_text, notes, p_text, rate_text
@@ -19,10 +19,6 @@ from workbench.text.counting import counted
 
 MARK = "<!-- agent-workbench -->"
 """The first line of the comment, by which a workflow finds it again. It is not visible in the rendered comment."""
-_MAX_CASES = 40
-"""Maximum number of cases in each table."""
-_MAX_CHARACTERS = 60_000
-"""Maximum length of a comment. GitHub accepts up to 65,536 characters."""
 _URL = re.compile(r"https?://[\w.:/~%+@-]+")
 
 
@@ -31,10 +27,8 @@ def comparison_markdown(found: Comparison, gate: Gate, verdict: str | None, envi
 
     In a job of GitHub or GitLab, the variables in `environ` are used to link to the job, commits and evalsets.
     """
-    text, most = "", 2 * _MAX_CASES
-    while most > 1 and (not text or len(text) > _MAX_CHARACTERS):
-        most //= 2
-        text = "\n".join(_lines(found, gate, verdict, _Links(found.after, environ), most)) + "\n"
+    links = _Links(found.after, environ)
+    text, _ = fitting(lambda most: _lines(found, gate, verdict, links, most), 40)
     return text.encode("utf-8", "replace")
 
 

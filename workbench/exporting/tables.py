@@ -4,7 +4,7 @@ import codecs
 import csv
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -28,7 +28,6 @@ from workbench.store.store import Store
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
 
-_MAX_CASES = 200
 _MAX_OPEN = 20
 """Maximum number of cases that did not pass and are not folded."""
 _MAX_CHARACTERS = 60_000
@@ -45,14 +44,17 @@ _STATES = {"passed": "✅ passed", "failed": "❌ failed", "not_evaluated": "⚪
 
 def build_markdown(store: Store, context: RunContext | None = None) -> bytes:
     """Return the newest run as Markdown in UTF-8. Cases that did not pass come first, with reasons and triage."""
-    text, most = "", 2 * _MAX_CASES
-    while most == 2 * _MAX_CASES or (len(text) > _MAX_CHARACTERS and most > 1):
-        most //= 2
-        text = "\n".join(_markdown(store, context or RunContext(), most, 0)) + "\n"
+    known = context or RunContext()
+    text, most = fitting(lambda most: _markdown(store, known, most, 0), 200)
     # What did not pass is listed first of all, so its evidence gets the room that is left.
     room = min(_MAX_CHARACTERS - len(text), 20_000)
-    text = "\n".join(_markdown(store, context or RunContext(), most, room)) + "\n"
-    return text.encode("utf-8", "replace")
+    return ("\n".join(_markdown(store, known, most, room)) + "\n").encode("utf-8", "replace")
+
+
+def fitting(lines: Callable[[int], Iterable[str]], most: int) -> tuple[str, int]:
+    """Return the text of `lines(most)` with `most` halved until the text fits into a comment, and the final `most`."""
+    text = "\n".join(lines(most)) + "\n"
+    return (text, most) if len(text) <= _MAX_CHARACTERS or most == 1 else fitting(lines, most // 2)
 
 
 def build_csv(store: Store) -> bytes:

@@ -28,7 +28,7 @@ from workbench.results.lines import (
 )
 from workbench.results.texts import INDENT, beginning, compact, is_marked, pretty
 from workbench.text.counting import counted, cut_score
-from workbench.text.json_values import objects, string
+from workbench.text.json_values import mapping, objects, string
 from workbench.text.safe_text import one_line, plain
 
 BRIEF_LINES = 12
@@ -245,10 +245,8 @@ def match_type_words(scored: MetricResult) -> Line:
         rule = Text.assemble(rule, (", arguments by rules", "muted"))
     reached = scored.score if scored.score is not None else 0.0
     scores = [
-        Text.assemble(
-            (f"{one_line(str(name))} ", "muted"), (cut_score(value, 2, 2), "strong" if value > reached else "")
-        )
-        for name, value in (others.items() if isinstance(others, dict) else ())
+        Text.assemble((f"{one_line(name)} ", "muted"), (cut_score(value, 2, 2), "strong" if value > reached else ""))
+        for name, value in mapping(others).items()
         if name != used and isinstance(value, int | float)
     ]
     between: Line = Text.styled("; others would score ", "muted") if rule and scores else Text()

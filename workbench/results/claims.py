@@ -42,9 +42,8 @@ def account(record: CaseRecord, result: MetricResult, view: View) -> Iterator[Li
     differs = adk_score is not None and adk_score != result.score
     if result.score is not None:
         meaning = f"mean over texts, then over turns{'' if differs else ', as in ADK'}"
-        yield from part(
-            "score", Text.assemble((cut_score(result.score, 2, 2), "strong"), (f"  {meaning}", "muted")), view
-        )
+        shown = Text.assemble((cut_score(result.score, 2, 2), "strong"), (f"  {meaning}", "muted"))
+        yield from part("score", shown, view)
     if adk_score is not None and differs:
         why = ("  ignores passages that the judge left out", "muted")
         yield from part("ADK's figure", Text.assemble((cut_score(adk_score, 2, 2), "strong"), why), view)
@@ -52,14 +51,8 @@ def account(record: CaseRecord, result: MetricResult, view: View) -> Iterator[Li
         holding = sum(label in HOLDS for label in labels)
         share = number(result.details.get("share"))
         share = holding / len(labels) if share is None else share
-        yield from part(
-            "sentences",
-            Text.assemble(
-                (cut_score(share, 2, 2), "strong"),
-                (f"  {holding} of {counted(len(labels), 'sentence')} grounded", "muted"),
-            ),
-            view,
-        )
+        words = f"  {holding} of {counted(len(labels), 'sentence')} grounded"
+        yield from part("sentences", Text.assemble((cut_score(share, 2, 2), "strong"), (words, "muted")), view)
         counts = ((face, labels.count(name)) for name, face in LABELS.items() if name in labels)
         tally = (Text.styled(f"{face.glyph} {many} {face.word}", face.variable) for face, many in counts)
         yield from under(Text(), flow(tally, view.room, "  "))

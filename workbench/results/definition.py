@@ -24,15 +24,13 @@ _IN_CASE = re.compile(r"eval_cases\[([0-9]+)\]")
 
 def criteria_part(entry: EvalsetEntry, view: View) -> Iterator[Line]:
     """Yield the criteria, one per line, and their source."""
-    lead = label("criteria")
+    lines: list[Line] = []
     for criterion in entry.criteria.config.criteria:
         line = _criterion(criterion)
         after_name = line.plain.index(" ")
-        yield from under(lead, flow((line[:after_name], line[after_name + 1 :]), view.room, " "))
-        lead = Text()
-    if lead:
-        yield from part("criteria", Text.styled("none", "status-not-evaluated"), view)
-    yield from under(Text(), wrap(safe(entry.criteria.reason, "muted"), view.room))
+        lines += flow((line[:after_name], line[after_name + 1 :]), view.room, " ")
+    lines = lines or [Text.styled("none", "status-not-evaluated")]
+    yield from under(label("criteria"), [*lines, *wrap(safe(entry.criteria.reason, "muted"), view.room)])
 
 
 def case_setting(case: EvalCase, view: View, *, ran: bool) -> Iterator[Line]:
@@ -44,14 +42,14 @@ def case_setting(case: EvalCase, view: View, *, ran: bool) -> Iterator[Line]:
             if value is not None:
                 text = value if isinstance(value, str) else compact(value)
                 yield from part(_SCENARIO.get(key, one_line(key, limit=12)), safe(text), view)
-    lead = label("rubrics")
+    rubrics: list[Line] = []
     for rubric in case.rubrics:
         content = rubric.get("rubric_content")
         wanted = content.get("text_property") if isinstance(content, dict) else None
         name = f"{one_line(str(rubric.get('rubric_id') or '?'))}: "
         said = safe(str(wanted if wanted is not None else compact(content)))
-        yield from under(lead, wrap(Text.assemble((name, "name"), said), view.room))
-        lead = Text()
+        rubrics += wrap(Text.assemble((name, "name"), said), view.room)
+    yield from under(label("rubrics"), rubrics)
     if case.final_session_state and not ran:
         yield from under(label("end state"), pretty_lines(case.final_session_state, view.room))
 

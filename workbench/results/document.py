@@ -134,23 +134,11 @@ class Subject:
         printed = tuple((len(text), text[-20:]) for text in record.output.values())
         # The results themselves: they never change, and a new scoring may differ only in its reasons.
         scored = [*record.metrics.values(), *(result for turn in record.turns for result in turn.metrics.values())]
-        return (
-            id(record),
-            id(self.entry),
-            id(self.case),
-            id(self.repeats),
-            record.state,
-            len(record.turns),
-            len(record.simulated),
-            acted,
-            scored,
-            printed,
-            record.error is None,
-            self.found,
-            self.triage,
-            self.stale,
-            None if self.change is None else (id(self.change.before), self.change.rates),
-        )
+        made = id(record), id(self.entry), id(self.case), id(self.repeats)
+        numbers = len(record.turns), len(record.simulated), acted
+        change = None if self.change is None else (id(self.change.before), self.change.rates)
+        ending = record.state, scored, printed, record.error is None
+        return made, numbers, ending, change, self.found, self.triage, self.stale
 
 
 class Target(NamedTuple):

@@ -343,14 +343,10 @@ def _figures(record: CaseRecord, view: View) -> Iterator[Line]:
         yield from part("cost", Text(_cost(record)), view)
     own = record.custom_metrics
     results = [one for one in record.metrics.values() if one.status == "informational" and one.name not in own]
-    lead = label("per turn")
-    for result in results:
-        if result.score is not None:
-            yield from under(lead, wrap(_figure_words(result, view), view.room))
-            lead = Text()
+    words = [_figure_words(result, view) for result in results if result.score is not None]
     unknown = [one_line(result.name, limit=100) for result in results if result.score is None]
-    if unknown:
-        yield from under(lead, wrap(Text.styled(f"not reported: {', '.join(unknown)}", "muted"), view.room))
+    words += [Text.styled(f"not reported: {', '.join(unknown)}", "muted")] if unknown else []
+    yield from under(label("per turn"), (line for one in words for line in wrap(one, view.room)))
 
 
 def _figure_words(result: MetricResult, view: View) -> Line:

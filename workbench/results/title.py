@@ -121,7 +121,7 @@ def notes(subject: Subject, width: int, *, replayed: bool = True) -> Line:
     """
     record = subject.record
     if record is None:
-        return _not_run(subject, width)
+        return cut_line(_not_run(subject), width)
     if record.handling is not None:
         return _handled(record, record.handling, width)
     if record.read_error:
@@ -164,18 +164,10 @@ def _handled(record: CaseRecord, handling: FaultHandling, width: int) -> Line:
     return cut_line(Text.assemble((outcome, style), f": {reason}" if reason else ""), width)
 
 
-def _not_run(subject: Subject, width: int) -> Line:
-    if subject.case is not None and subject.loading:
-        return cut_line(Text.styled("results are still loading", "muted"), width)
+def _not_run(subject: Subject) -> Line:
     if subject.case is not None:
-        return cut_line(Text.styled("not run yet; expected:", "muted"), width)
-    if subject.entry is not None:
-        faults = subject.entry.document.faults
-        errors = sum(fault.severity == "error" for fault in faults)
-        if errors:
-            words = f"{counted(errors, 'error')} in the file: its cases cannot run"
-            return cut_line(Text.styled(words, "status-error"), width)
-        if faults:
-            words = f"{counted(len(faults), 'warning')} in the file"
-            return cut_line(Text.styled(words, "status-not-evaluated"), width)
-    return Text()
+        return Text.styled("results are still loading" if subject.loading else "not run yet; expected:", "muted")
+    faults = subject.entry.document.faults if subject.entry is not None else ()
+    if errors := sum(fault.severity == "error" for fault in faults):
+        return Text.styled(f"{counted(errors, 'error')} in the file: its cases cannot run", "status-error")
+    return Text.styled(f"{counted(len(faults), 'warning')} in the file", "status-not-evaluated") if faults else Text()

@@ -200,14 +200,12 @@ _newest: list[TraceRead] = []
 
 def read_again(turns: Sequence[Turn], state: Path | None, prices: Prices | None) -> TraceRead:
     """Return the result of `read_trace`. Finished turns of the last result are reused."""
-    for read in _newest:
-        if read.prices is prices and read.pieces.state == state:
-            kept = [old if old.holds(turn) else None for old, turn in zip(read.turns, turns, strict=False)]
-            if len(read.turns) == len(turns) and all(kept):
-                return read
-            break
-    else:
-        kept = []
+    kept: list[TurnRead | None] = []
+    if _newest and _newest[0].prices is prices and _newest[0].pieces.state == state:
+        (read,) = _newest
+        kept = [old if old.holds(turn) else None for old, turn in zip(read.turns, turns, strict=False)]
+        if len(read.turns) == len(turns) and all(kept):
+            return read
     _newest[:] = [read_trace(turns, state, prices, kept)]
     return _newest[0]
 

@@ -57,6 +57,7 @@ from workbench.criteria.judged.voting import (
     json_objects,
     judged_result,
     line_objects,
+    object_schema,
     short,
 )
 from workbench.events.events import MetricResult
@@ -217,12 +218,7 @@ def _rubric_summary(rubrics: Sequence[dict[str, Any]]) -> str:
 _PLACEHOLDER = re.compile(r"\{([_a-zA-Z][_a-zA-Z0-9]*)\}")
 _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
 _SCORE = {"type": "number", "description": "The score, on the scale of the instructions."}
-_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {"explanation": {"type": "string"}, "score": _SCORE},
-    "required": ["explanation", "score"],
-    "additionalProperties": False,
-}
+_SCHEMA = object_schema({"explanation": {"type": "string"}, "score": _SCORE})
 _REPLY = """
 
 Reply with one JSON object and nothing else, whatever form the text above asks for:

@@ -25,6 +25,7 @@ from workbench.criteria.judged.voting import (
     json_values,
     line_objects,
     normalised,
+    object_schema,
     values_outside_json,
 )
 from workbench.criteria.rouge_words import Word, rouge_words, words_with_offsets
@@ -207,12 +208,7 @@ def _shown(text: str, run: Sequence[Word]) -> str:
     return text[start:end].lstrip(_CLOSING)
 
 
-SENTENCES_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {"sentences": {"type": "array", "items": {"type": "string"}}},
-    "required": ["sentences"],
-    "additionalProperties": False,
-}
+SENTENCES_SCHEMA = object_schema({"sentences": {"type": "array", "items": {"type": "string"}}})
 
 _SENTENCES_TASK = """\
 Cut a text into its sentences, so that each can be checked by itself.
@@ -240,29 +236,16 @@ def sentences_question(text: str) -> Question:
 
 LABELS = ("supported", "unsupported", "contradictory", "disputed", "not_applicable")
 
-_CLAIM_KEYS = ("number", "rationale", "supporting_excerpt", "contradicting_excerpt", "label")
-CLAIMS_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "claims": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "number": {"type": "integer", "description": "The number of the sentence."},
-                    "rationale": {"type": "string", "description": "Why, in one sentence."},
-                    "supporting_excerpt": {"type": "string", "description": "Copied from the context, or empty."},
-                    "contradicting_excerpt": {"type": "string", "description": "Copied from the context, or empty."},
-                    "label": {"type": "string", "enum": list(LABELS)},
-                },
-                "required": list(_CLAIM_KEYS),
-                "additionalProperties": False,
-            },
-        }
-    },
-    "required": ["claims"],
-    "additionalProperties": False,
-}
+_CLAIM = object_schema(
+    {
+        "number": {"type": "integer", "description": "The number of the sentence."},
+        "rationale": {"type": "string", "description": "Why, in one sentence."},
+        "supporting_excerpt": {"type": "string", "description": "Copied from the context, or empty."},
+        "contradicting_excerpt": {"type": "string", "description": "Copied from the context, or empty."},
+        "label": {"type": "string", "enum": list(LABELS)},
+    }
+)
+CLAIMS_SCHEMA = object_schema({"claims": {"type": "array", "items": _CLAIM}})
 
 _CLAIMS_TASK = """\
 You check whether an AI agent made things up. You get the context, which is all that the agent could know when it spoke,

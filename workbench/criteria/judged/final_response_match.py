@@ -9,24 +9,28 @@ Details of a turn: `votes` {"valid", "invalid", "unread"}, `asked`, `of`, `split
 """
 
 import asyncio
-from typing import Any
 
 from workbench.criteria.base import Bench, Scored, ScoreRequest, mean, turn_pairs
 from workbench.criteria.description import read_options
 from workbench.criteria.judged.descriptions import AnswerOptions
 from workbench.criteria.judged.evidence import answer_text, blocks, user_text
-from workbench.criteria.judged.voting import ask, case_result, first_failure, open_votes, read_verdict, verdict_result
+from workbench.criteria.judged.voting import (
+    ask,
+    case_result,
+    first_failure,
+    object_schema,
+    open_votes,
+    read_verdict,
+    verdict_result,
+)
 from workbench.judges.base import Question
 
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
+SCHEMA = object_schema(
+    {
         "reasoning": {"type": "string", "description": "What is the same and what is not, in one to three sentences."},
         "verdict": {"type": "string", "enum": ["valid", "invalid"]},
-    },
-    "required": ["reasoning", "verdict"],
-    "additionalProperties": False,
-}
+    }
+)
 
 _TASK = """\
 You check the work of an AI agent. You get a user's message, the reference answer that the author of the test expects,

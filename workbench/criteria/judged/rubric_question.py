@@ -20,33 +20,21 @@ from workbench.criteria.judged.voting import (
     json_objects,
     line_objects,
     normalised,
+    object_schema,
     values_outside_json,
 )
 from workbench.files.schema import Rubric as RubricSchema
 from workbench.files.schema import adapter
 from workbench.judges.base import Question
 
-_REPLY_KEYS = ("id", "rationale", "verdict")
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "verdicts": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "id": {"type": "string", "description": "The id of the rubric, copied."},
-                    "rationale": {"type": "string", "description": "Why, with the evidence, in a few sentences."},
-                    "verdict": {"type": "string", "enum": ["yes", "no", "unclear"]},
-                },
-                "required": list(_REPLY_KEYS),
-                "additionalProperties": False,
-            },
-        }
-    },
-    "required": ["verdicts"],
-    "additionalProperties": False,
-}
+_VERDICT_SCHEMA = object_schema(
+    {
+        "id": {"type": "string", "description": "The id of the rubric, copied."},
+        "rationale": {"type": "string", "description": "Why, with the evidence, in a few sentences."},
+        "verdict": {"type": "string", "enum": ["yes", "no", "unclear"]},
+    }
+)
+SCHEMA = object_schema({"verdicts": {"type": "array", "items": _VERDICT_SCHEMA}})
 
 _ANSWER = """\
 You check the final answer that an AI agent gave to a user. You get the rubrics, each a property that the answer should

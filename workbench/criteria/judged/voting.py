@@ -38,6 +38,11 @@ _CHOICE = re.compile(r"""\W*\w+["'\s]*(?:/|\||,?\s*\bor\b|["']\s*,\s*["'])["'\s]
 """A choice copied from the question instead of an answer: `valid or invalid`, `yes/no`."""
 
 
+def object_schema(properties: dict[str, Any]) -> dict[str, Any]:
+    """Return the JSON Schema of a reply with exactly these properties, or of a part of the reply."""
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
 class UnreadableError(ValueError):
     """A reply that contains no answer. The message says why."""
 
