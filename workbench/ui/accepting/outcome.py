@@ -76,7 +76,7 @@ def transcript_of(run_id: str, case: StoredCase) -> Transcript | None:
 
 
 WORDS = "response_match_score"
-"""The criterion that compares words. Its new score is previewed only if it can be known without ROUGE."""
+"""The criterion that compares words. A new score is previewed only if it is known without ROUGE."""
 _LONGEST = 200_000
 """Maximum length, in characters, of a transcript that the dialog scores."""
 

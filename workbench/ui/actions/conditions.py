@@ -122,7 +122,7 @@ _ENTERABLE = (
 )
 _TARGETS = (*_CASES, Condition(lambda at: at.count("run"), "no cases here"))
 _TARGETS_WHEN_READ = _unless(lambda at: at.folder == "reading", _TARGETS)
-"""A run can be requested while the folder is read. It starts afterwards."""
+"""A run requested while the folder is read starts afterwards."""
 _IDLE = (Condition(lambda at: not at.busy, "a run is active"),)
 _RUNNING = (Condition(lambda at: at.running, "nothing is running"),)
 _RUNNING_HERE = (*_RUNNING, Condition(lambda at: at.count("cancel"), "nothing is running here"))

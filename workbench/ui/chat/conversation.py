@@ -168,7 +168,7 @@ class ChatLink(SideWork["ChatEvent"]):
         self._with(lambda chat: chat.stop_turn())
 
     def kill(self) -> None:
-        """Kill the agent's process during a turn. This ends the conversation."""
+        """Kill the agent's process during a turn, which ends the conversation."""
         error = CaseError("cancelled", "the agent did not stop and was killed", "T starts a new conversation")
         self._with(lambda chat: chat.end(error, kill=True))
 

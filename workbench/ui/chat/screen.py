@@ -324,7 +324,7 @@ class ChatScreen(ModalScreen[Conversation | ForkAsked | None]):
         self._say("new conversation")
 
     def action_edit(self) -> None:
-        """Edit the initial session state. This is possible only before the first message."""
+        """Edit the initial session state, if there is no message yet."""
         if self.talk.turns or self.talk.waiting:
             self._say("the conversation has already started: T starts a new one")
             return

@@ -134,7 +134,7 @@ class FormChanges:
         return at
 
     def reset(self, row: FormRow | None) -> None:
-        """Undo all changes. This can be undone, too."""
+        """Undo all changes, as a change that can be undone."""
         self._take(_State(self.draft.content), row)
 
     def put(self, row: FormRow, value: object) -> None:

@@ -110,7 +110,7 @@ class Leaving:
         self._screen.dismiss(ending)
 
     def save(self, then: Callable[[], object] | None = None) -> None:
-        """Write the changed configs to their files. Then call `then`, also if nothing has changed."""
+        """Write the changed configs to their files, then call `then`. If nothing has changed, only call `then`."""
         if self._busy:
             return
         in_file = not self._mode.is_for_next_run

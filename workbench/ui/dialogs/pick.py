@@ -161,7 +161,7 @@ class PickScreen(ModalScreen[Any]):
 
 
 def key_items(where: Where, keys: Mapping[str, tuple[str, ...]]) -> list[Item]:
-    """Return an item for each action of a place that has keys. Its value is the call of the action."""
+    """Return an item for each action of a place that has keys, with the call of the action as its value."""
     rows = [row for row in actions_in(where) if keys[row.id]]
     labels = [" ".join(map(key_label, keys[row.id])) for row in rows]
     width = max(map(cell_len, labels), default=0)
@@ -203,7 +203,7 @@ class NameScreen(ModalScreen[str | None]):
             yield Static(self._ways, classes="help", markup=False)
 
     def on_mount(self) -> None:
-        """Select the proposed name, so that typing replaces it."""
+        """Select the proposed name, which typing then replaces."""
         self.query_one(PlainInput).select_all()
 
     def on_input_changed(self) -> None:

@@ -215,7 +215,7 @@ class FrameDraft:
 
 
 class NotSavedError(Exception):
-    """An error because a draft could not be written. Its message is safe text and says why."""
+    """An error because a draft could not be written. The message is safe text and says why."""
 
 
 _WHOLES = {"args": "call", "call": "call", "response": "result", "rubric": "rubric", "session": "session"}

@@ -111,7 +111,7 @@ _LOOKS = {"call": "accent", "user": "strong"}
 
 
 class RowList(RowsOf[CaseRow]):
-    """Rows with a cursor. The cursor also stops on headings of turns, so that turns can be moved and deleted."""
+    """Rows with a cursor. The cursor also stops on headings of turns, because turns can be moved and deleted."""
 
     def show_rows(self, rows: Sequence[CaseRow], *, at: Location | None = None) -> None:
         """Replace the rows. With `at`, move the cursor to the first row at or inside that location."""

@@ -37,9 +37,9 @@ class Files(Controller):
         self.folder = folder
         self._warned = False
         self.other_readers: list[Callable[[Sequence[Path]], Awaitable[bool]]] = []
-        """Functions that reread files that are not evalsets. They return False if a file is not of their kind."""
+        """Functions that reread files that are not evalsets. Each returns False for other kinds of files."""
         self._one_at_a_time = asyncio.Lock()
-        """A lock, so that two quick undos are done one after the other."""
+        """A lock that keeps two quick undos in order."""
 
     def undo(self) -> None:
         """Undo the last edit."""
@@ -115,7 +115,7 @@ class Files(Controller):
             self.show_error(error)
 
     async def saver(self) -> "Saver":
-        """Return the session's saver. It is created in a thread, because it reads stored edits."""
+        """Return the session's saver, created in a thread, because its creation reads stored edits."""
         return await asyncio.to_thread(lambda: self.session.saver)
 
     async def reopen(self, *files: Path) -> None:
@@ -315,7 +315,7 @@ class Files(Controller):
         self.view.notify(save_error_message(error), severity="error", timeout=10)
 
     def warn_if_undo_is_temporary(self) -> None:
-        """Warn once if edits cannot be stored. Then undo works only until the session ends."""
+        """Warn once if edits cannot be stored, because undo then works only until the session ends."""
         if not self.session.saver.lasting and not self._warned:
             self._warned = True
             state = self.session.state_dir

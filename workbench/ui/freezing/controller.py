@@ -33,7 +33,7 @@ class Freezing(Controller):
         super().__init__(view)
         self._files, self._run, self._engine = files, run, engine
         self._requested: frozenset[CaseName] = frozenset()
-        """The cases of the requested run. They are frozen after it."""
+        """The cases of the requested run, which are frozen after it."""
         self._after_run: frozenset[CaseName] = frozenset()
         """The cases to freeze once the active run has ended."""
         self.session.store.subscribe(self._take)

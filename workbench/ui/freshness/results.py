@@ -73,7 +73,7 @@ class PastResults(Controller):
             self.view.show_facts()
 
     async def _read_verdicts(self) -> None:
-        """Read the verdicts and show them, in several steps if that takes long. Then mark the stale ones."""
+        """Read the verdicts and show them, in several steps if that takes long. Then mark stale verdicts."""
         session, workspace = self.session, self.session.workspace
         if workspace is None:
             return
@@ -196,7 +196,7 @@ _BETWEEN = 1.0
 
 
 class OtherRuns(Controller):
-    """Verdicts stored by other programs. They are shown once the user edits nothing and no run is active here."""
+    """Verdicts stored by other programs, shown once the user edits nothing and no run is active here."""
 
     def __init__(
         self,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Watch(Controller):
-    """The actions of the watch. It watches all cases, or those that were marked when it was turned on."""
+    """The actions of the watch of all cases, or of the cases that were marked when the watch was turned on."""
 
     def __init__(
         self, view: "View", folder: Folder, run: Run, news: News, staleness: Staleness, engine: Engine, host: Host

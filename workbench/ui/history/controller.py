@@ -183,7 +183,7 @@ def _why_none(run: "ListedRun", others: "Sequence[ListedRun]") -> str:
 
 
 def _import_screens() -> None:
-    """Import the screens ahead of their use. Called in a thread, so that keys keep working."""
+    """Import the screens ahead of their use. Called in a thread."""
     import workbench.ui.history.compare_screen
     import workbench.ui.history.run_screen
     import workbench.ui.history.screen  # noqa: F401

@@ -46,7 +46,7 @@ class RunRows(RowsOf[ListedRun]):
         self.running = ""
         """ID of the active run of this session, or ""."""
         self._changes = self._calls = self._commits = False
-        """Whether these columns have any content. Empty columns are left out, so that names have more room."""
+        """Whether these columns have any content. Empty columns are left out."""
 
     def show_runs(self, runs: Sequence[ListedRun]) -> None:
         """Replace the runs. The cursor stays on its run if that is still listed."""

@@ -1,7 +1,7 @@
 """The cursor and the split of the last session, which are restored when the folder is opened again.
 
-Invalid stored values are ignored. Values are stored only if the state folder exists, so that just opening a project
-creates no files.
+Invalid stored values are ignored. Values are stored only if the state folder exists. Just opening a project creates no
+files.
 """
 
 import asyncio

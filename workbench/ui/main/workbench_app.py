@@ -177,7 +177,7 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
     # Keys
 
     async def on_event(self, event: Event) -> None:
-        """Queue keys and pastes, so that they keep their order."""
+        """Queue keys and pastes in their order."""
         if (
             isinstance(event, Key)
             and event.key in self._keys.keys["suspend"]
@@ -250,7 +250,7 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
         self.exit(128 + number)
 
     def _engine(self) -> "Engine":
-        """Return the engine. It is imported here because the first frame does not need it."""
+        """Return the engine, imported here because the first frame does not need it."""
         from workbench.ui.running.engine_run import Engine
 
         return self._given_engine or Engine(self.session, self._settings)

@@ -384,7 +384,7 @@ class Review(Controller):
     def _draw_again(self, message: str) -> None:
         """Show the current case again, with a message unless it is "".
 
-        This cancels a pending verdict on the whole cause. Verdict keys pressed before the case is painted are ignored.
+        Cancels a pending verdict on the whole cause. Verdict keys pressed before the case is painted are ignored.
         """
         if self._model is None or self._screen is None:
             return
@@ -403,7 +403,7 @@ class Review(Controller):
             self._drawn = state
 
     def read_ahead(self, names: "Sequence[CaseName]") -> None:
-        """Read the details of cases in a thread, so that showing them does not wait for the disk."""
+        """Read the details of cases in a thread, before they are shown."""
         known = map(self._cases.record, names)
         records = [record for record in known if record is not None and known_details(record) is None]
         if records:

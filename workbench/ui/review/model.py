@@ -25,7 +25,7 @@ class Section:
     """The cases of one cause, or the passed cases of a review.
 
     `text` is the cause, as safe text. `by_function`: a function was the judge. `alike` is False if each case has its
-    own cause. Then one verdict cannot hold for all of them.
+    own cause. One verdict then cannot hold for all cases.
     """
 
     text: str
@@ -114,7 +114,7 @@ class Review:
         """Whether the next verdict is for the whole cause."""
         self.question: Question | None = None
         self.interrupted = False
-        """Whether the case changed while a verdict on its cause was pending. Then the next letter saves nothing."""
+        """Whether the case changed while a verdict on its cause was pending. If so, the next letter saves nothing."""
         self._painted_at = math.inf
         self.version = 0
         """The number of the state that will be painted next."""
@@ -337,7 +337,7 @@ class Outcome:
 
 
 class ReviewedCases:
-    """The reviewed cases as they are now. They are found by name, because the folder may be read again."""
+    """The reviewed cases as they are now, found by name, because the folder can be read again."""
 
     def __init__(self, session: "Session", rows: "Tree") -> None:
         self._session, self._rows = session, rows

@@ -136,12 +136,12 @@ class CaseReviewScreen(Screen[None]):
         self.show()
 
     def on_key(self, event: Key) -> None:
-        """Record when the key was pressed. This happens before its action."""
+        """Record when the key was pressed, before its action."""
         self._pressed_at = event.time
 
     @property
     def follows_disk(self) -> bool:
-        """Whether changes on disk may be shown now. They wait while the user types a note."""
+        """Whether changes on disk are shown now. While the user types a note, they wait."""
         return not self._note.display
 
     # Display

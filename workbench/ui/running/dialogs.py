@@ -112,7 +112,7 @@ class RepeatScreen(FieldsDialog[RepeatOptions]):
             yield Static(_meaning(RepeatOptions(int(_PROPOSED))), classes="help", markup=False)
 
     def on_mount(self) -> None:
-        """Select the proposed number, so that typing replaces it."""
+        """Select the proposed number, which typing then replaces."""
         self._times.select_all()
 
     def on_input_changed(self) -> None:

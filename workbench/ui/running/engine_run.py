@@ -54,7 +54,7 @@ class Engine:
     """
 
     def __init__(self, session: "Session", settings: "Settings") -> None:
-        """Create the engine. Its project uses the session's store, so that it finds the details of cases."""
+        """Create the engine, whose project finds the details of cases in the session's store."""
         self._session = session
         self._settings = settings
         self._made: Project | None = None

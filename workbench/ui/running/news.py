@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _ERRORS_SHOWN = 2
 _SHORT = 58
-"""Maximum length of a notice that is shown in full, in characters. It fits in every terminal."""
+"""Maximum length of a notice that is shown in full, in characters, which fits in every terminal."""
 _SECONDS = 6.0
 """Seconds for which a warning replaces the keys."""
 _WIDTH, _FAR = 66, " " * 11

@@ -64,7 +64,7 @@ class RunThread:
     """A thread that executes one run after the other. `take` returns its events."""
 
     def __init__(self, at_end: Callable[[], Awaitable[None]] | None = None) -> None:
-        """Prepare the thread, which starts on first use. It awaits `at_end` when it closes."""
+        """Prepare the thread, which starts on first use, and awaits `at_end` when it closes."""
         self.when_news: list[Callable[[], object]] = []
         """Called in the thread when there are new events, and again when the first verdict is among them."""
         self._at_end = at_end

@@ -67,7 +67,7 @@ def show_notice(view: "View", notice: Noticed) -> None:
 
 
 async def read_in_thread(read: Callable[[Callable[[], bool]], _Read]) -> _Read:
-    """Run a long read in a daemon thread, so that quitting does not wait for it.
+    """Run a long read in a daemon thread, for which quitting does not wait.
 
     `read` must not write anything. Its argument is a function that returns whether the caller was cancelled.
     """

@@ -41,7 +41,7 @@ class _ReadCancelledError(Exception):
 
 
 class Folder(Controller):
-    """Actions that read the folder. They read in a thread, so that keys still work."""
+    """Actions that read the folder, in a thread, because keys must still work."""
 
     def __init__(self, view: "View") -> None:
         super().__init__(view)

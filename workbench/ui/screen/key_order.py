@@ -34,7 +34,7 @@ BACKGROUND = frozenset(
     | {"look", "preview", "case", "staleness", "disk", "follow", "follow runs"}
     | {"overview", "costs", "runs", "ahead"}
 )
-"""Groups of workers that keys do not wait for. They may take long, and they open no dialog or
+"""Groups of workers that keys do not wait for. They can take long, and open no dialog or
 field for the next key."""
 PATIENCE = 5
 """Seconds after which waiting keys are dropped.

@@ -150,7 +150,7 @@ class Spending:
             self._known.update((record.ref, (record.run_id, found.amounts.get(record.ref))) for record in records)
 
     def spent(self, time: str, tally: Tally, records: Sequence[Execution]) -> Spent:
-        """Return time and costs of the finished executions `records`. Those without known costs count with tokens."""
+        """Return time and costs of the finished executions `records`. Without known costs, tokens count."""
         if not self._prices:
             return Spent(time, _sum("", tally.tokens, tally.without_tokens))
         known = [(record, cost) for record in records for is_known, cost in [self.cost_of(record)] if is_known]
@@ -172,7 +172,7 @@ class Contents:
         self.figures = Figures(session.verdicts)
         self.spending = Spending(session.prices)
         self.trends: deque[tuple[Scope, Trend]] = deque(maxlen=_TRENDS_KEPT)
-        """Trends read from stored runs, each with its scope. They are cleared after each run."""
+        """Trends read from stored runs, each with its scope. Cleared after each run."""
 
     def trend(self, scope: Scope) -> "Trend | None":
         """Return the trend of a scope, or None if it is not read yet."""

@@ -242,7 +242,7 @@ def _meter(counts: Counter[CaseState], total: int, width: int) -> list[Part]:
 
 
 class Bar(Widget):
-    """The widget of the bar. It is repainted only if its text changes."""
+    """The widget of the bar, which is repainted only if its text changes."""
 
     def __init__(self) -> None:
         super().__init__()

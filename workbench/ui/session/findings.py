@@ -44,7 +44,7 @@ class Findings:
 
 
 def check(workspace: "Workspace") -> Findings:
-    """Run `check` on a workspace. It reads every case, so call it in a thread."""
+    """Run `check` on a workspace. Reads every case, so call it in a thread."""
     # Not needed before the first frame.
     from workbench.editing.check.project import check_project
 

@@ -121,7 +121,7 @@ def _calls(calls: int, cached: int, noun: str) -> str:
 def wait_text(waits: Iterable[JudgeWaits], elapsed: float) -> tuple[str, str]:
     """Return the longest wait of a judge as a long and a short text, or two "" if none waits.
 
-    They are texts such as `gemini-2.5-flash waits 12 s: quota` and `waits 12 s`. `elapsed` is the time since the run
+    Examples are `gemini-2.5-flash waits 12 s: quota` and `waits 12 s`. `elapsed` is the time since the run
     started, in seconds.
     """
     left = sorted(((wait.at + wait.seconds - elapsed, wait) for wait in waits), key=lambda pair: -pair[0])
@@ -236,7 +236,7 @@ class Session:
             self.large_file = ""
 
     def _before_file(self, file: Path) -> None:
-        """Set `large_file` before a large file is read, so that the bar can show it. Runs in a thread."""
+        """Set `large_file`, which the bar shows, before a large file is read. Runs in a thread."""
         with contextlib.suppress(OSError):
             size = file.stat().st_size
             name = f"{one_line(file.name, limit=40)}, {size >> 20:,} MB" if size >= _LARGE else ""
@@ -269,7 +269,7 @@ class Session:
 
     @property
     def saver(self) -> "Saver":
-        """The saver, which writes and undoes all edits of this session. It is created on first use."""
+        """The saver, created on first use, which writes and undoes all edits of this session."""
         from workbench.editing.saving import Saver
 
         if self._saver is None:
@@ -294,7 +294,7 @@ class Session:
         return self.workspace.evalsets[evalset]
 
     def case(self, evalset: int, case: int) -> "EvalCase | None":
-        """Return a full case, or None if ADK would reject it. Its faults are in the evalset's document."""
+        """Return a full case, or None if ADK would reject the case, for faults in the evalset's document."""
         from workbench.files.evalset import BrokenCaseError
 
         document = self.entry(evalset).document

@@ -93,7 +93,7 @@ class TableScreen(ListScreen, inherit_bindings=False):
         yield from super().compose()
 
     def on_mount(self) -> None:
-        """Scroll the table so that the cursor is on its old screen line."""
+        """Scroll the table until the cursor is on its old screen line."""
         super().on_mount()
         self.rows.when_moved, self.rows.when_column_moved = self._show_cursor, self._show_column
         self._input.use(self.table.query.text)

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 Name: TypeAlias = tuple[str, str]
-"""A case as (evalset file, case ID). It stays valid when the folder is read again."""
+"""A case as (evalset file, case ID), which stays valid when the folder is read again."""
 _ID_MEASURED = 100
 _INPUT_KEPT = 300
 """Maximum number of characters of an input."""
@@ -272,7 +272,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class RunOutcomes:
-    """A run and its verdicts on the table's cases. It `is_comparable` if it has at least half of them."""
+    """A run and its verdicts on the table's cases. `is_comparable`: the run has at least half of the cases."""
 
     run_id: str
     started: str

@@ -42,7 +42,7 @@ class TableRows(RowView):
         return self.table.layout(self.room, self.app.size.width)
 
     def stand_at(self, line: int) -> None:
-        """Scroll so that the row under the cursor is on this line of the widget."""
+        """Scroll until the row under the cursor is on this line of the widget."""
         self._cursor = self.table.row
         self.rows_changed()
         self.scroll_to(y=max(0, self._cursor - line), animate=False)

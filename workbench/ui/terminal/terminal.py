@@ -80,7 +80,7 @@ FASTEST = 0.1
 OVER_SSH = 0.25
 BYTES_A_SECOND = 8_000
 SAVED_UP = 1.5
-"""Maximum credit in seconds. A quiet screen collects it, so that the first verdicts are shown at once."""
+"""Maximum credit in seconds. A quiet screen collects credit, and shows the first verdicts at once."""
 _BYTES_A_LINE = 240
 """Measured size of a tree row with its colours, in bytes."""
 

@@ -75,7 +75,7 @@ class Themes:
         self.find()
 
     def find(self) -> None:
-        """Find the theme files, for the first time or again. They are not read yet."""
+        """Find the theme files, for the first time or again, without reading them."""
         self.files = {file.stem: file for folder in self._folders for file in sorted(folder.glob("*.toml"))}
 
     @property

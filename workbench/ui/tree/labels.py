@@ -130,7 +130,7 @@ class Labels:
         return label(entry.document.eval_set_id or entry.file.name)
 
     def _near(self, row: Row) -> Iterator[str]:
-        """Yield the names of the cases near a case on the screen and in its evalset. They are not made safe."""
+        """Yield the raw names of the cases near a case on the screen and in its evalset."""
         cases, near = self._entries[row.evalset].document.cases, range(row.case - NEIGHBOURS, row.case + NEIGHBOURS)
         # A filter may leave no other case, and a name that then keeps its beginning may say nothing.
         numbers = {*self._tree.outline.around(row.evalset, row.case, NEIGHBOURS), *near}
@@ -148,7 +148,7 @@ class Labels:
     def _signs(self, outline: Outline, row: Row) -> tuple[Pieces, Pieces]:
         """Return the signs of folded cases for the left side (such as stale) and the right side (such as triage).
 
-        They are computed again only after a change, because there may be many thousand cases.
+        Signs are computed again only after a change, because there may be many thousand cases.
         """
         verdicts = self._verdicts
         fold = outline.fold(row.evalset)

@@ -49,7 +49,7 @@ class Row(NamedTuple):
 
 
 ALL = Row("all")
-"""The first row, which has all cases. It cannot be collapsed."""
+"""The first row, which has all cases and cannot be collapsed."""
 
 
 class Fold(NamedTuple):
@@ -87,7 +87,7 @@ class Outline:
         self.orders: Mapping[int, Sequence[int]] | None = None
         """The filtered and sorted cases by evalset, or None for all cases in file order."""
         self.folds: dict[int, Fold] = {}
-        """Folds by evalset. They are ignored while the cases are filtered or sorted."""
+        """Folds by evalset, ignored while the cases are filtered or sorted."""
         self.closed: set[Row] = set()
         """Agents and evalsets that are collapsed."""
         self.opened: set[Row] = set()

@@ -86,7 +86,7 @@ class Query:
     causes: tuple[str, ...] = ()
     """Slugs of causes, or parts of slugs."""
     inside: tuple[str, ...] = ()
-    """Full names of agents and evalsets, as from `plain_name`. One of them must match."""
+    """Full names of agents and evalsets, as from `plain_name`, of which one must match."""
     faults: tuple[str, ...] = ()
 
     @property

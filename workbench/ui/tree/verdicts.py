@@ -53,7 +53,7 @@ class TriageIndex:
 
     def __init__(self) -> None:
         self.cases: dict[tuple[Path, str], tuple[Entry, ...]] = {}
-        """The entries by evalset and case ID. Each change replaces the dict, so that its identity shows changes."""
+        """The entries by evalset and case ID. Each change replaces the dict."""
 
     def take(self, evalset: Path, triage: "Triage") -> None:
         """Replace the entries of an evalset."""

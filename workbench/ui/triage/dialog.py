@@ -42,7 +42,7 @@ class NoteInput(PlainInput):
         self._before = ""
 
     def on_focus(self) -> None:
-        """Remember the note, so that esc can restore it."""
+        """Remember the note for esc, which restores it."""
         self._before = self.value
 
     def action_done(self) -> None:

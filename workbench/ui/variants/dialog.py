@@ -61,7 +61,7 @@ class TryDialog(FieldsDialog[Choice]):
             yield Static(_HOW, classes="help", markup=False)
 
     def on_mount(self) -> None:
-        """Select the revision, so that typing replaces it."""
+        """Select the revision, which typing then replaces."""
         self._fields["against"].select_all()
 
     def on_descendant_focus(self) -> None:

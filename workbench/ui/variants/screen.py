@@ -67,7 +67,7 @@ Pair: TypeAlias = tuple[Execution | None, Execution | None]
 
 
 class VariantRows(RowsOf[Row]):
-    """The table of variants. Its first row has the column titles."""
+    """The table of variants, whose first row has the column titles."""
 
     def can_stop(self, position: int) -> bool:
         """Return whether the row is a variant."""
@@ -241,7 +241,7 @@ class TryScreen(SplitScreen):
             if same and not self._shows_same:
                 lines.append(CaseLine(None, [(f"=   {same:,} unchanged: enter lists them", "muted")]))
         elif result is not None:
-            counts = [(f"{one_line(result.name)}: the others are compared with it", "strong")]
+            counts = [(f"{one_line(result.name)}: other variants are compared with it", "strong")]
         self.cases.rows = lines
         self.cases.rows_changed()
         here = 0
@@ -458,7 +458,7 @@ class TryScreen(SplitScreen):
         if self.tried.trial is None:
             self.say("the copies are not made yet")
         elif self.variants.variant == 0:
-            self.say(f"the others are compared with {self._against}: choose another variant")
+            self.say(f"other variants are compared with {self._against}: choose another variant")
         else:
             start_work(self, partial(self._show_files, self.variants.variant), "details", exclusive=True)
 
