@@ -172,7 +172,7 @@ def not_resumed_with(project: Project, run_id: str, options: RunOptions) -> str:
     drop_events(path, end)
     forget_rows(path)
     plan = make_plan(open_workspace(project.root), Selection((Target(".", project.root),)), options)
-    found = resume(project.root / ".workbench", plan, options)
+    found = resume(project.root / ".workbench", plan)
     assert isinstance(found, Plan)
     return "".join(notice.message for notice in found.notices)
 

@@ -11,7 +11,6 @@ from tests.run.project import Outcome, Project, evalset, turn
 from tests.stored import sql
 from tests.worker.conftest import needs_adk, needs_fork
 from workbench.events.events import AgentActed, Event
-from workbench.files.run_options import RunOptions
 from workbench.run.processes.children import Children
 from workbench.run.resuming import Resumable, resume
 from workbench.run.run import Run
@@ -69,7 +68,7 @@ async def test_resumed_conversation_repeats_only_unanswered_and_secret_requests(
     project.write("desk/.env", "THE_TOKEN=a-secret-of-the-harbour\n")
     project.write("desk/all.evalset.json", evalset("all", {"one": [turn("hello"), turn("count", "There are 3.")]}))
     project.write("desk/test_config.json", {"criteria": {"response_match_score": 0.0}})
-    state, options, plan = tmp_path / ".workbench", RunOptions(), project.plan()
+    state, plan = tmp_path / ".workbench", project.plan()
     journal = RunWriter.open(state, plan.run_id)
     first = Outcome()
     run = Run(plan, first.take, children, journal)
@@ -85,7 +84,7 @@ async def test_resumed_conversation_repeats_only_unanswered_and_secret_requests(
     (beside / "go").touch()
     before = (beside / "log").read_text().split("\n")
 
-    found = resume(state, project.plan(), options)
+    found = resume(state, project.plan())
     assert isinstance(found, Resumable)
     assert found.plan.notices[0].message.endswith(", 1 model answer of other cases can be reused")
     again = Outcome()

@@ -390,7 +390,7 @@ async def test_run_goes_on_in_memory_after_a_failed_write(
     statuses = {ref.eval_id: one.state if one.finished else None for ref, one in summary.executions.items()}
     passed = {event.case.eval_id: "passed" for event in stored if isinstance(event, CaseFinished)}
     assert statuses == {**dict.fromkeys(names), **passed}
-    again = resume(state, project.plan(plan.options), plan.options)
+    again = resume(state, project.plan(plan.options))
     assert isinstance(again, Resumable) is bool(passed), "the same command continues it, unless it has nothing yet"
     if isinstance(again, Resumable):
         again.writer.release()

@@ -275,7 +275,7 @@ class Project:
         If there is none, return `plan`. Notices in the returned plan say what is resumed, or why the run cannot be
         resumed. Do not call it in an event loop's thread: it reads files.
         """
-        found = resume(self.state_dir(plan.root), plan, plan.options)
+        found = resume(self.state_dir(plan.root), plan)
         if isinstance(found, Plan):
             return found
         self.run_ids.add(found.plan.run_id)

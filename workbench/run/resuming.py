@@ -54,7 +54,7 @@ class Resumable:
     writer: RunWriter
 
 
-def resume(state: Path, plan: Plan, options: RunOptions) -> Resumable | Plan:
+def resume(state: Path, plan: Plan) -> Resumable | Plan:
     """Return the interrupted run that `plan` resumes, or `plan` itself.
 
     If an interrupted run of the same cases cannot be resumed, a notice in the plan says why. Reads files, so do not

@@ -127,7 +127,7 @@ def run_commands(words: list[str]) -> None:
         assert execute(words) in (0, 1, 2)
     with contextlib.suppress(UsageFaultError):
         plan_of_run("last", RunOptions(), folder=Path.cwd())
-    found = resume(Path.cwd() / ".workbench", plan_of_all(), RunOptions())
+    found = resume(Path.cwd() / ".workbench", plan_of_all())
     if isinstance(found, Resumable):
         found.writer.release()
 

@@ -82,14 +82,14 @@ def preflight(plan: Plan, options: RunOptions) -> list[Noticed]:
     before = [*(agents_without_adk(plan) if here else ()), *recordings(entries, options)]
     one_of_each = {entry.ref.evalset_file: (entry, source) for entry, source in entries}
     plain = {file: entry for file, (entry, source) in one_of_each.items() if _is_plain(entry, source)}
-    cases = [_preflight_case(plan, entry, _CONVERSATION) for entry in plain.values()]
+    cases = [_preflight_case(entry, _CONVERSATION) for entry in plain.values()]
     entries = [(entry, source) for entry, source in entries if entry.ref.evalset_file not in plain]
     for entry, source in entries[:CHECKED_CASES]:
         try:
             case = source.evalset.document.case(source.index if source.index is not None else -1)
         except (BrokenCaseError, IndexError):
             continue  # The case reports this itself.
-        cases.append(_preflight_case(plan, entry, case))
+        cases.append(_preflight_case(entry, case))
     scale = len(entries) / max(1, min(len(entries), CHECKED_CASES))
     # Frozen models are not asked.
     asked = not (options.frozen == "all" and options.on_miss == "error")
@@ -211,9 +211,7 @@ def _of_transcripts(plan: Plan, options: RunOptions) -> list[Noticed]:
         if started is not None and entry.source.case.why_incomplete() is None
     ]
     cases = [
-        _preflight_case(
-            plan, entry, EvalCase(entry.ref.eval_id, now.expected, now.scenario, None, now.rubrics, None, None)
-        )
+        _preflight_case(entry, EvalCase(entry.ref.eval_id, now.expected, now.scenario, None, now.rubrics, None, None))
         for entry, now in entries[:CHECKED_CASES]
     ]
     scale = len(entries) / max(1, len(cases))
@@ -234,7 +232,7 @@ def _environments(plan: Plan) -> dict[str, JudgeEnvironment]:
     return {name: JudgeEnvironment(**setting.judge_environment()) for name, setting in plan.agents.items()}
 
 
-def _preflight_case(plan: Plan, entry: PlanEntry, case: EvalCase) -> PreflightCase:
+def _preflight_case(entry: PlanEntry, case: EvalCase) -> PreflightCase:
     return PreflightCase(entry.ref.agent, entry.ref.evalset_file, case, entry.config, entry.planned.config_file or "")
 
 
