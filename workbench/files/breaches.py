@@ -9,6 +9,7 @@ import json
 import re
 import types
 from collections.abc import Iterable, Iterator
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Required, Union, get_args, get_origin, get_type_hints
 
@@ -109,7 +110,10 @@ def _fields(schema: Any) -> dict[str, Any]:
     """Return the types of an object type's keys, or {} for other types."""
     if isinstance(schema, type) and issubclass(schema, BaseModel):
         return {name: field.annotation for name, field in schema.model_fields.items()}
-    return get_type_hints(schema) if is_typeddict(schema) else {}
+    return _type_hints(schema) if is_typeddict(schema) else {}
+
+
+_type_hints = cache(get_type_hints)
 
 
 def type_at(schema: Any, location: Location) -> Any:
@@ -310,18 +314,25 @@ def find(root: Node, path: str) -> Child | None:
     return child
 
 
+@lru_cache(1024)
+def _spellings(key: str) -> tuple[str, ...]:
+    """Return the ways to write a key in a path."""
+    return json_path(("", key))[1:], key, snake(key), json_path((key,))
+
+
 def _first_step(node: Node, path: str) -> tuple[Child, str] | None:
     if node.kind == "array":
         match = re.match(r"\.?\[([0-9]+)\]", path)
         inner = _inner(node, int(match.group(1))) if match else None
         return (inner, path[match.end() :]) if match and inner else None
     fitting: list[tuple[int, Child]] = []
+    bare = path.removeprefix(".")
     for child in node.children:
-        key = child.key or ""
-        for spelled in (json_path(("", key))[1:], key, snake(key), json_path((key,))):
-            rest = path.removeprefix(".").removeprefix(spelled)
-            if len(rest) < len(path.removeprefix(".")) and (not rest or rest[0] in ".["):
-                fitting.append((len(rest), child))
+        for spelled in _spellings(child.key or ""):
+            if spelled and bare.startswith(spelled):
+                rest = bare[len(spelled) :]
+                if not rest or rest[0] in ".[":
+                    fitting.append((len(rest), child))
     if not fitting:
         return None
     left, child = min(fitting, key=lambda item: item[0])
