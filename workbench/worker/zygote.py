@@ -88,6 +88,7 @@ class Zygote:
         why = processes.cannot_fork() or processes.threads_left()
         if not why:
             processes.adopt_orphans()
+        project_files.note_listings()
         gc.freeze()
         gc.enable()
         self._forks = ForkServer(self._channel, self._lifeline)
