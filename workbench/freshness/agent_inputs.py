@@ -235,7 +235,7 @@ def _is_in_place(folder: Path, root: Path) -> bool:
 
 @functools.cache
 def _workbench() -> str:
-    """Return the versions of the workbench and its Python. Cached, because the lookup reads all packages."""
+    """Return the versions of the workbench (if installed) and its Python. Cached: the lookup reads all packages."""
     python = ".".join(map(str, sys.version_info[:3]))
     try:
         return f"{importlib.metadata.version('agent-workbench')}, Python {python}"

@@ -68,7 +68,7 @@ class Node:
 
     @property
     def frozen(self) -> bool:
-        """Whether this call was answered from a recording. Its duration says nothing."""
+        """Whether the call was answered from a recording. The duration of such a call says nothing."""
         return self.facts.get("frozen") is True
 
     @property

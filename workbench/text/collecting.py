@@ -18,7 +18,7 @@ def collector_paused() -> Iterator[None]:
 
 
 def spare_what_stays() -> None:
-    """Exclude all existing objects from later scans. They are still freed if unused, except those in cycles.
+    """Exclude all existing objects from later scans. Unused objects are still freed, except those in cycles.
 
     With the verdicts of ten thousand cases, one scan would stop the screen for a third of a second.
     """

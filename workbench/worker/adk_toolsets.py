@@ -299,13 +299,13 @@ class Toolsets:
         declared = self._declared(agent, position)
         if declared is None:
             return False
-        for own in [entry for entry in declared if not entry["name"]][:1]:
-            if own["instruction"]:
-                request.append_instructions([own["instruction"]])
-            for data in own["config"]:
-                tool = types.Tool.model_validate(data)
-                if tool not in _config_tools(request):
-                    request.config.tools = [*_config_tools(request), tool]
+        own = next((entry for entry in declared if not entry["name"]), None)
+        if own is not None and own["instruction"]:
+            request.append_instructions([own["instruction"]])
+        for data in () if own is None else own["config"]:
+            tool = types.Tool.model_validate(data)
+            if tool not in _config_tools(request):
+                request.config.tools = [*_config_tools(request), tool]
         return True
 
     def _declared(self, agent: str, position: int) -> list[Json] | None:

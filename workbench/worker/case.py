@@ -293,11 +293,9 @@ class Case:
             closing.cancel()
             return [f"closing the agent's tools took more than {_TEARDOWN_SECONDS:g} s and was abandoned"]
         error = closing.exception() if not closing.cancelled() else asyncio.CancelledError()
-        return (
-            [f"closing the agent's tools ended with {faults.sentence(error)}"]
-            if error is not None
-            else closing.result()
-        )
+        if error is None:
+            return closing.result()
+        return [f"closing the agent's tools ended with {faults.sentence(error)}"]
 
     def _send_touched(self) -> None:
         """Report the files that the case read and the folders that it listed, together with the next message."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import contextlib
 import gc
 import inspect
 import os
@@ -277,16 +278,14 @@ def stack_of_this_process(frame: types.FrameType | None) -> str:
     `frame` is the frame that a signal interrupted.
     """
     running = [(here.f_code.co_filename, line, here.f_code.co_name) for here, line in traceback.walk_stack(frame)][::-1]
-    if any(is_project_file(place[0]) for place in running):
-        return "".join(["Running (most recent call last):\n", *place_lines(running)])
-    try:
-        return stack_of_tasks(asyncio.all_tasks(asyncio.get_running_loop()))
-    except RuntimeError:
-        return "".join(["Running (most recent call last):\n", *place_lines(running)])
+    if not any(is_project_file(place[0]) for place in running):
+        with contextlib.suppress(RuntimeError):
+            return stack_of_tasks(asyncio.all_tasks(asyncio.get_running_loop()))
+    return "".join(["Running (most recent call last):\n", *place_lines(running)])
 
 
 def stack_of_tasks(tasks: Iterable[Any]) -> str:
-    """Return the lines at which the project's tasks wait, or "" if there are none."""
+    """Return the lines at which the project's tasks wait, for at most three tasks, or "" if none waits."""
     waiting = [_awaited(task.get_coro()) for task in tasks]
     own = [places for places in waiting if any(is_project_file(place[0]) for place in places)]
     texts = ["".join(["Waiting (most recent call last):\n", *place_lines(places)]) for places in own[:_MOST_TASKS]]

@@ -83,7 +83,7 @@ class Driver(abc.ABC):
         """Make all agents of this process ask the model with this name.
 
         Raises:
-            UnusableError: such agents choose their models themselves.
+            UnusableError: agents of this driver choose their models themselves.
         """
         raise UnusableError(
             fault(

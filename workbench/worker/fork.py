@@ -80,7 +80,7 @@ class Fork:
             self.change = Change(kind, agent, text, _typed(change, "whole", bool, False))
 
     def load(self, recorded: Recorded) -> None:
-        """Add a call from before the point. Add the calls in the order in which they were recorded."""
+        """Add a recorded call from before the point of the fork. Add the calls in recorded order."""
         self._calls.append(recorded)
 
     def expect(self, turn: Any, acted: Any) -> None:
@@ -120,7 +120,7 @@ class Fork:
             return None if self.passed else self._find(asked)
 
     def take(self, asked: Asked) -> Recorded | None:
-        """Return the recorded call that answers this one, or None. Mark it as used."""
+        """Return the recorded call that answers `asked`, marked as used, or None."""
         with self._lock:
             found = None if self.passed else self._find(asked)
             if found is not None:

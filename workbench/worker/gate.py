@@ -129,6 +129,11 @@ class Gate:
     def __init__(self, settings: Json | None = None, on_miss: OnMiss | None = None) -> None:
         given = settings or {}
         replay = given.get("replay")
+        self.is_frozen = replay is not None
+        """Whether tools are answered from a recording."""
+        replay = {} if replay is None else replay
+        if not isinstance(replay, dict):
+            raise BrokenRecordingError("`replay` is not an object")
         self.calls = Calls() if given.get("record") else None
         """The calls to report, or None if none are reported."""
         self._lock = threading.Lock()
@@ -143,24 +148,17 @@ class Gate:
         self._models: list[Recorded] = []
         self._positions: dict[str, int] = {}
         """Agent → number of its model requests so far."""
-        self.declarations: dict[str, list[Json]] = {}
+        self.declarations: dict[str, list[Json]] = _names(replay, "tools", dict)
         """The recorded declarations of tools, by agent."""
         self._declared: dict[tuple[str, str], Any] = {}
         """(agent, tool) → the present declaration of a plain-Python agent's tool."""
-        self.is_frozen = replay is not None
-        """Whether tools are answered from a recording."""
-        self.freezes_models = False
+        self.freezes_models = replay.get("mode") == "all"
         """Whether models are answered from a recording, too."""
-        self.calls_on_miss = False
+        self.calls_on_miss = replay.get("on_miss") == "live"
         """Whether a call without a recording is made instead of ending the case."""
-        ignore: dict[str, list[str]] = {}
-        self.order = Order(replay.get("ended") if isinstance(replay, dict) else None)
+        self.order = Order(replay.get("ended"))
         """The order of the calls that are answered."""
-        if replay is not None:
-            ignore = _names(replay, "ignore", str)
-            self.declarations = _names(replay, "tools", dict)
-            self.freezes_models = replay.get("mode") == "all"
-            self.calls_on_miss = replay.get("on_miss") == "live"
+        ignore = _names(replay, "ignore", str)
         self._tools = Recordings(ignore)
         self._ignored_parts = frozenset(ignore.get(MODEL, ()))
         """Names of the parts of requests to models that may differ."""
@@ -293,7 +291,7 @@ class Gate:
         self._shown += tools
 
     def end_turn(self) -> faults.Fault | None:
-        """End a turn without an error, and report the calls that its transcript shows but that did not reach the gate.
+        """End a turn that had no error, and report the calls that its transcript shows but that did not reach the gate.
 
         Return a fault if there are such calls and the case is frozen, because the recording cannot answer them. Return
         None otherwise, and with `--on-miss live`.
@@ -387,13 +385,10 @@ class Gate:
             return self._ended
         if not self.is_frozen:
             return Live()
+        owner, hint = "", "put the toolset into the agent's tools and freeze the case again, or use --on-miss live"
+        if agent:
+            owner, hint = f" of the agent {agent}", ""
         with self._lock:
-            owner = f" of the agent {agent}" if agent else ""
-            hint = (
-                ""
-                if agent
-                else "put the toolset into the agent's tools and freeze the case again, or use --on-miss live"
-            )
             return self._no_recording(f"the tools of {toolset}{owner} are not in the recording", hint)
 
     def unreadable(self, recorded: Recorded, error: Exception) -> Miss:
@@ -480,9 +475,8 @@ def _different_part(then: Json | None, now: Json, ignored: frozenset[str] = froz
     """Return the name of the first part that differs: model, one of `_PARTS`, messages, or "" if none does."""
     if then is None or not now or then.get("model") != now["model"]:
         return "model"
-    for name in _different_parts(then, now, ignored):
-        return name
-    return "messages" if then.get("contents") != now["contents"] else ""
+    messages = "messages" if then.get("contents") != now["contents"] else ""
+    return next(_different_parts(then, now, ignored), messages)
 
 
 def _different_parts(then: Json | None, now: Json, ignored: frozenset[str]) -> Iterator[str]:
@@ -518,10 +512,10 @@ def broken_recording(error: BrokenRecordingError) -> faults.Fault:
     return faults.fault("frozen_file", f"the recording cannot be used: {error}", "freeze the case again")
 
 
-def _names(replay: Any, name: str, kind: type) -> dict[str, list[Any]]:
+def _names(replay: Json, name: str, kind: type) -> dict[str, list[Any]]:
     """Return a setting that maps names to lists of `kind`, or {}. Raise BrokenRecordingError for another form."""
-    given = replay.get(name) if isinstance(replay, dict) else None
-    if given is None and isinstance(replay, dict):
+    given = replay.get(name)
+    if given is None:
         return {}
     if not isinstance(given, dict) or not all(
         isinstance(items, list) and all(isinstance(item, kind) for item in items) for items in given.values()

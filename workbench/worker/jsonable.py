@@ -136,7 +136,7 @@ def encoded(value: Any) -> Any:
     """Return a value as JSON data. The result shares no mutable object with `value`.
 
     Raises:
-        TypeError: it contains a generator or something else that can be read only once.
+        TypeError: `value` contains a generator or another object that can be read only once.
     """
     return json.loads(encoded_text(value))
 

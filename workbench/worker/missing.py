@@ -220,11 +220,9 @@ def find_missing(folder: str, root: str, error: ImportError) -> Missing:
     The project's imports are resolved without executing them. Only google-adk's own modules are imported, to find out
     which optional packages they need.
     """
-    modules: dict[str, None] = {}
+    modules = dict.fromkeys(_named(error))
     adk: dict[str, None] = {}
     local: dict[str, None] = {}
-    for name in _named(error):
-        modules[name] = None
     if (error.name or "").startswith(_ADK) or _raised_in_adk(error):
         adk.update(modules)
     for item in read_imports(folder, root).outside:
@@ -235,10 +233,10 @@ def find_missing(folder: str, root: str, error: ImportError) -> Missing:
         elif item.module.split(".")[0:2] == _ADK.split("."):
             adk.update(dict.fromkeys(_missing_for_adk(item.module, item.names)))
             modules.update(adk)
-        elif (name := _absent(item.module) or "") != "":
-            modules[name] = None
-    absent = [name for name in modules if _absent(name) is not None]
-    return Missing(absent, [name for name in absent if name in adk], list(local))
+        elif (absent := _absent(item.module)) is not None:
+            modules[absent] = None
+    missing = [name for name in modules if _absent(name) is not None]
+    return Missing(missing, [name for name in missing if name in adk], list(local))
 
 
 def install_command(missing: Missing, folder: str, root: str, python: str) -> str:

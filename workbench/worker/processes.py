@@ -104,7 +104,7 @@ class ForkServer:
 
     def release(self) -> None:
         """Restore signals and descriptors, for a process that continues without the loop."""
-        signal.set_wakeup_fd(self._wakeup_fd if self._wakeup_fd >= 0 else -1)
+        signal.set_wakeup_fd(self._wakeup_fd)
         for number, handler in self._handlers.items():
             signal.signal(number, handler if handler is not None else signal.SIG_DFL)
         os.close(self._wake_read)

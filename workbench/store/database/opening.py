@@ -144,7 +144,7 @@ class Opened(NamedTuple):
     identity: Identity
 
     def close(self) -> None:
-        """Close the connection. The last one to a file writes its log back."""
+        """Close the connection. The last connection to a file writes the log back into the file."""
         with suppress(*SQLITE_ERRORS):
             self.connection.close()
 

@@ -21,7 +21,7 @@ def get_value(connection: Connection, name: str) -> str | None:
 
 
 def set_value(connection: Connection, name: str, value: str | None) -> None:
-    """Set the value with a name, or delete it."""
+    """Set the value `name`, or delete it if `value` is None."""
     if value is None:
         connection.execute("DELETE FROM meta WHERE name = ?", (name,))
     else:

@@ -123,7 +123,7 @@ def adk_summary(path: Path) -> Summary:
 
 
 def adk_case_events(path: Path, refs: Collection[CaseRef] | None = None) -> Iterator[Event]:
-    """Yield the file as the events of a run, with these cases only, or with all.
+    """Yield a result file as the events of a run, with the cases `refs` or with all cases.
 
     Raises:
         OSError: the file cannot be read.
@@ -260,7 +260,7 @@ def is_agents_cli_result(path: Path) -> bool:
 
 
 def agents_cli_events(path: Path, refs: Collection[CaseRef] | None = None) -> Iterator[Event]:
-    """Yield the file as the events of a run, with these cases only, or with all.
+    """Yield a result file as the events of a run, with the cases `refs` or with all cases.
 
     Raises:
         OSError: the file cannot be read.

@@ -107,15 +107,14 @@ def list_all_runs(state: Path, root: Path, agents: Iterable[Path]) -> tuple[list
     """
     found = list_runs(state)
     entries, trouble = foreign_runs(list(agents), root, {run.run_id for run in found.runs})
-    listed = [*found.runs, *entries]
+    unreadable = (
+        ListedRun(run_id, str(run_path(state, run_id)), started_at(run_id), trouble=why)
+        for run_id, why in found.unreadable.items()
+    )
     age = ages()
-    listed.sort(key=lambda run: age(run.run_id, run.started), reverse=True)
-    runs = _compared(listed)
-    for run_id, why in found.unreadable.items():
-        runs.append(ListedRun(run_id, str(run_path(state, run_id)), started_at(run_id), trouble=why))
-    runs.sort(key=lambda run: age(run.run_id, run.started), reverse=True)
+    runs = sorted([*found.runs, *entries, *unreadable], key=lambda run: age(run.run_id, run.started), reverse=True)
     partly = [line for line in found.trouble if line not in found.unreadable.values()]
-    return runs, [*partly, *trouble, *not_shown(state)]
+    return _compared(runs), [*partly, *trouble, *not_shown(state)]
 
 
 def _compared(listed: Sequence[ListedRun]) -> list[ListedRun]:
@@ -314,8 +313,7 @@ def deletable_runs(state: Path, keep: int) -> list[str]:
 def tidy(state: Path, limits: Limits) -> list[str]:
     """Delete the oldest runs beyond `limits`, and return their IDs.
 
-    The limits may be slightly exceeded, so that not every run leads to deletions. Reads and writes the database, so do
-    not call it in an event loop's thread.
+    The limits can be slightly exceeded, because otherwise every run would lead to deletions. Call it in a thread.
 
     Raises:
         OSError: the database cannot be read or written.

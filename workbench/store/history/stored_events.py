@@ -100,8 +100,8 @@ def _read(event: EventRow, path: Path, last: int) -> EventRead:
 def read_run(path: Path) -> Iterator[Event]:
     """Yield the events of a stored run, in order.
 
-    Events that are damaged or of unknown form are skipped, and a `Noticed` names each. If the announcement of the cases
-    is lost, they are announced as far as the rest names them. A run that was killed has no `RunFinished`.
+    Events that are damaged or of unknown form are skipped, and a `Noticed` names each. A lost `RunStarted` is replaced
+    by one with the cases that other events name. A run that was killed has no `RunFinished`.
 
     Raises:
         FileNotFoundError: there is no such run.

@@ -44,8 +44,8 @@ class ListedRun:
     """A run in the list. Its database row has the fields up to `frozen` as JSON.
 
     - `path`: names the run (`workbench.store.database.database.run_path`), or is the result file of another program.
-    - `seconds`: None if the run did not end by itself, or if another program made it.
-    - `counts`: number of executions by status. `no_verdict`: number of those that did not end.
+    - `seconds`: None if the end of the run is not stored, or if another program made the run.
+    - `counts`: number of executions by status. `no_verdict`: number of executions without an end.
     - `decided`: digest of the cases that the run decided. `votes`: how many of them passed, one vote per case
       (`workbench.store.rates`).
     - `calls`, `tokens`: usage of the agents' models.
@@ -91,12 +91,12 @@ class ListedRun:
 
     @property
     def adk(self) -> bool:
-        """Whether another program made it."""
+        """Whether another program made the run."""
         return bool(self.made_by)
 
     @property
     def ended(self) -> bool:
-        """Whether its end is stored."""
+        """Whether the run has ended, as far as stored. Runs of other programs always have."""
         return self.adk or self.seconds is not None
 
     @property
