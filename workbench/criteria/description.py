@@ -287,7 +287,7 @@ class CriterionDescription:
 
 
 def short_title(name: str) -> str:
-    """Return the first distinctive word of a criterion's name in six letters: `greeti` for `checkGreeting`."""
+    """Return at most six letters of the first distinctive word of a name: `greeti` for `checkGreeting`."""
     words = [word for word in _WORDS.sub(r" \1", name).replace("_", " ").split() if not _COUNT.fullmatch(word)]
     telling = [word for word in words if not _FILLERS.fullmatch(word)] or words or [name.strip() or "?"]
     found = one_line(telling[0].lower())

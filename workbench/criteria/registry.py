@@ -126,7 +126,7 @@ def _checked(name: str, scored: Any) -> Scored:
 
 
 def _unscored(request: ScoreRequest) -> Scored | None:
-    """Return the result of a case that needs no scoring, or None for all others."""
+    """Return the result of a case that needs no scoring, or None for other cases."""
     criterion = request.criterion
     if request.custom:
         return None

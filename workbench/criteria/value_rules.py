@@ -114,7 +114,7 @@ class ValueRule:
 
     @property
     def json(self) -> Any:
-        """The rule as the file has it."""
+        """The rule as it is written in the file."""
         return self.kind if self.operand is None else {self.kind: self.operand}
 
     def phrase(self, expected: Any, words: str) -> str:

@@ -68,7 +68,7 @@ def build_csv(store: Store) -> bytes:
 
 
 def code_span(text: str) -> str:
-    """Return foreign text as a Markdown code span without links, mentions, HTML and table cells, or ""."""
+    """Return foreign text as a Markdown code span, which makes no link, mention or HTML, or "" for an empty text."""
     safe = one_line(text, limit=300).replace("|", "\\|")
     if not safe:
         return ""

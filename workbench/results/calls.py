@@ -94,7 +94,7 @@ def brief_call(call: Mapping[str, Any], width: int, differing: frozenset[str] = 
 def call_lines(
     call: Mapping[str, Any], width: int, view: View, marked: frozenset[str] = frozenset(), mark: str = ""
 ) -> list[Line]:
-    """Return one call: on one line if it fits into `width` cells, else one argument per line."""
+    """Return a call on one line, on a few, or with one argument per line, shortened unless the view is full."""
     name = Text.styled(one_line(str(call.get("name") or "(no name)"), limit=200), "name")
     args = call.get("args")
     if args is None:

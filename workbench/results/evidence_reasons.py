@@ -161,7 +161,7 @@ def missed_in(record: CaseRecord, state: Path | None) -> "MissedCall | None":
 
 
 def missed_request_in(record: CaseRecord) -> "MissedRequest | None":
-    """Return the unrecorded model request that ended a case, or None. None also if none of its parts can be ignored."""
+    """Return the unrecorded model request that ended a case, if any part of it can be ignored, else None."""
     if record.error is None or record.error.kind != "frozen_miss":
         return None
     from workbench.run.recordings.requests import missed_request

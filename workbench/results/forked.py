@@ -85,7 +85,7 @@ def compared(original: Original, record: CaseRecord | None, number: int, point: 
 
 
 def cost_words(cost: Cost, tries: int, *, judged: bool) -> str:
-    """Return the expected cost of the tries, estimated from the recorded calls after the point."""
+    """Return the expected cost of the tries in words, estimated from the recorded calls after the point."""
     if not cost.seen:
         return "cost not known"
     if not cost.calls:

@@ -43,7 +43,7 @@ def safe(text: str, style: str = "") -> Text:
 
 
 def pieces(line: Line) -> Iterator[tuple[str, str]]:
-    """Yield the parts of a line with the last of their styles. Characters that are drawn as one stay together."""
+    """Yield the parts of a line, each with its last style. Characters that a terminal draws as one stay together."""
     borders = {border for span in line.spans for border in (span.start, span.end)}
     if any(joiner in line.plain for joiner in JOINERS):
         starts = [*(start for start, _, _ in split_graphemes(line.plain)[0]), len(line)]

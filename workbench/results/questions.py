@@ -62,7 +62,7 @@ _ABOUT = {
 def add_questions(
     document: Document, subject: Subject, result: MetricResult, turn: int | None, view: View, *, brief: bool
 ) -> list[str]:
-    """Add the questions about a turn (None: the whole case) as items, `brief` with replies. Return their keys."""
+    """Add the questions about a turn (None: the whole case) as items, with replies if `brief`. Return their keys."""
     keys: list[str] = []
     for place, question in enumerate(questions(result.details)):
         key = question_key(result.name, turn, place)

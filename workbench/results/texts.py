@@ -177,7 +177,7 @@ def both_sides(
 
 
 def marked(pieces: Iterable[Piece], view: View) -> Iterator[Text]:
-    """Yield styled texts. Different pieces show invisible characters and, with `view.signs`, are −{} or +{}."""
+    """Yield pieces as styled texts. Different pieces show invisible characters, and with `view.signs` −{} or +{}."""
     for text, kind in pieces:
         inner = plain(text, limit=_FULL)
         sign = _SIGNS.get(kind)
@@ -254,7 +254,7 @@ def compact(value: Any) -> str:
 
 
 def beginning(value: Any, limit: int) -> str:
-    """Return the beginning of `compact(value)`: `limit` characters or a little more."""
+    """Return the beginning of `compact(value)`, `limit` characters or a little more, or why it cannot be shown."""
     found: list[str] = []
     size = 0
     try:

@@ -79,7 +79,7 @@ def _by_rubrics(
     preset: str = "",
     rubrics: Mapping[str, str] = _NONE,
 ) -> CriterionDescription:
-    """Return a rubric criterion with `when_to_use`, `how_to_read` (`sentences`) and the preset's rubrics by id."""
+    """Return a rubric criterion with two `sentences`, `when_to_use` and `how_to_read`, and the preset's `rubrics`."""
     examples = [
         {"rubric_id": each, "rubric_content": {"text_property": text}, "type": rubric_type}
         for each, text in rubrics.items()
