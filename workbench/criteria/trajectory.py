@@ -212,7 +212,9 @@ def _complaints(rows: list[dict[str, Any]], match_type: str) -> Iterator[str]:
         expected, actual = row["expected"], row["actual"]
         call = f"call {1 + (row['actual_index'] if expected is None else row['expected_index'])}"
         if fault == "differs":
-            yield f"{sentence(row['differences'][0])}{_args_hint(row)} ({call}: {expected['name']})"
+            hint = '; ADK distinguishes missing args from empty args: write "args": {}'
+            hint = hint if (expected["args"], actual["args"]) == (None, {}) else ""
+            yield f"{sentence(row['differences'][0])}{hint} ({call}: {expected['name']})"
         elif fault == "missing":
             what = f"got {instead}" if instead else "which was not called"
             yield f"{call}: expected {expected['name']}, {what}"
@@ -220,11 +222,6 @@ def _complaints(rows: list[dict[str, Any]], match_type: str) -> Iterator[str]:
             yield f"{call}: {actual['name']} was called but not expected"
         else:
             yield f"{call}: {expected['name']} was called out of order, as call {row['actual_index'] + 1}"
-
-
-def _args_hint(row: dict[str, Any]) -> str:
-    unequal = (row["expected"]["args"], row["actual"]["args"]) == (None, {})
-    return '; ADK distinguishes missing args from empty args: write "args": {}' if unequal else ""
 
 
 def _case_reason(turns: Sequence[MetricResult]) -> str:

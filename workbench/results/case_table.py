@@ -285,7 +285,7 @@ def lay_out(columns: Sequence[Column], room: int, terminal: int, names: int, fir
 
 
 def _frozen_widths(count: int, room: int, needed: int, names: int) -> list[int]:
-    """Return the widths of the columns that stay. They are as wide as names and inputs need if all others still fit."""
+    """Return the widths of the columns that stay: as wide as names and inputs need if all others still fit."""
     least = [_CASE, _INPUT] if count > 1 else [_CASE_IF_NARROW]
     spare = max(room - needed - sum(least) - (count - 1), 0)
     wanted = max(min(names + 2, _MOST_CASE), least[0]) - least[0]

@@ -103,7 +103,7 @@ def _first(text: str, cells: int) -> str:
 
 
 def _last(text: str, cells: int) -> str:
-    """Return the end of `text` in at most `cells` cells. It never starts with a zero-width character."""
+    """Return the end of `text` in at most `cells` cells, never starting with a zero-width character."""
     if text.isascii():
         return text[-cells:]
     start, taken = len(text), 0

@@ -231,7 +231,7 @@ class Document:
         self._places[key] = range(start, len(self.lines))
 
     def add_rows(self, rows: Rows, numbers: range) -> None:
-        """Add one-line items that are created on first use, so that hidden ones take no time."""
+        """Add one-line items that are created on first use, because hidden items must take no time."""
         start = len(self.lines)
         lines = range(start, start + len(numbers))
         self.lines.promise(len(numbers), lambda place: rows.line(numbers[place]))

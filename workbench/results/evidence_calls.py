@@ -140,7 +140,7 @@ def call_row(
 
 
 def cut_call(call: Mapping[str, Any], width: int, paths: frozenset[str] = frozenset()) -> Line:
-    """Return a call on one line. If it was cut, its ellipsis is styled as a fold."""
+    """Return a call on one line. The ellipsis of a cut call is styled as a fold."""
     return _unfolding(brief_call(call, width, paths))
 
 

@@ -38,7 +38,7 @@ _NOT_AT_START = frozenset("、。，．・：；？！）］｝」』】〉》�
 
 
 def safe(text: str, style: str = "") -> Text:
-    """Return foreign text as safe styled text. It may have line breaks for `wrap`."""
+    """Return foreign text as safe styled text, which may have line breaks for `wrap`."""
     return Text.styled(plain(text), style)
 
 

@@ -232,7 +232,7 @@ def _problems(records: Sequence[Execution], root: str) -> Iterator[SummaryLine]:
 
 
 def _shared(group: CauseGroup[Execution], root: str) -> Iterator[SummaryLine]:
-    """Yield the first cases of a shared cause. They have a heading unless their reasons are the same."""
+    """Yield the first cases of a shared cause, with a heading unless their reasons are the same."""
     names: dict[str, list[Execution]] = {}
     for record in group.cases:
         names.setdefault(_name(record), []).append(record)

@@ -18,10 +18,9 @@ from workbench.results.title import short_verdict, title, title_parts, verdict
 class Place:
     """The place of a case in a review.
 
-    `number` is the number of its cause among `causes`, and `position` that of the case among `cases`. Both count from
-    1. `causes` is 0 if passes are reviewed. `cause` is safe text. `given` is the label of the user's verdict, or "".
-    `others` are the names of the cases of this cause, so that a cut name stays different. They are read at most once,
-    and only if the name is too long.
+    `number` counts the cause among `causes`, and `position` the case among `cases`, both from 1. `causes` is 0 if the
+    user reviews passes. `cause` is safe text. `given` is the label of the user's verdict, or "". `others` are the names
+    of all cases of the cause, from which a cut name stays different. They are read at most once.
     """
 
     cause: str

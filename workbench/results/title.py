@@ -115,10 +115,7 @@ def _verdict(subject: Subject) -> Line:
 
 
 def notes(subject: Subject, width: int, *, replayed: bool = True) -> Line:
-    """Return one line of notes that qualify the verdicts of a case, or say why there are none. It can be empty.
-
-    Without `replayed`, notes on replayed calls are left out.
-    """
+    """Return a line, perhaps empty, of notes on the verdicts of a case, or why there are none."""
     record = subject.record
     if record is None:
         return cut_line(_not_run(subject), width)

@@ -201,7 +201,7 @@ def in_column(seconds: float) -> str:
 
 
 def _bar(node: Node, scale: Scale, width: int) -> Text:
-    """Return the bar of a node in `width` cells. It is at least half a cell long."""
+    """Return the bar of a node in `width` cells, at least half a cell long."""
     glyph, style = _BARS[node.kind]
     if node.error:
         style = "status-error"

@@ -100,7 +100,7 @@ def _key(sentence: str) -> tuple[str, ...]:
 
 
 def _without_markup(text: str) -> str:
-    """Replace bullets, numbering, citations and fences by blanks, so that offsets stay the same."""
+    """Replace bullets, numbering, citations and fences by blanks, which keeps all offsets."""
     return _MARKUP.sub(lambda match: " " * len(match[0]), text)
 
 

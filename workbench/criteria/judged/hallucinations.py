@@ -27,7 +27,6 @@ from workbench.criteria.description import read_options
 from workbench.criteria.judged.claim_questions import (
     UNLABELLED,
     Claim,
-    Passage,
     claims_question,
     passages,
     read_claims,
@@ -230,22 +229,16 @@ async def _judge_text(judge: Judge, turn: Invocation, text: _Text) -> _Judged:
     question = claims_question(text.text, sentences, context)
     labelled = await ask_once(judge, question, lambda reply: read_claims(reply, sentences))
     questions.append(labelled.record(judge, lambda claims: [claim.label for claim in claims]))
-    claims = _with_origin(labelled.answers[0] if labelled.answers else list(map(Claim, sentences)), found)
+    claims = labelled.answers[0] if labelled.answers else list(map(Claim, sentences))
+    pairs = zip(claims, found, strict=False)
+    marked = [replace(claim, origin=passage.origin, times=passage.times) for claim, passage in pairs]
+    claims = [*marked, *claims[len(found) :]]  # Claims that the judge added come last.
     unlabelled = sum(claim.label == UNLABELLED for claim in claims)
     if unlabelled and labelled.answers:
         judge.forget(question)
     problem = f"{unlabelled} of {len(found)} sentences have no label" if unlabelled else ""
     unread = labelled.unread or ": ".join(filter(None, (problem, problem and labelled.cut)))
     return _Judged(text, context, claims, unread, questions)
-
-
-def _with_origin(claims: Sequence[Claim], found: Sequence[Passage]) -> list[Claim]:
-    """Set the origin of the claims about these passages. Claims that the judge added follow unchanged."""
-    marked = [
-        replace(claim, origin=passage.origin, times=passage.times)
-        for claim, passage in zip(claims, found, strict=False)
-    ]
-    return [*marked, *claims[len(found) :]]
 
 
 def _turn(criterion: Criterion, judged: Sequence[_Judged]) -> MetricResult:
