@@ -1,5 +1,6 @@
 """Input and result types shared by all criteria."""
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -160,6 +161,15 @@ def require_same_length(request: ScoreRequest) -> None:
     if request.expected is not None and len(request.expected) != len(request.actual):
         name = request.criterion.name
         raise NotScorableError(f"{name}: expected {counted(len(request.expected), 'turn')}, got {len(request.actual)}")
+
+
+def finite(value: Any) -> float | None:
+    """Return a score as a float, or None for booleans, texts, NaN, infinity and integers too large for a float."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    try:
+        return float(value) if number and math.isfinite(value) else None
+    except OverflowError:
+        return None
 
 
 def mean(scores: Iterable[float | None]) -> float | None:

@@ -23,6 +23,7 @@ from workbench.criteria.base import (
     NotScorableError,
     Scored,
     ScoreRequest,
+    finite,
     require_same_length,
     unscored_result,
 )
@@ -150,7 +151,7 @@ def _failed(request: ScoreRequest, path: str, error: FunctionFailedError) -> Sco
 
 def _scored(request: ScoreRequest, path: str, result: Mapping[str, Any]) -> Scored:
     criterion = request.criterion
-    value, status = _finite(result["score"]), _status(result["status"])
+    value, status = finite(result["score"]), _status(result["status"])
     details = {
         "function": path,
         "adk_status": result["status"],
@@ -180,7 +181,7 @@ def _wrong_value(path: str, result: Mapping[str, Any], interval: Interval | None
     scores = [("overall score", result["score"], False)]
     scores += [(f"score of turn {number}", turn["score"], True) for number, turn in enumerate(result["turns"], 1)]
     for what, score, may_lack in scores:
-        value = _finite(score)
+        value = finite(score)
         if value is None and not (may_lack and score is None):
             return f"{path} returned the {what} {_shown(score)}"
         if value is not None and interval is not None and value not in interval:
@@ -190,7 +191,7 @@ def _wrong_value(path: str, result: Mapping[str, Any], interval: Interval | None
 
 def _turn(request: ScoreRequest, turn: Mapping[str, Any]) -> MetricResult:
     criterion = request.criterion
-    value, status = _finite(turn["score"]), _status(turn["status"])
+    value, status = finite(turn["score"]), _status(turn["status"])
     reason = ""
     interval = declared_interval(request.custom_config or {})
     if value is None and (status in ("passed", "failed") or turn["score"] is not None):
@@ -213,14 +214,6 @@ def _status(name: Any) -> MetricStatus:
     return _STATUSES.get(str(name), "error")
 
 
-def _finite(value: Any) -> float | None:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    try:
-        return float(value) if number and math.isfinite(value) else None
-    except OverflowError:
-        return None  # An integer too large for a float.
-
-
 def _shown(value: Any) -> str:
     return "null" if value is None else one_line(str(value), limit=60)
 
@@ -229,7 +222,7 @@ def _rubrics(result: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [
         {
             "rubric_id": str(rubric["rubric_id"]),
-            "score": _finite(rubric["score"]),
+            "score": finite(rubric["score"]),
             "rationale": str(rubric["rationale"])[:_LONGEST],
         }
         for rubric in result["rubrics"]

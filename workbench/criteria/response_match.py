@@ -265,19 +265,15 @@ def answer_cause(result: MetricResult, turns: Sequence[MetricResult]) -> str:
     recall, precision = matched / (matched + missing), matched / max(matched + extra, 1)
     if recall < 0.25:
         return "answer shares few words with the expected one"
-    return _fact(details) or _words(details["missing"]) or _shares(recall, precision)
+    share = "answer says less than expected" if precision >= _MOST else "answer is worded differently"
+    share = "answer says more than expected" if recall >= _MOST else share
+    return _fact(details) or _words(details["missing"]) or share
 
 
 def _words(missing: Sequence[str]) -> str:
     """Return a cause that names the missing words, or "" if only common words are missing, or too many."""
     telling = dict.fromkeys(word for word in map(str.lower, missing) if len(word) > 2 and word not in _FILL_WORDS)
     return f"answer lacks {', '.join(f'“{word}”' for word in telling)}" if 0 < len(telling) <= 2 else ""
-
-
-def _shares(recall: float, precision: float) -> str:
-    if recall >= _MOST:
-        return "answer says more than expected"
-    return "answer says less than expected" if precision >= _MOST else "answer is worded differently"
 
 
 def _fact(details: dict[str, Any]) -> str:

@@ -32,6 +32,7 @@ from workbench.criteria.base import NotScorableError
 from workbench.criteria.json_difference import ABSENT, describe, hashable, most_pairs, path_step, phrase
 from workbench.text.safe_text import one_line
 
+_SECONDS = 1.0
 _OTHER_MEANING = re.compile(r"(?<!\\)(?:\\\\)*(?:\{[eids]|\[:\^?[a-zA-Z]+:\])")
 """Signs that `re` takes literally, and `regex` as fuzzy matching or as a class of characters."""
 
@@ -67,7 +68,7 @@ def matches(pattern: str, text: str, *, whole: bool = False) -> bool:
     compiled = _compiled(pattern)
     match = compiled.fullmatch if whole else compiled.search
     try:
-        return match(text, timeout=1.0, concurrent=True) is not None
+        return match(text, timeout=_SECONDS, concurrent=True) is not None
     except (TimeoutError, MemoryError, RecursionError):
         shown = one_line(pattern, limit=60)
         message = f"the pattern {shown} takes too long on a text of {len(text):,} characters"

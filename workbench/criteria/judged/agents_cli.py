@@ -29,7 +29,6 @@ service's child process, and for conversations `rubrics` [{"rubric_id", "text", 
 import asyncio
 import copy
 import json
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -42,6 +41,7 @@ from workbench.criteria.base import (
     NotScorableError,
     Scored,
     ScoreRequest,
+    finite,
     mean,
     require_same_length,
     turn_pairs,
@@ -107,7 +107,7 @@ def rated_turn(
 ) -> MetricResult:
     """Return the verdict for a rating of the service, with `more` details and a `prefix` to the explanation."""
     error = rating.get("error")
-    value = None if error else _rating(rating.get("score"))
+    value = None if error else finite(rating.get("score"))
     explanation = str(rating.get("explanation") or "")[:MAX_TEXT]
     details = {
         "explanation": explanation,
@@ -123,13 +123,6 @@ def rated_turn(
         why = "; ".join(filter(None, (prefix, explanation)))
         reason = f"rated {amount(value)}" + (f": {why}" if why else "")
     return judged_result(criterion, value, reason, details)
-
-
-def _rating(value: Any) -> float | None:
-    """Return a score as a float, or None for booleans, texts, NaN and infinity."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value) if math.isfinite(value) else None
 
 
 async def score_conversation(request: ScoreRequest, bench: Bench) -> Scored:
@@ -278,7 +271,11 @@ def _answer(turn: Invocation) -> dict[str, Any] | None:
 def _agent_data(request: ScoreRequest, given: dict[str, Any]) -> dict[str, Any]:
     known = {name: agent for turn in reversed(request.actual) for name, agent in agents(turn).items()}
     root = next((name for turn in request.actual for name in agents(turn)), "agent")
-    configs = {name: _agent(name, agent) for name, agent in known.items()}
+    configs = {}
+    for name, agent in known.items():
+        config = {"agent_id": name, "agent_type": "LlmAgent", "instruction": agent.get("instructions")}
+        config["tools"] = agent.get("tool_declarations")
+        configs[name] = {key: value for key, value in config.items() if value}
     turns = [_given_turn(turn, root) for turn in objects(given.get("turns"))]
     for number, turn in enumerate(request.actual):
         events = list(_events(turn))
@@ -289,11 +286,6 @@ def _agent_data(request: ScoreRequest, given: dict[str, Any]) -> dict[str, Any]:
         else:
             turns.append({"turn_index": number, "turn_id": f"turn_{number}", "events": events})
     return {**given, **({"agents": configs} if configs else {}), "turns": turns}
-
-
-def _agent(name: str, agent: Mapping[str, Any]) -> dict[str, Any]:
-    config = {"agent_id": name, "agent_type": "LlmAgent", "instruction": agent.get("instructions")}
-    return {key: value for key, value in {**config, "tools": agent.get("tool_declarations")}.items() if value}
 
 
 def _given_turn(turn: dict[str, Any], root: str) -> dict[str, Any]:

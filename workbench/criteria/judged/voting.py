@@ -89,19 +89,13 @@ def _decoded(text: str) -> Iterator[tuple[int, int, Any]]:
 
 
 def json_objects(text: str, inside: Collection[str] = ()) -> list[dict[str, Any]]:
-    """Return all objects in a text, including those in lists and in lists under one of the keys `inside`."""
-    return [item for value in json_values(text) for item in _objects(value, inside)]
-
-
-def _objects(value: Any, inside: Collection[str]) -> Iterator[dict[str, Any]]:
-    if isinstance(value, list):
-        yield from (item for item in value if isinstance(item, dict))
-    elif isinstance(value, dict):
-        under = next((value[key] for key in inside if isinstance(value.get(key), list | dict)), None)
-        if under is None:
-            yield value
-        else:
-            yield from _objects(under, ())
+    """Return all objects in a text, also in lists. The value of a key `inside` replaces its object."""
+    found: list[dict[str, Any]] = []
+    for value in json_values(text):
+        if isinstance(value, dict):
+            value = next((value[key] for key in inside if isinstance(value.get(key), list | dict)), value)
+        found += [value] if isinstance(value, dict) else [item for item in value if isinstance(item, dict)]
+    return found
 
 
 def line_objects(text: str, keys: Collection[str]) -> list[dict[str, Any]]:
@@ -314,6 +308,10 @@ class Verdict:
     valid: bool
     reasoning: str = ""
 
+    def as_json(self) -> dict[str, str]:
+        """Return the vote as stored in details."""
+        return {"verdict": "valid" if self.valid else "invalid", "rationale": self.reasoning[:MAX_TEXT]}
+
 
 def read_verdict(text: str) -> Verdict:
     """Return the vote in a reply.
@@ -370,7 +368,7 @@ def verdict_details(sampled: SampledQuestion[Verdict], judge: Judge) -> dict[str
         "asked": len(sampled.samples),
         "of": sampled.of,
         "split": 0 < valid < len(answers),
-        "questions": [sampled.record(judge, _shown)],
+        "questions": [sampled.record(judge, Verdict.as_json)],
     }
 
 
@@ -384,7 +382,3 @@ def verdict_reason(sampled: SampledQuestion[Verdict], verdict: bool | None) -> s
     summary = f"{name} by {len(winners)} of {counted(len(sampled.answers), 'vote')} ({samples})"
     reasoning = next((answer.reasoning for answer in winners if answer.reasoning), "")
     return f"{summary}: {reasoning}" if reasoning else summary
-
-
-def _shown(verdict: Verdict) -> dict[str, str]:
-    return {"verdict": "valid" if verdict.valid else "invalid", "rationale": verdict.reasoning[:MAX_TEXT]}
