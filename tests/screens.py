@@ -299,21 +299,24 @@ async def go(pilot: Pilot[int], scene: Scene) -> None:
             app.main.do(key.rpartition(".")[2])
         else:
             await pilot.press({"/": "slash", ":": "colon"}.get(key, key))
-        await _settle(pilot, app, lasts=scene.lasts)
+        await _settle(pilot, app, lasts=scene.lasts, looks_twice=False)
+    await _settle(pilot, app, lasts=scene.lasts)
     while scene.until not in "\n".join(strip.text for strip in shown_strips(app)):
         await asyncio.sleep(0.02)
         await _settle(pilot, app, lasts=scene.lasts)
 
 
-async def _settle(pilot: Pilot[int], app: WorkbenchApp, *, lasts: bool) -> None:
-    """Wait until nothing is read, run or compared, and the screen stays the same."""
+async def _settle(pilot: Pilot[int], app: WorkbenchApp, *, lasts: bool, looks_twice: bool = True) -> None:
+    """Wait until nothing is read, run or compared, and with `looks_twice` until the screen stays the same."""
     end = time.monotonic() + _SECONDS
     before: list[Strip] | None = None
     while time.monotonic() < end:
         await pilot.pause()
-        if _at_work(app, lasts=lasts) or next_timer() < _SOON:
+        if (works := bool(_at_work(app, lasts=lasts))) or next_timer() < _SOON:
             before = None
-            await asyncio.sleep(0.005)
+            await asyncio.sleep(0.005 if works else max(next_timer(), 0.005))
+        elif not looks_twice:
+            return
         elif (shown := shown_strips(app)) != before:
             before = shown
         else:

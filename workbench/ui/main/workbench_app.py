@@ -103,19 +103,20 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
 
     def get_default_screen(self) -> MainScreen:
         """Return the main screen."""
-        self._set_height_class(self.main)
+        self._set_size_classes(self.main)
         return self.main
 
     def push_screen(self, screen: Any, *arguments: Any, **more: Any) -> Any:
         """Open a screen."""
-        self._set_height_class(screen)
+        self._set_size_classes(screen)
         return super().push_screen(screen, *arguments, **more)
 
-    def _set_height_class(self, screen: Screen[Any]) -> None:
-        """Set the class of a new screen. Textual sets it after the first layout, and styles all widgets again."""
-        screen.add_class(
-            max(entry for entry in self.VERTICAL_BREAKPOINTS if entry[0] <= self.size.height)[1], update=False
-        )
+    def _set_size_classes(self, screen: Screen[Any]) -> None:
+        """Set the classes of a new screen. Textual sets them after the first layout, and styles all widgets again."""
+        width, height = self.size
+        for cells, limits in ((width, screen.HORIZONTAL_BREAKPOINTS or []), (height, self.VERTICAL_BREAKPOINTS)):
+            reached = [limit for limit in limits if limit[0] <= cells]
+            screen.add_class(*[name for _, name in reached[-1:]], update=False)
 
     def notify(
         self,
