@@ -2,8 +2,6 @@
 
 import importlib.util
 import json
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -30,20 +28,18 @@ from workbench.run.recordings.frozen_schema import frozen_contents
 from workbench.run.recordings.recording import Origin, Recording, ToolCall
 
 adk = pytest.mark.skipif(importlib.util.find_spec("google") is None, reason="google-adk is not installed")
-_CONVERTS = """
-import json, sys
-from google.adk.cli.utils.evals import convert_session_to_eval_invocations
-from google.adk.sessions.session import Session
-session = Session.model_validate_json(sys.stdin.read())
-turns = convert_session_to_eval_invocations(session)
-print(json.dumps([turn.model_dump(mode="json", exclude_none=True) for turn in turns]))
-"""
 
 
 @pytest.fixture(scope="module")
-def as_adk_reads() -> Iterator[Callable[[bytes], list[Any]]]:
+def adk_process() -> Iterator[Adk]:
+    running = Adk()
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def as_adk_reads(adk_process: Adk) -> Callable[[bytes], list[Any]]:
     """Return the cases that google-adk's own loader finds in a file."""
-    adk_process = Adk()
 
     def read(content: bytes) -> list[Any]:
         answer = adk_process.ask("evalset_file", content.decode())
@@ -51,16 +47,7 @@ def as_adk_reads() -> Iterator[Callable[[bytes], list[Any]]]:
         cases: list[Any] = answer["value"]
         return cases
 
-    yield read
-    adk_process.close()
-
-
-def _python(*arguments: str, stdin: str) -> Any:
-    command = [sys.executable, "-W", "ignore", *arguments]
-    done = subprocess.run(
-        command, input=stdin, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2]
-    )
-    return json.loads(done.stdout)
+    return read
 
 
 def content_of(text: str, role: str = "model") -> dict[str, Any]:
@@ -210,8 +197,10 @@ def test_adk_session_becomes_turns() -> None:
 
 
 @adk
-def test_session_has_the_turns_that_adk_finds() -> None:
-    theirs = _python("-c", _CONVERTS, stdin=json.dumps(SESSION))
+def test_session_has_the_turns_that_adk_finds(adk_process: Adk) -> None:
+    answer = adk_process.ask("session", json.dumps(SESSION))
+    assert answer["accepted"], answer["value"]
+    theirs = answer["value"]
     ours = case_from_session(SESSION).turns
     assert len(ours) == len(theirs)
     for own, other in zip(ours, theirs, strict=True):

@@ -1,13 +1,12 @@
 """Sessions of `adk test` and conformance test cases become cases with recordings."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.cli.projects import python_path, run_here
 from workbench.editing.adk_session import NoSessionError, case_from_session
 from workbench.editing.capture import Captured, Choice, recording_of
 from workbench.editing.migration import convert_conversations, read_conversation, saved_conversations
@@ -274,6 +273,7 @@ root_agent = LlmAgent(name="desk", model=Gone(model="gone"), tools=[find, price]
 """
 
 
+@pytest.mark.usefixtures("warm_scorers")
 def test_migrated_session_of_adk_test_runs_frozen_with_a_real_agent(tmp_path: Path) -> None:
     pytest.importorskip("google.adk")
     desk = tmp_path / "desk"
@@ -282,14 +282,11 @@ def test_migrated_session_of_adk_test_runs_frozen_with_a_real_agent(tmp_path: Pa
     events = [event("user", {"text": "Where is A, and its price?"}), *PARALLEL]
     (desk / "tests" / "late.json").write_text(json.dumps({"events": events}))
 
-    def workbench(*words: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "workbench", *words]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
-
-    done = workbench("migrate", "desk/tests")
+    environment = {"PYTHONPATH": python_path()}
+    done = run_here(tmp_path, ["migrate", "desk/tests"], environment)
     assert done.returncode == 0, done.stderr
     assert "desk/adk_tests.evalset.json (1 case, 1 turn) written, 2 tool calls and 2 model calls frozen" in done.stderr
     assert "late: turn 1: price, find ran in parallel" in done.stderr
-    done = workbench("run", "desk", "--frozen=all", "--plain")
+    done = run_here(tmp_path, ["run", "desk", "--frozen=all", "--plain"], environment)
     assert done.stdout.startswith("PASS desk/adk_tests/late "), done.stdout + done.stderr
     assert not (desk / "called").exists()

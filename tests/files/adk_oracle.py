@@ -59,6 +59,14 @@ def _test_file(question: dict[str, Any]) -> list[Any]:
     return [{**case, "eval_id": ""} for case in cases]
 
 
+def _session(question: dict[str, Any]) -> list[Any]:
+    from google.adk.cli.utils.evals import convert_session_to_eval_invocations
+    from google.adk.sessions.session import Session
+
+    turns = convert_session_to_eval_invocations(Session.model_validate_json(question["text"]))
+    return [turn.model_dump(mode="json", exclude_none=True) for turn in turns]
+
+
 def _fields(annotation: Any) -> Any:
     """Return {name: nested fields} of every model in a type, or None without one."""
     if annotation is GenerateContentConfig:
@@ -78,6 +86,7 @@ _ANSWERS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "config": _model(EvalConfig),
     "evalset_file": _evalset_file,
     "test_file": _test_file,
+    "session": _session,
 }
 
 
