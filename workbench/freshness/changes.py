@@ -107,7 +107,6 @@ Listing: TypeAlias = dict[str, tuple[int, int, int]]
 
 
 def _timed_scan(folders: Collection[Path]) -> tuple[Listing, float]:
-    """Return the entries of the folders, and the seconds of processor time for reading them."""
     began = time.thread_time()
     return scan(folders), time.thread_time() - began
 

@@ -353,7 +353,6 @@ def _fill_turns(record: CaseRecord, number: int) -> None:
 
 
 def _note_machine(record: CaseRecord, event: CasePlaced | AttemptLost) -> None:
-    """Note where an attempt runs, or that it was lost there."""
     if isinstance(event, CasePlaced):
         record.machine = event.machine
     else:

@@ -311,7 +311,6 @@ def _branch(context: Any) -> str:
 
 
 def _json_text(response: Any) -> str | None:
-    """Return the response as JSON text, or None if it has no JSON form."""
     if not isinstance(response, LlmResponse):
         return None
     try:

@@ -182,8 +182,7 @@ class Recorder(BasePlugin):  # type: ignore[misc]
         span = self._models.get(key)
         if span is None:
             return
-        usage = usage_of(llm_response.usage_metadata)
-        self.trace.spend(span, usage)
+        self.trace.spend(span, usage_of(llm_response.usage_metadata))
         if getattr(llm_response, "partial", None):
             span.facts["streamed"] = span.facts.get("streamed", 0) + 1
             return

@@ -252,8 +252,7 @@ class Gate:
             if misfit:
                 return self._no_recording(f"{who}; its recording does not fit the tool any more: {misfit}")
             why = f"its outcome was not recorded: {found.value}" if found else self._tools.why_missing(call)
-            message = f"{who}, which has no recording; {why}"
-            decision = self._no_recording(message)
+            decision = self._no_recording(f"{who}, which has no recording; {why}")
             if isinstance(decision, Miss):
                 return decision._replace(call=call, nearest=self._tools.nearest(call))
             return decision
@@ -447,7 +446,6 @@ class Gate:
 
 
 def _injection(settings: Json) -> Injection | None:
-    """Return the rules for injected faults, or None. Raise BrokenRecordingError if the rules have a wrong form."""
     if settings.get("inject") is None:
         return None
     try:
@@ -480,7 +478,6 @@ def _different_part(then: Json | None, now: Json, ignored: frozenset[str] = froz
 
 
 def _different_parts(then: Json | None, now: Json, ignored: frozenset[str]) -> Iterator[str]:
-    """Yield the names in `_PARTS` of the parts that differ."""
     for name, (key, _) in _PARTS.items():
         if name not in ignored and (then or {}).get(key) != now.get(key):
             yield name

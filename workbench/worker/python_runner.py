@@ -265,8 +265,7 @@ class Steps:
         """Record an item that became the recorded event of this number."""
         if self._agent is None:
             return
-        parts = (event.get("content") or {}).get("parts") or ()
-        for part in parts:
+        for part in (event.get("content") or {}).get("parts") or ():
             if "function_call" in part:
                 self._begin(part["function_call"], number)
             elif "function_response" in part:

@@ -134,8 +134,7 @@ class Database:
             try:
                 if not self.exists:
                     return 0
-                connection = self._connected().connection
-                return int(connection.execute("PRAGMA data_version").fetchone()[0])
+                return int(self._connected().connection.execute("PRAGMA data_version").fetchone()[0])
             except (OSError, *SQLITE_ERRORS):
                 return 0
 
@@ -190,7 +189,6 @@ class Database:
         return found
 
     def _borrow(self) -> Opened:
-        """Return an idle or new connection for reading the current file."""
         identity = identity_of(self.path)
         with self._lending:
             while self._idle:
@@ -224,7 +222,6 @@ class Database:
         return found
 
     def _connected(self) -> Opened:
-        """Return the connection for writing, to the current file or to the database in memory."""
         if self._memory is not None:
             return self._memory
         if self._writer is not None and not self._is_there(self._writer.identity):

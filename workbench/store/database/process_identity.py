@@ -51,8 +51,7 @@ def _began(pid: int) -> str:
     else:
         # The name of the program is in parentheses and may hold anything.
         fields = stat.rpartition(b")")[2].split()
-        is_zombie = fields[0] == b"Z"
-        return "gone" if is_zombie else fields[19].decode("ascii")
+        return "gone" if fields[0] == b"Z" else fields[19].decode("ascii")  # Z: a zombie.
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

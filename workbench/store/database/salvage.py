@@ -118,7 +118,6 @@ def _open(path: Path) -> sqlite3.Connection:
 
 
 def _empty() -> sqlite3.Connection:
-    """Return a connection to a database in memory with our tables."""
     connection = sqlite3.connect(":memory:", isolation_level=None)
     for statement in TABLES.values():
         connection.execute(statement)

@@ -165,7 +165,6 @@ def _candidates(state: Path, files: Collection[str], cases: Collection[tuple[str
 
 
 def _newest(state: Path) -> list[RunRow]:
-    """Return all runs, newest first; none if the database cannot be read."""
     try:
         found = database(state).read(all_runs) or []
     except OSError:

@@ -207,7 +207,6 @@ def _inputs(result: dict[str, Any]) -> tuple[Bundle, Bundle]:
 
 
 def _status(value: Any) -> MetricStatus:
-    """Return the metric status for ADK's status number; `not_evaluated` for an unknown one."""
     return _STATUS.get(value, "not_evaluated") if isinstance(value, int) else "not_evaluated"
 
 

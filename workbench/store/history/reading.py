@@ -305,7 +305,6 @@ def _summary(row: RunRow, bundles: RunBundles) -> Summary:
 
 
 def _is_readable(row: ExecutionRow) -> bool:
-    """Return whether a row has the shape that this version writes."""
     with contextlib.suppress(*_UNREADABLE):
         add_executions(Summary(), [row], Path())
         return True

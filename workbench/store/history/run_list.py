@@ -236,7 +236,6 @@ def runs_by_question(
 
 
 def _day(run: ListedRun) -> date | None:
-    """Return the day of a run in the user's time zone, or None if it is unknown."""
     try:
         return datetime.fromisoformat(run.started).astimezone().date()
     except (ValueError, OverflowError, OSError):

@@ -197,7 +197,6 @@ def _newest(runs: Iterable[Path]) -> Path | None:
 
 
 def _runs(state: Path) -> list[Path]:
-    """Return the paths of all runs, newest first by ID; none if the database cannot be read."""
     try:
         found = database(state).read(stored_ids) or []
     except OSError:
@@ -239,8 +238,7 @@ def _unknown(name: str, state: Path, folder: Path) -> UsageFaultError:
         near = difflib.get_close_matches(Path(name).name, _names_beside(folder / name), n=1)
         hint = f"Did you mean {near[0]}?" if near else _run_hint(state)
         return UsageFaultError(f"{name} does not exist", hint)
-    ids = _all_ids(state)
-    near = difflib.get_close_matches(name, [*ids, LAST], n=3, cutoff=0.5)
+    near = difflib.get_close_matches(name, [*_all_ids(state), LAST], n=3, cutoff=0.5)
     hint = f"Similar names: {', '.join(near)}. {_run_hint(state)}" if near else _run_hint(state)
     return UsageFaultError(f"no run {name} found, and no report with that name", hint)
 

@@ -130,7 +130,6 @@ def is_reading_problem(event: Event, file: Path) -> bool:
 
 
 def _events(path: Path) -> Iterator[Event]:
-    """Yield the readable events in order, and a `Noticed` for each problem."""
     for read in stored_events(path):
         if read.problem:
             yield Noticed("warning", read.problem)

@@ -425,7 +425,6 @@ def summarize_events(events: Iterable[Event], file: Path | None = None) -> Summa
 
 
 def _steps(turns: Iterable[Turn]) -> list[str]:
-    """Return the `steps` of an execution, from the turns that finished."""
     finished = [turn.actual for turn in turns if turn.actual is not None]
     steps = (step for actual in finished for step in tool_steps(actual))
     found = [f"r{digest(result)}" if call is None else f"c{digest(call)}" for call, result in steps]
