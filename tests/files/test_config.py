@@ -108,7 +108,7 @@ def test_broken_file_is_not_changed(file: Path) -> None:
 def test_watch_limits_are_read(file: Path) -> None:
     settings = read_settings(write(file, "[watch]\ncalls = 50\nmoney = 0.5\n"))
     assert (settings.watch_calls, settings.watch_money, settings.faults) == (50, 0.5, ())
-    for wrong in ("true", "-1", '"5"', "inf", "nan"):
+    for wrong in ("true", "-1", '"5"', "inf", "nan", "9" * 400):
         settings = read_settings(write(file, f"[watch]\nmoney = {wrong}\n"))
         assert (settings.watch_money, settings.faults) == (
             None,

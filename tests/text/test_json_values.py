@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.text.json_values import case_id, mapping, objects, parts_of, string
+from workbench.text.json_values import case_id, mapping, number, objects, parts_of, string
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
@@ -32,6 +32,10 @@ def test_values_of_any_shape_are_accepted(value: object) -> None:
 )
 def test_case_id_is_found_in_both_spellings(case: object, name: str) -> None:
     assert case_id(case) == name
+
+
+def test_number_is_a_float_and_not_a_boolean_and_not_too_large() -> None:
+    assert [number(value) for value in (1, 0.5, True, "1", None, 10**400)] == [1.0, 0.5, None, None, None, None]
 
 
 def test_parts_that_are_not_objects_are_left_out() -> None:

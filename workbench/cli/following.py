@@ -73,10 +73,10 @@ def run_and_report(
     """Make a plan with `make_plan`, run it, write the outputs, and return the exit code.
 
     `explicit_state` is the folder that `--state-dir` names. Unless `fresh`, an interrupted run of the same cases is
-    resumed. `ask` asks the user about what leaves this machine. None: that must be confirmed already.
+    resumed. `ask` asks the user about what leaves this machine. Without `ask`, that must be confirmed already.
 
     Raises:
-        UsageFaultError: The plan cannot be made; nothing ran.
+        UsageFaultError: the plan cannot be made; nothing ran.
     """
     try:
         plan = make_plan()
@@ -270,7 +270,7 @@ def is_terminal(outputs: Outputs, stream: TextIO) -> bool:
 
 
 def exported(name: str, store: Store, prices: Prices) -> Iterable[bytes]:
-    """Return the run as one of our exporters writes it, which must write a single file."""
+    """Return the run as our exporter `name` writes it. It must write a single file."""
     from workbench.exporting.exporter import EXPORTERS, ExportedRun
 
     (content,) = EXPORTERS.load(name).files(ExportedRun(store, prices=prices)).values()

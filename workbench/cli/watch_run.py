@@ -37,7 +37,7 @@ def watch(request: RunRequest) -> int:
     """Run the requested cases, watch until interrupted, and return the exit code.
 
     Raises:
-        UsageFaultError: The plan cannot be made; nothing ran.
+        UsageFaultError: the plan cannot be made; nothing ran.
     """
     workspace = request.targets.open()
     plan = request.targets.plan(request.options, workspace)

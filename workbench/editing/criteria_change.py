@@ -31,7 +31,7 @@ from workbench.files.metrics_config import MetricsConfig, with_metrics
 from workbench.files.spelling import get, is_camel, key_in, put
 from workbench.judges.base import DEFAULT_SAMPLES
 from workbench.text.counting import counted, few
-from workbench.text.json_values import mapping, value_at
+from workbench.text.json_values import mapping, number, value_at
 
 Content = dict[str, Any]
 
@@ -56,12 +56,12 @@ def read_typed(row: FormRow, text: str) -> Any:
 
 
 def _number(row: FormRow, text: str) -> float | int:
-    number = number_of(text)
-    if number is None or not math.isfinite(number):
+    typed = number_of(text)
+    if typed is None or not math.isfinite(typed):
         raise ValueRefusedError(f"“{text}” is not a number" + (": use a point, not a comma" if "," in text else ""))
     if row.kind == "threshold":
-        return number
-    value = int(number) if number == int(number) else number
+        return typed
+    value = int(typed) if typed == int(typed) else typed
     try:
         TypeAdapter(row.field.type).validate_python(value)
     except ValidationError as error:
@@ -122,7 +122,7 @@ def with_value(content: Content, location: Location, value: Any) -> Content:
     """
     content = _as_object(content, location)
     present = value_at(content, location)
-    same = _is_number(present) and _is_number(value) and present == value
+    same = number(present) is not None and number(value) is not None and present == value
     changed: Content = content if same else case_edit.with_value(content, location, value)
     return changed
 
@@ -134,10 +134,6 @@ def _as_object(content: Content, location: Location) -> Content:
         return content
     changed: Content = case_edit.with_value(content, criterion, {"threshold": value_at(content, criterion)})
     return changed
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def without(content: Content, location: Location) -> Content:

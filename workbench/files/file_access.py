@@ -42,7 +42,7 @@ def read_regular(path: Path, limit: int = LARGEST) -> bytes:
     """Return the content of the regular file at `path`, following links.
 
     Raises:
-        OSError: The file cannot be read, is not a regular file, or is larger than `limit` bytes. `strerror` says which.
+        OSError: the file cannot be read, is not a regular file, or is larger than `limit` bytes. `strerror` says which.
     """
     with open_regular(path, limit) as file:
         # None where a file of the system, such as /proc/kmsg, has nothing to give at the moment.

@@ -81,7 +81,7 @@ class Extension:
 
     @property
     def is_own(self) -> bool:
-        """Whether it is part of the workbench."""
+        """Whether the extension is part of the workbench."""
         return self.package == _PACKAGE
 
 
@@ -333,13 +333,13 @@ class Guarded(threading.Thread):
         self.printed = ""
 
     def wait(self) -> None:
-        """Call it, and set `found` to the result or `failure` to a text."""
+        """Call the plugin, and set `found` to the result or `failure` to a text."""
         before = sys.stdout, sys.stderr
         sys.stdout, sys.stderr = (cast(TextIO, _Stream(stream, self)) for stream in before)
         self.start()
         self.join(self._seconds)
         if self.is_alive():
-            # The streams stay in place: what it prints later is not shown either.
+            # The streams stay in place: what the plugin prints later is not shown either.
             self.failure = f"{self._what} takes more than {self._seconds:.0f} s"
         else:
             sys.stdout, sys.stderr = before

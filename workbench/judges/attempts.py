@@ -131,7 +131,7 @@ class ModelQueue:
         """Wait until a question may be sent.
 
         Raises:
-            JudgeCallError: The quota is exhausted for too long, or the queue is closed.
+            JudgeCallError: the quota is exhausted for too long, or the queue is closed.
         """
         while True:
             if self._shut is not None:
@@ -292,7 +292,7 @@ class CallLimits:
         """Wait for all three limits, and release them after the attempt, even if it raises.
 
         Raises:
-            JudgeCallError: The model's quota is exhausted for too long, or the model refuses every question.
+            JudgeCallError: the model's quota is exhausted for too long, or the model refuses every question.
         """
         async with self.cap or nullcontext():
             while True:

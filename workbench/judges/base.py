@@ -283,7 +283,7 @@ class Answerer(Protocol):
         """Make one attempt to get an answer.
 
         Raises:
-            JudgeCallError: There is none.
+            JudgeCallError: there is no answer.
         """
 
     async def close(self) -> None:

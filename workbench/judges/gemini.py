@@ -71,7 +71,7 @@ class GeminiClient:
         return await self._client.aio.models.generate_content(model=model, contents=contents, config=config)
 
     async def close(self) -> None:
-        """Close its connections."""
+        """Close the connections of the client."""
         await self._client.aio.aclose()
         self._client.close()
         if self._session is not None:
@@ -102,7 +102,7 @@ class Gemini:
         any more.
 
         Raises:
-            JudgeCallError: There is no answer.
+            JudgeCallError: there is no answer.
         """
         schema = None if options.model in self._free_text else question.schema
         try:
@@ -115,7 +115,7 @@ class Gemini:
         return answer
 
     async def close(self) -> None:
-        """Close its connections."""
+        """Close the connections of the client."""
         if self._making is not None:
             await asyncio.gather(self._making, return_exceptions=True)
         if self._client is not None:
@@ -169,7 +169,7 @@ def _read(response: Any) -> Answer:
     """Return the answer in a GenerateContentResponse: its text without thoughts.
 
     Raises:
-        JudgeCallError: The service refused to answer, or its tokens were used up before the answer began.
+        JudgeCallError: the service refused to answer, or its tokens were used up before the answer began.
     """
     usage = response.usage_metadata
     given = getattr(usage, "prompt_token_count", None)
@@ -201,7 +201,7 @@ def connect(to: Connection) -> Gemini:
     """Return the answerer of an environment for Google's models.
 
     Raises:
-        NotAvailableError: A key, a project or credentials are missing.
+        NotAvailableError: a key, a project or credentials are missing.
     """
     return Gemini(gemini_access(to.model, to.environment.values), to.scrub)
 

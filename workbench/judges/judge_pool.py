@@ -29,7 +29,7 @@ from workbench.judges.kinds import Connection, identify_judge, is_own, kind_of
 from workbench.judges.plugin_child import PluginJudge
 from workbench.judges.secret_forms import Scrubber
 from workbench.text.counting import counted
-from workbench.text.json_values import objects
+from workbench.text.json_values import mapping, number, objects
 
 __all__ = ["CaseBench", "JudgeEnvironment", "JudgePool", "PooledJudge", "PooledService", "RunLimits", "Tally"]
 
@@ -64,7 +64,7 @@ class EnvironmentClients:
         """Return the client that answers for `model`.
 
         Raises:
-            NotAvailableError: There is none.
+            NotAvailableError: no client can be made for the model.
         """
         kind = kind_of(model)
         if kind.name not in self._answerers and is_own(kind):
@@ -84,7 +84,7 @@ class EnvironmentClients:
         """Return the client of the evaluation service.
 
         Raises:
-            NotAvailableError: The service cannot be used with this environment.
+            NotAvailableError: the service cannot be used with this environment.
         """
         if self._rater is None:
             self._rater = Vertex(self.environment, self.scrub)
@@ -172,7 +172,7 @@ class CaseBench:
         """Return a judge with these options.
 
         Raises:
-            NotAvailableError: The judge cannot be used here.
+            NotAvailableError: the judge cannot be used here.
         """
         return PooledJudge(self, options, identify_judge(options, self.clients.environment))
 
@@ -180,7 +180,7 @@ class CaseBench:
         """Return Google's evaluation service.
 
         Raises:
-            NotAvailableError: The project, the credentials or the package is missing.
+            NotAvailableError: the project, the credentials or the package is missing.
         """
         return PooledService(self, vertex_access(self.clients.environment.values))
 
@@ -346,10 +346,11 @@ def _cached_reply(cached: Mapping[str, Any] | None) -> Reply | None:
 
 
 def _cached_rating(cached: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    if cached is None or not isinstance(cached.get("score"), int | float):
+    score = number(mapping(cached).get("score"))
+    if cached is None or score is None:
         return None
     rubrics = tuple(objects(cached.get("rubrics")))
-    return _rated(Rating(float(cached["score"]), str(cached.get("explanation", "")), rubrics), cached=True)
+    return _rated(Rating(score, str(cached.get("explanation", "")), rubrics), cached=True)
 
 
 def _rated(rating: Rating, **rest: Any) -> dict[str, Any]:

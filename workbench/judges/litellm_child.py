@@ -151,7 +151,7 @@ class Completion:
         any more.
 
         Raises:
-            JudgeCallError: There is no answer.
+            JudgeCallError: there is no answer.
         """
         model = payload["model"]
         schema = payload["schema"] if model not in self._free_text and self._takes_schema(model) else None
@@ -191,7 +191,7 @@ def _read(response: Any) -> dict[str, Any]:
     """Return the answer in a ModelResponse.
 
     Raises:
-        JudgeCallError: The response has no choices, or no text because it was filtered or cut off.
+        JudgeCallError: the response has no choices, or no text because it was filtered or cut off.
     """
     choices = getattr(response, "choices", None)
     if not choices:

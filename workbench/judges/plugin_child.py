@@ -35,7 +35,7 @@ class PluginJudge(ClientChild):
         """Make one attempt.
 
         Raises:
-            JudgeCallError: There is no answer.
+            JudgeCallError: there is no answer.
         """
         call = {"question": asdict(question), "options": asdict(options), "sample": sample}
         payload = {"judge": self._judge, "environment": self._environment, **call}
@@ -52,7 +52,7 @@ class Judges:
         """Let the judge make one attempt, and return its answer as JSON data.
 
         Raises:
-            JudgeCallError: There is no answer. Any exception of a plugin becomes such an error.
+            JudgeCallError: there is no answer. Any exception of a plugin becomes such an error.
         """
         options = JudgeOptions(**payload["options"])
         try:

@@ -74,7 +74,7 @@ def next_message_question(scenario: Scenario, config: SimulatorConfig, lines: Se
     and `persona` (ADK's UserPersona, or None).
 
     Raises:
-        TemplateFaultError: The custom instructions, or a text of the persona, cannot be rendered.
+        TemplateFaultError: the custom instructions, or a text of the persona, cannot be rendered.
     """
     persona = scenario.persona
     names = {"stop_signal": STOP_SIGNAL, "conversation_plan": scenario.plan, "conversation_history": transcript(lines)}
@@ -170,7 +170,7 @@ def render(template: str, names: Mapping[str, Any]) -> str:
     """Return the output of a Jinja template for `names`. Undefined names become empty text, as in ADK.
 
     Raises:
-        TemplateFaultError: The template is invalid or does what the sandbox forbids, or its output is too long.
+        TemplateFaultError: the template is invalid or does what the sandbox forbids, or its output is too long.
     """
     # 30 ms to import, and few cases have a simulated user.
     from jinja2 import pass_context

@@ -69,7 +69,7 @@ class Evaluation:
         """Make one attempt to rate an instance.
 
         Raises:
-            JudgeCallError: There is no rating.
+            JudgeCallError: there is no rating.
         """
         metric = await self._metric(payload["metric"])
         try:
@@ -152,7 +152,7 @@ def _rating(reply: Any) -> dict[str, Any]:
     """Return the reply's result for its only metric. An error in the result counts as an error of the call.
 
     Raises:
-        JudgeCallError: The reply has no result, or the result is an error.
+        JudgeCallError: the reply has no result, or the result is an error.
     """
     results = getattr(reply, "metric_results", None)
     if not results:

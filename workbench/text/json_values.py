@@ -41,8 +41,11 @@ def strings(value: Any) -> tuple[str, ...]:
 
 
 def number(value: Any) -> float | None:
-    """Return the value if it is a number, else None."""
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    """Return the value if it is a number and not too large for a float, else None."""
+    try:
+        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    except OverflowError:
+        return None
 
 
 ID_KEYS = ("evalId", "eval_id", "evalCaseId", "eval_case_id")

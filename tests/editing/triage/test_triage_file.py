@@ -205,3 +205,12 @@ def test_file_in_the_own_format_is_changed_as_any_other(before: list[Entry], put
     # A blank at the end makes it a file that somebody has formatted.
     other = changed(FILE, None if content is None else content + b"\n", put)
     assert data(own) == data(other)
+
+
+@pytest.mark.parametrize("score", ['"0.5"', "true", "9" * 400])
+def test_entry_with_a_score_that_is_not_a_number_is_ignored_and_named(score: str, tmp_path: Path) -> None:
+    text = json.dumps({"schema": SCHEMA, "entries": [entry_json(entry())]}).replace("0.5", score)
+    triage_path(tmp_path / "refunds.evalset.json").write_text(text)
+    found = read_triage(tmp_path / "refunds.evalset.json")
+    assert not found.entries
+    assert "ignored entry 1: `score` is not a number" in found.trouble[0]

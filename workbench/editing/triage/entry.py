@@ -16,7 +16,7 @@ from workbench.store.execution import Execution
 from workbench.store.rates import PassRate, pass_rate
 from workbench.store.reasons import judge_in
 from workbench.text.counting import counted
-from workbench.text.json_values import string
+from workbench.text.json_values import number, string
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,10 +197,10 @@ def _text(data: Mapping[str, Any], key: str) -> str:
 
 
 def _number(data: Mapping[str, Any], key: str) -> float | None:
-    value = data.get(key)
-    if value is not None and (not isinstance(value, int | float) or isinstance(value, bool)):
+    found = number(data.get(key))
+    if found is None and data.get(key) is not None:
         raise ValueError(f"`{key}` is not a number")
-    return None if value is None else float(value)
+    return found
 
 
 def choice_label(name: str) -> str:

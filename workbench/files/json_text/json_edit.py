@@ -183,7 +183,7 @@ def _middle(left: list[str], right: list[str], shift: int) -> Iterator[tuple[int
 
 
 def _moved(left: list[str], right: list[str], blocks: Iterable[tuple[str, int, int, int, int]]) -> set[str]:
-    """Return the items that occur elsewhere in the new list, so they are moved and not changed into other items."""
+    """Return the items that are moved: removed at one place of the list and added at another."""
     removed: set[str] = set()
     added: set[str] = set()
     for kind, from_left, to_left, from_right, to_right in blocks:
