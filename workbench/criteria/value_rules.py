@@ -30,6 +30,7 @@ from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
 from workbench.criteria.base import NotScorableError
 from workbench.criteria.json_difference import ABSENT, describe, hashable, most_pairs, path_step, phrase
+from workbench.text.json_values import number
 from workbench.text.safe_text import one_line
 
 _SECONDS = 1.0
@@ -109,7 +110,7 @@ class ValueRule:
             return actual is not ABSENT and hashable(actual) in set(map(hashable, self.operand))
         if self.kind == "ignore_case" and isinstance(expected, str) and isinstance(actual, str):
             return expected.casefold() == actual.casefold()
-        if self.kind in ("abs", "rel") and _is_number(expected) and _is_number(actual):
+        if self.kind in ("abs", "rel") and None not in (number(expected), number(actual)):
             return _is_near(expected, actual, self.operand * (1 if self.kind == "abs" else abs(expected)))
         return hashable(expected) == hashable(actual)
 
@@ -130,9 +131,9 @@ class ValueRule:
                 text = f"one of {', '.join(json.dumps(value, ensure_ascii=False) for value in self.operand)}"
             case "ignore_case" if isinstance(expected, str):
                 text = f"{words} in any case"
-            case "abs" if _is_number(expected):
+            case "abs" if number(expected) is not None:
                 text = f"{words} ± {self.operand:g}"
-            case "rel" if _is_number(expected):
+            case "rel" if number(expected) is not None:
                 text = f"{words} ± {self.operand * 100:g}%"
             case "contains" if isinstance(expected, dict | list):
                 text = f"{words} or more"
@@ -159,7 +160,7 @@ def read_rule(value: Any) -> ValueRule:
     elif kind == "one_of":
         if not isinstance(operand, list) or not operand:
             raise ValueError("a non-empty list of values after `one_of`")
-    elif not _is_number(operand) or not math.isfinite(operand) or operand < 0:
+    elif (most := number(operand)) is None or not 0 <= most < math.inf:
         raise ValueError(f"a number of at least 0 after `{kind}`")
     return ValueRule(kind, operand)
 
@@ -303,10 +304,6 @@ def _lists(
 
 def _joined(path: str, key: str) -> str:
     return f"{path}.{key}" if path else key
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _is_near(expected: float, actual: float, distance: float) -> bool:

@@ -27,6 +27,7 @@ from workbench.files.criteria import CriteriaConfig, Criterion
 from workbench.files.invocation import content_text
 from workbench.files.spelling import get, is_camel, key_for
 from workbench.text.json_values import mapping, value_at
+from workbench.text.json_values import number as number_of
 
 _STATE = "final_session_state"
 
@@ -238,7 +239,9 @@ def _candidates(expected: Any, actual: Any, now: ValueRule | None) -> Iterator[V
     yield ValueRule("any")
     yield ValueRule("contains")
     yield ValueRule("ignore_case")
-    if type_name(expected) == type_name(actual) == "number" and math.isfinite(distance := abs(expected - actual)):
+    numbers = None not in (number_of(expected), number_of(actual))
+    distance = number_of(abs(expected - actual)) if numbers else None
+    if distance is not None and math.isfinite(distance):
         yield ValueRule("abs", _rounded_up(distance))
         yield from [ValueRule("rel", share) for share in _SHARES if distance <= share * abs(expected)][:1]
     values = now.operand if now is not None and now.kind == "one_of" else [expected]
