@@ -152,9 +152,8 @@ class _Opening:
         content = read_json(self._file.data)
         if old_format_of(content) is None:
             modern = any(isinstance(item, dict) and {"eval_id", "evalId"} & item.keys() for item in content)
-            message = "a list in a format that ADK does not know"
-            if modern:
-                message = "a bare list of cases, without the evalset around it"
+            bare = "a bare list of cases, without the evalset around it"
+            message = bare if modern else "a list in a format that ADK does not know"
             faults.append(Fault(self._path, *places.at(root.start), "", message, f"Expected {WRAPPER}"))
             return Opened(tuple(faults), size=len(self._file.data))
         return self._old(content, faults, places, self._tree)
