@@ -363,8 +363,8 @@ class SpansRecorded:
 class CallsRecorded:
     """The calls of tools and models in a turn, with everything that is needed to replay them.
 
-    `calls` is JSON text, whose shape is in `docs/worker-protocol.md`. Arguments, answers and effects are pieces. They
-    are stored like those of `SpansRecorded`, but never cut. If the spans of the case have the same piece, it may be
+    `calls` is JSON text, whose shape is in `docs/worker-protocol.md`. Arguments, answers and effects are pieces,
+    which are stored like those of `SpansRecorded`, but never cut. A piece that the spans of the case have, too, may be
     stored only there.
     """
 

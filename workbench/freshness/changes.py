@@ -26,8 +26,8 @@ class Effort:
     """A choice between noticing changes soon and using little processor time. Times are in milliseconds.
 
     A batch ends after `step` without a change, or after `debounce` at the latest. Without changes, an empty batch is
-    yielded every `tick`, so that the caller can check its state. Polled folders are read every `interval`, and less
-    often if that takes more than this `share` of a processor.
+    yielded every `tick`, for checks of the caller. Polled folders are read every `interval`, and less often if the
+    reading takes more than `share` of a processor.
     """
 
     step: int = 5

@@ -86,7 +86,7 @@ def save_last_owners(state_dir: Path, current: Mapping[str, LastOwner]) -> None:
     """Save the current agents of these evalsets. Nothing is written if nothing changed.
 
     Raises:
-        OwnersFileError: they cannot be stored.
+        OwnersFileError: the owners cannot be stored.
     """
     before = read_owners(state_dir).last
     changed = {}

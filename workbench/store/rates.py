@@ -70,7 +70,8 @@ class PassRate:
 def pass_rate(passed: int, total: int) -> PassRate:
     """Return the rate with its interval by E. B. Wilson, Probable Inference, 1927.
 
-    Unlike the textbook interval, it is right for few repeats and for rates near 0 and 1. Without repeats it is 0 to 1.
+    Unlike the textbook interval, this one is right for few repeats and for rates near 0 and 1. Without repeats, the
+    interval is 0 to 1.
 
     Raises:
         ValueError: `passed` is above `total`.

@@ -48,7 +48,7 @@ class Node:
 
     @property
     def seconds(self) -> float | None:
-        """Its duration in seconds, or None if unknown."""
+        """The duration in seconds, or None if unknown."""
         return None if self.end is None else max(self.end - self.start, 0.0)
 
     @property

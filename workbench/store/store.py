@@ -48,7 +48,7 @@ class RunSummary:
     other_criteria: bool = False
     """Whether this run used criteria that differ from the config file."""
     has_faults: bool = False
-    """Whether its executions are those of a matrix of tool faults."""
+    """Whether the executions of the run are those of a matrix of tool faults."""
     cancelled: int = 0
     """Number of cancelled executions of a stored run that the store does not have: earlier verdicts count for them."""
     shard: Shard | None = None

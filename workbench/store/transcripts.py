@@ -60,7 +60,7 @@ class StoredCase:
 
     @property
     def empty(self) -> bool:
-        """Whether it has no events, because it never started."""
+        """Whether the execution has no events, because it never started."""
         return self.started is None and self.finished is None and not self.steps
 
     @property

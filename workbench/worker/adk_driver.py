@@ -86,9 +86,9 @@ def is_app(value: Any) -> bool:
 def declare_tools(agent: Any) -> None:
     """Build and cache the declarations and digests of the functions among the tools of `agent`.
 
-    google-adk builds declarations from signatures, with a pydantic model each. That takes milliseconds for each tool,
-    in every case process. No code of the agent is called. Errors are ignored here, because they occur again in the
-    first turn.
+    google-adk builds declarations from signatures, with a pydantic model each. In every case process, building would
+    take milliseconds for each tool. No code of the agent is called. Errors are ignored here, because they occur again
+    in the first turn.
     """
     tools = getattr(agent, "tools", None)
     if not isinstance(tools, list):

@@ -306,7 +306,7 @@ def current_gate(context: Any = None) -> AdkGate | None:
     """Return the gate of the conversation that makes a call now, or None.
 
     In a thread or task without the conversation's context variables, the `context` of the call identifies the
-    conversation. Without a context, it is the only running conversation.
+    conversation. Without a context, the only running conversation makes the call.
 
     Raises:
         RuntimeError: several conversations are running, and at least one of them is frozen. The frozen ones are ended.

@@ -23,7 +23,7 @@ Invocation = eval_case.Invocation
 def arguments(data: dict[str, Any], path: str) -> tuple[Any, Any, Any, Any]:
     """Return the arguments for `{"name", "threshold", "criterion", "actual", "expected", "scenario"}`.
 
-    `criterion` is its value in the config, a number or an object.
+    `criterion` is the value of the criterion in the config, a number or an object.
 
     Raises:
         CallFailedError: this version of ADK cannot read `data`.
@@ -67,7 +67,7 @@ def plain(result: Any, path: str) -> dict[str, Any]:
     Statuses are ADK's names. Rubrics are `[{"rubric_id", "score", "rationale"}, …]`.
 
     Raises:
-        CallFailedError: it is not an EvaluationResult.
+        CallFailedError: the result is not an EvaluationResult.
     """
     if not isinstance(result, EvaluationResult):
         message = f"{path} returned {type(result).__name__} {jsonable.shown(result)[:200]}, not an EvaluationResult"

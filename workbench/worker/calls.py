@@ -134,7 +134,7 @@ class Calls:
         """Store JSON data and return its digest.
 
         Raises:
-            TooLargeError: it is larger than `PIECE_LIMIT`, or all pieces together are larger than `PIECES_LIMIT`.
+            TooLargeError: the value is larger than `PIECE_LIMIT`, or all pieces together than `PIECES_LIMIT`.
         """
         return self.text_piece(dumps(value))
 
@@ -191,11 +191,11 @@ class Ended:
         self.begun = False
         self.waits = False
         self.released = 0.0
-        """The monotonic time at which its answer was given, or 0."""
+        """The monotonic time at which the answer was given, or 0."""
         self.polls = 0
-        """Number of checks since then."""
+        """Number of checks since the answer."""
         self.settled = False
-        """Whether its branch has continued since then."""
+        """Whether the branch has continued since the answer."""
         self.skipped = False
         """Whether no call waits for it any more."""
 

@@ -42,7 +42,7 @@ class Loaded:
 
 
 class UnusableError(Exception):
-    """This agent cannot be used as requested: a package is missing, or its model cannot be set."""
+    """An agent cannot be used as requested: a package is missing, or its model cannot be set."""
 
     def __init__(self, fault: Fault) -> None:
         super().__init__(fault["message"])

@@ -42,7 +42,7 @@ def encode(message: Any) -> bytes:
     """Return the frame of a message.
 
     Raises:
-        FrameTooLargeError: it would have more than `MAX_FRAME` bytes of JSON.
+        FrameTooLargeError: the frame would have more than `MAX_FRAME` bytes of JSON.
     """
     body = dumps(message).encode("ascii")
     if len(body) > MAX_FRAME:

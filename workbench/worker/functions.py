@@ -139,7 +139,7 @@ class UserFunctions:
         """Return the attribute `name` of the first candidate module that has it.
 
         Raises:
-            CallFailedError: no module does.
+            CallFailedError: no module has the attribute.
             ImportError: a module that the candidate imports is missing.
         """
         if module_name.partition(".")[0] == _AGENT and _AGENT not in sys.modules:
@@ -197,7 +197,7 @@ def _rated(result: Any, path: str) -> dict[str, Any]:
     The result may be a number, a dict, or an object with `metric_name` and `score`, such as agents-cli's own.
 
     Raises:
-        CallFailedError: it has no finite score.
+        CallFailedError: the result has no finite score.
     """
     score, why = (result if isinstance(result, (int, float)) else None), None
     if isinstance(result, dict):

@@ -184,7 +184,7 @@ class Gate:
         """Add a recorded call. It comes before the point of a fork (`before_fork`), or can be replayed at any time.
 
         Raises:
-            BrokenRecordingError: it has a wrong form.
+            BrokenRecordingError: the call has a wrong form.
         """
         recorded = Recorded(call)
         if before_fork and self.fork is not None:

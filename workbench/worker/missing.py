@@ -104,8 +104,8 @@ def syntax_tree(source: bytes | str, name: str = "<unknown>", mode: str = "exec"
     """Parse other people's Python, from any thread.
 
     Raises:
-        SyntaxError, ValueError: it is not Python.
-        RecursionError, MemoryError: an expression in it is nested too deeply.
+        SyntaxError, ValueError: the source is not Python.
+        RecursionError, MemoryError: an expression is nested too deeply.
     """
     with _PARSING, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Warnings, such as invalid escapes, concern the agent's author.
@@ -205,8 +205,8 @@ def _statements(body: Sequence[ast.stmt], certain: bool) -> Iterator[tuple[ast.s
 class Missing(NamedTuple):
     """Modules that an agent's imports need and cannot find.
 
-    `modules` are missing in the interpreter; those in `adk` are needed by a part of google-adk. `local` are missing in
-    the project (relative imports, with their dots).
+    `modules` are missing in the interpreter. Modules in `adk` are needed by a part of google-adk. `local` are missing
+    in the project (relative imports, with their dots).
     """
 
     modules: list[str]

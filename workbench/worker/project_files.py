@@ -217,10 +217,10 @@ def watch(*roots: str) -> None:
 
 
 def on_written(callback: Callable[[str], None]) -> None:
-    """Set the callback for written files. It replaces an earlier one.
+    """Set the callback for written files, in place of an earlier one.
 
-    It is called once for each file, in the thread that writes: before the file is opened for writing, renamed or
-    removed, or after a database changed. Changes of databases before this call do not count.
+    The callback is called once for each file, in the thread that writes: before the file is opened for writing, renamed
+    or removed, or after a database changed. Changes of databases before this call do not count.
     """
     _on_written[:] = [callback]
     _databases.update((database, _state(database)) for database in list(_databases))

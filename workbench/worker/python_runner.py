@@ -44,7 +44,7 @@ class Session:
     """Data that lasts for the conversation.
 
     The agent may change `state`. `history` has a dict for each past turn, with `user` and `answer` as text and
-    `invocation` as ADK records it. It starts with the turns of `session_input.events`.
+    `invocation` as ADK records it. The first items are the turns of `session_input.events`.
     """
 
     def __init__(self, given: Json, agent: str) -> None:
@@ -235,8 +235,8 @@ def _is_async(function: Any) -> bool:
 class Steps:
     """The spans of one turn of the agent `name`, as far as its items reveal them.
 
-    A tool call lasts from the item that starts it to the item with its result. A model call ends when its `usage` is
-    yielded. It is assumed to start after the previous item.
+    A tool call lasts from the item that starts it to the item with its result. A model call is assumed to start after
+    the previous item, and ends when its `usage` is yielded.
     """
 
     def __init__(self, trace: Trace, name: str) -> None:

@@ -47,11 +47,11 @@ class Span:
 
     @property
     def is_open(self) -> bool:
-        """Whether it has not ended yet."""
+        """Whether the activity has not ended yet."""
         return self.end is None
 
     def wire(self) -> dict[str, Any]:
-        """Return its wire form."""
+        """Return the wire form of the span."""
         data: dict[str, Any] = {"id": self.number, "kind": self.kind, "name": self.name[:_TEXT_LIMIT]}
         if self.parent is not None:
             data["parent"] = self.parent.number

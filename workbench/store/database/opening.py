@@ -153,9 +153,9 @@ def identity_of(path: Path) -> Identity:
     """Return the identity of the file at `path` without opening it, which would release the locks of open connections.
 
     Raises:
-        FileNotFoundError: there is none.
+        FileNotFoundError: there is no such file.
         DamagedError: the database or a file beside it is a link or a device.
-        OSError: its folder cannot be read.
+        OSError: the folder of the file cannot be read.
     """
     found = _regular(path)
     for ending in BESIDE:
@@ -199,7 +199,7 @@ def open_to_write(path: Path) -> Opened:
     """Open a database, and create it if there is none.
 
     Raises:
-        DamagedError, NewerError, OSError: it cannot be used.
+        DamagedError, NewerError, OSError: the database cannot be used.
     """
     if not os.path.lexists(path):
         # Only its owner can read it. SQLite would let others read it.

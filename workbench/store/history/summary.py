@@ -204,7 +204,7 @@ class Summary:
     salt_id: str = ""
     """Identifies the salt of its input digests; "" if it is not known."""
     has_verdicts: bool = True
-    """Whether its cases have verdicts, and not only scores, as those of agents-cli."""
+    """Whether the cases of the run have verdicts. Cases of agents-cli have only scores."""
     fork: dict[str, Any] = field(default_factory=dict)
     """The fork that its executions try, as JSON of `ForkOf`; {} for all other runs."""
     options: dict[str, Any] = field(default_factory=dict)
@@ -259,7 +259,7 @@ class Summary:
 
     @property
     def is_matrix(self) -> bool:
-        """Whether its executions are those of a matrix of tool faults."""
+        """Whether the executions of the run are those of a matrix of tool faults."""
         return any(execution.planned.fault is not None for execution in self.executions.values())
 
 
