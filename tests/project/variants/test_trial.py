@@ -30,7 +30,7 @@ _SAMPLES = Path(__file__).parents[3] / "sample_agents"
 
 @pytest.fixture
 def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TriedProject:
-    made = TriedProject(tmp_path / "project", tmp_path / "counts", cases=6)
+    made = TriedProject(tmp_path / "project", tmp_path / "counts", cases=4)
     monkeypatch.setenv("PYTHONPATH", python_path())
     monkeypatch.chdir(made.root)
     for name, value in made.environment().items():
@@ -67,7 +67,7 @@ async def test_variants_run_case_by_case_and_take_turns_at_being_first(desk: Tri
 
         await trial.run(project, publish).execute()
     assert started[:4] == [(0, "case_0", 1), (1, "case_0", 1), (1, "case_1", 1), (0, "case_1", 1)]
-    assert [repeat for _, _, repeat in started] == [1] * 12 + [2] * 12
+    assert [repeat for _, _, repeat in started] == [1] * 8 + [2] * 8
 
 
 async def test_large_file_that_git_ignores_is_named_and_not_copied(
@@ -106,7 +106,7 @@ async def test_report_can_be_made_while_it_runs(desk: TriedProject) -> None:
                 counts.append(sum(one.judged for one in found.variants))
 
         await trial.run(project, publish).execute()
-    assert counts == list(range(1, 25))
+    assert counts == list(range(1, 17))
 
 
 async def test_conversations_of_a_case_can_be_read_for_each_variant(desk: TriedProject) -> None:
@@ -171,15 +171,15 @@ async def test_limit_of_judge_calls_ends_the_run_and_keeps_its_verdicts(desk: Tr
     desk.write("desk/test_config.json", {"criteria": {"final_response_match_v2": criterion}})
     desk.commit()
     desk.prompt("name the day")
-    async with opened(desk.root, RunOptions(runs=2, concurrency=1, max_judge_calls=5)) as (project, trial):
+    async with opened(desk.root, RunOptions(runs=2, concurrency=1, max_judge_calls=3)) as (project, trial):
         await trial.run(project).execute()
         records = list(trial.store.current_records())
         assert trial.stopped == "judge calls"
     ended = [one for one in records if one.state != "cancelled"]
     # The answers of both variants to a case are the same here, so the judge is asked once for both. An end is noticed
     # when it is stored, so a few more start.
-    assert (9 if works else 5) <= len(ended) <= (16 if works else 12)
-    assert sum(one.usage.judge_calls for one in ended) <= 5
+    assert (5 if works else 3) <= len(ended) <= (12 if works else 10)
+    assert sum(one.usage.judge_calls for one in ended) <= 3
     assert report(trial.layout, records).could_run == works
 
 
@@ -242,13 +242,13 @@ async def test_costs_are_known_per_variant_and_end_the_run(adk: TriedProject) ->
     async with opened(adk.root, RunOptions(runs=1, concurrency=1)) as (project, trial):
         await trial.run(project, prices=prices).execute()
         found = report(trial.layout, trial.store.current_records(), trial.costs)
-    assert [one.cost for one in found.variants] == [pytest.approx(6.0), pytest.approx(6.0)]
+    assert [one.cost for one in found.variants] == [pytest.approx(4.0), pytest.approx(4.0)]
     async with opened(adk.root, RunOptions(runs=1, concurrency=1)) as (project, trial):
-        await trial.run(project, prices=prices, max_cost=4.0).execute()
+        await trial.run(project, prices=prices, max_cost=3.0).execute()
         found = report(trial.layout, trial.store.current_records(), trial.costs)
         assert trial.stopped == "cost"
     judged = [one.judged for one in found.variants]
-    assert 4 <= sum(judged) < 12
+    assert 3 <= sum(judged) < 8
     assert abs(judged[0] - judged[1]) <= 1, "the variants have run in turn"
     assert found.variants[1].comparison is not None
     assert found.variants[1].comparison.cases == min(judged)
@@ -261,9 +261,9 @@ async def test_cost_is_estimated_from_the_last_run_for_all_variants_and_repeats(
     adk.write("desk/agent.py", PRICED.replace("INSTRUCTION", "name the day"))
     async with opened(adk.root, RunOptions(runs=3)) as (project, trial):
         found = trial.estimate(project.state_dir(adk.root), prices)
-    assert found.calls == 36
-    assert found.amount == pytest.approx(36.0)
-    assert found.cost_words == "about 36 calls, about $36.00"
+    assert found.calls == 24
+    assert found.amount == pytest.approx(24.0)
+    assert found.cost_words == "about 24 calls, about $24.00"
 
 
 async def test_cost_that_is_not_known_ends_a_limited_run(adk: TriedProject) -> None:
@@ -293,7 +293,7 @@ async def test_agent_that_writes_beside_itself_writes_into_its_copy(desk: TriedP
     desk.prompt("name the day")
     before = git(desk.root, "status", "--porcelain")
     found = await result_of(desk.root, RunOptions(runs=1))
-    assert [one.judged for one in found.variants] == [6, 6]
+    assert [one.judged for one in found.variants] == [4, 4]
     assert git(desk.root, "status", "--porcelain") == before
 
 

@@ -1,8 +1,6 @@
 """Conversations with an agent, and keeping them as cases, with the keyboard and the real engine."""
 
 import json
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -382,12 +380,3 @@ async def test_saved_adk_session_is_kept_as_case(project: Path) -> None:
         await screen.until(pilot, lambda: screen.app.screen is screen.main)
         await pilot.press("u")
         await screen.until(pilot, lambda: not frozen.exists() and len(cases_of(project)) == 1)
-
-
-def test_opening_the_workbench_does_not_import_the_chat() -> None:
-    code = (
-        "import sys, workbench.ui.main.workbench_app; "
-        "print([name for name in sys.modules if name.startswith(('workbench.ui.chat.', 'workbench.run.chat'))])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"

@@ -134,7 +134,7 @@ def test_stopped_or_reattached_program_is_drawn_again_with_one_reader_of_keys_un
             program.process.send_signal(signal.SIGCONT)
             program.wait_for(b"late_parcel")
         assert threads(program) <= readers, "more threads read keys, so keys change places"
-        while program.read(1.0):
+        while program.read(0.3):
             pass
         program.seen = b""
         program.process.send_signal(signal.SIGWINCH)
@@ -177,6 +177,10 @@ from textual.drivers._writer_thread import WriterThread
 WriterThread.stop = lambda self: [self._queue.put("x") for _ in iter(int, 1)]
 WriterThread.run = lambda self: [os.write(1, b"stuck"), time.sleep(1000)]
 """
+LEFT_SOON = """
+from workbench.ui.terminal import terminal
+terminal._LEFT_WITHIN = 0.2
+"""
 STUCK_BEFORE_THE_SCREEN = """
 from workbench.files import settings as config
 config.read_settings = lambda: [print("stuck", flush=True), time.sleep(1000)]
@@ -216,7 +220,7 @@ def test_signal_before_the_first_frame_ends_the_program_at_once(folder: Path, nu
 
 
 def test_signal_restores_the_settings_of_a_terminal_that_nobody_reads(folder: Path) -> None:
-    program = started(workbench(folder))
+    program = started([sys.executable, "-c", STUCK.format(stuck=LEFT_SOON), str(folder)])
     try:
         termios.tcflow(program.slave, termios.TCOOFF)
         program.press(b"q")
@@ -276,14 +280,16 @@ def test_prepare_disables_smooth_scrolling_over_ssh(monkeypatch: pytest.MonkeyPa
     assert "TEXTUAL_FPS" not in os.environ
 
 
-def test_first_frame_imports_no_model_and_opening_no_agent_framework_or_numeric_library(repository: Path) -> None:
+def test_first_frame_imports_no_model_or_chat_and_opening_no_framework_or_numeric_library(
+    repository: Path,
+) -> None:
     program = """
 import sys
 from workbench.ui.terminal import terminal
 terminal.prepare()
 before = set(sys.modules)
 import workbench.ui.main.workbench_app
-later = ("pydantic", "workbench.model", "workbench.agents", "workbench.run")
+later = ("pydantic", "workbench.agents", "workbench.run", "workbench.ui.chat.")
 print(sorted(name for name in sys.modules if name.startswith(later)))
 import workbench.ui.detail.pane, workbench.agents.workspace
 import workbench.ui.criteria.form
