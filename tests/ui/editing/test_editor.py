@@ -349,7 +349,7 @@ async def test_hostile_text_is_escaped_on_the_terminal(open_screen: OpenScreen, 
             await pilot.press("j", "enter")
             await pilot.pause()
             assert not leaks(screen.text)
-            if editor.has_class("-typing"):
+            if editor.field.display:
                 # All other content of the file is unchanged.
                 assert editor.field.row is not None
                 assert editor.field.value() == editor.field.row.value

@@ -232,7 +232,7 @@ class EditorScreen(FieldScreen[None]):
             self.say("too long for this field: E opens the case in your editor")
         else:
             self._fresh = False
-            self.set_class(True, "-typing")
+            self._value.add_class("-typing")
             self._frame.border_subtitle = None
             one_line_only = row.form == "word" and not as_json(row)
             self.into_field(self._value.open(row), key="enter or ctrl+o" if one_line_only else "ctrl+o")
@@ -250,7 +250,7 @@ class EditorScreen(FieldScreen[None]):
         """Go back to the rows and show the value again."""
         super().out_of_field()
         self._value.close()
-        self.set_class(False, "-typing")
+        self._value.remove_class("-typing")
         self._frame.border_subtitle = _LEAVES
 
     async def on_value_field_saved(self) -> None:

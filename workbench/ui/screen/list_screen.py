@@ -145,18 +145,23 @@ class SplitScreen(ListScreen):
         """Whether the details have the focus."""
         return self.details.has_focus_within
 
+    @property
+    def shows_one_side(self) -> bool:
+        """Whether the stylesheet hides the other side. Else nothing looks different if the focus changes sides."""
+        return self.has_class("-maximised") or self.has_class("-narrow")
+
     def go_left(self) -> None:
         """Focus the list."""
         self.list.focus()
 
     def go_right(self) -> None:
         """Show and focus the details."""
-        self.add_class("-in-right")
+        self.add_class("-in-right", update=self.shows_one_side)
         self._inside.focus()
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:
         """Record which side has the focus, and show its keys."""
-        self.set_class(self.in_right, "-in-right")
+        self.set_class(self.in_right, "-in-right", update=self.shows_one_side)
         here = {"back": f"back to {self.list_name}", "enter": "full text"} if self.in_right else {}
         shown = [*(BY_ID[name] for name in here if name == "back"), *footer(self.where)]
         self.key_line.show_keys([replace(one, label=here.get(one.id, one.label)) for one in shown], self._keys)

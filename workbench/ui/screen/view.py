@@ -515,7 +515,7 @@ class View(Screen[None]):
     def go_right(self) -> None:
         """Show and focus the right side."""
         self._way_back = None
-        self.add_class("-in-right")
+        self.add_class("-in-right", update=self._shows_one_side)
         self.right.focus()
 
     def show_evidence(self) -> bool:
@@ -524,6 +524,11 @@ class View(Screen[None]):
             return False
         self.go_right()
         return True
+
+    @property
+    def _shows_one_side(self) -> bool:
+        """Whether the stylesheet hides the other side. Else nothing looks different if the focus changes sides."""
+        return self.maximised or self.has_class("-narrow")
 
     @property
     def tree_width(self) -> int:
@@ -538,5 +543,5 @@ class View(Screen[None]):
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:
         """Record which side has the focus, and update the footer."""
-        self.set_class(self.in_right, "-in-right")
+        self.set_class(self.in_right, "-in-right", update=self._shows_one_side)
         self.show_keys_here()

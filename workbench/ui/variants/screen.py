@@ -366,7 +366,7 @@ class TryScreen(SplitScreen):
     def on_descendant_focus(self, event: DescendantFocus) -> None:
         """Record which side has the focus, and show its keys."""
         event.prevent_default()  # The keys differ from those of other screens with two sides.
-        self.set_class(self.in_right, "-in-right")
+        self.set_class(self.in_right, "-in-right", update=self.shows_one_side)
         self._show_keys()
 
     def _show_keys(self) -> None:
