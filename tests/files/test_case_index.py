@@ -1,6 +1,7 @@
 """The fast index of cases equals a full parse, whatever the cases contain."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.files.documents import layouts, values
 from workbench.files.case_index import index_cases
+from workbench.files.evalset import open_evalset
 
 _TRAPS = st.sampled_from(
     [
@@ -144,3 +146,12 @@ def test_uncertain_files_are_not_indexed(text: str) -> None:
 def test_bytes_that_are_not_utf_8_are_not_indexed() -> None:
     assert index_cases(b'{"eval_cases": [{"eval_id": "a\xff"}]}') is None
     assert index_cases(b'{"eval_set_id": "\xff", "eval_cases": [{"eval_id": "a"}]}') is None
+
+
+@pytest.mark.parametrize("levels", [190, 250, 5_000])
+def test_deeply_nested_first_case_is_a_fault_of_its_file(levels: int, tmp_path: Path) -> None:
+    deep = "[" * levels + "]" * levels
+    file = tmp_path / "deep.evalset.json"
+    file.write_text(f'{{"eval_set_id": "x", "eval_cases": [{{"eval_id": "a", "conversation": [], "more": {deep}}}]}}')
+    found = open_evalset(file).check()
+    assert [fault.message.startswith("nested deeper than 201 levels") for fault in found] == [levels > 200]

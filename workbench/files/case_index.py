@@ -119,15 +119,15 @@ def index_cases(data: bytes) -> CaseIndex | None:
     # A second list of that name would replace the first. Its name could be written with escapes.
     if any(word in data[end:] for word in (*_LISTS, b"\\u")):
         return None
+    pieces = zip(index.found.starts, index.found.ends, strict=True)
+    filled = next((data[start:end] for start, end in pieces if end - start > _EMPTY_CASE), b"null")
     try:
-        frame = read_json(index.found.frame)
+        frame, first = read_json(index.found.frame), read_json(filled)
     except ValueError:
-        return None
+        return None  # Not JSON, or nested too deeply.
     if not isinstance(frame, dict):
         return None
-    pieces = zip(index.found.starts, index.found.ends, strict=True)
-    filled = next((data[start:end] for start, end in pieces if end - start > _EMPTY_CASE), None)
-    if filled is not None and is_dataset_case(read_json(filled)):
+    if is_dataset_case(first):
         index.found.number_cases()
     elif "evalCases" in frame:
         return None  # ADK knows only `eval_cases`.
