@@ -8,7 +8,7 @@ import signal
 import sqlite3
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -101,6 +101,19 @@ def _clean(patch: pytest.MonkeyPatch, home: Path) -> None:
     patch.setenv("XDG_CONFIG_HOME", str(home / "config"))
     patch.setenv("XDG_DATA_HOME", str(home / "data"))
     patch.setenv("ADK_DISABLE_LOAD_DOTENV", "")
+
+
+@pytest.fixture(scope="session")
+def new_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Path]:
+    """Return a function that makes an empty folder, for each example of a property: `mktemp` would list all others."""
+    above, numbers = tmp_path_factory.mktemp("examples"), count()
+
+    def make() -> Path:
+        folder = above / str(next(numbers))
+        folder.mkdir()
+        return folder
+
+    return make
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,7 @@
 """The walk through a project, and the agents and evalsets it finds."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -245,9 +245,9 @@ def test_names_stay_distinct_if_the_root_is_an_agent(tree: Tree) -> None:
     )
 )
 def test_every_evalset_is_found_once_despite_links(
-    tmp_path_factory: pytest.TempPathFactory, links: list[tuple[str, str]]
+    new_folder: Callable[[], Path], links: list[tuple[str, str]]
 ) -> None:
-    project = tmp_path_factory.mktemp("links")
+    project = new_folder()
     for name in ("a", "b", "a/c", "b/d"):
         (project / name).mkdir()
         (project / name / "x.test.json").write_text("{}")

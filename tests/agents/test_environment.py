@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -104,10 +105,8 @@ _LINES = st.one_of(
 
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(lines=st.lists(_LINES, max_size=6))
-def test_environment_equals_that_of_adk_for_any_file(
-    tmp_path_factory: pytest.TempPathFactory, lines: list[str]
-) -> None:
-    folder = tmp_path_factory.mktemp("env")
+def test_environment_equals_that_of_adk_for_any_file(new_folder: Callable[[], Path], lines: list[str]) -> None:
+    folder = new_folder()
     (folder / ".env").write_text("\n".join(lines))
     base = {"HELD": "held", "A": "process"}
     with pytest.MonkeyPatch.context() as patch:

@@ -1,6 +1,7 @@
 """Evalsets under other names, recognised by the beginning of their content."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -45,8 +46,8 @@ def test_special_files_are_not_evalsets(tmp_path: Path) -> None:
 
 
 @given(content=st.binary(max_size=200))
-def test_any_content_can_be_checked(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
-    file = tmp_path_factory.mktemp("any") / "data.json"
+def test_any_content_can_be_checked(new_folder: Callable[[], Path], content: bytes) -> None:
+    file = new_folder() / "data.json"
     file.write_bytes(content)
     assert looks_like_evalset(file) in (True, False)
 

@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -101,8 +102,8 @@ _LINES = st.lists(st.lists(_PIECES, min_size=1, max_size=6).map("".join), min_si
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(top=_LINES, inner=_LINES)
-def test_rules_equal_those_of_git(tmp_path_factory: pytest.TempPathFactory, top: list[str], inner: list[str]) -> None:
-    root = tmp_path_factory.mktemp("repository")
+def test_rules_equal_those_of_git(new_folder: Callable[[], Path], top: list[str], inner: list[str]) -> None:
+    root = new_folder()
     subprocess.run(["git", "init", "-q", str(root)], check=True, capture_output=True)
     for name in _NAMES:
         (root / name / "a" / "b").mkdir(parents=True)

@@ -1,6 +1,7 @@
 """Figures are kept as data, read again, and held against earlier ones."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,8 +22,8 @@ FIGURES = st.builds(
 
 
 @given(st.lists(FIGURES, max_size=5))
-def test_written_figures_can_be_read(tmp_path_factory: pytest.TempPathFactory, figures: list[Figure]) -> None:
-    file = tmp_path_factory.mktemp("figures") / "out.json"
+def test_written_figures_can_be_read(new_folder: Callable[[], Path], figures: list[Figure]) -> None:
+    file = new_folder() / "out.json"
     write(file, figures)
     assert read(file) == figures
 

@@ -4,9 +4,9 @@ import contextlib
 import random
 import shutil
 import time
+from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -38,8 +38,8 @@ def _damaged(folder: Path, files: list[Path], kind: str, seed: int) -> Path:
 
 @given(_SEEDS)
 @settings(deadline=None, max_examples=100)
-def test_damaged_evalset_has_faults_or_cases(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
-    file = _damaged(tmp_path_factory.mktemp("m"), _EVALSETS, "json", seed)
+def test_damaged_evalset_has_faults_or_cases(new_folder: Callable[[], Path], seed: int) -> None:
+    file = _damaged(new_folder(), _EVALSETS, "json", seed)
     began = time.process_time()
     document = open_evalset(file)
     faults = document.check()
@@ -55,8 +55,8 @@ def test_damaged_evalset_has_faults_or_cases(tmp_path_factory: pytest.TempPathFa
 
 @given(_SEEDS)
 @settings(deadline=None, max_examples=100)
-def test_damaged_config_or_session_has_faults(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
-    file = _damaged(tmp_path_factory.mktemp("m"), _CONFIGS, "json", seed)
+def test_damaged_config_or_session_has_faults(new_folder: Callable[[], Path], seed: int) -> None:
+    file = _damaged(new_folder(), _CONFIGS, "json", seed)
     config = read_config(file)
     assert not any("report it" in fault.hint for fault in config.faults)
     with contextlib.suppress(BrokenFileError):
@@ -65,8 +65,8 @@ def test_damaged_config_or_session_has_faults(tmp_path_factory: pytest.TempPathF
 
 @given(_SEEDS)
 @settings(deadline=None, max_examples=60)
-def test_damaged_agent_or_env_is_read_without_running_it(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
-    file = _damaged(tmp_path_factory.mktemp("m"), _SOURCES, "python", seed)
+def test_damaged_agent_or_env_is_read_without_running_it(new_folder: Callable[[], Path], seed: int) -> None:
+    file = _damaged(new_folder(), _SOURCES, "python", seed)
     agent_attribute(file)
     (file.parent / ".env").write_bytes(mutated(b"A=1\nB='${A} ${C:-x}'\n", "text", random.Random(seed))[1])
     agent_environment(file.parent, {})
@@ -74,8 +74,8 @@ def test_damaged_agent_or_env_is_read_without_running_it(tmp_path_factory: pytes
 
 @given(_SEEDS)
 @settings(deadline=None, max_examples=60)
-def test_damaged_settings_are_one_fault(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
-    file = tmp_path_factory.mktemp("m") / "config.toml"
+def test_damaged_settings_are_one_fault(new_folder: Callable[[], Path], seed: int) -> None:
+    file = new_folder() / "config.toml"
     chance = random.Random(seed)
     text = b'theme = "night"\n[prices]\n"a" = { input = 0.3, output = 2.5 }\n[keys]\nrun = ["R"]\n'
     file.write_bytes(mutated(text, chance.choice(("text", "python")), chance)[1])
@@ -88,8 +88,8 @@ def test_damaged_settings_are_one_fault(tmp_path_factory: pytest.TempPathFactory
 
 @given(st.lists(_SEEDS, min_size=1, max_size=8))
 @settings(deadline=None, max_examples=15)
-def test_good_file_beside_damaged_ones_is_complete(tmp_path_factory: pytest.TempPathFactory, seeds: list[int]) -> None:
-    root = tmp_path_factory.mktemp("m")
+def test_good_file_beside_damaged_ones_is_complete(new_folder: Callable[[], Path], seeds: list[int]) -> None:
+    root = new_folder()
     shutil.copytree(_SAMPLES / "wrapped_bot", root / "bot", ignore=shutil.ignore_patterns("__pycache__"))
     for number, seed in enumerate(seeds):
         folder = root / "bot" / f"m{number}"

@@ -2,8 +2,9 @@
 
 import importlib.util
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -116,11 +117,11 @@ def test_turns_are_normalised_as_adk_reads_them(adk: Adk, turn: Any) -> None:
 @given(content=samples.slightly_wrong(samples.OLD_EVALSET))
 @_quick
 def test_old_evalset_format_is_converted_as_adk_converts_it(
-    adk: Adk, content: Any, tmp_path_factory: pytest.TempPathFactory
+    adk: Adk, content: Any, new_folder: Callable[[], Path]
 ) -> None:
     if not _is_old(content, "data") and not _is_old(content, "name"):
         return
-    path = tmp_path_factory.mktemp("old") / "old.evalset.json"
+    path = new_folder() / "old.evalset.json"
     path.write_text(json.dumps(content), encoding="utf-8")
     document = open_evalset(path)
     answer = adk.ask("evalset_file", json.dumps(content))
@@ -138,11 +139,11 @@ def test_old_evalset_format_is_converted_as_adk_converts_it(
 )
 @_quick
 def test_old_test_format_is_converted_as_adk_converts_it(
-    adk: Adk, content: Any, session: dict[str, Any] | None, tmp_path_factory: pytest.TempPathFactory
+    adk: Adk, content: Any, session: dict[str, Any] | None, new_folder: Callable[[], Path]
 ) -> None:
     if not _is_old(content, "query"):
         return
-    path = tmp_path_factory.mktemp("old") / "old.test.json"
+    path = new_folder() / "old.test.json"
     path.write_text(json.dumps(content), encoding="utf-8")
     document = open_evalset(path, initial_session=session)
     answer = adk.ask("test_file", json.dumps(content), session=session)
