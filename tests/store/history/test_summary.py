@@ -69,7 +69,7 @@ def runs(draw: st.DrawFn) -> list[Event]:
 
 
 @given(runs())
-def test_summary_of_live_events_equals_that_of_stored_ones(events: list[Event]) -> None:
+def test_summary_of_live_events_equals_that_of_stored_ones_and_of_its_row(events: list[Event]) -> None:
     lines = [as_line(event) for event in events]
     before = copy.deepcopy([line.event for line in lines])
     live = summarize_events((line.event for line in lines), FILE)
@@ -82,10 +82,10 @@ def test_summary_of_live_events_equals_that_of_stored_ones(events: list[Event]) 
     assert execution.steps is not None
     assert [step[0] for step in execution.steps] == ["c", "r", "a"]
     assert execution.scores["m"].status == "failed"
+    assert_read_from_its_row_is_the_same(events)
 
 
-@given(runs())
-def test_execution_read_from_its_row_is_the_same(events: list[Event]) -> None:
+def assert_read_from_its_row_is_the_same(events: list[Event]) -> None:
     rows = RunRows(1, FILE)
     for number, line in enumerate(map(as_line, events), 1):
         rows.take(line.event, number, len(line.text))
