@@ -250,7 +250,7 @@ def _rows(store: Store, record: CaseRecord) -> Iterator[list[object]]:
 
 
 def _cell(text: str) -> str:
-    """Return the text, quoted so that no spreadsheet reads it as a formula."""
+    """Return the text, quoted if a spreadsheet would read it as a formula."""
     safe = one_line(text, limit=2000)
     return f"'{safe}" if safe.startswith(tuple("=+-@＝＋－＠")) else safe
 

@@ -82,7 +82,7 @@ def criterion_cell(record: Execution | None, name: str, *, configured: bool) -> 
 
 
 def result_cell(result: MetricResult) -> Cell:
-    """Return the cell of one result. A score below its threshold is never rounded up to it."""
+    """Return the cell of one result. A score below its threshold is never rounded up to the threshold."""
     status, score = result.status, result.score
     if status in _WITHOUT_SCORE:
         return _WITHOUT_SCORE[status]

@@ -1,4 +1,4 @@
-"""Functions that cut and pad text by terminal cells, so that East Asian text lines up."""
+"""Functions that cut and pad text by terminal cells, in which wide East Asian characters count twice."""
 
 import re
 from bisect import bisect
@@ -49,7 +49,7 @@ def cut_name(name: str, width: int, others: Iterable[str] = ()) -> str:
     place = bisect(alike, name)
     last = max(_shared(name, other) for other in alike[max(place - 1, 0) : place + 1])
     room = width - 1 - width // 4
-    # Less of the beginning is left now, so that more names may look the same. What differs from most of them is shown.
+    # With less of the beginning, more names look the same. The part that differs from most of them is shown.
     head = _first(name, width // 4)
     places = {_shared(name, other) for other in others if other.startswith(head) and other != name}
     starts = sorted(_word_start(name, place) for place in places if place <= last)

@@ -82,7 +82,7 @@ class Gate:
 
 
 def gate(found: Comparison, state: Path, *, alpha: float = ALPHA) -> Gate:
-    """Return the gate of two compared runs. `state` is the folder with the stored runs, which tell flaky cases."""
+    """Return the gate of two compared runs. The stored runs in the folder `state` show which cases are flaky."""
     cases = found.repeats if found.has_verdicts else ()
     pairs = [
         statistics.case_pair(*([one.status for one in side] for side in (case.before, case.after))) for case in cases

@@ -29,7 +29,7 @@ _SHORT = 0.05
 @cache
 def is_shown_in(criterion: str, where: "Shown") -> bool:
     """Return whether the description of a criterion says that its details are shown in this place."""
-    # Imported late, so that a usage error need not wait for the descriptions.
+    # Imported late, because a usage error must not wait for the descriptions.
     from workbench.criteria.registry import descriptions
 
     info = descriptions().get(criterion)

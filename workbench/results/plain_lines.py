@@ -89,7 +89,7 @@ def _metric_word(record: CaseRecord, result: MetricResult) -> str:
 
 def marks(record: CaseRecord, result: MetricResult) -> list[str]:
     """Return the tags that must accompany a judged verdict: `function`, `split` and `cached`. Else return []."""
-    # Imported late, so that a list of runs need not wait for the criteria.
+    # Imported late, because a list of runs must not wait for the criteria.
     from workbench.criteria.registry import descriptions, needs_bench
 
     name = result.name

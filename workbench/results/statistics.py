@@ -1,7 +1,7 @@
 """Statistics of the same cases before and after a change: the size of the difference, and whether it may be chance.
 
-Each case counts once, with its pass rate (or mean score) over its repeats. Cases are compared in pairs, so that
-differences between easy and hard cases do not hide changes. Two tests decide:
+Each case counts once, with its pass rate (or mean score) over its repeats. Cases are compared in pairs,
+because differences between easy and hard cases would hide changes. Two tests decide:
 
 - McNemar's test with mid-p, if no case has repeats (Fagerland, Lydersen and Laake, 2013).
 - A sign-flip permutation test on the differences of the cases, if there are repeats, and for scores. If the change had
@@ -242,7 +242,7 @@ def corrected(comparisons: Sequence[PairedChange]) -> list[PairedChange]:
 
 
 def holm(ps: Sequence[float]) -> list[float]:
-    """Return p-values of several tests, raised so that each can be compared with the same limit (S. Holm, 1979)."""
+    """Return p-values of several tests, raised for a comparison of each with the same limit (S. Holm, 1979)."""
     raised = [0.0] * len(ps)
     largest = 0.0
     for rank, index in enumerate(sorted(range(len(ps)), key=lambda index: ps[index])):

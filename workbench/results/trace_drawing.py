@@ -178,7 +178,7 @@ def name_of(node: Node) -> str:
 
 def _name(node: Node, branches: str, width: int, *, opened: bool) -> Text:
     if len(branches) > width // 2:
-        # Whole levels are cut, so that the others stay aligned.
+        # Whole levels are cut, which keeps the others aligned.
         branches = "… " + branches[-max((width // 2 - 2) // 2 * 2, 2) :]
     glyph = "▾" if opened else "!" if node.error else GLYPHS[node.kind]
     style = "status-error" if node.error else STYLES[node.kind]

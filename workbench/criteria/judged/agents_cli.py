@@ -381,7 +381,7 @@ def _number(value: Any) -> float | None:
 
 
 async def _by_service(request: ScoreRequest, own: dict[str, Any], bench: Bench) -> Scored:
-    """Score with Google's service. If it cannot be used, the reason names the nearest criterion here."""
+    """Score with Google's service. Without it, the reason or the error names the nearest criterion here."""
     metric, criterion = own["metric"], request.criterion
     nearest = f"The nearest criterion here is {own['nearest']}" if own["nearest"] else ""
     if not metric:
