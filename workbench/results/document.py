@@ -151,8 +151,6 @@ class Target(NamedTuple):
     places: tuple[str, ...]
 
 
-AsideWhen: TypeAlias = Literal["never", "always"]
-"""When details of items are shown: never, or always (below the list if they do not fit beside it)."""
 Aside: TypeAlias = Callable[[int], Iterable[Line]]
 """A function that returns more details of an item as lines of the given width in cells."""
 

@@ -6,7 +6,7 @@ from typing import Generic, NamedTuple, TypeVar
 from rich.text import Text
 
 from workbench.results import evidence, history, judges, trace
-from workbench.results.document import AsideWhen, Document, Subject
+from workbench.results.document import Document, Subject
 from workbench.results.lines import Line, View, heading, pieces
 from workbench.results.title import title, verdict
 from workbench.store.execution import CaseRecord
@@ -20,22 +20,22 @@ class Pane(NamedTuple, Generic[Read]):
 
     `digit` is its key, and `title` its name in the strip. `build` lays out the whole pane for a subject. While a case
     runs, new lines should come at the end, because the screen follows them. `by_turns` is whether the screen names and
-    copies the turn at the cursor. `aside` is when details of items are shown. `opens` returns whether a subject opens
-    in this pane unless the user chose one.
+    copies the turn at the cursor. `aside` is whether the pane shows details of items. `opens` returns whether a subject
+    opens in this pane unless the user chose one.
     """
 
     digit: str
     title: str
     build: Callable[[Read, View], Document]
     by_turns: bool = False
-    aside: AsideWhen = "never"
+    aside: bool = False
     opens: Callable[[Read], bool] = lambda subject: False
 
 
 PANES: tuple[Pane[Subject], ...] = (
     Pane("1", "Evidence", evidence.build, by_turns=True),
     Pane("2", "Judges", judges.build),
-    Pane("3", "Trace", trace.build, by_turns=True, aside="always"),
+    Pane("3", "Trace", trace.build, by_turns=True, aside=True),
     Pane("4", "History", history.build, opens=lambda subject: subject.repeats is not None),
 )
 

@@ -1,7 +1,8 @@
 """Evidence of a turn for judges: its texts, instructions, tools, calls with their results, grounding.
 
-In a prompt, each piece is between two lines with a mark. So no data can pose as part of the prompt. The mark is computed from the data itself. The author of the data cannot know the mark before the data is finished, and so cannot
-close the block. The same data always gives the same prompt, which is the key of the answer cache.
+In a prompt, each piece is between two lines with a mark. The mark is computed from the data itself. The author of the
+data cannot know the mark before the data is finished, and so cannot close the block or pose as part of the prompt. The
+same data always gives the same prompt, which is the key of the answer cache.
 """
 
 import hashlib

@@ -110,7 +110,7 @@ PAGES: tuple[Pane[Conversation], ...] = (
     Pane("1", CONVERSATION, conversation_page),
     Pane("2", "State", state_page),
     Pane("3", "Output", output_page),
-    Pane("4", "Trace", trace_page, aside="always"),
+    Pane("4", "Trace", trace_page, aside=True),
 )
 
 

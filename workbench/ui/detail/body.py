@@ -13,7 +13,7 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from workbench.results.document import AsideWhen, Document, Item
+from workbench.results.document import Document, Item
 from workbench.results.lines import rule
 from workbench.ui.detail.drawing import Aside, Layout, Painter, layout
 from workbench.ui.widgets.rows import EDGE, WEAK_EDGE, joined, thumb
@@ -159,7 +159,7 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
         self._position = Position()
         self._pointed = range(0)
         """The lines that a jump led to, until the cursor or the scroll position changes."""
-        self._when_aside: AsideWhen = "never"
+        self._has_aside = False
         self._aside = Aside()
         self._shown_at = Size()
         """The size for which the document was made."""
@@ -168,8 +168,8 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
 
     # Layout
 
-    def planned(self, aside: AsideWhen) -> Layout:
-        """Return the layout for a document with this kind of aside."""
+    def planned(self, aside: bool = False) -> Layout:
+        """Return the layout for a document, with room for an `aside` if wanted."""
         return replace(layout(self.size, aside), narrow=self.app.size.width < _USUAL)
 
     @property
@@ -178,7 +178,7 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
         return self._shares(self.size, self.document)
 
     def _shares(self, size: Size, document: Document) -> Layout:
-        return layout(size, self._when_aside, len(document.lines))
+        return layout(size, self._has_aside, len(document.lines))
 
     @property
     def height(self) -> int:
@@ -218,14 +218,14 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
     # Content
 
     def show(
-        self, document: Document, top: int, *, cursor: int = 0, aside: AsideWhen = "never", pointed: range = range(0)
+        self, document: Document, top: int, *, cursor: int = 0, aside: bool = False, pointed: range = range(0)
     ) -> None:
         """Replace the document. Scroll to line `top` and put the cursor on the item with the index `cursor`.
 
         The item is made visible unless `top` is beyond the end. `pointed` are the lines that a jump led to.
         """
         used = self._used()
-        self._when_aside = aside
+        self._has_aside = aside
         self._pointed = pointed
         self._shown_at = self.size
         self._strips.clear()
@@ -241,7 +241,7 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
     def _used(self) -> int:
         """Return how many screen lines, counted from the top, can have text. The lines below them are blank."""
         size, used = self.size, len(self.document.lines)
-        return used if used < size.height and self._when_aside == "never" and self._shown_at == size else size.height
+        return used if used < size.height and not self._has_aside and self._shown_at == size else size.height
 
     def go_to(self, line: int) -> bool:
         """Scroll to `line`, or as near to it as possible. Return whether anything moved."""

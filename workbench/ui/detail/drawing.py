@@ -11,7 +11,7 @@ from textual.geometry import Size
 from textual.strip import Strip
 from textual.widget import Widget
 
-from workbench.results.document import AsideWhen, Item
+from workbench.results.document import Item
 from workbench.results.faces import FACES, FLAKY
 from workbench.results.lines import SIDE_BY_SIDE, Line, cut_line, pieces
 from workbench.text.counting import counted
@@ -97,14 +97,14 @@ class Layout:
     narrow: bool = False
 
 
-def layout(size: Size, aside: AsideWhen, listed: int = sys.maxsize) -> Layout:
+def layout(size: Size, aside: bool, listed: int = sys.maxsize) -> Layout:
     """Return the layout for a widget of this size, whose list has `listed` lines.
 
     An aside below the list gets at least the lines that the list does not need.
     """
     width, height = max(size.width - 1, 0), size.height
     wide = width >= SIDE_BY_SIDE
-    if height < _LEAST_HEIGHT or aside == "never":
+    if height < _LEAST_HEIGHT or not aside:
         return Layout(width, height)
     if wide:
         column = size.width * 11 // 20

@@ -12,7 +12,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from workbench.results.cells import cell_len
-from workbench.results.document import AsideWhen, Document
+from workbench.results.document import Document
 from workbench.results.lines import Line, cut_line
 from workbench.results.panes import Read
 from workbench.ui.detail.body import Body
@@ -367,7 +367,7 @@ class Reader(Widget, Generic[Read]):
         if key is None and item is not None:
             key = item.key
         cursor = document.item_named(key) if key else None
-        aside: AsideWhen = self.reading.pane.aside if document.items else "never"
+        aside = self.reading.pane.aside and bool(document.items)
         self._body.show(document, top, cursor=cursor or 0, aside=aside, pointed=pointed)
         self._write_head()
 

@@ -5,12 +5,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeAlias
 
-from workbench.results.document import AsideWhen, Document, Item, Target
+from workbench.results.document import Document, Item, Target
 from workbench.results.lines import View
 from workbench.results.panes import Pane, Read
 from workbench.ui.detail.drawing import Layout
 
-Planned: TypeAlias = Callable[[AsideWhen], Layout]
+Planned: TypeAlias = Callable[[bool], Layout]
 """A function that returns the layout for a kind of aside."""
 TRACE = "Trace"
 """Name of the pane with a row for each event."""
@@ -106,7 +106,7 @@ class Reading(Generic[Read]):
         pane = self.pane
         document = self._built(pane, planned(pane.aside))
         # Without items there is no aside, so the document gets all the room.
-        return document if document.items or pane.aside == "never" else self._built(pane, planned("never"))
+        return document if document.items or not pane.aside else self._built(pane, planned(False))
 
     def _built(self, pane: Pane[Read], shares: Layout) -> Document:
         if shares.width <= 0:

@@ -56,7 +56,7 @@ class PageScreen(ModalScreen[None]):
     def show(self, build: Callable[[int], list[Line]]) -> None:
         """Replace the page. The scroll position stays."""
         self._build = build
-        width = self._body.planned("never").width
+        width = self._body.planned().width
         if width > 0:
             self._body.show(Document(build(width)), self._body.top)
 

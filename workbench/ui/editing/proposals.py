@@ -143,7 +143,7 @@ def show_hunks(body: Body, hunks: Iterable[Any]) -> None:
 
     The body becomes as high as its content.
     """
-    shares = body.planned("never")
+    shares = body.planned()
     view = View(max(shares.width, 24), narrow=shares.narrow)
     found = [hunk for hunk in hunks if isinstance(hunk, Hunk)][:_HUNKS]
     document = Document(line for hunk in found for line in hunk_lines(hunk, view))

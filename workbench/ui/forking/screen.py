@@ -234,7 +234,7 @@ class ForkScreen(RowsScreen[Asked | None]):
     def _show(self) -> None:
         tries = self._tries
         self._list.refresh()
-        shares = self._body.planned("never")
+        shares = self._body.planned()
         if shares.width > 0:
             number = max(self._list.cursor, 1)
             view = View(shares.width, full=True, narrow=shares.narrow)

@@ -195,7 +195,7 @@ class FreezeScreen(RowsScreen[FreezeChoice | None]):
         self._facts.update(Content(f"{options}\n{', '.join(total_words(self._freezing, chosen))}"))
 
     def _show_case(self) -> None:
-        width = self._about.planned("never").width
+        width = self._about.planned().width
         if width > 0 and self.list.rows:
             self.say("")
             self._about.show(Document(case_lines(self.list.row, self._root, width)), 0)

@@ -210,7 +210,7 @@ class CompareScreen(SplitScreen):
         case = self.changes.row.case
         same = case is self._shown
         self._shown = case
-        shares = self._body.planned("never")
+        shares = self._body.planned()
         view = View(max(shares.width, 0), full=True, narrow=shares.narrow)
         self._body.show(self._document(case, view), self._body.top if same else 0)
 

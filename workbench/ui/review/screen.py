@@ -214,7 +214,7 @@ class CaseReviewScreen(Screen[None]):
         self._foot.show(self._lines.case(offered, width, self.app.size.height))
         if self._detail is not None and self._detail.display and subject is not None:
             self._detail.show(subject)
-        shares = self._body.planned("never")
+        shares = self._body.planned()
         if shares.width <= 0:
             return
         page = (name, self._full)
@@ -234,7 +234,7 @@ class CaseReviewScreen(Screen[None]):
         self._head.show(done_lines(len(self.review.names), width))
         self._foot.show(self._lines.last(width, self.app.size.height, can_undo=bool(self.review.steps)))
         self._shown = ()
-        document = last_page(rows, self.review.outcome().by_cause, self._body.planned("never").width)
+        document = last_page(rows, self.review.outcome().by_cause, self._body.planned().width)
         self._body.show(document, 0, cursor=self._row)
 
     def _show_message(self) -> None:

@@ -298,7 +298,7 @@ class TryScreen(SplitScreen):
         self._show()
 
     def _draw(self, top: int | None = None) -> None:
-        shares = self._body.planned("never")
+        shares = self._body.planned()
         if shares.width > 0:
             view = View(shares.width, full=True, narrow=shares.narrow)
             self._body.show(self._make(view), self._body.top if top is None else top)
