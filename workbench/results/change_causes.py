@@ -241,11 +241,8 @@ def _agent_causes(
         found.append(Cause("versions", _names(differ)))
     if "environment" in by_kind:
         found.append(Cause("environment", describe_few(by_kind["environment"])))
-    found += [
-        Cause(kind, _names([change.name for change in by_kind[kind]]))
-        for kind in _OTHER_AGENT_INPUTS
-        if kind in by_kind
-    ]
+    kinds = [kind for kind in _OTHER_AGENT_INPUTS if kind in by_kind]
+    found += [Cause(kind, _names([change.name for change in by_kind[kind]])) for kind in kinds]
     steps = zip(old.steps or (), new.steps or (), strict=False)
     first = next((pair for pair in steps if pair[0] != pair[1]), ())
     if first and all(step.startswith("r") for step in first):

@@ -130,13 +130,8 @@ def call_row(
             for line in side(mark, lines if view.full else shortened(lines, 4, side_room(view)), view)
         ]
     beyond = row.get("more_differences")
-    body = [
-        *difference_lines(found, whole, view, beyond if isinstance(beyond, int) else 0),
-        *every,
-        *accepted_lines(row, whole),
-        *below,
-    ]
-    yield from hang(Text(), body, gutter(view))
+    differences = difference_lines(found, whole, view, beyond if isinstance(beyond, int) else 0)
+    yield from hang(Text(), [*differences, *every, *accepted_lines(row, whole), *below], gutter(view))
 
 
 def cut_call(call: Mapping[str, Any], width: int, paths: frozenset[str] = frozenset()) -> Line:

@@ -21,7 +21,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from workbench.events.events import CaseRef
 from workbench.files.invocation import content_text, intermediate_texts, tool_calls, tool_responses
@@ -32,27 +32,16 @@ from workbench.store.reasons import judged_by
 from workbench.text.json_values import mapping
 
 
-@dataclass(frozen=True, slots=True)
-class Firmness:
+class Firmness(NamedTuple):
     """Firmness of a verdict.
 
-    - `judged`: a judge or service was used
-    - `rules`: the judge was rules, which always give the same result
-    - `least`: smallest number of votes on any question; 0 if there was no vote
-    - `split`: votes on a question disagree
-    - `near`: one different vote would have changed the answer to a question with split votes
+    `firm` is whether no single vote decided the verdict. Each question to a judge must have at least two votes. `split`
+    is whether votes on a question disagree, and `near` whether one vote decided such a question.
     """
 
-    judged: bool = False
-    rules: bool = False
-    least: int = 0
-    split: bool = False
-    near: bool = False
-
-    @property
-    def firm(self) -> bool:
-        """Whether no single vote decided the verdict. Each question to a judge must have at least two votes."""
-        return self.rules or not self.judged or (self.least >= 2 and not self.near)
+    firm: bool
+    split: bool
+    near: bool
 
 
 def firmness(record: CaseRecord, criterion: str) -> Firmness:
@@ -62,13 +51,10 @@ def firmness(record: CaseRecord, criterion: str) -> Firmness:
     judges = [judged_by({"judge": result.details.get("judge")}) for result in results]
     judged = any(judges) or any(result.details.get("questions") or "attempts" in result.details for result in results)
     counts = [votes for result in results for votes in _votes(result.details)]
-    return Firmness(
-        judged=judged,
-        rules="rules" in judges,
-        least=min((yes + no for yes, no in counts), default=0),
-        split=any(yes and no for yes, no in counts),
-        near=any(map(hangs_on_one, counts)),
-    )
+    near = any(map(hangs_on_one, counts))
+    least = min((yes + no for yes, no in counts), default=0)
+    firm = "rules" in judges or not judged or (least >= 2 and not near)  # Rules always give the same result.
+    return Firmness(firm, any(yes and no for yes, no in counts), near)
 
 
 def hangs_on_one(votes: tuple[int, int]) -> bool:
@@ -196,14 +182,8 @@ def summarize(executions: Iterable[Execution], until: float | None = None) -> Ca
         name for record in ordered for name, result in record.metrics.items() if result.status != "informational"
     )
     criteria = tuple(criterion_repeats(ordered, name) for name in names)
-    complete = [
-        record
-        for record in ordered
-        if record.finished
-        and record.turns
-        and all(turn.actual is not None for turn in record.turns)
-        and not broke_off(record.state, record.error)
-    ]
+    ended = [record for record in ordered if record.finished and not broke_off(record.state, record.error)]
+    complete = [one for one in ended if one.turns and all(turn.actual is not None for turn in one.turns)]
     answers = {tuple(content_text(turn.get("final_response")) for turn in _actual(record)) for record in complete}
     kind = _kind(rate, broke, criteria)
     return CaseRepeats(listed, rate, broke, kind, criteria, _paths(complete), len(answers), until)
@@ -241,22 +221,13 @@ def criterion_repeats(records: Sequence[CaseRecord], name: str) -> CriterionRepe
     if len(set(passes)) > 1:
         both_ways = any(len(found) > 1 for found in verdicts.values())
         judge = both_ways or any(each.near for each in firm)
-        sure_of = {
-            passed
-            for passed, each, shown in zip(passes, firm, seen, strict=True)
-            if each.firm and len(verdicts[shown]) == 1
-        }
+        decisions = zip(passes, firm, seen, strict=True)
+        sure_of = {passed for passed, each, shown in decisions if each.firm and len(verdicts[shown]) == 1}
         cause = _cause(agent=len(sure_of) > 1, judge=judge)
     elif open_side and passes and not passes[0]:
         cause = "agent"
-    return CriterionRepeats(
-        name,
-        sum(passes),
-        len(passes) - sum(passes),
-        cause,
-        sum(each.split for each in firm),
-        sum(len(scores[shown]) > 1 for shown in seen),
-    )
+    split, rejudged = sum(each.split for each in firm), sum(len(scores[shown]) > 1 for shown in seen)
+    return CriterionRepeats(name, sum(passes), len(passes) - sum(passes), cause, split, rejudged)
 
 
 def _cause(*, agent: bool, judge: bool) -> Cause:
@@ -305,12 +276,8 @@ def _calls(invocation: dict[str, Any]) -> tuple[Call, ...]:
 
 def _whole(invocation: dict[str, Any]) -> list[Any]:
     returned = [(result.get("name"), result.get("response")) for result in tool_responses(invocation)]
-    texts = [
-        content_text(invocation.get("user_content")),
-        intermediate_texts(invocation),
-        content_text(invocation.get("final_response")),
-    ]
-    return [*texts, _calls(invocation), returned]
+    user, answer = (content_text(invocation.get(name)) for name in ("user_content", "final_response"))
+    return [user, intermediate_texts(invocation), answer, _calls(invocation), returned]
 
 
 def _actual(record: CaseRecord) -> list[dict[str, Any]]:

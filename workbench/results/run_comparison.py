@@ -146,6 +146,8 @@ def compare(before: Summary, after: Summary, state: Path) -> Comparison:
             found.append(ChangedCase(change, then, now, why, only_scores))
     found.sort(key=lambda case: CHANGE_KINDS.index(case.change))
     reported = {id(one) for pair in instead for one in pair}
+    differences = [NO_VERDICTS] if only_scores else []
+    differences += [*describe_run_differences(before, after), *describe_input_differences(before, after, pairs)]
     return Comparison(
         before,
         after,
@@ -154,11 +156,7 @@ def compare(before: Summary, after: Summary, state: Path) -> Comparison:
         tuple(one for key, one in old.items() if key not in new and id(one) not in reported),
         tuple(one for key, one in new.items() if key not in old and id(one) not in reported),
         tuple(file for changed in files.values() for file in changed),
-        (
-            *([NO_VERDICTS] if only_scores else []),
-            *describe_run_differences(before, after),
-            *describe_input_differences(before, after, pairs),
-        ),
+        tuple(differences),
         tuple(now for then, now in pairs if not _are_alike(then, now)),
         tuple(_repeats(old, new)),
     )

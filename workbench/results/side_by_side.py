@@ -87,13 +87,10 @@ def add_compared(document: Document, before: CaseRecord, after: CaseRecord, view
     document.add(_verdicts(before, after, view))
     add_turns(document, before.turns, after.turns, after, view)
     names = dict.fromkeys([*before.metrics, *after.metrics])
-    informs = [
-        name
-        for name in names
-        if all(one.metrics[name].status == "informational" for one in (before, after) if name in one.metrics)
-    ]
+    judged = {name for one in (before, after) for name in one.metrics if one.metrics[name].status != "informational"}
+    informs = [name for name in names if name not in judged]
     document.gap()
-    document.add(_scores(before, after, [name for name in names if name not in informs], view))
+    document.add(_scores(before, after, [name for name in names if name in judged], view))
     figures = [(name, _figure(before, name), _figure(after, name)) for name in informs]
     words = [safe(f"{name} {now if then == now else f'{then} → {now}'}", "muted") for name, then, now in figures]
     document.add(hang(Text(" "), flow(words, view.width - 1, "   "), 1))
