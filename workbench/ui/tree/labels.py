@@ -58,7 +58,7 @@ def label(text: str) -> str:
 
 
 def style_of(status: Status) -> str:
-    """Return the component class of a status."""
+    """Return the name of the style of a status."""
     return FACES[status].variable.removeprefix("status-")
 
 
