@@ -18,8 +18,6 @@ from workbench.results.lines import rule
 from workbench.ui.detail.drawing import Aside, Layout, Painter, layout
 from workbench.ui.widgets.rows import EDGE, WEAK_EDGE, joined, thumb
 
-# The position, without a widget
-
 _LEAD = 4
 """Maximum number of lines above an item that are scrolled into view with it, such as its heading."""
 
@@ -98,7 +96,7 @@ class Position:
     def _must_scroll_first(self, item: Item, wanted: int) -> bool:
         """Return whether to scroll before the cursor moves.
 
-        This is needed if a part of the item in that direction is not visible, or if a long text is between the items.
+        If so, a part of the item in that direction is not visible, or a long text is between the items.
         """
         other = self.document.items[wanted]
         if other.start > item.start:
@@ -137,10 +135,10 @@ first line is highlighted."""
 
 
 class Body(Widget, can_focus=True, inherit_bindings=False):
-    """The lines of a `Document`, with a cursor if it has items. Its parent handles the keys.
+    """The lines of a `Document`, with a cursor if the document has items. The parent widget handles the keys.
 
-    It does not use Textual's scrolling, which lays out the whole screen whenever the number of lines changes. Each step
-    from case to case would then make three frames.
+    The body does not use Textual's scrolling, which lays out the whole screen whenever the number of lines changes.
+    Each step from case to case would then make three frames.
     """
 
     DEFAULT_CSS = "Body { height: 1fr; }"
@@ -351,10 +349,9 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
         return Strip(Segment.apply_style([edge, *rest], post_style=background), width)
 
     def _below(self, y: int) -> Strip:
-        line = (
-            rule(self._aside.head, Text(), self.size.width) if y == 0 else Text.assemble(" ", self._aside.line(y - 1))
-        )
-        return self._painter.strip(line, self.size.width)
+        width, aside = self.size.width, self._aside
+        line = rule(aside.head, Text(), width) if y == 0 else Text.assemble(" ", aside.line(y - 1))
+        return self._painter.strip(line, width)
 
     def notify_style_update(self) -> None:
         """Forget the cached lines and styles."""

@@ -19,8 +19,6 @@ from workbench.ui.detail.body import Body
 from workbench.ui.detail.drawing import Painter
 from workbench.ui.detail.reading import TRACE, Arrival, Reading
 
-# The lines above a pane
-
 _EXPLAINED = 5.0
 """Seconds for which a remark replaces the pane names."""
 
@@ -35,7 +33,7 @@ class Tab(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Its width in cells."""
+        """The width in cells."""
         return sum(map(cell_len, self))
 
 
@@ -122,8 +120,7 @@ class Head(Widget):
 def tabs(panes: Sequence[tuple[str, str]], chosen: int, width: int, position: int = 0) -> list[Tab]:
     """Return the names of the panes, fitted into `width` cells with `position` cells at the right end.
 
-    If there is too little room, blanks are left out first, then the position.
-    Then names are cut, except the chosen one.
+    If there is too little room, blanks are left out first, then the position. Names but the chosen one are cut last.
     """
     room = width - (position + 1 if position else 0)
     for before, after, size in ((" ", " ", room), (" ", "", room), ("", "", room), (" ", "", width), ("", "", width)):
@@ -234,7 +231,7 @@ class Reader(Widget, Generic[Read]):
             self.open_pane(pane.title)
 
     def open_pane(self, title: str) -> None:
-        """Open the pane with this title, which must be one of `reading.titles`. It stays open for other subjects."""
+        """Open the pane with this title, which must be one of `reading.titles`, also for other subjects."""
         self._head.explain("")
         if self.reading.choose(title):
             self._touched = False

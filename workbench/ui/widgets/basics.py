@@ -50,7 +50,7 @@ class Titled(Vertical):
 
 
 class PlainInput(Input):
-    """A text field of one line for safe text. Its cursor does not blink, so that an idle screen sends nothing."""
+    """A text field of one line for safe text. The cursor does not blink: an idle screen sends nothing."""
 
     def __init__(self, value: str = "", *, placeholder: str = "") -> None:
         super().__init__(value, placeholder=placeholder, compact=True, select_on_focus=False)
@@ -71,7 +71,7 @@ _WHEEL = 3
 class Page(Widget, can_focus=True):
     """A framed page of labelled lines.
 
-    It wraps its lines itself while drawing. With Textual's layout, everything would be painted twice.
+    The page wraps lines itself while drawing. With Textual's layout, everything would be painted twice.
     """
 
     def __init__(self) -> None:

@@ -52,8 +52,6 @@ def _binding(action: Action) -> list[Binding]:
 
 _MESSAGE_SECONDS = 3.0
 """Seconds that a message is shown."""
-
-
 _GAPS = (3, 2)
 """Numbers of columns between two actions. The first one with which all actions fit is used."""
 

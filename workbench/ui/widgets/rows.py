@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Generic, TypeAlias, TypeVar
 
 from rich.segment import Segment
@@ -57,7 +58,7 @@ _IN_ANSI = {
     "cell": "bold $accent on $background",
 }
 EDGE, WEAK_EDGE = "▌", "▏"
-"""Edge of the row under the cursor with and without the focus. They differ even without colours."""
+"""Edge of the row under the cursor with and without the focus, different even without colours."""
 _EDGES = {"cursor": EDGE, "cursor-blurred": WEAK_EDGE, "flash": "»"}
 """The edge of a row by its style."""
 
@@ -84,7 +85,7 @@ class RowView(ScrollView, can_focus=True):
     def __init__(self) -> None:
         super().__init__()
         self.when_moved: Callable[[], None] = lambda: None
-        """Called when the cursor has moved to another row, so that both rows are painted in one frame."""
+        """Called when the cursor has moved to another row, before the next frame is painted."""
         self._cursor = 0
         self._styles = NamedStyles(self, _STYLES, _IN_ANSI)
 
@@ -124,7 +125,9 @@ class RowView(ScrollView, can_focus=True):
             self._cursor = 0
             return
         position = max(0, min(position, count - 1))
-        position = self._stop_near(position, count, forwards=position >= self._cursor)
+        ahead, back = range(position, count), range(position, -1, -1)
+        nearest = chain(ahead, back) if position >= self._cursor else chain(back, ahead)
+        position = next(filter(self.can_stop, nearest), position)
         before, self._cursor = self._cursor, position
         self.show_cursor()
         if before != position:
@@ -230,14 +233,6 @@ class RowView(ScrollView, can_focus=True):
         """
         keeps = look.startswith("cursor") and name != "cell" and self.app.native_ansi_color
         return self._styles.get(look, "" if keeps else name)
-
-    def _stop_near(self, position: int, count: int, *, forwards: bool) -> int:
-        ways = (range(position, count), range(position, -1, -1))
-        for way in ways if forwards else reversed(ways):
-            for candidate in way:
-                if self.can_stop(candidate):
-                    return candidate
-        return position
 
     # Events
 
