@@ -103,12 +103,9 @@ def bar_parts(facts: Facts, width: int) -> tuple[list[Part], list[Part]]:
         if facts.phase and not facts.running:
             middle = [(f"   ▶ {facts.phase}", "status-running")]
         elif facts.total:
-            run = (
-                _progress(facts, judges, words=words)
-                if facts.running
-                else _result(facts, words=words, full=judges == 2)
-            )
-            middle = [*run[0], *_counts(facts, words=words, meter=meter), *run[1], *_judges(facts, judges)]
+            progress = _progress if facts.running else _result
+            before, after = progress(facts, judges, words=words)
+            middle = [*before, *_counts(facts, words=words, meter=meter), *after, *_judges(facts, judges)]
         if facts.loading:
             middle.append((f"   {facts.loading}", "status-running"))
         if facts.elsewhere and not facts.running:
@@ -170,13 +167,13 @@ def _progress(facts: Facts, form: int, *, words: bool) -> tuple[list[Part], list
     return [(gap + head, "status-running")], [*after, *_rescored(facts, gap, words=words)]
 
 
-def _result(facts: Facts, *, words: bool, full: bool) -> tuple[list[Part], list[Part]]:
-    """Return the texts before and after the counts of a finished run."""
+def _result(facts: Facts, form: int, *, words: bool) -> tuple[list[Part], list[Part]]:
+    """Return the texts before and after the counts of a finished run. `form` is the detail, 0 to 2."""
     counts = facts.counts or Counter()
     done = sum(counts[state] for state in DECIDED)
     gap = "   " if words else "  "
     after: list[Part] = []
-    if when := facts.when[0 if full else 1]:
+    if when := facts.when[0 if form == 2 else 1]:
         after.append((gap + when, "status-muted"))
     after += _rescored(facts, gap, words=words)
     if facts.interrupted:

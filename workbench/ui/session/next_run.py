@@ -21,19 +21,12 @@ if TYPE_CHECKING:
 Content = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class _Edit:
-    """A config's content before and after the user's edit."""
-
-    before: Content
-    after: Content
-
-
 class Draft:
     """Edits of criteria for the next run only, by config file. The key None is for the default criteria."""
 
     def __init__(self) -> None:
-        self._edits: dict[Path | None, _Edit] = {}
+        self._edits: dict[Path | None, tuple[Content, Content]] = {}
+        """The contents before and after the edit."""
 
     def copy(self) -> "Draft":
         """Return a draft with the same edits."""
@@ -50,7 +43,7 @@ class Draft:
         """Set the content for the next run. A content equal to the file's removes the edit."""
         self._edits.pop(path, None)
         if after != before:
-            self._edits[path] = _Edit(before, after)
+            self._edits[path] = before, after
 
     def forget(self, path: Path | None) -> None:
         """Drop the edit of a config, because it was saved to the file."""
@@ -66,8 +59,10 @@ class Draft:
         """Return the content of a config for the next run. `now` is the content of the file."""
         from workbench.editing.criteria_change import merged
 
-        edit = self._edits.get(path)
-        return now if edit is None else merged(edit.before, now, edit.after)
+        if path not in self._edits:
+            return now
+        before, after = self._edits[path]
+        return merged(before, now, after)
 
     def apply(self, choice: "CriteriaChoice") -> "CriteriaChoice":
         """Return the criteria of the next run. Their `reason` lists the edits."""
