@@ -203,8 +203,6 @@ class ConversationView(Reader[Conversation]):
         else:
             self._head.explain(f"a conversation has pages 1 to {len(PAGES)}")
 
-    # Keys
-
     action_move, action_turn, action_to_event = Reader.move, Reader.go_to_turn, Reader.to_event
     action_pane = show_pane
 

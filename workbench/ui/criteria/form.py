@@ -102,8 +102,6 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         """The edited content of the config under the cursor."""
         return self.changes.content
 
-    # Moving and leaving
-
     def action_open(self) -> None:
         """Expand the row, or move into it if it is expanded."""
         self._typing.end()
@@ -163,8 +161,6 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         self._reason.update(Text(self.mode.why(self.draft)))
         self.show_changes()
         self.say(words)
-
-    # One value
 
     def action_enter(self) -> None:
         """Edit the value under the cursor in the field, or use its next choice."""
@@ -275,8 +271,6 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         else:
             self.change(lambda: self.changes.put(row, value))
 
-    # Criteria and rubrics
-
     def action_new_case(self) -> None:
         """Pick a preset, criterion or rubric to add."""
         if self._typing.end():
@@ -324,8 +318,6 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         """Undo all changes since the last save."""
         self._typing.drop()
         self.change(lambda: self.changes.reset(self.list.row_or_none))
-
-    # Recordings
 
     def action_freeze(self) -> None:
         """Switch to the next mode of recordings."""
@@ -375,8 +367,6 @@ class CriteriaScreen(FieldScreen[Ending | None]):
                 key = key_label(self.keys_of[action][0]) if self.keys_of[action] else ""
                 parts += ["  " if parts else "", (f"{key} ", "$accent"), (f"{name} ", "$label"), words]
             self._recordings.update(Text.assemble(*parts))
-
-    # Display
 
     def show_changes(self, *, at: Location | None = None) -> None:
         """Show the edited content, and move the cursor to the location `at`, if it is given."""

@@ -164,8 +164,6 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
         self._strips: LRUCache[int, Strip] = LRUCache(2000)
         self._painter = Painter(self)
 
-    # Layout
-
     def planned(self, aside: bool = False) -> Layout:
         """Return the layout for a document, with room for an `aside` if wanted."""
         return replace(layout(self.size, aside), narrow=self.app.size.width < _USUAL)
@@ -213,8 +211,6 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
         """The item under the cursor, or None in a document without items."""
         return self._position.item
 
-    # Content
-
     def show(
         self, document: Document, top: int, *, cursor: int = 0, aside: bool = False, pointed: range = range(0)
     ) -> None:
@@ -250,8 +246,6 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
         if self._pointed:
             self._pointed = range(0)
             self.refresh()
-
-    # The cursor
 
     def move(self, direction: str) -> bool:
         """Move the cursor or scroll. Return whether anything moved.
@@ -305,8 +299,6 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
         elif shares.aside_height:
             self.refresh(Region(0, shares.height, self.size.width, self.size.height - shares.height))
 
-    # Drawing
-
     def render_line(self, y: int) -> Strip:
         """Draw a line of the document, with the aside next to it or below it."""
         size = self.size  # Textual computes it again each time.
@@ -358,8 +350,6 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
         super().notify_style_update()
         self._strips.clear()
         self._painter.forget()
-
-    # Events
 
     def on_focus(self) -> None:
         """Redraw the item under the cursor after a change of the focus."""

@@ -184,8 +184,6 @@ class Reader(Widget, Generic[Read]):
         named = turn is not None and count > 1 and self.reading.pane.by_turns
         return f"turn {(turn or 0) + 1}/{count}" if named else ""
 
-    # Content
-
     @property
     def tabs(self) -> tuple[tuple[str, str], ...]:
         """The digits and names of the panes, in order."""

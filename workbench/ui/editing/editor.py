@@ -204,8 +204,6 @@ class EditorScreen(FieldScreen[None]):
         frame.styles.width = region.width if region.width > 20 else "100%"
         frame.styles.margin = (region.y or 1, 0, 0, 0)
 
-    # Moving
-
     def action_turn(self, step: int) -> None:
         """Go to the next (1) or previous (-1) turn."""
         self.list.next_turn(step)
@@ -220,8 +218,6 @@ class EditorScreen(FieldScreen[None]):
     def action_keys(self) -> None:
         """Show the keys of the editor."""
         show_keys(self, "editor", self.keys_of, "keys of the editor")
-
-    # One value
 
     def action_enter(self) -> None:
         """Edit the value under the cursor in the field. On a heading, go to the next row."""
@@ -269,8 +265,6 @@ class EditorScreen(FieldScreen[None]):
             self.say("unchanged")
             return
         self._save(with_row(self.draft, row, value), label_of(self.draft, row), row.location)
-
-    # Whole parts
 
     def action_new_case(self) -> None:
         """Let the user choose a part to add at the cursor."""
@@ -348,8 +342,6 @@ class EditorScreen(FieldScreen[None]):
         words = "no changes" if after is before else f"saved from your editor: {one_line(before.name)}"
         self._continue_with(after, self.place, words)
 
-    # Saving
-
     def _save(self, value: Any, label: str, at: Location, *, go_on: bool = False) -> None:
         """Save a value, and go to the row `at`. With `go_on`, edit the first value of the part at that row."""
         self._busy = True
@@ -377,8 +369,6 @@ class EditorScreen(FieldScreen[None]):
                 self.list.move("down")
             self.action_enter()
             self._fresh = self._value.typing
-
-    # Display
 
     @property
     def place(self) -> Location | None:

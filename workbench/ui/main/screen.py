@@ -116,8 +116,6 @@ class MainScreen(View):
         """Return how the case's verdict differs from the one before, or None if it does not."""
         return self.controllers.watch.change_of(record)
 
-    # Move
-
     def action_move(self, direction: str) -> None:
         """Move in the side with the focus: `down`, `up`, `page_down` (half a page), `page_up`, `top` or `bottom`."""
         if self.in_right:
@@ -182,8 +180,6 @@ class MainScreen(View):
         if not (self.right.shows_case and self.right.detail.to_event()):
             self.say("no event in the trace for this line")
 
-    # Panes
-
     def action_pane(self, number: int | None = None) -> None:
         """Show the pane with this number. None, as from the key help, asks for the number."""
         if number is None:
@@ -221,8 +217,6 @@ class MainScreen(View):
             self.go_right()
             self.add_class("-no-tree")
 
-    # Mark
-
     def action_mark(self) -> None:
         """Mark or unmark the row's cases."""
         self.tree_view.mark()
@@ -237,8 +231,6 @@ class MainScreen(View):
         """Mark all cases that the filter shows, or unmark them if all are marked."""
         self.tree_view.mark_all()
         self.show_state()
-
-    # Find
 
     def action_problem(self, step: int) -> None:
         """Go to the next (1) or previous (-1) case that failed or ended in an error."""

@@ -175,8 +175,6 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
         if event.size == self.size:
             self.draw_in_full()
 
-    # Keys
-
     async def on_event(self, event: Event) -> None:
         """Queue keys and pastes in their order."""
         if (
@@ -203,8 +201,6 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
     def keys_delivered(self) -> int:
         """Number of keys delivered since the start."""
         return self._key_order.delivered
-
-    # Opening and ending
 
     def on_mount(self) -> None:
         """Set the user's keymap, watch for signals, and open the folder after the first frame."""
@@ -260,8 +256,6 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
         """End all runs and their processes, and wait for them for at most `timeout` seconds."""
         if self.main.has_controllers:
             self.main.controllers.thread.close(timeout=timeout)
-
-    # For the main screen
 
     def preview_theme(self, name: str | None) -> None:
         """Show a theme temporarily. None returns to the chosen theme."""

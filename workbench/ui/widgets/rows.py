@@ -111,8 +111,6 @@ class RowView(ScrollView, can_focus=True):
         """Return whether the cursor can stop on the row. Lists with headings override this method."""
         return True
 
-    # The cursor
-
     @property
     def cursor(self) -> int:
         """The position of the cursor, or 0 in an empty list."""
@@ -181,8 +179,6 @@ class RowView(ScrollView, can_focus=True):
             self.refresh_lines(position)
         return len(visible)
 
-    # Drawing
-
     def render_line(self, y: int) -> Strip:
         """Draw a row: edge, left side, right side and scroll bar."""
         width, top = self.size.width, self.scroll_offset.y
@@ -233,8 +229,6 @@ class RowView(ScrollView, can_focus=True):
         """
         keeps = look.startswith("cursor") and name != "cell" and self.app.native_ansi_color
         return self._styles.get(look, "" if keeps else name)
-
-    # Events
 
     def on_resize(self, event: Resize) -> None:
         """Keep the cursor visible."""
