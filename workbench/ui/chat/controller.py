@@ -229,7 +229,7 @@ class Talk(Controller):
         self._keep, self._engine, self._thread, self._fork_chat = keep, engine, thread, fork_chat
 
     def talk(self) -> None:
-        """Talk to the agent under the cursor."""
+        """Talk to the agent under the cursor, or to an agent that the user chooses."""
         workspace = self.workspace()
         if workspace is None:
             return

@@ -103,10 +103,9 @@ def layout(size: Size, aside: bool, listed: int = sys.maxsize) -> Layout:
     An aside below the list gets at least the lines that the list does not need.
     """
     width, height = max(size.width - 1, 0), size.height
-    wide = width >= SIDE_BY_SIDE
     if height < _LEAST_HEIGHT or not aside:
         return Layout(width, height)
-    if wide:
+    if width >= SIDE_BY_SIDE:
         column = size.width * 11 // 20
         return Layout(column, height, size.width - column - 4, height, beside=True)
     below = max(height * 2 // 5, 4, height - listed - 1)

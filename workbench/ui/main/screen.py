@@ -38,7 +38,7 @@ def places(panes: Sequence[tuple[str, str]]) -> dict[str, tuple[str, str]]:
 
 
 class JumpScreen(ModalScreen[str | None]):
-    """A dialog that waits for one key. It returns a target of `places`, a digit, or None for any other key."""
+    """A dialog that waits for one key. The result is a target of `places`, a digit, or None for any other key."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss")]
 

@@ -452,7 +452,8 @@ class Review(Controller):
         records = ((name, record) for name in names if (record := self._cases.record(name)))
         known = [(self._cases.cause(name), record, self.note(name)) for name, record in records]
         found = await asyncio.to_thread(lambda: [(cause, read_details(one), note) for cause, one, note in known])
-        self.view.say(copy(counted(len(found), "agent bug"), failures_as_markdown(found), self._host.copy).message)
+        copied = copy(counted(len(found), "agent bug"), failures_as_markdown(found), self._host.copy)
+        self.view.say(copied.message)
 
     def left(self) -> None:
         """End the review, and put the cursor on the case that was shown last."""

@@ -13,7 +13,7 @@ _VARIABLE = re.compile(r"\$([\w-]+)")
 class NamedStyles:
     """A widget's own style, with named styles from the theme on top.
 
-    `named` has a style such as `bold $accent` for each name. `in_ansi` has other ones for the sixteen colours of the
+    `named` has a style such as `bold $accent` for each name. `in_ansi` replaces some for the sixteen colours of the
     terminal. Textual's component classes would be matched with the stylesheet one by one, whenever the focus or a class
     changes. For the forty names of a document, this takes 6 ms.
     """
@@ -23,7 +23,7 @@ class NamedStyles:
         self._found: dict[tuple[str, ...], RichStyle] = {}
 
     def get(self, *names: str) -> RichStyle:
-        """Return the widget's style with these on top, later names last. "" adds nothing."""
+        """Return the widget's style with the named styles on top, later names last. "" adds nothing."""
         if names not in self._found:
             app, style = self._widget.app, self._widget.visual_style
             named = {**self._named, **self._in_ansi} if app.native_ansi_color else self._named
