@@ -41,6 +41,8 @@ class Review(Controller):
 
     _cases: "ReviewedCases"
     """The cases of the current or last review."""
+    _model: "Model"
+    _screen: "CaseReviewScreen"
 
     def __init__(
         self, view: "View", news: News, files: Files, edit: Edit, accept: Accept, run: Run, triage: Triage, host: Host
@@ -48,8 +50,8 @@ class Review(Controller):
         super().__init__(view)
         self._files, self._edit, self._accept, self._run = files, edit, accept, run
         self._triage, self._host = triage, host
-        self._model: Model | None = None
-        self._screen: CaseReviewScreen | None = None
+        self._active = False
+        """Whether a review is open."""
         self._notes: dict[CaseName, str] = {}
         self._before: FileEdit | None = None
         """The newest edit before the review changed its first file."""
@@ -111,15 +113,16 @@ class Review(Controller):
         first = self._cases.name(current) if current is not None and current[1] >= 0 else None
         self._model = Model(sections, self._cases.earlier, self._judgeable, first, passes=passes)
         self._screen = CaseReviewScreen(self._model, self, self.view.keys)
+        self._active = True
         self.view.say_on_page = self._screen.say
         self.view.push(self._screen)
 
     @property
     def _current(self) -> Row | None:
-        return None if self._model is None or self._model.done else self._cases.row(self._model.name)
+        return None if not self._active or self._model.done else self._cases.row(self._model.name)
 
     def _judgeable(self, name: "CaseName") -> "Judgeable":
-        return self._cases.judgeable(name, passes=self._model is not None and self._model.passes)
+        return self._cases.judgeable(name, passes=self._active and self._model.passes)
 
     # For the screen
 
@@ -148,7 +151,6 @@ class Review(Controller):
         from workbench.ui.review.key_lines import Offered
         from workbench.ui.triage.question import first_options
 
-        assert self._model is not None
         record, row = self._cases.record(name), self._cases.row(name)
         if row is None or record is None:
             why = "this case is no longer in its file" if row is None else "this case has not run"
@@ -164,8 +166,7 @@ class Review(Controller):
         model = self._model
         cases = len(model.section.names)
         left = len(model.left()) if model.section.alike and cases > 1 else 0
-        in_pane = self._screen is not None and self._screen.in_pane
-        return Offered(options, left=left, cases=cases, whole=model.whole, in_pane=in_pane)
+        return Offered(options, left=left, cases=cases, whole=model.whole, in_pane=self._screen.in_pane)
 
     # Verdicts
 
@@ -176,8 +177,6 @@ class Review(Controller):
         """
         from workbench.ui.triage.question import first_options
 
-        assert self._model is not None
-        assert self._screen is not None
         if self._drawn != self._state():
             # The key was pressed for what is still on the screen.
             self._check("")
@@ -202,8 +201,6 @@ class Review(Controller):
             self.view.work(partial(self._save, step, option), "edit")
 
     async def _save(self, step: "Step", option: "Option") -> None:
-        assert self._model is not None
-        assert self._screen is not None
         try:
             edit = await self._write(step, option)
             if edit is None:
@@ -217,8 +214,6 @@ class Review(Controller):
 
     def _shown_name(self, name: "CaseName") -> str:
         """Return a case's name for messages, or "" on a small screen."""
-        assert self._model is not None
-        assert self._screen is not None
         others = (eval_id for _, eval_id in self._model.names)
         return cut_name(one_line(name[1]), _NAME, others) if self._screen.is_wide else ""
 
@@ -254,7 +249,6 @@ class Review(Controller):
             self._before = (await self._files.saver()).newest
 
     def _go_on(self, message: str) -> None:
-        assert self._screen is not None
         self._drawn = ()
         self._screen.begin_case(message)
 
@@ -263,8 +257,6 @@ class Review(Controller):
         self.view.work(self._undo, "edit")
 
     async def _undo(self) -> None:
-        assert self._model is not None
-        assert self._screen is not None
         saver = await self._files.saver()
         if not self._changed_files or saver.newest is self._before:
             self._screen.say("nothing to undo in this review")
@@ -290,7 +282,6 @@ class Review(Controller):
 
     def keep_note(self, name: "CaseName", text: str) -> None:
         """Save a note with a case's verdict. If there is no verdict yet, keep the note for the next one."""
-        assert self._screen is not None
         if text == self.note(name):
             return
         entry, row = self._cases.entry_about(name), self._cases.row(name)
@@ -352,14 +343,13 @@ class Review(Controller):
 
     def copy(self) -> None:
         """Copy the ID of the current case."""
-        assert self._model is not None
         self.view.say(copy("ID", self._model.name[1], self._host.copy).message)
 
     # Changes meanwhile
 
     def triage_read(self) -> None:
         """Show verdicts that another program has written."""
-        if self._model is not None and self._screen is not None and not self._busy:
+        if self._active and not self._busy:
             self._model.forget_earlier()
             self._screen.show()
 
@@ -368,7 +358,7 @@ class Review(Controller):
         self._check("")
 
     def _check(self, why: str) -> None:
-        if self._model is None:
+        if not self._active:
             return
         self._model.forget_left()
         if self._busy or self._drawn == self._state():
@@ -386,7 +376,7 @@ class Review(Controller):
 
         Cancels a pending verdict on the whole cause. Verdict keys pressed before the case is painted are ignored.
         """
-        if self._model is None or self._screen is None:
+        if not self._active:
             return
         self._model.forget_earlier()
         self._model.interrupt()
@@ -411,7 +401,7 @@ class Review(Controller):
 
     def _state(self) -> tuple[object, ...]:
         """Return the current case and a value that changes with it. Return () on the last page."""
-        if self._model is None or self._model.done:
+        if not self._active or self._model.done:
             return ()
         return self._model.name, self._cases.drawn(self._model.name)
 
@@ -421,12 +411,10 @@ class Review(Controller):
         """Return the rows of the last page."""
         from workbench.ui.review.key_lines import rows_of
 
-        assert self._model is not None
         return rows_of(self._model.outcome(), self.view.keys, passes=self._model.passes)
 
     def do_next(self, kind: str) -> None:
         """Start the follow-up action of the last page for a kind of verdict."""
-        assert self._model is not None
         names = self._model.outcome().cases.get(kind, [])
         match kind:
             case "agent bug":
@@ -436,10 +424,8 @@ class Review(Controller):
             case "judge wrong":
                 self._triage.agreement()
             case "errors" | "flaky":
-                screen = self._screen
-                assert screen is not None
                 self.left()
-                screen.dismiss(None)
+                self._screen.dismiss(None)
                 start = self._run.start if kind == "errors" else self._run.repeat_cases
                 start(self.session.verdicts.places(names))
             case "skipped":
@@ -457,11 +443,12 @@ class Review(Controller):
 
     def left(self) -> None:
         """End the review, and put the cursor on the case that was shown last."""
-        if self._model is None:
+        if not self._active:
             return
-        model, self._model, self._screen = self._model, None, None
+        self._active = False
         self.view.say_on_page = None
-        row = self._cases.row(model.names[min(model.position, len(model.names) - 1)])
+        names = self._model.names
+        row = self._cases.row(names[min(self._model.position, len(names) - 1)])
         if row is not None:
             self.view.go_to(row.evalset, row.case)
         self.view.go_left()
