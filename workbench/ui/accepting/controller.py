@@ -225,8 +225,7 @@ class Accept(Controller):
                 if wanted is False:
                     self.view.call_later(self._accept_expected)
                 return
-        assert self.session.workspace is not None
-        root = self.session.workspace.root
+        root = self.session.opened.root
         try:
             files, left_out = await asyncio.to_thread(thawed_files, records, root, self.session.state_dir)
             changed = [file for file in files.values() if file.proposal.parts]

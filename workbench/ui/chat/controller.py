@@ -80,8 +80,7 @@ class Keep(Controller):
     ) -> None:
         from workbench.ui.chat.conversation import with_recording
 
-        assert self.session.workspace is not None
-        root, state = self.session.workspace.root, self.session.state_dir
+        root, state = self.session.opened.root, self.session.state_dir
         captured = await asyncio.to_thread(with_recording, captured, record, root, state)
         await self.review_case(captured, agent, f"{record.ref.eval_id}_as_run", first)
 
@@ -92,8 +91,7 @@ class Keep(Controller):
 
     async def choose_agent(self) -> "AgentFolder | None":
         """Return the agent of the row under the cursor, else the only one, else the user's choice (None: no choice)."""
-        workspace, row = self.session.workspace, self.view.rows.cursor
-        assert workspace is not None
+        workspace, row = self.session.opened, self.view.rows.cursor
         if row is not None and row.evalset >= 0 and (owner := self.session.entry(row.evalset).agent) is not None:
             return owner
         # The workspace knows all agents of the project, even if the user opened only one of its folders.
@@ -113,8 +111,7 @@ class Keep(Controller):
         from workbench.editing.adk_session import NoSessionError
         from workbench.editing.migration import agent_of_test, read_conversation
 
-        workspace = self.session.workspace
-        assert workspace is not None
+        workspace = self.session.opened
         file = await self._choose_session(workspace.root, [agent.folder for agent in workspace.agents])
         if file is None:
             return
@@ -202,10 +199,9 @@ class Keep(Controller):
 
     def _destinations(self, agent: "AgentFolder | None", first: Path | None) -> "list[Destination]":
         """Return the files that can hold a case of this agent, with `first` at the front."""
-        assert self.session.workspace is not None
         entries = [
             entry
-            for entry in self.session.workspace.evalsets
+            for entry in self.session.opened.evalsets
             if entry.agent == agent and entry.document.editable and not entry.document.broken
         ]
         entries.sort(key=lambda entry: (entry.file != first, entry.document.kind == "test"))

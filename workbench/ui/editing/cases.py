@@ -165,8 +165,7 @@ class Cases(Controller):
 
     async def _pick_target(self, source: "EvalsetEntry", count: int) -> "EvalsetEntry | None":
         """Let the user choose another evalset, the same agent's first. Return None if the user cancels."""
-        assert self.session.workspace is not None
-        others = [entry for entry in self.session.workspace.evalsets if entry.file != source.file]
+        others = [entry for entry in self.session.opened.evalsets if entry.file != source.file]
         others.sort(key=lambda entry: entry.agent != source.agent)
         items = [
             Item(label(entry.relative), entry, hint=counted(len(entry.document.cases), "case"), help=_agent_of(entry))
@@ -223,8 +222,7 @@ class Cases(Controller):
 
     def folder(self) -> Path:
         """Return the folder of the current evalset or agent, else the open folder."""
-        workspace, row = self.session.workspace, self.view.rows.cursor
-        assert workspace is not None
+        workspace, row = self.session.opened, self.view.rows.cursor
         if row is not None and row.evalset >= 0:
             return self.session.entry(row.evalset).file.parent
         if row is not None and row.kind == "agent":

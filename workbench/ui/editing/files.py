@@ -141,8 +141,7 @@ class Files(Controller):
             return
         opened = {file: await asyncio.to_thread(open_evalset, file) for file in files}
         # The folder may have been read again meanwhile.
-        workspace = self.session.workspace
-        assert workspace is not None
+        workspace = self.session.opened
         entries = tuple(
             replace(entry, document=opened[entry.file]) if entry.file in opened else entry
             for entry in workspace.evalsets

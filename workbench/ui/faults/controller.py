@@ -62,8 +62,8 @@ class Faults(Controller):
         if frozen is None:
             return
         if outlook.unknown:
-            names = [self._name(pair) for pair in pairs]
-            unknown = [pair for pair in pairs if self._name(pair) in set(outlook.unknown)]
+            names = [self.session.opened.case_name(*pair) for pair in pairs]
+            unknown = [pair for pair, name in zip(pairs, names, strict=True) if name in outlook.unknown]
             self._waiting = names, frozen
             self._run.start(unknown, partial(self._engine.build, recordings=RecordingOptions("")), confirmed=True)
         elif frozen:
@@ -157,10 +157,6 @@ class Faults(Controller):
                 matrix, title, session.state_dir, self.view.keys, self._host, prices=session.prices, go=go, start=start
             )
         )
-
-    def _name(self, pair: tuple[int, int]) -> "CaseName":
-        assert self.session.workspace is not None
-        return self.session.workspace.case_name(*pair)
 
 
 def _stored(run: "ListedRun", state: "Path") -> "Matrix | None":

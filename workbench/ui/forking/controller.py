@@ -77,8 +77,7 @@ class Fork(Controller):
         await self._fork(lambda: original_of_turns(agent.name, session, turns), names, None, agent)
 
     def _agent(self, ref: "CaseRef") -> "AgentFolder | None":
-        workspace = self.session.workspace
-        assert workspace is not None
+        workspace = self.session.opened
         entry = next((entry for entry in workspace.evalsets if entry.relative == ref.evalset_file), None)
         if entry is not None and entry.agent is not None:
             return entry.agent

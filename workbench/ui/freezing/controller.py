@@ -119,7 +119,7 @@ class Freezing(Controller):
 
     def _run_first(self, pairs: Sequence[Pair], recordings: RecordingOptions, *, freeze: bool) -> None:
         if freeze and not self.session.store.activity.busy:
-            self._requested = frozenset(map(self._name, pairs))
+            self._requested = frozenset(self.session.opened.case_name(*pair) for pair in pairs)
         self._run.start(pairs, partial(self._engine.build, recordings=recordings))
 
     def _take(self, event: Event) -> None:
@@ -140,8 +140,7 @@ class Freezing(Controller):
         from workbench.files.own_file import OwnFileError
         from workbench.run.recordings.requests import MissedRequest
 
-        assert self.session.workspace is not None
-        path = self.session.workspace.root / file
+        path = self.session.opened.root / file
         try:
             contents: Contents = await asyncio.to_thread(ignoring, path, tool, argument)
         except OwnFileError as error:
@@ -152,10 +151,6 @@ class Freezing(Controller):
             return
         of = "requests to models" if tool == MissedRequest.TOOL else tool
         await self._files.put(f"ignore {argument} of {of}", contents)
-
-    def _name(self, pair: Pair) -> CaseName:
-        assert self.session.workspace is not None
-        return self.session.workspace.case_name(*pair)
 
     def thaw(self) -> None:
         """Run the cases live, and compare each tool answer with its recording."""

@@ -398,8 +398,7 @@ class Follow(Controller):
         """Return `agent.py changed on disk: 3 verdicts stale`, or "" if the files made no verdict stale."""
         from workbench.files.walk import relative_to  # Not needed for the first frame.
 
-        assert self.session.workspace is not None
-        root = self.session.workspace.root
+        root = self.session.opened.root
         names = {relative_to(file, root): file.name for file in files}
         found: dict[str, None] = {}
         stale = 0

@@ -39,8 +39,7 @@ class History(Controller):
             self.view.work(self._show_history, "history")
 
     async def _show_history(self) -> None:
-        workspace = self.session.workspace
-        assert workspace is not None
+        workspace = self.session.opened
         await asyncio.to_thread(_import_screens)
         from workbench.ui.history.screen import HistoryScreen
 
@@ -96,8 +95,7 @@ class History(Controller):
     def _keep_stored(self, record: "CaseRecord") -> None:
         from workbench.ui.chat.conversation import captured_from_record
 
-        workspace = self.session.workspace
-        assert workspace is not None
+        workspace = self.session.opened
         ref = record.ref
         entry = next((entry for entry in workspace.evalsets if entry.relative == ref.evalset_file), None)
         agent = entry.agent if entry is not None else None
@@ -118,9 +116,8 @@ class History(Controller):
         from workbench.project.targets import compare_command
         from workbench.ui.history.compare_screen import CompareScreen
 
-        assert self.session.workspace is not None
         first, second = (str(run.path) if run.adk else run.run_id for run in (before, after))
-        root, state = self.session.workspace.root, self.session.state_dir
+        root, state = self.session.opened.root, self.session.state_dir
         self.session.last_command = partial(compare_command, first, second, root, state)
         self.view.push(CompareScreen(before, after, state, self.view.keys, self._host, self._files.go_to_stored))
 
@@ -169,8 +166,7 @@ class History(Controller):
     def _runs(self) -> "tuple[list[ListedRun], list[str]]":
         from workbench.store.history.run_list import list_all_runs
 
-        assert self.session.workspace is not None
-        return list_all_runs(self.session.state_dir, self.session.workspace.root, self._agent_folders())
+        return list_all_runs(self.session.state_dir, self.session.opened.root, self._agent_folders())
 
     def _agent_folders(self) -> "list[Path]":
         return [agent.folder for agent in self.session.workspace.agents] if self.session.workspace else []

@@ -160,8 +160,7 @@ class General(Controller):
         from workbench.project.targets import Shell, export_command, status_command
 
         session = self.session
-        assert session.workspace is not None
-        workspace, state = session.workspace, session.state_dir
+        workspace, state = session.opened, session.state_dir
         shell = Shell(Path.cwd(), session.given_state_dir, bool(session.extra_evalsets))
         found = {}
         if session.last_command is not None:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import starmap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -80,7 +81,9 @@ class Review(Controller):
         if not pairs:
             self.view.say(self.session.why_nothing_found("nothing failed here: mark passed cases to review them"))
         elif self.session.verdicts.state(*pairs[0]) == "passed":
-            self._open([Section("passed cases", tuple(map(self._cases.name, pairs)))], current, passes=True)
+            self._open(
+                [Section("passed cases", tuple(starmap(self.session.opened.case_name, pairs)))], current, passes=True
+            )
         else:
             self._open(self._causes(pairs), current)
 
@@ -91,13 +94,13 @@ class Review(Controller):
         from workbench.ui.screen.overview_contents import Figures
         from workbench.ui.tree.scope import scope_of
 
-        state = self.session.verdicts.state
+        state, name_of = self.session.verdicts.state, self.session.opened.case_name
         groups = Figures(self.session.verdicts).groups(scope_of(pairs))
         groups.sort(key=lambda group: all(state(*pair) == "error" for pair in group.cases))
         return [
             Section(
                 group.cause.text,
-                tuple(self._cases.name(pair) for pair in group.cases),
+                tuple(starmap(name_of, group.cases)),
                 group.cause.by_function,
                 alike=group.cause is not ONE_OF_A_KIND,
             )
@@ -110,7 +113,7 @@ class Review(Controller):
 
         self._notes.clear()
         self._before, self._changed_files, self._busy = None, False, False
-        first = self._cases.name(current) if current is not None and current[1] >= 0 else None
+        first = self.session.opened.case_name(*current) if current is not None and current[1] >= 0 else None
         self._model = Model(sections, self._cases.earlier, self._judgeable, first, passes=passes)
         self._screen = CaseReviewScreen(self._model, self, self.view.keys)
         self._active = True

@@ -342,11 +342,6 @@ class ReviewedCases:
     def __init__(self, session: "Session", rows: "Tree") -> None:
         self._session, self._rows = session, rows
 
-    def name(self, pair: tuple[int, int]) -> "CaseName":
-        """Return the name of a case from its indexes, (evalset, case)."""
-        entry = self._session.entry(pair[0])
-        return entry.relative, entry.document.cases[pair[1]].eval_id
-
     def row(self, name: "CaseName") -> "Row | None":
         """Return the row of a case, or None if the case no longer exists."""
         pair = self._session.verdicts.place(*name)

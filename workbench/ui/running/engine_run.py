@@ -71,11 +71,6 @@ class Engine:
             )
             return self._made
 
-    @property
-    def _workspace(self) -> "Workspace":
-        assert self._session.workspace is not None
-        return self._session.workspace
-
     def build(
         self,
         targets: Iterable[tuple[int, int]],
@@ -87,7 +82,7 @@ class Engine:
         A value of None for `recordings` means those chosen in the session.
         """
         recordings = recordings or self._session.recordings
-        chosen = _with_draft(self._workspace, self._session.draft)
+        chosen = _with_draft(self._session.opened, self._session.draft)
         names = [chosen.case_name(*pair) for pair in sorted(set(targets))]
         replayed = {**recordings.run_options(), **self._session.places.run_options()}
 
@@ -100,7 +95,7 @@ class Engine:
 
     def resume(self) -> Build:
         """Return a run that resumes the newest run, which was interrupted."""
-        workspace, state_dir, place = self._workspace, self._session.state_dir, self._session.places.chosen
+        workspace, state_dir, place = self._session.opened, self._session.state_dir, self._session.places.chosen
 
         def plan() -> "Plan":
             from workbench.project.past_runs import find_resumable
@@ -113,7 +108,7 @@ class Engine:
         """Return a description of the newest run if it can be resumed, else "". Reads files, so call it in a thread."""
         from workbench.project.past_runs import describe_resumable
 
-        return describe_resumable(self._workspace, self._session.state_dir)
+        return describe_resumable(self._session.opened, self._session.state_dir)
 
     def rescore(
         self, targets: Sequence[tuple[int, int]], *, fresh: bool = False, references_of_now: bool = False
@@ -125,7 +120,7 @@ class Engine:
         their run.
         """
         session = self._session
-        chosen, state_dir = _with_draft(self._workspace, session.draft), session.state_dir
+        chosen, state_dir = _with_draft(self._session.opened, session.draft), session.state_dir
         records = [record for pair in targets for record in session.verdicts.records(*pair)]
         cases = sorted(set(targets))
 
@@ -142,7 +137,7 @@ class Engine:
         return self._build(lambda: asyncio.to_thread(make))
 
     def _build(self, plan: "Callable[[], Awaitable[Plan]]") -> Build:
-        session, workspace = self._session, self._workspace
+        session, workspace = self._session, self._session.opened
 
         async def build(publish: Publish) -> Runnable:
             from workbench.project.targets import command_of_plan
@@ -155,7 +150,7 @@ class Engine:
 
     def fork(self, fork: "Fork", tries: int) -> Build:
         """Return a run that tries a fork, with the session's unsaved criteria."""
-        chosen = _with_draft(self._workspace, self._session.draft)
+        chosen = _with_draft(self._session.opened, self._session.draft)
 
         async def build(publish: Publish) -> Runnable:
             from workbench.project.past_runs import plan_of_fork
@@ -174,7 +169,7 @@ class Engine:
         Raises:
             UsageFaultError: A config or setting is wrong.
         """
-        chosen = _with_draft(self._workspace, self._session.draft)
+        chosen = _with_draft(self._session.opened, self._session.draft)
         names = [chosen.case_name(*pair) for pair in sorted(set(targets))]
         on_miss = "live" if self._session.recordings.live_on_miss else "error"
         place = self._session.places.run_options()
@@ -198,7 +193,7 @@ class Engine:
         The cases run with the session's unsaved criteria. The function raises `UsageFaultError` if a variant cannot be
         made, or if no variant differs.
         """
-        session, workspace = self._session, self._workspace
+        session, workspace = self._session, self._session.opened
         chosen = _with_draft(workspace, session.draft)
         names = [chosen.case_name(*pair) for pair in sorted(set(targets))]
         # Variants are never thawed, and run on this machine.
@@ -233,7 +228,7 @@ class Engine:
         self, agent: "AgentFolder", session_input: dict[str, Any]
     ) -> "Callable[[Callable[[ChatEvent], None]], Chat]":
         """Return a function that starts a chat with an agent. A run in progress continues."""
-        root = self._workspace.root
+        root = self._session.opened.root
 
         def make(publish: "Callable[[ChatEvent], None]") -> "Chat":
             return self._project.chat(agent, root, session_input, publish)
@@ -247,7 +242,7 @@ class Engine:
         """
         from workbench.project.watching import watch_over
 
-        session, workspace = self._session, self._workspace
+        session, workspace = self._session, self._session.opened
         armed = frozenset(workspace.case_name(*pair) for pair in marked)
 
         def options() -> "RunOptions":
@@ -265,11 +260,11 @@ class Engine:
         from workbench.freshness.follow import Follower
 
         session = self._session
-        return Follower(session.state_dir, lambda: self._workspace, inputs, lambda: session.watching is not None)
+        return Follower(session.state_dir, lambda: self._session.opened, inputs, lambda: session.watching is not None)
 
     def warm(self) -> "Callable[[], Awaitable[None]]":
         """Return a function that starts processes for later runs. Call it in the run's thread."""
-        workspace = self._workspace
+        workspace = self._session.opened
         return lambda: self._project.warm(workspace)
 
     def import_agents(

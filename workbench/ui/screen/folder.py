@@ -235,7 +235,6 @@ class Folder(Controller):
 
     async def _ask(self, entry: "EvalsetEntry") -> bool:
         """Ask which agent the evalset belongs to, and save the choice. Return whether it was saved."""
-        assert self.session.workspace is not None
         items = [
             Item(
                 label(agent.name),
@@ -243,7 +242,7 @@ class Folder(Controller):
                 hint=self.session.below_root(agent.folder),
                 help=f"Now: {one_line(entry.agent_reason, limit=2000)}",
             )
-            for agent in self.session.workspace.agents
+            for agent in self.session.opened.agents
         ]
         title = f"which agent does {label(entry.relative)} belong to?"
         placeholder = "type to find; esc chooses none"

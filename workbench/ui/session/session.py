@@ -260,12 +260,17 @@ class Session:
         return self.workspace is not None and signature_of(self._files) != self._signature
 
     @property
+    def opened(self) -> "Workspace":
+        """The workspace. Call this after the folder was read."""
+        assert self.workspace is not None
+        return self.workspace
+
+    @property
     def state_dir(self) -> Path:
         """The folder for runs and saved choices."""
-        assert self.workspace is not None
         from workbench.files.folders import state_dir
 
-        return state_dir(self.workspace.root, self.given_state_dir)
+        return state_dir(self.opened.root, self.given_state_dir)
 
     @property
     def saver(self) -> "Saver":
@@ -273,8 +278,7 @@ class Session:
         from workbench.editing.saving import Saver
 
         if self._saver is None:
-            assert self.workspace is not None
-            self._saver = Saver(self.state_dir, self.workspace.root)
+            self._saver = Saver(self.state_dir, self.opened.root)
         return self._saver
 
     @property
@@ -290,8 +294,7 @@ class Session:
 
     def entry(self, evalset: int) -> "EvalsetEntry":
         """Return an evalset of the workspace."""
-        assert self.workspace is not None
-        return self.workspace.evalsets[evalset]
+        return self.opened.evalsets[evalset]
 
     def case(self, evalset: int, case: int) -> "EvalCase | None":
         """Return a full case, or None if ADK would reject the case, for faults in the evalset's document."""
@@ -326,8 +329,7 @@ class Session:
         """
         from workbench.store.owners import save_owner
 
-        assert self.workspace is not None
-        save_owner(self.state_dir, entry.relative, agent.folder, self.workspace.root)
+        save_owner(self.state_dir, entry.relative, agent.folder, self.opened.root)
 
     def recall(self, recalled: "Recalled") -> None:
         """Add verdicts of an earlier session, except where newer ones are known."""

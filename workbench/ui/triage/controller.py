@@ -47,15 +47,13 @@ class Triage(Controller):
 
     def loaded(self) -> None:
         """Read the triage files again, because the folder was read."""
-        assert self.session.workspace is not None
-        self.view.work(partial(self._read_triage, self.session.workspace.evalsets), "triage")
+        self.view.work(partial(self._read_triage, self.session.opened.evalsets), "triage")
 
     async def reread(self, files: Sequence[Path]) -> bool:
         """Read triage files again. Return False if any of the files is not the triage file of an evalset."""
         from workbench.editing.triage.triage_file import triage_path
 
-        assert self.session.workspace is not None
-        entries = {triage_path(entry.file): entry for entry in self.session.workspace.evalsets}
+        entries = {triage_path(entry.file): entry for entry in self.session.opened.evalsets}
         if not files or not entries.keys() >= set(files):
             return False
         await self._read_triage([entries[file] for file in dict.fromkeys(files)])
