@@ -168,19 +168,16 @@ class Criteria(Controller):
 
         If it has no config, return those that a new config beside the evalset would govern.
         """
-        workspace = self.session.workspace
         path = entry.criteria.config.edited_file
         return [
             one
-            for one in (workspace.evalsets if workspace else ())
+            for one in self.session.opened.evalsets
             if one.criteria.config.edited_file == path and (path is not None or entry.file.parent in one.file.parents)
         ]
 
     def _why(self, entry: "EvalsetEntry", draft: "ConfigDraft") -> str:
         # The folder may have been read again since the form was opened.
-        workspace = self.session.workspace
-        now = workspace.evalsets if workspace else ()
-        entry = next((one for one in now if one.file == entry.file), entry)
+        entry = next((one for one in self.session.opened.evalsets if one.file == entry.file), entry)
         governed = counted(len(self.with_same_config(entry)), "evalset")
         if draft.before is None:
             file = self.session.below_root(draft.file)

@@ -286,13 +286,12 @@ class Files(Controller):
 
     def go_to_stored(self, ref: "CaseRef") -> bool:
         """Close all pages and go to the case of a stored execution. Return False if the case no longer exists."""
-        verdicts, workspace = self.session.verdicts, self.session.workspace
-        files = [ref.evalset_file] if ref.evalset_file else []
-        if not files and workspace is not None:
-            # ADK does not record the file of the evalset.
-            files = [entry.relative for entry in workspace.evalsets if entry.document.eval_set_id == ref.eval_set_id]
+        files = [ref.evalset_file]
+        if not ref.evalset_file:  # ADK does not record the file of the evalset.
+            entries = self.session.opened.evalsets
+            files = [entry.relative for entry in entries if entry.document.eval_set_id == ref.eval_set_id]
         for file in files:
-            place = verdicts.place(file, ref.eval_id)
+            place = self.session.verdicts.place(file, ref.eval_id)
             if place is not None:
                 self.view.close_pages()
                 self.view.go_to(*place)

@@ -124,8 +124,7 @@ class Fork(Controller):
                 return
 
     def _siblings(self, original: "Original") -> list[str]:
-        entries = self.session.workspace.evalsets if self.session.workspace is not None else ()
-        file = original.ref.evalset_file
+        entries, file = self.session.opened.evalsets, original.ref.evalset_file
         return [one_line(case.eval_id) for entry in entries if entry.relative == file for case in entry.document.cases]
 
     def _made(self, original: "Original", point: "Point", wanted: "Wanted") -> "ForkOfConversation | None":
@@ -173,8 +172,8 @@ class Fork(Controller):
         from workbench.ui.chat.conversation import captured_with
 
         captured = captured_with(record, record.session or {}, agent.folder.name)
-        workspace, file = self.session.workspace, record.ref.evalset_file
-        first = workspace.root / file if workspace is not None and file else None
+        file = record.ref.evalset_file
+        first = self.session.opened.root / file if file else None
         if await self._case_keeper.review_case(captured, agent, f"{record.ref.eval_id}_forked", first):
             tries.kept = True
 

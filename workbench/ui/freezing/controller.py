@@ -57,10 +57,10 @@ class Freezing(Controller):
 
         every = (record for pair in dict.fromkeys(pairs) for record in self.session.verdicts.records(*pair))
         records = [record for record in every if record.finished]
-        if not records or self.session.workspace is None:
+        if not records:
             self.view.say("no case here has run: r runs the cases", warning=True)
             return False
-        root = self.session.workspace.root
+        root = self.session.opened.root
         prepare = partial(self._prepare, records, root)
         try:
             prepared = await asyncio.to_thread(prepare, False, False)

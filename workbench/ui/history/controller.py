@@ -169,7 +169,7 @@ class History(Controller):
         return list_all_runs(self.session.state_dir, self.session.opened.root, self._agent_folders())
 
     def _agent_folders(self) -> "list[Path]":
-        return [agent.folder for agent in self.session.workspace.agents] if self.session.workspace else []
+        return [agent.folder for agent in self.session.opened.agents]
 
 
 def _why_none(run: "ListedRun", others: "Sequence[ListedRun]") -> str:

@@ -81,9 +81,8 @@ class Review(Controller):
         if not pairs:
             self.view.say(self.session.why_nothing_found("nothing failed here: mark passed cases to review them"))
         elif self.session.verdicts.state(*pairs[0]) == "passed":
-            self._open(
-                [Section("passed cases", tuple(starmap(self.session.opened.case_name, pairs)))], current, passes=True
-            )
+            names = tuple(starmap(self.session.opened.case_name, pairs))
+            self._open([Section("passed cases", names)], current, passes=True)
         else:
             self._open(self._causes(pairs), current)
 

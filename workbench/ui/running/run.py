@@ -185,9 +185,8 @@ class Run(Controller):
 
         records = [record for pair in targets for record in self.session.verdicts.records(*pair) if record.has_verdict]
         records = records or [record for record in list(self.session.store.records.values()) if record.has_verdict]
-        workspace, draft, prices = self.session.workspace, self.session.draft, self.session.prices or Prices()
-        entries = workspace.evalsets if workspace is not None else ()
-        configs = {entry.relative: draft.apply(entry.criteria).config for entry in entries}
+        draft, prices = self.session.draft, self.session.prices or Prices()
+        configs = {entry.relative: draft.apply(entry.criteria).config for entry in self.session.opened.evalsets}
         depth: Effect = "score" if scoring else "run"
         found = estimate(len(targets), records, depth, prices, times, lambda ref: configs.get(ref.evalset_file))
         return found.amount or 0.0, found.cost_words

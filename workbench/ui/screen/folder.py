@@ -133,8 +133,7 @@ class Folder(Controller):
             self.view.notify(plain(text, limit=600), title="nothing was copied", severity="error", timeout=10)
             return
         if await self.read_again():
-            workspace = self.session.workspace
-            after = "r runs them" if workspace and workspace.evalsets else "but they are ignored there"
+            after = "r runs them" if self.session.opened.evalsets else "but they are ignored there"
             self.view.say(f"copied to {copy.name}: {after}")
 
     def ignored(self) -> None:

@@ -338,9 +338,9 @@ def _when(session: Session, now: datetime) -> tuple[str, str]:
 
 def _watch_words(session: Session, watching: "Watching") -> tuple[str, str]:
     waiting = watching.jobs.waiting
-    if waiting is not None and session.workspace is not None:
+    if waiting is not None:
         stale = len(watching.jobs.depths)
-        total = sum(len(entry.document.cases) for entry in session.workspace.evalsets)
+        total = sum(len(entry.document.cases) for entry in session.opened.evalsets)
         costs = f", {counted(waiting.calls, 'call')}" if waiting.calls else ""
         money = waiting.money.removeprefix("about ")
         costs += f", {money}" if money and waiting.amount is not None else ""
