@@ -48,7 +48,7 @@ class CaseTable(Controller):
     def loaded(self) -> None:
         """Update the table after the folder was read again. Cursor and order stay."""
         before, self._runs = self._table, None
-        if before is None or self.session.workspace is None:
+        if before is None:
             return
         from workbench.ui.table.sources import CriteriaCells
 
