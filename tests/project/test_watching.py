@@ -149,6 +149,29 @@ async def test_save_runs_its_cases_and_changed_verdicts_can_be_visited(watched: 
         assert [watched.main.tree_view.model.outline.all_cases()] == [[(row.evalset, row.case)]]
 
 
+async def test_save_right_after_the_watch_is_on_runs_its_cases(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with watched.opened():
+        await watched.press("r")
+        await watched.ran()
+        first = watched.session.store.run.run_id
+        staleness, may_compare = watched.main.controllers.staleness, asyncio.Event()
+        compared = staleness.compared
+
+        async def slowly() -> None:
+            await may_compare.wait()
+            await compared()
+
+        monkeypatch.setattr(staleness, "compared", slowly)
+        await watched.press("w")
+        await watched.until(watched.pilot, lambda: "watch on" in watched.bar)
+        watched.project.write("echo/agent.py", agent("I say "))
+        may_compare.set()
+        await watched.ran(first)
+        assert watched.states() == {"good": "failed", "bad": "failed"}
+
+
 async def test_readme_and_license_files_run_nothing(watched: Watched) -> None:
     async with watched.opened():
         await watched.press("r")

@@ -86,12 +86,16 @@ class Watch(Followed[News]):
         """Kill these executions, and start no others of their run."""
         raise NotImplementedError
 
+    def read_files(self) -> None:
+        """Read the files that the last verdicts depend on. Only later changes are saves. Call it in a thread."""
+        self._project.load_touched(self._watcher.snapshot.workspace)
+        self._watcher.update_files()
+
     async def _prepare(self) -> None:
         """Do what must be done before the first save is handled."""
 
     async def _do(self) -> None:
         try:
-            await asyncio.to_thread(self._project.load_touched, self._watcher.snapshot.workspace)
             await self._prepare()
             async for saved in self._watcher.saves():
                 await self.watching.announced.wait()
@@ -216,6 +220,9 @@ class RunningWatch(Watch):
         super().stop()
         if self._current is not None:
             self._current.stop()
+
+    async def _prepare(self) -> None:
+        await asyncio.to_thread(self.read_files)
 
     def cancel(self, ref: CaseRef | None = None, *, kill: bool = False) -> None:
         """Cancel one case, or all cases if `ref` is None. With `kill`, end them at once. Without a run, do nothing."""

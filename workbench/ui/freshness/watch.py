@@ -101,8 +101,7 @@ class Watch(Controller):
         marked = set(self.view.rows.marks)
         self.view.work(partial(self._drive, marked), "watch")
         self._run.thread.also(self._engine.warm())
-        watched = counted(len(marked), "case") if marked else "all cases"
-        self.view.say(f"watching {watched}: a save reruns the cases that it affects")
+        self.view.say("the watch is starting")
 
     def disarm(self) -> None:
         """Turn the watch off."""
@@ -123,6 +122,9 @@ class Watch(Controller):
             return
         self._arming = False
         self.adopt(watch)
+        # Not said before: a save while the files were read has made verdicts stale, but starts no run.
+        watched = counted(len(marked), "case") if marked else "all cases"
+        self.view.say(f"watching {watched}: a save reruns the cases that it affects")
         await watch.execute()
         if watch.ended and self._watch is watch:
             self.disarm()
@@ -131,7 +133,9 @@ class Watch(Controller):
         from workbench.ui.freshness.screen_watch import ScreenWatch
 
         project, watching = self._engine.watch(marked, self._host.setting_files())
-        return ScreenWatch(project, watching, self._run, self.take, self._prepare)
+        watch = ScreenWatch(project, watching, self._run, self.take, self._prepare)
+        watch.read_files()
+        return watch
 
     def adopt(self, watch: "ProjectWatch") -> None:
         """Make this the current watch, and show its state on the screen."""
