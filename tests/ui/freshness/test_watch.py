@@ -38,7 +38,7 @@ def arm(bench: Bench, depth: Effect = "run") -> ScreenWatch:
         snapshot=snapshot,
         changes=SimpleNamespace(polling="", close=lambda: bench.view.shown.append("closed")),
         saves=_no_saves,
-        learn=lambda: None,
+        update_files=lambda: None,
     )
     jobs = JobQueue(depths={KEY: depth})
     watching = Watching(bench.session.store, cast(Any, watcher), jobs, RunOptions)
