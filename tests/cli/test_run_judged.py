@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.projects import Project, case, lines_with, statuses
+from tests.cli.projects import GOOD, Project, case, lines_with, statuses
 from tests.function_judge import JUDGE, write_judge
 from tests.schemas import validate_report
 from tests.services.scripted_gemini import (
@@ -246,30 +246,28 @@ def test_missing_key_makes_no_calls_and_has_a_hint(project: Project) -> None:
     assert (done.returncode, statuses(report)) == (0, {"good": "passed"})
 
 
-REFUSALS: dict[str, tuple[Reply, str]] = {
-    "bad_key": (failed(400, message="API key not valid. Please pass a valid API key."), "GOOGLE_API_KEY"),
-    "forbidden": (failed(403), "403"),
-    "no_model": (failed(404), "judge_model"),
-}
+REFUSALS = [
+    (failed(400, message="API key not valid. Please pass a valid API key."), "GOOGLE_API_KEY"),
+    (failed(403), "403"),
+    (failed(404), "judge_model"),
+]
 
 
 def test_refused_request_is_an_error_with_a_hint(project: Project, judge: ScriptedGemini) -> None:
-    def answer(asked: Asked) -> Reply:
-        hit = re.search(r"You said (\w+)", asked.prompt)
-        return REFUSALS[hit[1]][0] if hit and hit[1] in REFUSALS else VALID
-
-    judge.answer = answer
-    project.evalset(*(case(name, name) for name in REFUSALS), case("good"))
+    """Each in a run of its own, because a refusal ends all later questions of its run."""
+    project.evalset(GOOD)
     project.write("echo/test_config.json", judged(MATCH, samples=1))
-    done, report = run(project, judge)
-    assert (done.returncode, statuses(report)) == (3, {"good": "passed", **dict.fromkeys(REFUSALS, "error")})
-    for name, (_, hint) in REFUSALS.items():
-        error = next(item["error"] for item in report["cases"] if item["eval_id"] == name)
+    for refusal, hint in REFUSALS:
+        judge.answer = lambda asked, refusal=refusal: refusal  # type: ignore[misc]
+        judge.asked.clear()
+        done, report = run(project, judge, "--fresh")
+        assert (done.returncode, statuses(report)) == (3, {"good": "error"})
+        error = report["cases"][0]["error"]
         assert error["kind"] == "judge"
         assert error["message"].startswith(f"{MATCH}: turn 1: ")
         assert hint in error["message"]
-        assert f"ERROR echo/talk/{name} {MATCH}=error judge: {MATCH}: turn 1" in done.stdout
-    assert len(judge.asked) == 4, "what cannot go well is not tried again"
+        assert f"ERROR echo/talk/good {MATCH}=error judge: {MATCH}: turn 1" in done.stdout
+        assert len(judge.asked) == 1, "what cannot go well is not tried again"
 
 
 def test_temporary_fault_is_retried_and_does_not_change_the_verdict(project: Project, judge: ScriptedGemini) -> None:
