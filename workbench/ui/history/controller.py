@@ -16,7 +16,6 @@ from workbench.ui.session import relative_times
 from workbench.ui.terminal.host import Host
 
 if TYPE_CHECKING:
-    from pathlib import Path
 
     from workbench.store.execution import CaseRecord
     from workbench.store.history.summary import ListedRun
@@ -46,7 +45,7 @@ class History(Controller):
         screen = HistoryScreen(
             self.session.state_dir,
             workspace.root,
-            self._agent_folders(),
+            [agent.folder for agent in workspace.agents],
             self.view.keys,
             self._host,
             show=self._show_run,
@@ -166,10 +165,8 @@ class History(Controller):
     def _runs(self) -> "tuple[list[ListedRun], list[str]]":
         from workbench.store.history.run_list import list_all_runs
 
-        return list_all_runs(self.session.state_dir, self.session.opened.root, self._agent_folders())
-
-    def _agent_folders(self) -> "list[Path]":
-        return [agent.folder for agent in self.session.opened.agents]
+        workspace = self.session.opened
+        return list_all_runs(self.session.state_dir, workspace.root, [agent.folder for agent in workspace.agents])
 
 
 def _why_none(run: "ListedRun", others: "Sequence[ListedRun]") -> str:
