@@ -77,7 +77,7 @@ class FormList(RowsOf[FormRow]):
 
     @property
     def choice(self) -> FormRow | None:
-        """The first row with choices in the criterion under the cursor, or None if it has none."""
+        """The first row with choices in the criterion under the cursor, or None if no row there has choices."""
         row = self.row_or_none
         inside = (one for one in self.all_rows if row is not None and _group(one) == _group(row))
         return next((one for one in inside if one.kind == "choice"), None)

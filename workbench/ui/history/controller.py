@@ -16,7 +16,6 @@ from workbench.ui.session import relative_times
 from workbench.ui.terminal.host import Host
 
 if TYPE_CHECKING:
-
     from workbench.store.execution import CaseRecord
     from workbench.store.history.summary import ListedRun
     from workbench.ui.screen.view import View
