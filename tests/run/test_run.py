@@ -26,6 +26,7 @@ from workbench.files.run_options import RunOptions
 from workbench.run.plan.plan import Plan
 from workbench.run.plan.selection import Target
 from workbench.run.processes.children import Children, LocalPlace, Ready
+from workbench.run.recorder import Recorder
 from workbench.run.resuming import Resumable, resume
 from workbench.run.run import Run
 from workbench.store.database.database import close_databases, database
@@ -177,6 +178,30 @@ async def test_stop_lets_running_cases_finish_and_starts_no_others(project: Proj
     await task
     assert outcome.states == {"first": "passed", "second": "cancelled", "third": "cancelled"}
     assert outcome.store.run.interrupted
+
+
+async def test_run_that_is_cancelled_while_it_ends_still_publishes_its_end(
+    project: Project, children: Children, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.agent(AGENT)
+    project.write("desk/one.evalset.json", evalset("one", {"look": [turn("look", "ok")]}))
+    ends, may_end, close = asyncio.Event(), asyncio.Event(), Recorder.close
+
+    async def close_late(recorder: Recorder) -> None:
+        ends.set()
+        await may_end.wait()
+        await close(recorder)
+
+    monkeypatch.setattr(Recorder, "close", close_late)
+    outcome = Outcome()
+    task = asyncio.create_task(Run(project.plan(), outcome.take, children).execute())
+    await ends.wait()
+    task.cancel()
+    await asyncio.sleep(0)
+    may_end.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert isinstance(outcome.events[-1], RunFinished)
 
 
 async def test_cancelling_all_cases_ends_soon(project: Project, children: Children) -> None:

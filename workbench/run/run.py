@@ -384,21 +384,30 @@ class Run:
             self._recorder.put(new_reads)
 
     async def _end(self) -> None:
+        """End the agents' processes, and store the end of the run, also if the run is cancelled meanwhile."""
         try:
             await self._hosts.close()
         finally:
-            if self._cluster is not None:
-                self._cluster.begin()
-            before = 0.0 if self._plan.resumed is None else self._plan.resumed.seconds
-            took, git = before + self._at(), {}
-            if self._commit is not None and (await asyncio.wait([self._commit], timeout=_WAIT_FOR_GIT))[0]:
-                git = self._commit.result()
-            await self._note_reads()
-            if self._answers is not None:
-                await asyncio.to_thread(self._answers.close)
-            if self._input_recorder.fault is not None:
-                self._recorder.put(self._input_recorder.fault)
-            self._recorder.put(
-                RunFinished(took, self._interrupted, git, self._input_recorder.more_sources, self._cancelled)
-            )
-            await self._recorder.close()
+            storing = asyncio.create_task(self._store_end())
+            try:
+                await asyncio.shield(storing)
+            except asyncio.CancelledError:
+                await storing  # A second cancellation ends it.
+                raise
+
+    async def _store_end(self) -> None:
+        if self._cluster is not None:
+            self._cluster.begin()
+        before = 0.0 if self._plan.resumed is None else self._plan.resumed.seconds
+        took, git = before + self._at(), {}
+        if self._commit is not None and (await asyncio.wait([self._commit], timeout=_WAIT_FOR_GIT))[0]:
+            git = self._commit.result()
+        await self._note_reads()
+        if self._answers is not None:
+            await asyncio.to_thread(self._answers.close)
+        if self._input_recorder.fault is not None:
+            self._recorder.put(self._input_recorder.fault)
+        self._recorder.put(
+            RunFinished(took, self._interrupted, git, self._input_recorder.more_sources, self._cancelled)
+        )
+        await self._recorder.close()
