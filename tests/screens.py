@@ -198,7 +198,7 @@ TOURS = (
     Tour(
         "tried",
         (
-            Scene("try", "W", SIZES),
+            Scene("try", "W", SIZES, until="done,"),
             Scene("try-files", "E"),
             Scene("try-cases", "escape enter j j"),
             Scene("try-case", "g n enter"),
@@ -208,8 +208,8 @@ TOURS = (
         "tried",
         (
             Scene("try-dialog", "variants.try_variants tab tab"),
-            Scene("try-question", "T O N E = b r i e f enter"),
-            Scene("try-unclear", "enter j", SIZES),
+            Scene("try-question", "T O N E = b r i e f enter", until="enter starts it"),
+            Scene("try-unclear", "enter j", SIZES, until="done,"),
         ),
     ),
     Tour("trying", (Scene("try-running", "W", lasts=True, until="22 of 90"),)),
