@@ -162,7 +162,7 @@ def test_output_option_takes_one_file(project: Project, words: list[str]) -> Non
     (project.root / "other").mkdir()
     done = project.run("migrate", *words, "-o", "new.evalset.json")
     assert done.returncode == 2
-    assert "-o takes one file" in done.stderr
+    assert "-o is for one file" in done.stderr
 
 
 def test_link_and_its_file_are_converted_once(project: Project) -> None:

@@ -52,7 +52,7 @@ def state_of(root: Path) -> dict[str, tuple[int, bytes]]:
     return {str(path): (path.stat().st_mtime_ns, path.read_bytes()) for path in files}
 
 
-def test_better_prompt_is_called_better_in_the_words_of_the_screen(desk: TriedProject, tmp_path: Path) -> None:
+def test_better_prompt_is_reported_as_better_as_on_the_screen(desk: TriedProject, tmp_path: Path) -> None:
     desk.prompt("name the day")
     report = tmp_path / "report.json"
     code, out, err = desk.said("-q", "--json", str(report))

@@ -21,7 +21,8 @@ def test_every_exporter_loads_and_writes_a_run() -> None:
 def test_docs_describe_every_exporter(repository: Path) -> None:
     page = (repository / "docs/history.md").read_text(encoding="utf-8")
     section = page.partition("\n## Export a run\n")[2]
-    assert re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE) == list(OWN["exporters"])
+    rows = re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)
+    assert rows == list(OWN["exporters"]), "docs/history.md, table of formats, needs a row for each exporter"
 
 
 def test_missing_packages_of_an_exporter_are_named() -> None:

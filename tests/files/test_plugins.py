@@ -65,7 +65,10 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Plugins]:
 def test_own_extensions_are_entry_points_of_the_package(repository: Path) -> None:
     project = tomllib.loads((repository / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     groups = {name: table for name, table in project["entry-points"].items() if name.startswith("agent_workbench.")}
-    assert groups == {f"agent_workbench.{point}": dict(named) for point, named in OWN.items()}
+    for point, named in OWN.items():
+        missing = dict(named).items() ^ groups.pop(f"agent_workbench.{point}").items()
+        assert not missing, f"only in OWN (files/plugins.py) or only in pyproject.toml, {point}: {missing}"
+    assert not groups
 
 
 def test_listing_imports_no_plugin(made: Plugins) -> None:

@@ -60,7 +60,7 @@ def test_extensions_of_a_package_are_used(project: Project, site: Path) -> None:
     assert "length of answers" in shown
     assert " turn 1: 5 words" in shown
     done = project.program("export", "last", "--format", "lines", environment=installed)
-    assert done.stdout == "failed table/greets\npassed table/refunds\n"
+    assert done.stdout == "failed table/talk/greets\npassed table/talk/refunds\n"
     done = project.program("export", "last", "--format", "lines", "-o", ".", environment=installed)
     assert re.search(r"written: \S+\.txt$", done.stderr.strip())
 

@@ -60,8 +60,18 @@ def panes(package: Package, monkeypatch: pytest.MonkeyPatch, width: int = 60, *,
 def test_section_is_at_the_end_of_its_pane(package: Package, monkeypatch: pytest.MonkeyPatch, pane: PaneName) -> None:
     package.add("words", lambda record: [f"{len(record.turns)} turns", "and more"], pane)
     found = panes(package, monkeypatch)
-    assert found.pop(pane).splitlines()[-3:] == ["─ about words ──────────────".ljust(60, "─"), " 3 turns", " and more"]
+    end = ["─ about words ──────────────".ljust(60, "─"), " 3 turns", " and more"]
+    assert found.pop(pane).splitlines()[-3:] == end, "our own sections come before `add_plugin_sections`"
     assert not any("about words" in text for text in found.values())
+
+
+def test_section_does_not_replace_the_reason_for_an_empty_history(
+    package: Package, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package.add("words", lambda record: "a line", "History")
+    history = panes(package, monkeypatch)["History"]
+    assert "There is no earlier verdict of this case." in history
+    assert "a line" in history
 
 
 def test_section_without_text_is_left_out(package: Package, monkeypatch: pytest.MonkeyPatch) -> None:

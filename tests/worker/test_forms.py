@@ -95,7 +95,7 @@ def test_json_data_is_encoded_unchanged(value: Any) -> None:
         assert encoded(value) == value
 
 
-def test_models_and_dataclasses_are_made_without_their_code() -> None:
+def test_decoding_models_and_dataclasses_runs_none_of_their_code() -> None:
     value = [Outer(inner=Inner(number=2), many=[Inner(note="x")], more=(1,)), Point(1, (2,))]  # type: ignore[call-arg]
     data = json.loads(json.dumps(encoded(value)))
     validated.clear()

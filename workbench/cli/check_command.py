@@ -119,7 +119,7 @@ def _choice(on: str | None, remote_python: str, env: tuple[str, ...], *, lists: 
 
 def _refuse_missing(paths: tuple[Path, ...], config: Path | None) -> None:
     if config is not None and not config.is_file():
-        raise Refused(f"--config {config} does not exist")
+        raise Refused(f"--config {config} is not a file" if config.exists() else f"--config {config} does not exist")
     for path in paths:
         if not path.exists():
             raise Refused(f"{path} does not exist")

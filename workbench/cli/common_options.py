@@ -49,7 +49,7 @@ def place_choice(word: str | None, python: str, env: Sequence[str]) -> PlaceChoi
 
 
 def output(metavar: str, help_text: str) -> Callable[[Any], Any]:
-    """Return the option `-o`, whose value is a path or `STANDARD_OUTPUT`."""
+    """Return the option `-o`. Its value is a path, `STANDARD_OUTPUT` for `-`, or None if the option is not given."""
     return click.option("-o", "--output", metavar=metavar, callback=_output_path, help=help_text)
 
 

@@ -91,7 +91,7 @@ def _migrate(
     if len(old) == 1 and not old[0].is_dir():
         return _migrate_one(old[0], session, new, rows, printed=printed or dry_run)
     if printed or new is not None:
-        raise Refused("-o takes one file, and a folder can hold several", hint="Name one file, or leave out -o")
+        raise Refused("-o is for one file, not for a folder or several files", hint="Name one file, or leave out -o")
     return _migrate_all(old, session, rows, dry_run)
 
 

@@ -32,7 +32,7 @@ CRITERIA: Final = ExtensionPoint("criteria", CriterionDescription)
 
 
 def descriptions() -> Mapping[str, CriterionDescription]:
-    """Return all descriptions by name: ADK's criteria in the order of its documentation, then plugins' criteria."""
+    """Return all descriptions by name: our criteria in the order of `OWN`, then those of other packages."""
     return CRITERIA
 
 

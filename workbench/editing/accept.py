@@ -118,7 +118,7 @@ class Comparison:
 
 
 def _keys_of(steps: Iterable[str | int]) -> tuple[str, ...]:
-    """Return the keys before the first position in a list."""
+    """Return the first keys of a path, up to its first list index."""
     return tuple(str(step) for step in takewhile(lambda step: isinstance(step, str), steps))
 
 

@@ -293,7 +293,7 @@ class CriterionRepeats(Part):
 
 
 class TrajectoryRepeats(Part):
-    """The same tool calls with the same arguments, in several repeats."""
+    """Tool calls with arguments that one or more complete repeats made. Of these `times` repeats, `passed` passed."""
 
     calls: list[list[Object]]
     """The calls, turn by turn: `name` and `args` of each."""

@@ -209,7 +209,7 @@ class Place:
 
 
 def places(case: Any, eval_id: str) -> list[Place]:
-    """Return the locations of all values that the evalset's form of a case can have, even if the case lacks them.
+    """Return the place of each value that a case can have, even if this case lacks the value.
 
     `stored` locations have the spelling of the case's keys.
     """

@@ -95,7 +95,7 @@ def _is_irrelevant(path: Path, workspace: Workspace) -> bool:
 
 
 def _same_app(before: EvalsetEntry, now: EvalsetEntry) -> bool:
-    """Return whether the first case of an evalset still names the same agent."""
+    """Return whether the first case of an evalset certainly still names the same agent. A broken file is uncertain."""
     old, new = before.document, now.document
     if not (old.editable and new.editable) or old.broken or new.broken:
         return False

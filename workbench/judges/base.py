@@ -82,7 +82,7 @@ class JudgeOptions:
 
 @dataclass(frozen=True, slots=True)
 class JudgeFault:
-    """Reason why there is no reply.
+    """Reason why there is no reply, or only a part of one.
 
     `code` is the service's own code ("429 RESOURCE_EXHAUSTED"). `message` contains no API keys.
     """

@@ -258,7 +258,7 @@ def _answer(turn: Turn, expected: dict[str, Any] | None, index: int, view: View)
 
 
 def _one_side(invocation: dict[str, Any] | None, view: View, *, ran: bool) -> Iterator[Line]:
-    """Yield a turn that has no reference. Only a turn that `ran` has tool results."""
+    """Yield a turn without a comparison. Results of tools are shown if it `ran`, or if executions are compared."""
     if invocation is None:
         return
     yield from plain_calls(invocation, view, results=ran or view.compares_executions)

@@ -52,9 +52,9 @@ def build(subject: Subject, view: View) -> Document:
         _add_repeats(document, subject.repeats, view)
     _add_past_runs(document, subject, view)
     _add_change(document, subject, view)
-    add_plugin_sections(document, "History", subject, view)
     if not document.lines:
         document.add(remark(_nothing(subject), view))
+    add_plugin_sections(document, "History", subject, view)
     return document
 
 

@@ -265,8 +265,8 @@ class Stream:
 def streaming_agents(loaded: Loaded) -> frozenset[str]:
     """Return the names of the agents that can stream, or none if streaming would change their behaviour.
 
-    Streaming would call a callback that reads the model's answers with each part. Some versions of google-adk return
-    a streamed answer as several events.
+    There are two such cases. A callback that reads the model's answers would be called for each part of an answer. And
+    some versions of google-adk return a streamed answer as several events.
     """
     agents = _tree(loaded.agent)
     plugins = getattr(loaded.app, "plugins", None) or ()

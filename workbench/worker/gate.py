@@ -517,5 +517,5 @@ def _names(replay: Json, name: str, kind: type) -> dict[str, list[Any]]:
     if not isinstance(given, dict) or not all(
         isinstance(items, list) and all(isinstance(item, kind) for item in items) for items in given.values()
     ):
-        raise BrokenRecordingError(f"`{name}` must map each name to a list")
+        raise BrokenRecordingError(f"`{name}` must map each name to a list of {'texts' if kind is str else 'objects'}")
     return given

@@ -116,7 +116,7 @@ class PythonConversation(Conversation):
         return FinishedTurn(actual, "" if recorded.answer is not None else "the agent gave no final answer")
 
     async def _run(self, message: Message, take: Callable[[Any], None]) -> None:
-        """Call the agent, and pass on each item that it returns or yields. Raise TypeError for another result."""
+        """Call the agent, and pass on each item that it returns or yields. Raise TypeError for anything else."""
         given = await self._call(self._agent, message, self._session)
         if inspect.isawaitable(given):
             given = await given

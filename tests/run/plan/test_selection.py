@@ -155,7 +155,7 @@ def test_hint_lists_only_selected_cases(chosen: Choose) -> None:
     assert refused.value.hint == "Cases: a"
 
 
-def test_missing_file_is_suggested_from_the_agents_folder(chosen: Choose) -> None:
+def test_hint_for_a_missing_file_names_the_one_in_the_agents_folder(chosen: Choose) -> None:
     with pytest.raises(UsageFaultError) as refused:
         chosen("desk", "refunds.evalset.json")
     assert refused.value.hint == "Did you mean desk/refunds.evalset.json?"

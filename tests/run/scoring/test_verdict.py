@@ -121,7 +121,7 @@ def test_skipped_items_are_the_judges_fault(who: str, hint: str) -> None:
     assert hint in error.hint
 
 
-def test_fault_in_a_judged_turn_is_not_the_cases_fault() -> None:
+def test_fault_in_a_turn_with_a_verdict_is_ignored() -> None:
     assert [fault.kind for fault in faults_behind(judged("quota"))] == ["quota"]
 
 

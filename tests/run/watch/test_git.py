@@ -29,7 +29,7 @@ def make(path: Path, *, folder: bool, age: float) -> None:
     ],
 )
 @pytest.mark.parametrize("place", ["", "projects/desk"])
-def test_git_is_working_while_its_files_exist(tmp_path: Path, name: str, age: float, works: bool, place: str) -> None:
+def test_git_is_busy_while_its_locks_are_recent(tmp_path: Path, name: str, age: float, works: bool, place: str) -> None:
     root = tmp_path / place
     root.mkdir(parents=True, exist_ok=True)
     make(tmp_path / ".git" / name, folder=name.startswith("rebase"), age=age)
@@ -45,6 +45,6 @@ def test_lock_of_a_work_tree_is_found(tmp_path: Path) -> None:
     assert is_git_busy(tree, LONGEST)
 
 
-def test_folder_without_git_is_never_working(tmp_path: Path) -> None:
+def test_folder_without_git_is_never_busy(tmp_path: Path) -> None:
     (tmp_path / ".git").write_text("")
     assert not is_git_busy(tmp_path, LONGEST)

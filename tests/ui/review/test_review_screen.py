@@ -185,7 +185,7 @@ async def test_panes_notes_and_changed_files_keep_the_position(
         end(screen, screen.runs[-1].refs[0], "passed")
         await shows(screen, pilot, "passes now: verdict for the cause not saved")
         await pilot.press("a")
-        await shows(screen, pilot, "not saved, case changed: a again for this case")
+        await shows(screen, pilot, "not saved, because the case changed: press a again")
         assert entries(screen) == given
         screen.runs[-1].end()
         await pilot.press("n", "n", "escape")

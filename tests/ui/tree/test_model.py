@@ -228,7 +228,7 @@ def test_reading_the_folder_again_keeps_cursor_marks_and_closed_rows_by_name(
     assert tree.outline.closed == {Row("evalset", 1, 1)}
 
 
-def test_many_cases_start_closed(store: Store, make_workspace: MakeWorkspace) -> None:
+def test_evalset_with_many_cases_starts_folded(store: Store, make_workspace: MakeWorkspace) -> None:
     tree = Tree(Verdicts(store))
     tree.load(make_workspace({"agent": {"many": [f"case_{number}" for number in range(200)]}}))
     assert lines(tree) == ["everything  |  ", "▾ agent  |  ", "  ▸ many  |  200"]

@@ -41,7 +41,10 @@ class _Sources:
 
     @cached_property
     def texts(self) -> list[tuple[Path, str]]:
-        """The readable modules without installed packages, the one that defines the agent first."""
+        """The path and text of each readable module in the agent's folder, first that of the module that defines it.
+
+        Installed packages are left out.
+        """
         inside = (folder.path / name for folder in Walk(self._agent.folder) for name in folder.files)
         modules = sorted(path for path in inside if path.suffix == ".py")
         found = []

@@ -237,7 +237,7 @@ def revise(text: str, wanted: Any) -> list[Splice]:
         after = scan(apply_splices(text, splices))
         sound = after.root is not None and same(after.root.value(), wanted)
     except RecursionError:
-        raise EditError("it is nested too deeply to be edited") from None
+        raise EditError("the JSON is nested too deeply to be edited; nothing was changed") from None
     except TypeError as error:
         raise EditError(f"the new value is not valid JSON: {error}") from None
     if not sound:

@@ -326,8 +326,9 @@ def _entries(root: Path, revision: Revision) -> Iterator[tuple[str, str, int, st
     if listed is None and run_git(root, "ls-tree", "--full-tree", tree, seconds=_SECONDS) is not None:
         raise UsageFaultError(f"some files of {revision.name} are not in this repository", _REFETCH)
     if listed is None:
-        what = revision.prefix.rstrip("/") or "the project"
-        raise UsageFaultError(f"{revision.name} has no folder {what}", "Name another revision with --against REF")
+        folder = revision.prefix.rstrip("/")
+        fault = f"{revision.name} has no folder {folder}" if folder else f"git cannot list the files of {revision.name}"
+        raise UsageFaultError(fault, "Name another revision with --against REF")
     for line in listed.split(b"\0"):
         head, _, name = line.partition(b"\t")
         parts = head.decode("ascii", "replace").split()
@@ -417,7 +418,7 @@ def _make_link(goal: str, name: str, root: Path, target: Path) -> str:
 
 
 def _is_same(content: bytes, tree: Copy, name: str) -> bool:
-    """Return whether line endings or LFS alone make the working tree's file differ from `content`, as git stores it."""
+    """Return whether the working tree's file differs from git's `content`, but only by line endings or Git LFS."""
     known = tree.files.get(name)
     if known is None or known.startswith(LINK) or known == content_hash(content):
         return False

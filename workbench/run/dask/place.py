@@ -409,7 +409,7 @@ class DaskPlace:
             if worker.unfit and not worker.gone and worker.address not in self._warned:
                 self._warned.add(worker.address)
                 why = f"{worker.name} gets no case: {worker.unfit}"
-                self._notify(why, "Workers need the same versions as this machine")
+                self._notify(why, "agent-workbench check --on PLACE shows what each worker needs")
 
     def _lost(self, why: str) -> None:
         if self.why_lost:

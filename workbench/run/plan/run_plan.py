@@ -246,8 +246,8 @@ def _evalset(workspace: Workspace, fork: Fork) -> EvalsetEntry:
         return found
     agent = next((agent for agent in workspace.agents if agent.name == ref.agent), None)
     if ref.evalset_file or agent is None:
-        what = ref.evalset_file or f"an agent {ref.agent}"
-        raise UsageFaultError(f"there is no {what} any more, so its conversation cannot be forked", "", "nothing")
+        what = ref.evalset_file or f"the agent {ref.agent}"
+        raise UsageFaultError(f"{what} no longer exists, so its conversation cannot be forked", "", "nothing")
     file = agent.folder / _CHATS  # The conversation is in no file.
     criteria = CriteriaChoice(replace(default_config(), criteria=()), "none: the conversation belongs to no evalset")
     return EvalsetEntry(file, "", open_evalset(agent.folder), agent, "", criteria)

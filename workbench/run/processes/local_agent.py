@@ -361,7 +361,7 @@ class ForkedCase(_LocalCase):
             self._ending = asyncio.get_running_loop().create_task(self._take_rest(how))
 
     def lost(self, how: str) -> None:
-        """Handle the end of the parent process, or of the process that became the case's own."""
+        """Kill what is left of the case, and report its exit, after the end of its parent or of its only process."""
         if self.leader is not None:
             # The case died with that process, but its child processes did not.
             with contextlib.suppress(ProcessLookupError, PermissionError):

@@ -94,8 +94,10 @@ class Database:
     def read(self, ask: Callable[[Connection], T]) -> T | None:
         """Return the result of `ask(connection)`, or None if there is no database. Call it in a thread.
 
+        A damaged database is first replaced by a new one with its readable rows.
+
         Raises:
-            OSError: the database cannot be read.
+            OSError: the database can be neither read nor replaced.
         """
         try:
             return self._ask(ask)

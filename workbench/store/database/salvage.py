@@ -52,7 +52,7 @@ def set_aside(path: Path) -> Path | None:
 
 
 def damaged_files(path: Path) -> list[Path]:
-    """Return the files that were set aside in place of the database at `path`, the oldest first."""
+    """Return the damaged databases that were set aside from `path`, the oldest first."""
     with contextlib.suppress(OSError):
         return sorted(path.parent.glob(f"{path.stem}.{_MARK}-*.db"))
     return []

@@ -121,7 +121,7 @@ class ValuePane(Vertical):
 
 
 def _hint(row: CaseRow) -> str:
-    """Return the possible values of a row, or "" if any value is possible."""
+    """Return a hint about the values of a rubric's type or a persona, or "" for other rows."""
     name = row.name.strip()
     if name == "type":
         return f"criteria read {', '.join(dict.fromkeys(rubric_types().values()))} and ignore other types"

@@ -380,7 +380,7 @@ class CaseReviewScreen(Screen[None]):
             self.say(self._lines.skip_instead() if offered.instead else _NOT_OFFERED[letter], warning=True)
         elif self.review.interrupted:
             self._drop_question()
-            self.say(f"not saved, case changed: {self._lines.choice_key(option)} again for this case", warning=True)
+            self.say(f"not saved, because the case changed: press {self._lines.choice_key(option)} again", warning=True)
         else:
             self._controller.verdict(option)
 

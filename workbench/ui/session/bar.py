@@ -326,7 +326,10 @@ def _machines(session: Session) -> tuple[str, str]:
 
 
 def _when(session: Session, now: datetime) -> tuple[str, str]:
-    """Return the time of the last run, or two "" without one, during a run, or if the bar shows the watch's latency."""
+    """Return a long and a short text for the time of the last run.
+
+    Both are "" without a run, during a run, and if the bar shows the watch's latency.
+    """
     run = session.store.run
     of_save = session.watching is not None and session.watching.latency is not None
     if not run.started or session.store.activity.busy or of_save:

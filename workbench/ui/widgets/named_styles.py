@@ -35,5 +35,5 @@ class NamedStyles:
         return self._found[names]
 
     def forget(self) -> None:
-        """Forget the cached styles. Call this in `notify_style_update`, also after a change of the theme."""
+        """Forget the cached styles. Call this in `notify_style_update`."""
         self._found.clear()
