@@ -193,7 +193,7 @@ def _differences(expected: ToolCall, actual: ToolCall, rules: CallRules) -> dict
 
 
 class _Similarity:
-    """Similarity of two calls: 0 for different names, else 1 plus the share of equal arguments."""
+    """Similarity of two calls: 0 for different names, else from 1 to below 2, higher with more equal arguments."""
 
     def __init__(self, expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> None:
         self.expected, self.actual = expected, actual

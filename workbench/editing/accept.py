@@ -82,7 +82,7 @@ class Comparison:
         return copy.deepcopy(case)
 
     def _state_hunks(self, actual: Mapping[str, Any], rules: Rules) -> Iterator[Hunk]:
-        """Yield the differences in the end state that the case expects. A list that differs is one difference."""
+        """Yield the differences from the case's expected end state, if any. A list that differs is one difference."""
         expected = get(self._raw, _STATE)
         if not isinstance(expected, dict):
             return

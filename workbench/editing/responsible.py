@@ -202,7 +202,7 @@ class _Token:
         return _Token((self.span[0], last.span[1]), self.opening, self.quote, "\\", self.value)
 
     def source(self, value: str, before: str) -> str:
-        """Return the source of a token with another value. `before` is its present value."""
+        """Return the token's source for a new `value`. `before` is the present one."""
         body = None
         for skipped in ("", "\\\n", "\\\r\n"):
             # Without escapes, only the characters that differ are replaced.

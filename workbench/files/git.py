@@ -47,7 +47,7 @@ def run_git(folder: str | Path, *arguments: str, seconds: float) -> bytes | None
 
 @contextlib.contextmanager
 def object_reader(folder: str | Path) -> Iterator[Callable[[str], bytes | None]]:
-    """Yield a function that returns the content of an object by its ID, or None if the repository lacks it.
+    """Yield a function that returns the content of an object by its ID, or None if git does not return it.
 
     No filter and no conversion of line endings is applied. Objects that a partial clone lacks are not fetched.
 

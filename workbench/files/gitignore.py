@@ -74,9 +74,9 @@ def is_repository(folder: Path) -> bool:
 
 
 def rules_above(base: Path, skipped: list[tuple[Path, str]]) -> tuple[IgnoreFile, ...]:
-    """Return the ignore files from the top of the repository down to `base`.
+    """Return the repository's `.git/info/exclude`, and its ignore files from the top down to `base`.
 
-    If one of the files above ignores `base` itself, or without a repository, only the file of `base` applies.
+    If they ignore `base` or a folder above it, or without a repository, only the ignore file of `base` applies.
     """
     top = next((folder for folder in (base, *base.parents) if is_repository(folder)), base)
     steps = [folder for folder in reversed((base, *base.parents)) if folder.is_relative_to(top)]

@@ -342,7 +342,10 @@ class Changes:
             self.on_polling()
 
     async def _watch(self) -> bool:
-        """Watch until the folders change. Return True if a folder was deleted or came back: changes may be missing."""
+        """Queue changes until other folders are to be watched.
+
+        Return True if a folder was deleted or came back, because changes may be missing then.
+        """
         awake = time.time() - time.monotonic()
         async for found, may_miss in self._found():
             # Only the wall clock runs while the machine sleeps.
@@ -359,9 +362,10 @@ class Changes:
         return False
 
     async def _found(self) -> AsyncIterator[tuple[set[Path], bool]]:
-        """Yield sets of changed paths until the folders change. Without changes, yield empty sets regularly.
+        """Yield sets of changed paths until other folders are to be watched.
 
-        Each set comes with a flag, which is True if some changes may be missing.
+        Without changes, yield empty sets regularly. Each set comes with a flag, which is True if some changes may be
+        missing.
         """
         if not self.polling:
             async for found, may_miss in native_changes(self._watched, self._folders_changed, self.armed, self._effort):

@@ -227,7 +227,7 @@ class CurrentInputs:
     def environment(
         self, agent: AgentFolder, names: Collection[str], then: Record | None = None
     ) -> tuple[Bundle, Bundle]:
-        """Return the environment of an agent, including the variables `names`.
+        """Return the variables of the agent's `.env`, and those of the process that it may use, including `names`.
 
         A verdict `then` that was made on another machine depends only on the variables that were sent there. Without
         `then`, the options say what is sent.

@@ -81,10 +81,10 @@ _HINT = (
 def vertex_access(values: Mapping[str, str]) -> GoogleAccess:
     """Return the access to the service by ADK's rules (`evaluation/vertex_ai_eval_facade.py`).
 
-    GOOGLE_API_KEY comes first; without it, a project is used.
+    GOOGLE_API_KEY comes first. Without it, a project with its location and credentials is used.
 
     Raises:
-        NotAvailableError: a key or project, credentials or the extra is missing, or the base address is not safe.
+        NotAvailableError: neither is complete, the extra is missing, or the base address is not safe.
     """
     for package in _PACKAGES:
         require(package, "Google's evaluation client (google-cloud-aiplatform)", "vertex")

@@ -280,7 +280,11 @@ def _start(path: Path) -> RunStarted | None:
 
 
 def _read_run(path: Path) -> _Part:
-    """Read a stored run of a shard in the form of its report, so that the same checks apply."""
+    """Read a stored run of a shard in the form of its report, so that the same checks apply.
+
+    Raises:
+        UsageFaultError: the run is damaged, or has not ended.
+    """
     store = Store()
     try:
         for event in read_run(path):

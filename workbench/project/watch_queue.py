@@ -252,7 +252,7 @@ class JobQueue:
         self.under_way = dict.fromkeys(keys, depth)
 
     def decided(self, key: CaseName) -> bool:
-        """Record the new verdict of a case, and return whether it is valid, because no save made it obsolete."""
+        """Record the new verdict of a case. Return False, and ignore it, if a save has made it obsolete."""
         known = self.under_way.pop(key, None)
         if known is None:
             return False

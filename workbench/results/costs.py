@@ -58,8 +58,8 @@ def _sum(parts: Sequence[Total]) -> Total:
 class ConversationCost:
     """Usage of a conversation.
 
-    `calls` counts model calls. `cost` is in the price table's currency, or None if the price or the tokens of any call
-    are unknown. `unpriced` are the models without a price.
+    `calls` counts model calls. `cost` is in the price table's currency, or None if the price or the tokens of any call,
+    or the calls of a turn, are unknown. `unpriced` are the models without a price.
     """
 
     calls: int

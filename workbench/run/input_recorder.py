@@ -372,6 +372,7 @@ class InputRecorder:
         """Return the files that an execution depends on.
 
         If `reads` is None, these are all files in the agent's folder and all files elsewhere that the agent ever read.
+        A file that changed during the run gets `_CHANGED` for its digest.
         """
         touched = self._touched_by(agent)
         seen = Reads(frozenset(touched.files), frozenset(touched.folders)) if reads is None else reads

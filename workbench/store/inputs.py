@@ -271,7 +271,7 @@ class RunInputs:
 
 
 def planned_key(agent: str, evalset: str) -> str:
-    """Return the key of `planned`."""
+    """Return the key in `planned` of an agent and an evalset."""
     return f"{agent} {evalset}"
 
 

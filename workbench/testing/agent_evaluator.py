@@ -208,7 +208,7 @@ def _report(result: Evaluation, detailed: bool, output_file: str | None) -> None
 
 
 def _json(value: Any) -> dict[str, Any] | None:
-    """Return a pydantic model, or a dict, as the JSON data of its file."""
+    """Return a pydantic model as the JSON data of its file. A dict and None are returned unchanged."""
     if value is None or isinstance(value, dict):
         return value
     dumped: dict[str, Any] = json.loads(value.model_dump_json(exclude_none=True, serialize_as_any=True))

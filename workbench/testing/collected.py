@@ -33,7 +33,8 @@ class CollectionFaultError(Exception):
 class CollectedCase:
     """A case as a test.
 
-    `name` is the test's name. `line` is where the case begins, counted from 0; it is 0 in files of old formats.
+    `name` is the test's name. `line` is where the case begins, counted from 0. It is also 0 if that is not known, as in
+    files of old formats.
     """
 
     name: str

@@ -85,7 +85,7 @@ class Chat(Case):
             yield content
 
     async def _turn(self, content: dict[str, Any]) -> bool:
-        """Run one turn, and report the answer or the reason for its absence. The conversation continues either way."""
+        """Run one turn, and report the answer or why there is none. Return True: the conversation continues."""
         number = self._finished_turns
         self._stop_requested = False
         outcome = await self._run_turn(content)

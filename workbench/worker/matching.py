@@ -54,7 +54,7 @@ class Recorded:
     """A recorded call, checked. `outcome` is `answer`, `responses`, `error` or `lost`, and `value` belongs to it."""
 
     def __init__(self, call: Any) -> None:
-        """Check a call of a `recorded` frame. Raise BrokenRecordingError if a field has a wrong type or is missing."""
+        """Check a call of a `recorded` frame. Raise BrokenRecordingError if it has an unexpected form."""
         kind = _field(call, "kind", str)
         if kind not in ("tool", "model"):
             raise BrokenRecordingError(f"`kind` is {shown_value(kind)}, neither tool nor model")

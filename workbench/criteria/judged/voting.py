@@ -89,7 +89,10 @@ def _decoded(text: str) -> Iterator[tuple[int, int, Any]]:
 
 
 def json_objects(text: str, inside: Collection[str] = ()) -> list[dict[str, Any]]:
-    """Return all objects in a text, also in lists. The value of a key `inside` replaces its object."""
+    """Return the objects among the JSON values of a text, and those in lists.
+
+    If an object has one of the keys `inside`, return the object under that key, or those in the list under it, instead.
+    """
     found: list[dict[str, Any]] = []
     for value in json_values(text):
         if isinstance(value, dict):
@@ -208,7 +211,10 @@ async def ask(
     *,
     all_votes: bool,
 ) -> SampledQuestion[T]:
-    """Request samples until `needed(answers, left)` is 0 or all samples are used. `read` raises UnreadableError."""
+    """Request samples, each time as many as `needed(answers, left)` says, until it says 0 or all are used.
+
+    With `all_votes`, request all of them at once. `read` raises UnreadableError for a reply that it cannot read.
+    """
     of = judge.options.samples
     samples: list[Sample[T]] = []
     while left := of - len(samples):

@@ -41,9 +41,9 @@ class _Sources:
 
     @cached_property
     def texts(self) -> list[tuple[Path, str]]:
-        """The path and text of each readable module in the agent's folder, first that of the module that defines it.
+        """The path and text of each readable module in the agent's folder.
 
-        Installed packages are left out.
+        The module that defines the agent comes first. Installed packages are left out.
         """
         inside = (folder.path / name for folder in Walk(self._agent.folder) for name in folder.files)
         modules = sorted(path for path in inside if path.suffix == ".py")

@@ -371,7 +371,7 @@ def left_out_text(number: int) -> str:
 
 
 def _is_about_judge(entry: Entry) -> bool:
-    """Return whether the entry has a label of the user and one of the judge."""
+    """Return whether the entry compares the user with the judge: both gave a label, or a verdict (passed or failed)."""
     if not entry.says or not entry.judged.says:
         return False
     return bool(entry.about.part) or entry.judged.says in _VERDICTS

@@ -64,7 +64,7 @@ class Layout:
 
 
 def layout_of(text: str, root: Node) -> Layout:
-    """Return the layout of a text. The first occurrence decides about each of its parts."""
+    """Return the layout of a JSON text. Each part, such as the indent, is taken from its first occurrence."""
     newline = _BREAK.search(text)
     colon, comma, unit = None, None, None
     waiting = [root]

@@ -143,7 +143,7 @@ class Trial:
         prices: Prices | None = None,
         max_cost: float | None = None,
     ) -> Running:
-        """Prepare the run, once. Its events go to `store` and then to `publish`.
+        """Prepare the run. Call this only once. Its events go to `store` and then to `publish`.
 
         It ends when it has cost about `max_cost`, or when the plan's limit of judge calls is reached.
 

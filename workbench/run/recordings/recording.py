@@ -34,7 +34,7 @@ class RecordedError:
     attributes: Mapping[str, Any] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
-        """Return its JSON form."""
+        """Return the JSON form."""
         attributes = {"attributes": dict(self.attributes)} if self.attributes else {}
         return {"types": list(self.types), "message": self.message, **attributes}
 
@@ -203,7 +203,7 @@ class Ended:
     nth: int = 1
 
     def as_json(self) -> dict[str, Any]:
-        """Return its JSON form."""
+        """Return the JSON form."""
         nth = {"nth": self.nth} if self.nth > 1 else {}
         return {"turn": self.turn, "branch": self.branch, "call": self.call, **nth}
 

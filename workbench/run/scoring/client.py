@@ -163,7 +163,7 @@ def blame_crash(requests: Sequence[Request], how: str, silence: float) -> None:
 
 
 def frames_of(number: int, request: Request, prices: Prices) -> Iterable[Frame]:
-    """Yield the frames for the criteria that have no result yet."""
+    """Yield the frames of a request: the case with the criteria still to be scored, its turns, and `score`."""
     conversation = request.conversation
     asking = conversation.asking
     yield {

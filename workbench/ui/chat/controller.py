@@ -136,8 +136,8 @@ class Keep(Controller):
     async def _choose_session(self, base: Path, folders: Iterable[Path]) -> Path | None:
         """Let the user choose a saved conversation. Return None if the user cancels.
 
-        The list has the `*.session.json` files in these folders, which `adk run --save_session` writes, and those in
-        their `tests` folders. The user can also type another path, relative to `base`.
+        The list has the files that `adk run --save_session` writes (`*.session.json`) in `base` and `folders`, and the
+        saved conversations in their `tests` folders. The user can also type another path, relative to `base`.
         """
         from workbench.editing.migration import SPEC
         from workbench.ui.dialogs.pick import PickScreen

@@ -357,7 +357,10 @@ class Reader(Widget, Generic[Read]):
         return self.reading.document(self._body.planned)
 
     def _lay_out(self, document: Document, top: int, key: str | None = None, pointed: range = range(0)) -> None:
-        """Show a document with the cursor on the item named `key`, or on the current item for None."""
+        """Show a document with the cursor on the item named `key`, or on the current item if `key` is None.
+
+        If the document lacks that item, the cursor is on the first one.
+        """
         item, self._ended = self._body.item, self.is_over
         if key is None and item is not None:
             key = item.key

@@ -68,10 +68,10 @@ def json_head(value: Any, most: int, *, indent: int | None = None) -> str:
 
 
 def read_value(text: str, row: CaseRow) -> Any:
-    """Convert typed text to the value for a row.
+    """Convert typed text to the value for a row. A persona that begins with `{` is read as JSON, too.
 
     Raises:
-        UnreadableError: The row is edited as JSON, and the text is not valid JSON.
+        UnreadableError: the text is read as JSON, but is not valid JSON.
     """
     own_persona = row.name == "persona" and text.lstrip().startswith("{")
     return read_json_text(text) if as_json(row) or own_persona else text

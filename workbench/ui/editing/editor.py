@@ -129,7 +129,10 @@ def _hint(row: CaseRow) -> str:
 
 
 def _footer(draft: Draft, row: CaseRow | None) -> list[Action]:
-    """Return the actions of the footer for a row, without those that are not possible there."""
+    """Return the actions of the footer for a row, without those that are not possible there.
+
+    If the row cannot be duplicated, undo is left out, too.
+    """
     if not isinstance(draft, CaseDraft):
         # An evalset's own fields have no parts that could be added or deleted.
         return footer("editor", ("edit", "undo", "redo"))

@@ -176,7 +176,7 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
             self.draw_in_full()
 
     async def on_event(self, event: Event) -> None:
-        """Queue keys and pastes in their order."""
+        """Queue keys and pastes in their order. Suspend at once, and report an alt key that has no action."""
         if (
             isinstance(event, Key)
             and event.key in self._keys.keys["suspend"]

@@ -353,7 +353,7 @@ class ReviewedCases:
         return None if row is None else self._session.record(row)
 
     def cause(self, name: "CaseName") -> "Cause | None":
-        """Return why a case fails, or None if it does not fail."""
+        """Return why a case failed or ended in an error, or None for other cases."""
         pair = self._session.verdicts.place(*name)
         return None if pair is None else self._session.verdicts.cause(*pair)
 

@@ -141,7 +141,7 @@ class News(Controller):
         return admitted
 
     async def _confirm(self, sending: "Sending") -> None:
-        """Ask whether the project may run on other machines."""
+        """Ask whether the project may run on other machines, and store a confirmation. Nothing is started."""
         from workbench.results.machines import sending_lines
         from workbench.run.dask.files import confirm
         from workbench.ui.dialogs.items import Item as Answer

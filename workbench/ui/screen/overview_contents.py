@@ -121,7 +121,7 @@ class Spending:
 
     @property
     def currency(self) -> str:
-        """The currency of the costs."""
+        """The currency of the costs, or "" without prices."""
         return self._prices.currency if self._prices else ""
 
     def cost_of(self, record: Execution) -> tuple[bool, float | None]:

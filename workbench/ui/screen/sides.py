@@ -254,7 +254,7 @@ class Right(Vertical):
         return self.detail.item_key if self.in_case else ""
 
     def copied(self) -> tuple[str, str] | None:
-        """Return a name and the text to copy from the panes or the overview, or None on a page."""
+        """Return a name and the text to copy from the panes or the overview, or None on a page or without text."""
         shown = self._shown
         return None if isinstance(shown, Page) else shown.copy_text()
 

@@ -154,7 +154,7 @@ class RowView(ScrollView, can_focus=True):
         return place is not None
 
     def show_cursor(self) -> None:
-        """Scroll as little as possible to show the cursor."""
+        """Scroll to show the cursor: as little as possible, or a third of the height more over SSH."""
         height, top = self.size.height, self.scroll_offset.y
         if not height:
             return
