@@ -165,7 +165,7 @@ def user_settings() -> Settings:
 
 
 def say_line(line: str) -> None:
-    """Write a raw line to standard error."""
+    """Write a raw text to standard error, as a safe line."""
     write_line(sys.stderr, plain(line))
 
 

@@ -82,7 +82,7 @@ class MachineLines:
         """Seconds since the last line."""
 
     def apply(self, event: Event) -> None:
-        """Write the lines about the machines that follow from an event."""
+        """Write the lines that an event causes."""
         if isinstance(event, CaseFinished | Noticed):
             self._quiet = 0
         match event:

@@ -243,7 +243,10 @@ def _why_unusable(folder: Path) -> str:
 
 
 def _why_foreign(folder: Path) -> str:
-    """Return why a usable but unrecorded folder is not trusted, or "" if it is missing or was empty until now."""
+    """Return why a usable but unrecorded folder is not trusted, or "" if it is missing or empty.
+
+    An empty one gets an `id`, and is trusted from then on.
+    """
     try:
         if next(listed(folder), None) is not None:
             return "you did not create it on this machine"

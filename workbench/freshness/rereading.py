@@ -56,7 +56,9 @@ _NOTHING_TO_FIND = (".py", ".md", ".txt", ".prompt", ".jinja", ".j2", ".csv", ".
 
 
 def reread(old: Workspace, changed: Collection[Path], reopen: Callable[[], Workspace]) -> Workspace:
-    """Return the workspace, given the files that changed since `old`. Unchanged documents stay the same objects.
+    """Return the workspace, given the files that changed since `old`.
+
+    Unchanged documents of formats that can be edited stay the same objects.
 
     Raises:
         OSError, ValueError: `reopen` raised it.

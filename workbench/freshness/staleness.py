@@ -56,8 +56,9 @@ class _Placed(NamedTuple):
 def compare(then: Record | None, now: Record) -> Changes:
     """Return the inputs that differ, in the order of `KINDS`.
 
-    `then` is None for runs that recorded no inputs, such as JSON reports. An input that `then` did not record counts
-    as changed.
+    A kind of input that `then` did not record counts as changed. One that `now` lacks does not. The judge of a new or
+    removed criterion is left out. `then` is None for runs that recorded no inputs, such as JSON reports. The result is
+    then one change.
     """
     if then is None:
         return not_recorded(["agent_file"])

@@ -564,7 +564,7 @@ class Project:
 
     @asynccontextmanager
     async def _turn(self) -> AsyncIterator[None]:
-        """Hold back other runs of this project until this one ends."""
+        """Hold back other runs of this project until this one ends. After `renew`, end the agents' processes first."""
         async with self._running:
             if self._renew:
                 self._renew = False

@@ -89,7 +89,7 @@ def _add_repeats(document: Document, case: CaseRepeats, view: View) -> None:
 
 
 def _add_past_runs(document: Document, subject: Subject, view: View) -> None:
-    """Add the scores of each criterion in the newest runs."""
+    """Add the scores of each criterion in the newest runs. Informational metrics are folded if there are others."""
     results = subject.record.metrics.values() if subject.record is not None else ()
     deciding = [result.name for result in results if result.status != "informational"]
     names = [result.name for result in results] if view.full or not deciding else deciding

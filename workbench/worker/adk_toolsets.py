@@ -68,7 +68,7 @@ class FrozenTool(BaseTool):  # type: ignore[misc]
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
-        """The recorded class."""
+        """The recorded class or its first base that is imported, else `FrozenTool`."""
         return self.__dict__.get("_kind", FrozenTool)
 
     def renamed(self, name: str) -> FrozenTool:

@@ -147,7 +147,7 @@ def _init(folder: str) -> str:
 
 
 def _free_name(folder: str) -> str:
-    """Return the folder's name, with a suffix if a module imported from elsewhere already uses it."""
+    """Return the folder's name with `_` for each dot, and with a suffix if an imported module already has this name."""
     name = os.path.basename(folder).replace(".", "_")
     while name in sys.modules:
         name += "_agent"

@@ -120,7 +120,7 @@ class Fork:
             return None if self.passed else self._find(asked)
 
     def take(self, asked: Asked) -> Recorded | None:
-        """Return the recorded call that answers `asked`, marked as used, or None."""
+        """Return the recorded call that answers `asked`, marked as used, or None if `asked` comes after the point."""
         with self._lock:
             found = None if self.passed else self._find(asked)
             if found is not None:

@@ -35,7 +35,7 @@ Stamp = tuple[int, int]
 
 
 def serve_functions(control: int, lifeline: int, folder: str, root: str) -> NoReturn:
-    """Answer calls until the other side disconnects; ends the process."""
+    """Answer calls until the other side disconnects, then end the process."""
     sys.argv = ["agent-workbench"]
     route_output()
     project_files.import_from_source(folder, root)

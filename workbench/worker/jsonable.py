@@ -395,8 +395,9 @@ def _small(value: Any) -> Iterator[Any]:
 def decoded_error(error: Mapping[str, Any]) -> Exception:
     """Return an exception for a recorded one (`encoded_error`), made without its class's `__init__`.
 
-    Its class is the first of `types` that an imported module defines and that is an Exception. Its name and text are
-    those of the recorded exception, whatever the class is. Attributes that cannot be read are left out.
+    Its class is the first of `types` that is an Exception of an imported module and can be made. A class made for this
+    error gives it the recorded name and text if they would differ. Attributes that cannot be read are left out. If no
+    class can be made, the result is a plain Exception with the text.
     """
     names, message = error["types"], error["message"]
     known: dict[str, Any] = {}

@@ -224,9 +224,11 @@ class Contents:
         return names
 
     def delta(self, agent: str, number: int, names: list[str]) -> dict[str, Any]:
-        """Return `{"base", "same", "more"}`: the first `same` contents equal those of the request in span `base`.
+        """Return the contents of a request, given as digests, as their difference from the agent's last request.
 
-        The contents `names` then count as those of the agent's newest request.
+        In `{"base", "same", "more"}`, the first `same` contents equal those of the request in span `base`, and `more`
+        are the others. If the first content differs, the result is `{"more"}`. The agent's next request is compared
+        with this one, in span `number`.
         """
         base, before = self._last.get(agent, (0, []))
         self._last[agent] = (number, names)

@@ -272,7 +272,10 @@ def _reason(claims: Sequence[Claim]) -> str:
 
 
 def _remark(claims: Sequence[Claim], adk_score: float | None) -> str:
-    """Return how the judge departed from the text and which score that gives, ending with "; ", or ""."""
+    """Return what the judge left out, repeated or added, ending with "; ", or "" if it kept to the text.
+
+    After the first two comes ADK's score, and after the added sentences the score without them.
+    """
     dropped = sum(claim.origin == "dropped" and claim.counts for claim in claims)
     repeated = sum(claim.times > 1 for claim in claims)
     own = sum(claim.own for claim in claims)

@@ -113,9 +113,10 @@ def _unit(text: str, node: Node) -> str | None:
 
 
 def transplanted(text: str, layout: Layout, indent: str | None) -> str:
-    """Return `text`, one valid JSON value, formatted for a line indented by `indent`, or for one line if None.
+    """Return `text`, one valid JSON value, in another layout, for a line indented by `indent`.
 
-    A text on one line is spread over several lines if `layout` has lines.
+    The result is on one line if `indent` is None or `layout` has no line breaks. Otherwise, a text on one line is
+    spread over several lines. In other texts, objects and lists on one line stay on one line.
 
     Raises:
         RecursionError: the value is nested deeper than Python's stack.

@@ -153,7 +153,10 @@ class CaseFlow:
             await self._score(case, transcript)
 
     async def _score_stored(self, source: StoredSource) -> None:
-        """Emit the stored case and score it by the current criteria. An incomplete transcript keeps its error."""
+        """Emit the stored case and score it by the current criteria. Verdicts that are still valid are kept.
+
+        An incomplete transcript keeps its error, and a blocked case gets the error that blocks it.
+        """
         self._started = self._context.at()
         self.is_simulated = source.case.started is not None and source.case.started.scenario is not None
         for event in stored_events(source, self._entry.config, self._started):

@@ -216,7 +216,10 @@ class CaseRun:
                 self._settle(move.error, move.status)
 
     def _send_turn(self, turn: int, say: NextMessage) -> None:
-        """Send a message. After the last one, also send `end`: the worker then waits for no more."""
+        """Send a message, or cancel the case if it is too large.
+
+        After the last message, also send `end`, so that the worker does not wait for another.
+        """
         if say.last:
             self._last = turn
         try:

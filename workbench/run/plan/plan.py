@@ -110,7 +110,10 @@ class AgentSetting:
 
     @property
     def process_folder(self) -> Path:
-        """The folder in which the agent's processes start. A variant's copy would be deleted before its zygote ends."""
+        """The folder in which the agent's processes start.
+
+        For a variant, it is the root of the original, because the variant's copy is deleted before its zygote ends.
+        """
         return self.root if self.original is None else self.original.root
 
 

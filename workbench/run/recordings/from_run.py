@@ -233,7 +233,7 @@ def _unlike_secrets(models: Iterable[ModelCall], pieces: Pieces) -> tuple[ModelC
 
 
 def _request(given: Any) -> dict[str, Any] | None:
-    """Return the digests of a request's parts, or None if they were not recorded."""
+    """Return a request's model and the digests of its parts, or None if they were not recorded."""
     if not isinstance(given, dict):
         return None
     known = {name: given[name] for name in ("system", "tools", "config") if isinstance(given.get(name), str)}

@@ -85,7 +85,11 @@ class Fault:
 
 
 def faults_behind(scored: Scored) -> list[Fault]:
-    """Return the faults that kept a criterion from a verdict: those of its turns, or else those of the case."""
+    """Return the faults that kept a criterion from a verdict: those of its turns, or else those of the case.
+
+    If no reply has a fault, the result is one "skipped" or "unrated" with the reason of the case, or [] for a
+    criterion without a judge.
+    """
     turns = [turn for turn in scored.turns if turn.status == "error"]
     found = [fault for turn in turns for fault in _faults(turn.details)] or list(_faults(scored.result.details))
     if not found and "judge" in scored.result.details:

@@ -156,7 +156,7 @@ class _CopiedTable:
         self._insert = f"INSERT OR IGNORE INTO {table} ({', '.join(columns)}) VALUES ({places})"
 
     def copy(self) -> None:
-        """Copy all rows that can be read."""
+        """Copy the rows that can be read. Between unreadable rows, at most `_GAP` row IDs are tried."""
         whole, last = self._read_on("ASC")
         if whole:
             return

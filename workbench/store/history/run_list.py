@@ -147,7 +147,7 @@ class RunRate:
 
     @property
     def rate(self) -> float:
-        """Share of the cases that passed, from 0 to 1."""
+        """Share of the cases that passed, from 0 to 1, or 0 if there are none."""
         return self.passed / self.total if self.total else 0.0
 
 

@@ -265,7 +265,7 @@ def _shard(data: dict[str, Any], path: Path) -> Shard | None:
 
 
 def _fork(item: dict[str, Any]) -> ForkOf | None:
-    """Return the fork that an execution tried, or None. Raises ValueError for a malformed one."""
+    """Return the fork that an execution tried, or None. Raise ValueError or TypeError for a malformed one."""
     fork = _known(item, "fork")
     if fork is None:
         return None
@@ -284,7 +284,11 @@ def _ref(item: dict[str, Any]) -> CaseRef:
 
 
 def _case_events(item: dict[str, Any], *, verdicts: bool) -> Iterator[Event]:
-    """Yield the events of a case. Raises ValueError for a malformed one."""
+    """Yield the events of a case, with or without verdicts.
+
+    Raises:
+        ValueError, TypeError, AttributeError, LookupError, RecursionError: the case is malformed.
+    """
     ref = _ref(item)
     error = item.get("error")
     invocations = [_object(entry, "an invocation") for entry in _list(item, "invocations")]

@@ -209,7 +209,7 @@ class Accept(Controller):
         return of_last_run(self.session.state_dir, entry.relative, entry.document.cases[row.case].eval_id)
 
     async def _accept_drift(self, records: "Sequence[Execution]", *, ask: bool) -> None:
-        """Let the user save drifted tool answers to the recordings. With `ask`, the user can accept answers instead."""
+        """Let the user save drifted tool answers to the recordings. With `ask`, also offer to accept the behavior."""
         from workbench.editing.saving import ChangedOnDiskError
         from workbench.editing.thawing import accepted_contents
         from workbench.project.freezing import thawed_files

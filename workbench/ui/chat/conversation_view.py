@@ -207,11 +207,11 @@ class ConversationView(Reader[Conversation]):
     action_pane = show_pane
 
     def action_open(self) -> None:
-        """Unfold the selected item."""
+        """Unfold the selected item, else go to its source."""
         if self._body.item is not None:
             self.move("right")
 
     def action_close(self) -> None:
-        """Fold the selected item."""
+        """Fold the selected item, else go back to before the last jump."""
         if self._body.item is not None:
             self.move("left")

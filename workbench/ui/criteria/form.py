@@ -163,7 +163,10 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         self.say(words)
 
     def action_enter(self) -> None:
-        """Edit the value under the cursor in the field, or use its next choice."""
+        """Edit the value under the cursor in the field, or use its next choice.
+
+        If a number is being typed, only end its typing. On a row for rubrics, add one. Without a row, ask what to add.
+        """
         row = self.list.row_or_none
         if self._typing.text:
             self._typing.end()

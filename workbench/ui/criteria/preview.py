@@ -131,7 +131,8 @@ def outlook_of_all(outlook: Outlook | None) -> str:
 def _flips(flips: Sequence[Flip], outlook: Outlook) -> list[str]:
     """Return lines with the cases that would now pass or fail a criterion.
 
-    A case that passes one criterion can still fail another one. Both numbers are shown if they differ.
+    A case that passes one criterion can still fail another one. A line then also says how many of its cases pass or
+    fail overall, unless the overall verdict of any case is unknown.
     """
     whole = {flip.ref: flip.after for flip in outlook.flips}
     lines = []

@@ -119,14 +119,14 @@ class Files(Controller):
         return await asyncio.to_thread(lambda: self.session.saver)
 
     async def reopen(self, *files: Path) -> None:
-        """Read files again and show them. The cursor stays.
+        """Read files again and show them. The cursor stays. Recordings are left out, because they are not shown.
 
-        If a file is new, deleted or not an evalset, the whole folder is read, unless one of `other_readers` reads it.
+        If one of `other_readers` reads the files, nothing else is read. Otherwise, the whole folder is read if a file
+        is new, deleted or not an evalset.
         """
         from workbench.files.evalset import open_evalset
         from workbench.files.frozen_path import is_in_frozen_folder
 
-        # Recordings are not shown.
         files = tuple(file for file in files if not is_in_frozen_folder(file))
         if not files:
             return

@@ -175,7 +175,7 @@ class ForkScreen(RowsScreen[Asked | None]):
         (self._list if self._body.has_focus else self._body).focus()
 
     def action_new_case(self) -> None:
-        """Close the screen to keep the try under the cursor as a case."""
+        """Close the screen to keep the try under the cursor as a case, if it has ended and has an answer."""
         record = self._record()
         if record is None or not record.finished:
             self.say("this try has not ended yet")

@@ -160,7 +160,7 @@ class FreezeScreen(RowsScreen[FreezeChoice | None]):
         self.action_mark()
 
     def action_enter(self) -> None:
-        """Close the dialog and return the choice."""
+        """Close the dialog and return the choice, or show a warning if no case is chosen."""
         if self.list.chosen:
             self.dismiss(FreezeChoice(frozenset(self.list.chosen), self._models, self._prunes))
         else:

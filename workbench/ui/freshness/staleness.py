@@ -382,7 +382,7 @@ class Follow(Controller):
                 self._staleness.check_files()
 
     def _say_inputs(self) -> None:
-        """Show a message that names changed files, if they made verdicts stale or no longer do."""
+        """Show a message if changed files made verdicts stale, or if files that did so no longer do."""
         inputs, self._inputs = self._inputs, ()
         if not inputs:
             return

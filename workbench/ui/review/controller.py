@@ -416,7 +416,7 @@ class Review(Controller):
         return rows_of(self._model.outcome(), self.view.keys, passes=self._model.passes)
 
     def do_next(self, kind: str) -> None:
-        """Start the follow-up action of the last page for a kind of verdict."""
+        """Start the follow-up action of the last page for a kind of cases, such as `agent bug` or `skipped`."""
         names = self._model.outcome().cases.get(kind, [])
         match kind:
             case "agent bug":

@@ -73,7 +73,7 @@ class ReviewController(Protocol):
         """Return the rows of the last page."""
 
     def do_next(self, kind: str) -> None:
-        """Start the follow-up action of the last page for a kind of verdict."""
+        """Start the follow-up action of the last page for a kind of cases, such as `agent bug` or `skipped`."""
 
     def is_read(self, name: CaseName) -> bool:
         """Return whether all data needed to show a case is in memory."""

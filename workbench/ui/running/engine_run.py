@@ -94,7 +94,7 @@ class Engine:
         return self._build(plan)
 
     def resume(self) -> Build:
-        """Return a run that resumes the newest run, which was interrupted."""
+        """Return a run that resumes the newest run. Planning it raises UsageFaultError if that cannot be resumed."""
         workspace, state_dir, place = self._session.opened, self._session.state_dir, self._session.places.chosen
 
         def plan() -> "Plan":

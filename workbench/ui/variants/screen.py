@@ -227,7 +227,10 @@ class TryScreen(SplitScreen):
         self._show_keys()
 
     def _show_cases(self) -> None:
-        """Show the cases of the variant under the cursor. The cursor stays on its case if the list has the focus."""
+        """Show the cases of the variant under the cursor.
+
+        Their cursor goes to the first case if the list of variants has the focus, else it stays on its case.
+        """
         result = self._result
         before = self.cases.row_or_none
         lines: list[CaseLine] = []
