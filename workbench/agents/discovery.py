@@ -154,7 +154,7 @@ def _agent_in(folder: Folder) -> tuple[AgentFolder | None, Sequence[Ignored]]:
 
 
 def _classify(folder: Folder, name: str, evalsets: list[Path], others: list[Path], ignored: list[Ignored]) -> None:
-    """Add one JSON file to the right list: evalsets, ignored, or others (which may look like evalsets)."""
+    """Add a JSON file to one of the lists. `others` gets the files without the name of an evalset."""
     path = folder.path / name
     if name.endswith(_RESULT_SUFFIX):
         ignored.append(Ignored(path, "results that ADK wrote, not an evalset"))

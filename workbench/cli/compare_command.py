@@ -151,7 +151,7 @@ def _lines(found: "Comparison", weighed: "Gate") -> Iterator[str]:
 
 
 def _chance_lines(weighed: "Gate") -> Iterator[str]:
-    """Yield whether chance explains the drop, for each case with repeats that dropped, and for all cases together."""
+    """Yield whether chance explains drops of cases and the change of the pass rate, and which cases are left out."""
     from workbench.results.gate import chance_text, change_text, drop_text, notes, p_text, rate_text
 
     if repeated := [drop for drop in weighed.drops if not drop.is_single or drop.flaky]:

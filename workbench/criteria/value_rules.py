@@ -211,8 +211,8 @@ def compare(expected: Any, actual: Any, rules: Rules, root: str) -> Iterator[Dif
     """Yield each smallest part that differs, also if a rule accepts it.
 
     `root` is the first word of each path. The dotted paths of rules begin below it. Keys come in the order of the
-    expected object, then keys that only the actual one has; list elements go by position, or under "contains" by
-    what fits. `ABSENT` marks a side without a value.
+    expected object, then keys that only the actual one has. List elements are compared by position. Below a "contains"
+    rule, they are first paired with elements that fit. `ABSENT` marks a side without a value.
     """
     yield from _compare(expected, actual, _Place(root), rules, contains=False)
 

@@ -20,7 +20,10 @@ from workbench.text.json_values import value_at
 
 
 def with_value(value: Any, location: Location, item: Any) -> Any:
-    """Return `value` with `item` at a location. Missing objects on the way are created."""
+    """Return `value` with `item` at a location.
+
+    Where an object on the way is missing, one is created. It replaces any other value. Lists on the way must exist.
+    """
     if not location:
         return item
     step, rest = location[0], location[1:]

@@ -128,7 +128,7 @@ def with_value(content: Content, location: Location, value: Any) -> Content:
 
 
 def _as_object(content: Content, location: Location) -> Content:
-    """Turn a criterion that is a number into an object, if the location is inside it."""
+    """Return the content, with a criterion that is a number turned into an object if the location is inside it."""
     criterion = location[:2]
     if len(location) < 3 or location[0] != "criteria" or isinstance(value_at(content, criterion), dict):
         return content

@@ -244,9 +244,9 @@ _OWN_OF_TURNS = ("invocation_id", "creation_timestamp")
 
 
 def changed(case: dict[str, Any], wanted: dict[str, Any], eval_id: str) -> tuple[dict[str, Any], list[Breach]]:
-    """Return a dataset's case with the values of `wanted`, a case in the evalset's form, and the breaches.
+    """Return a dataset's case with the values of `wanted`, and the breaches.
 
-    There is at most one breach: the first value that a dataset cannot store.
+    `wanted` is a case in the evalset's form. There is at most one breach: the first value that a dataset cannot store.
     """
     wanted = _with_groups(wanted, case)
     case = _with_rubrics(case, wanted, eval_id)

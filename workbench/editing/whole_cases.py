@@ -70,9 +70,11 @@ class CaseSelection:
 def duplicated(opened: OpenedFiles, chosen: Sequence[CaseSelection]) -> tuple[Contents, list[str]]:
     """Return the contents with a copy after each selected case, and the copies' IDs.
 
+    Recordings are copied, too. Reads files.
+
     Raises:
         GoneError: a case cannot be found.
-        EditError: a file cannot be changed safely.
+        EditError: a file cannot be changed safely, or a recording cannot be read.
     """
     contents, names, carried = {}, [], []
     for one in chosen:
@@ -87,7 +89,7 @@ def duplicated(opened: OpenedFiles, chosen: Sequence[CaseSelection]) -> tuple[Co
 
 
 def deleted(opened: OpenedFiles, chosen: Sequence[CaseSelection]) -> Contents:
-    """Return the contents without the selected cases.
+    """Return the contents without the selected cases and their recordings. Reads files.
 
     Raises:
         GoneError: as in `duplicated`.

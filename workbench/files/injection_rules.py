@@ -125,7 +125,7 @@ def raised(name: str, message: str) -> dict[str, Any]:
 
 
 def _rule_breaches(rule: dict[str, Any], location: Location) -> Iterator[Breach]:
-    """Yield the errors that concern several keys of a rule."""
+    """Yield errors that the schema cannot find: conflicting keys, no effect, or a class that is no exception."""
     faults = [key for key in FAULTS if _is_given(rule, key)]
     if len(faults) > 1:
         message = f"a rule may have only one of {_named(FAULTS)}, and this one has {_named(faults)}"

@@ -100,7 +100,8 @@ def old_format_of(content: Any) -> OldFormat | None:
 def _is_old_case(item: dict[str, Any]) -> bool:
     """Return whether an object looks like an old case.
 
-    An old case has a `data` with something like turns or that is no list, or a `name` and only keys of an old case.
+    Its `data` is no list, or empty, or has an item that is no object or has a key of a turn. Or it has no `data`, but a
+    `name` and only keys of an old case. Misspelled keys count, too.
     """
     turns = item.get("data")
     if isinstance(turns, list) and turns:

@@ -25,7 +25,9 @@ _TABLE = "agent-workbench"
 
 
 def with_project_setting(options: RunOptions, root: Path) -> RunOptions:
-    """Return the options of a run with the project's mode of `--frozen` and its place, unless they were chosen.
+    """Return the options of a run, with the project's place and its mode of `--frozen` where none was chosen.
+
+    `--thaw` counts as a chosen mode.
 
     Raises:
         UsageFaultError: a setting cannot be read, or there is no such place.

@@ -244,7 +244,7 @@ class SharedCalls(Generic[T]):
                 call.task.cancel()
 
     async def close(self) -> None:
-        """Cancel all calls."""
+        """Cancel all calls, and wait until they have ended."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()

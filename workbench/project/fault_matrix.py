@@ -52,9 +52,9 @@ class Outlook:
 
 
 class FaultMatrix:
-    """The matrix for the cases of `plan`. `state` is the state folder with the stored runs.
+    """A matrix that fails each tool of each case of a plan in each way. `state` is the folder with the stored runs.
 
-    Run `first` if it is not None, and pass its records to `add`. Then run the result of `plan`.
+    If `first` is not None, run it and pass its records to `add`. Then run the plan that the method `plan` returns.
     """
 
     def __init__(self, plan: Plan, state: Path, workspace: Workspace) -> None:

@@ -273,7 +273,8 @@ class Project:
         """Return a plan that resumes an interrupted run of the same cases.
 
         If there is none, return `plan`. Notices in the returned plan say what is resumed, or why the run cannot be
-        resumed. Do not call it in an event loop's thread: it reads files.
+        resumed. The interrupted run is reserved for this process. Do not call this in an event loop's thread: it reads
+        files.
         """
         found = resume(self.state_dir(plan.root), plan)
         if isinstance(found, Plan):

@@ -318,7 +318,7 @@ def text_of(cell: Cell, form: Form) -> str:
 
 
 def about_cell(row: GridRow, way: FaultWay) -> tuple[str, str]:
-    """Return a description of a cell, `find_order · timeout: 2 made up`, and the reason of its worst outcome."""
+    """Return a description of a cell, `find_order · timeout: 2 made up`, and the reason of its worst outcome or ""."""
     cell = (row.cells or {}).get(way, ())
     ended = outcomes(cell)
     parts = [WORDS[one.outcome] if len(cell) == 1 else f"{one.times:,} {WORDS[one.outcome]}" for one in ended]

@@ -208,7 +208,7 @@ def gate_text(gate: Gate) -> str:
 
 
 def notes(gate: Gate) -> list[str]:
-    """Return remarks on the change of the pass rate: clear drops, detectable differences, cases left out."""
+    """Return remarks on the change of the pass rate: clear drops or why it is unclear, and what was left out."""
     rates, found = gate.rates, []
     if gate.losses.found and rates.result != "worse":
         found.append(_lost_text(gate))

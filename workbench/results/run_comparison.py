@@ -81,10 +81,10 @@ class Repeats:
 class Comparison:
     """Two compared runs.
 
-    `cases` are sorted as in `CHANGE_KINDS`, then in the order of the second run's plan. `unchanged` is the number of
-    compared cases without a change. `unlike` are executions of the second run that cannot be compared, because their
-    replay modes differ. `files` are the agents' files that differ. `differences` describes all other differences.
-    `repeats` are the cases that both runs have.
+    `cases` are those that changed, sorted as in `CHANGE_KINDS`, then in the order of the second run's plan. `unchanged`
+    is the number of compared cases without a change. `unlike` are executions of the second run that cannot be compared,
+    because their replay modes differ. `files` are the agents' files that differ. `differences` describes all other
+    differences. `repeats` are the cases that both runs have in comparable replay modes.
     """
 
     before: Summary

@@ -75,7 +75,11 @@ def _text(section: Section, record: CaseRecord, stage: object) -> tuple[str, str
 
 
 def _read(text: str | Iterable[str]) -> str:
-    """Return the text of a section as one string, cut after `_LONGEST` characters. Its lines may be endless."""
+    """Return the text of a section as one string, cut after `_LONGEST` characters. Its lines may be endless.
+
+    Raises:
+        TypeError: a line is not a string.
+    """
     found: list[str] = []
     left = _LONGEST
     for line in [text] if isinstance(text, str) else text:

@@ -156,7 +156,7 @@ class Store:
         self._request = _Request(watch_job)
 
     def hand_over(self, number: int) -> None:
-        """Record that the engine has the requested run under this number."""
+        """Record the number that the engine gave the requested run. Do nothing if no run is requested."""
         if self._request is not None:
             self._request = replace(self._request, number=number)
 

@@ -41,7 +41,7 @@ def strings(value: Any) -> tuple[str, ...]:
 
 
 def number(value: Any) -> float | None:
-    """Return the value if it is a number and not too large for a float, else None."""
+    """Return the value as a float, or None if it is a bool, too large, or no number."""
     try:
         return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
     except OverflowError:

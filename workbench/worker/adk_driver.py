@@ -26,7 +26,7 @@ class AdkDriver(Driver):
     name = "adk"
 
     def recognise(self, found: Any, name: str) -> Loaded | None:
-        """Return the agent, node or App that `found` is, or None."""
+        """Return `found` as a loaded agent if it is ADK's agent, node or App, else None."""
         if is_app(found):
             return Loaded(name, self.name, agent=found.root_agent, app=found)
         classes = (("google.adk.agents.base_agent", "BaseAgent"), ("google.adk.workflow._base_node", "BaseNode"))

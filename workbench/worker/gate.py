@@ -208,7 +208,7 @@ class Gate:
             return {**self._counts, **({"reordered": reordered} if reordered else {})}
 
     def begin_in_order(self, branch: str, tool: str, decision: Decision) -> Place:
-        """Register a tool call that begins now, and return its place in the recorded order. `order.end` must follow."""
+        """Register a tool call that begins now, and return its place in `order`. `order.end` must follow."""
         found = decision.then if isinstance(decision, Inject) else decision
         return self.order.begin(branch, tool, found.recorded if isinstance(found, Replay) else None)
 

@@ -217,10 +217,10 @@ def watch(*roots: str) -> None:
 
 
 def on_written(callback: Callable[[str], None]) -> None:
-    """Set the callback for written files, in place of an earlier one.
+    """Set the callback for written files. It replaces an earlier callback.
 
-    The callback is called once for each file, in the thread that writes: before the file is opened for writing, renamed
-    or removed, or after a database changed. Changes of databases before this call do not count.
+    It is called once for each file, in the thread that writes: before the file is opened for writing, before another
+    file is renamed to it, or after a database changed. Changes of databases before this call do not count.
     """
     _on_written[:] = [callback]
     _databases.update((database, _state(database)) for database in list(_databases))
@@ -324,7 +324,7 @@ def _state(database: str) -> Any:
 
 
 def _find_changed() -> None:
-    """Count the databases as written that changed since they were opened."""
+    """Treat each database that has changed since it was opened, and its log, as written files."""
     for database, before in list(_databases.items()):
         if _state(database) != before:
             del _databases[database]

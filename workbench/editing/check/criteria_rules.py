@@ -120,7 +120,7 @@ def function_problems(config: CriteriaConfig, root: Path, folder: Path) -> Found
 
 
 def judge_problems(config: CriteriaConfig, environment: JudgeEnvironment) -> Found:
-    """Yield a problem for each criterion that would not be evaluated because no judge is available."""
+    """Yield a problem for each criterion whose judge or evaluation service is not available."""
     for criterion in config.criteria:
         own = own_entry(config.custom_metrics.get(criterion.name))
         if own.get("kind") == "service" and config.broken and not own["metric"]:

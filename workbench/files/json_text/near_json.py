@@ -128,7 +128,7 @@ class NearJson:
         return Token("word", start, end, raw)
 
     def _broken_string(self, start: int) -> Token:
-        """Read a string that begins correctly but contains something that JSON forbids."""
+        """Read a string that begins correctly but has no end or contains something that JSON forbids."""
         text, position, complained = self._text, start + 1, False
         while True:
             stop = _STRING_STOP.search(text, position)

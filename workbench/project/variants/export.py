@@ -74,7 +74,7 @@ class TriedCase(Part):
 
 
 class TriedVariant(Part):
-    """A variant. Only those after the first have `change` and all that follows."""
+    """A variant. The first variant has only these fields."""
 
     name: Words
     pass_rate: Share | None

@@ -47,8 +47,9 @@ _STYLES: dict[Direction, str] = {"better": "passed", "worse": "failed", "same": 
 
 
 def table_rows(found: TryReport, prices: Prices, width: int, *, ended: bool = True) -> list[Row]:
-    """Return the titles, and a row for each variant. In a narrow terminal, latency and costs are left out.
+    """Return the titles, and a row for each variant.
 
+    In narrow terminals, latency, costs and at last the pass rate are left out, and changes are shortened.
     The result of the test is shown only when the try has `ended`, because repeated looks find differences by chance.
     """
     names = [one_line(variant.name) for variant in found.variants]

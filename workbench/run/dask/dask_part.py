@@ -107,7 +107,7 @@ def encode_report(worker: str, transcript: Transcript, events: Sequence[Event], 
 
 
 def read_report(data: bytes, ref: CaseRef | None, root: Path) -> Report:
-    """Return the report of the execution `ref` (None: of an import) of the project in `root`.
+    """Return the report of the execution `ref`, or of an import if `ref` is None. `root` is the project's root.
 
     Raises:
         InvalidReportError: the text is not a report, or is about another case.

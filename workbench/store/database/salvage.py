@@ -168,9 +168,9 @@ class _CopiedTable:
                     self._put(self._old.execute(f"{self._select} WHERE rowid = ?", (number,)).fetchone())
 
     def _read_on(self, order: str) -> tuple[bool, Any]:
-        """Copy rows up to the first unreadable one. Return whether all were copied, and the last key.
+        """Copy rows up to the first unreadable one. Return whether all were read, and the last key read or None.
 
-        A single query for all rows reads each page, even if damage has put the rows out of order.
+        One query reads all pages, so it also finds rows that damage has put out of order.
         """
         last = None
         with contextlib.suppress(*_UNREADABLE):

@@ -402,7 +402,7 @@ class Review(Controller):
             self.view.work(partial(asyncio.to_thread, lambda: [read_details(record) for record in records]), "ahead")
 
     def _state(self) -> tuple[object, ...]:
-        """Return the current case and a value that changes with it. Return () on the last page."""
+        """Return the current case and a value that changes with its page. Return () if no case is shown."""
         if not self._active or self._model.done:
             return ()
         return self._model.name, self._cases.drawn(self._model.name)

@@ -124,7 +124,7 @@ class TableScreen(ListScreen, inherit_bindings=False):
         self.show_facts()
 
     def refresh_cells(self) -> None:
-        """Repaint the visible cells after more costs became known."""
+        """Repaint the visible cells and the explanation after more costs became known."""
         self.rows.forget_drawn()
         self.rows.refresh()
         self._explain()

@@ -173,7 +173,7 @@ class Tree:
                 self.show(self.row_of(*first))
 
     def next_sort(self) -> Sort:
-        """Sort by the next of file, status, score and time."""
+        """Switch to the next order of file, status, score and time, and return it."""
         self.sort = SORTS[(SORTS.index(self.sort) + 1) % len(SORTS)]
         self._arrange(None)
         return self.sort

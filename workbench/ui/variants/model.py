@@ -228,7 +228,8 @@ class Try:
     def pairs(self, variant: int, case: CaseRef) -> list[tuple[Execution | None, Execution | None]]:
         """Return the finished executions of a case, as pairs of (first variant, this variant). One may be None.
 
-        If the case got better or worse, one execution of the first pair passed and the other failed.
+        If the case got better or worse, one execution of the first pair passed and the other did not. The list is empty
+        until the try has results.
         """
         trial = self.trial
         if trial is None or self.found is None:
