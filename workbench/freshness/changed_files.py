@@ -68,7 +68,7 @@ def _changed(
     one, other = before.splitlines(), after.splitlines()
     if max(len(one), len(other)) > _MAX_DIFFED_LINES:
         return ChangedFile(agent, path, kind)
-    lines = [line for line in difflib.unified_diff(one, other, n=0, lineterm="") if line[:3] not in ("---", "+++")]
+    lines = list(difflib.unified_diff(one, other, n=0, lineterm=""))[2:]  # Without the two names of the file.
     more = [f"… {counted(len(lines) - _MAX_SHOWN_LINES, 'more line')}"] if len(lines) > _MAX_SHOWN_LINES else []
     return ChangedFile(agent, path, kind, (*lines[:_MAX_SHOWN_LINES], *more))
 

@@ -221,7 +221,8 @@ def describe_run_differences(before: Summary, after: Summary) -> Iterator[str]:
         if before.models[agent] != after.models[agent]:
             yield f"models of {agent}: {_names(before.models[agent])} -> {_names(after.models[agent])}"
     if before.git and after.git and before.git.get("commit") != after.git.get("commit"):
-        yield f"commit {str(before.git.get('commit'))[:12]} -> {str(after.git.get('commit'))[:12]}"
+        old, new = (str(run.git.get("commit") or "none")[:12] for run in (before, after))
+        yield f"commit {old} -> {new}"
 
 
 def _agent_causes(

@@ -1,7 +1,10 @@
-"""Prompts and data files of an agent, told apart by its sources."""
+"""Changed files of an agent: prompts and data are told apart by its sources, and changed lines are complete."""
+
+from pathlib import Path
 
 import pytest
 
+from workbench.freshness import changed_files
 from workbench.freshness.changed_files import is_prompt
 
 
@@ -24,3 +27,10 @@ from workbench.freshness.changed_files import is_prompt
 )
 def test_text_file_is_a_prompt_if_the_sources_use_it_as_one(path: str, source: str, prompt: bool) -> None:
     assert is_prompt(path, ("a", "b"), [source]) is prompt
+
+
+def test_changed_lines_that_look_like_the_head_of_a_diff_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = {"old": "one\n---\ntwo\n-- note\n", "new": "one\ntwo\n++i\n"}
+    monkeypatch.setattr(changed_files, "_content", lambda digest, state: texts[digest])
+    changed = changed_files._changed("desk", "desk/prompt.txt", "old", "new", Path(), (set(), set()), [])
+    assert [line for line in changed.lines if not line.startswith("@@")] == ["----", "--- note", "+++i"]
