@@ -14,7 +14,7 @@ from tests.hostile import leaks
 from tests.schemas import validate_report
 from tests.stored import change_event, drop_events, event_texts, only_run, stored_runs
 from workbench.events.event_json import as_line, from_json
-from workbench.store.history.run_list import delete_runs
+from workbench.store.history.retention import delete_runs
 from workbench.store.history.run_writer import RunWriter
 from workbench.store.history.stored_events import UNREADABLE_CASES
 

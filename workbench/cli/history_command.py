@@ -49,7 +49,7 @@ def history_command(
                 raise Refused(f"--keep cannot be combined with {words[0]}")
             done = _act(words[0], words[1:], state_dir)
         elif keep is not None:
-            from workbench.store.history.run_list import deletable_runs
+            from workbench.store.history.retention import deletable_runs
 
             state = common.project_state(_root(words), state_dir)
             done = _delete(state, deletable_runs(state, keep))
@@ -74,7 +74,7 @@ def _act(action: str, words: tuple[str, ...], state_dir: Path | None) -> bool:
     # Resolve all of them before the first is deleted.
     runs = list(dict.fromkeys(find_stored_run(word, state) for word in words))
     _say_where({state_of(run) for run in runs} - {state}, state)
-    from workbench.store.history.run_list import pin, unpin
+    from workbench.store.history.retention import pin, unpin
 
     if action == "pin":
         pin(state_of(runs[0]), runs[0].name)
@@ -100,7 +100,7 @@ def _say_where(states: "Iterable[Path]", own: Path) -> None:
 
 def _delete(state: Path, ids: list[str]) -> bool:
     """Delete runs. Return whether all of them were deleted."""
-    from workbench.store.history.run_list import delete_runs
+    from workbench.store.history.retention import delete_runs
 
     gone = delete_runs(state, ids)
     for run_id in ids:

@@ -48,7 +48,7 @@ from workbench.run.recorder import Publish
 from workbench.run.resuming import resume
 from workbench.run.run import Run
 from workbench.store.history.latest import latest_runs
-from workbench.store.history.run_list import tidy
+from workbench.store.history.retention import tidy
 from workbench.store.history.run_writer import RunWriter
 from workbench.store.owners import read_owners
 from workbench.store.store import Store

@@ -8,7 +8,8 @@ from tests.store.history.other import Other, apart
 from workbench.events.events import CaseRef, RunFinished
 from workbench.store.database.database import run_path
 from workbench.store.history.latest import OtherRun, OtherRuns
-from workbench.store.history.run_list import delete_runs, list_runs
+from workbench.store.history.retention import delete_runs
+from workbench.store.history.run_list import list_runs
 from workbench.store.history.run_writer import RunWriter
 
 CASES = [CaseRef("desk", "desk/a.evalset.json", "a", name) for name in ("one", "two", "three")]

@@ -22,16 +22,8 @@ from workbench.store.execution import Execution
 from workbench.store.history import reading, run_list
 from workbench.store.history.latest import latest_runs
 from workbench.store.history.reading import load_summary
-from workbench.store.history.run_list import (
-    deletable_runs,
-    delete_runs,
-    list_all_runs,
-    list_runs,
-    newest_runs,
-    pin,
-    tidy,
-    unpin,
-)
+from workbench.store.history.retention import deletable_runs, delete_runs, pin, tidy, unpin
+from workbench.store.history.run_list import list_all_runs, list_runs, newest_runs
 from workbench.store.history.run_names import baseline, find_stored_run
 from workbench.store.history.run_writer import RunWriter
 from workbench.store.history.stored_events import read_run

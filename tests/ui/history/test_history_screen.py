@@ -33,8 +33,10 @@ from workbench.files.run_options import RunOptions
 from workbench.results.run_comparison import Comparison
 from workbench.run.plan.run_plan import make_plan
 from workbench.run.plan.selection import select_cases
-from workbench.store.history import run_list
-from workbench.store.history.run_list import delete_runs, list_runs, pin, runs_by_question
+from workbench.store.history import pass_rates
+from workbench.store.history.pass_rates import runs_by_question
+from workbench.store.history.retention import delete_runs, pin
+from workbench.store.history.run_list import list_runs
 from workbench.store.history.run_names import baseline
 from workbench.store.history.run_writer import RunWriter
 from workbench.store.history.summary import ListedRun, Summary
@@ -171,7 +173,7 @@ async def test_history_opens_a_stored_run_and_returns(open_screen: OpenScreen, k
         await _shows(screen, pilot, "enter open")
         assert "C compare" not in screen.text, "no other run is left"
         await pilot.press("escape", "escape")
-        assert screen.app.screen is screen.main
+        await screen.until(pilot, lambda: screen.app.screen is screen.main)
 
 
 async def test_stored_run_groups_its_repeats_and_d_deletes_it(
@@ -266,7 +268,7 @@ def test_comparison_says_why_no_run_answers_a_question(frozen: int, others: list
 
 
 def test_questions_are_offered_only_if_a_run_answers_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_list, "last_comparable", lambda run, others: next(iter(others), None))
+    monkeypatch.setattr(pass_rates, "last_comparable", lambda run, others: next(iter(others), None))
     now = _listed("now", "2026-01-05T12:00:00Z", "c2", dirty=True)
     same_day = _listed("same_day", "2026-01-05T11:00:00Z", "c2", dirty=True)
     clean = _listed("clean", "2026-01-05T10:30:00Z", "c2")

@@ -24,7 +24,7 @@ from workbench.results.repeats import summarize
 from workbench.store.details import end_all, read_records
 from workbench.store.execution import CaseRecord, Execution
 from workbench.store.history.reading import open_summary
-from workbench.store.history.run_list import delete_runs
+from workbench.store.history.retention import delete_runs
 from workbench.store.history.run_names import baseline
 from workbench.store.history.summary import ListedRun, Summary
 from workbench.store.store import Store

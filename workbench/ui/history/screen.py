@@ -13,7 +13,8 @@ from textual.widgets import Static
 
 from workbench.results.cells import cell_len, cut, fit
 from workbench.results.plain_lines import commit_words
-from workbench.store.history.run_list import list_all_runs, newest_runs, pin, unpin
+from workbench.store.history.retention import pin, unpin
+from workbench.store.history.run_list import list_all_runs, newest_runs
 from workbench.store.history.run_names import baseline
 from workbench.store.history.summary import ListedRun
 from workbench.text.counting import counted
