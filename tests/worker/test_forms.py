@@ -7,6 +7,7 @@ import enum
 import json
 import sys
 import uuid
+from collections.abc import Iterator
 from typing import Any
 
 import pydantic
@@ -47,6 +48,22 @@ class Point:
 
     def __post_init__(self) -> None:
         validated.append(self)
+
+
+class Children(list["Node"]):
+    def __iter__(self) -> Iterator["Node"]:
+        visited.append(self)
+        assert len(visited) < 10, "nodes are visited again and again"
+        return super().__iter__()
+
+
+visited: list[Any] = []
+
+
+@dataclasses.dataclass
+class Node:
+    parent: "Node | None" = None
+    children: Children = dataclasses.field(default_factory=Children)
 
 
 class GoneError(LookupError):
@@ -113,6 +130,21 @@ def test_object_without_a_json_form_keeps_its_repr() -> None:
     again = decoded(encoded([thing, Local(number=4)]))
     assert repr(again[0]) == repr(thing)
     assert (again[1].number, repr(again[1])) == (4, "Local(number=4)")
+
+
+def test_tree_with_links_to_parents_is_cut_at_each_link_and_visited_once() -> None:
+    root = Node()
+    root.children.extend([Node(root), Node(root)])
+    visited.clear()
+    again = decoded(encoded(root))
+    assert len(visited) == 3
+    assert [repr(child.parent) for child in again.children] == ["<circular reference>"] * 2
+    assert [child.children for child in again.children] == [[], []]
+
+
+def test_value_that_is_repeated_but_not_inside_itself_is_encoded_each_time() -> None:
+    shared = Point(1)
+    assert decoded(encoded([shared, {"again": shared}])) == [shared, {"again": shared}]
 
 
 @pytest.mark.parametrize(

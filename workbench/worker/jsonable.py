@@ -31,6 +31,9 @@ FORM = "$form"
 _ONCE = (Iterator, AsyncIterator, Awaitable)
 """Types of values that can be read only once. No equal value can be made of them."""
 _TOO_DEEP = "<nested too deeply>"
+_CIRCULAR = "<circular reference>"
+_Above = tuple[int, ...]
+"""Ids of the values that a value is inside of."""
 _STRICT = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 _ATTRIBUTE_LIMIT = 4096
 """Maximum size of an exception's attribute, in characters of JSON."""
@@ -59,12 +62,12 @@ def digest(text: str) -> str:
     return hashlib.blake2b(text.encode("ascii"), digest_size=10).hexdigest()
 
 
-def simplified(value: Any, above: tuple[int, ...] = ()) -> Any:
+def simplified(value: Any, above: _Above = ()) -> Any:
     """Return `value` with string keys only, no circular references, and at most `_DEEPEST` levels."""
     if value is None or (isinstance(value, (bool, int, float, str)) and not isinstance(value, enum.Enum)):
         return value
     if id(value) in above:
-        return "<circular reference>"
+        return _CIRCULAR
     if len(above) >= _DEEPEST:
         return _TOO_DEEP
     inside = (*above, id(value))
@@ -146,30 +149,31 @@ def encoded_text(value: Any) -> str:
     try:
         text = _STRICT.encode(value)
     except (TypeError, ValueError, RecursionError):
-        return dumps(_encoded(value, 0))
+        return dumps(_encoded(value))
     # What JSON would change, such as a tuple, differs from what comes back.
-    return text if FORM not in text and json.loads(text) == value else dumps(_encoded(value, 0))
+    return text if FORM not in text and json.loads(text) == value else dumps(_encoded(value))
 
 
-def _encoded(value: Any, depth: int) -> Any:
+def _encoded(value: Any, above: _Above = ()) -> Any:
     if value is None or type(value) in (bool, int, str):
         return value
     if isinstance(value, _ONCE):
         raise TypeError(f"{type(value).__name__} can be read only once")
-    if depth > _DEEPEST:
+    if id(value) in above:
+        return _form("object", _CIRCULAR)
+    if len(above) > _DEEPEST:
         return _form("object", _TOO_DEEP)
+    inside = (*above, id(value))
     for kind, encode in _ENCODERS:
         if isinstance(value, kind):
-            return encode(value, depth + 1)
+            return encode(value, inside)
     if _is_model(type(value)):
         given = {name: item for name, item in vars(value).items() if not _is_default(type(value), name, item)}
         given.update(getattr(value, "__pydantic_extra__", None) or {})
-        fields = {str(name): _encoded(item, depth + 1) for name, item in given.items()}
+        fields = {str(name): _encoded(item, inside) for name, item in given.items()}
         return _form("model", fields, type=_name(value))
     if dataclasses.is_dataclass(value):
-        fields = {
-            field.name: _encoded(getattr(value, field.name, None), depth + 1) for field in dataclasses.fields(value)
-        }
+        fields = {field.name: _encoded(getattr(value, field.name, None), inside) for field in dataclasses.fields(value)}
         return _form("dataclass", fields, type=_name(value))
     return _form("object", shown(value), type=_name(value))
 
@@ -182,38 +186,38 @@ def _name(value: Any) -> str:
     return f"{type(value).__module__}.{type(value).__qualname__}"
 
 
-def _mapping(value: Mapping[Any, Any], depth: int) -> Any:
+def _mapping(value: Mapping[Any, Any], inside: _Above) -> Any:
     if all(type(key) is str for key in value) and FORM not in value:
-        return {key: _encoded(item, depth) for key, item in value.items()}
-    return _form("dict", [[_encoded(key, depth), _encoded(item, depth)] for key, item in value.items()])
+        return {key: _encoded(item, inside) for key, item in value.items()}
+    return _form("dict", [[_encoded(key, inside), _encoded(item, inside)] for key, item in value.items()])
 
 
-def _number(value: float, depth: int) -> Any:
+def _number(value: float, inside: _Above) -> Any:
     return float(value) if math.isfinite(value) else _form("float", repr(float(value)))
 
 
-def _items(form: str) -> Callable[[Any, int], Any]:
-    return lambda value, depth: _form(form, [_encoded(item, depth) for item in value])
+def _items(form: str) -> Callable[[Any, _Above], Any]:
+    return lambda value, inside: _form(form, [_encoded(item, inside) for item in value])
 
 
-_ENCODERS: tuple[tuple[Any, Callable[[Any, int], Any]], ...] = (
-    (enum.Enum, lambda value, depth: _form("enum", value.name, type=_name(value))),
-    (str, lambda value, depth: str.__str__(value)),
-    (bool, lambda value, depth: bool(value)),
-    (int, lambda value, depth: int(value)),
+_ENCODERS: tuple[tuple[Any, Callable[[Any, _Above], Any]], ...] = (
+    (enum.Enum, lambda value, inside: _form("enum", value.name, type=_name(value))),
+    (str, lambda value, inside: str.__str__(value)),
+    (bool, lambda value, inside: bool(value)),
+    (int, lambda value, inside: int(value)),
     (float, _number),
     (Mapping, _mapping),
-    (list, lambda value, depth: [_encoded(item, depth) for item in value]),
+    (list, lambda value, inside: [_encoded(item, inside) for item in value]),
     (tuple, _items("tuple")),
     (frozenset, _items("frozenset")),
     (set, _items("set")),
-    ((bytes, bytearray), lambda value, depth: _form("bytes", base64.b64encode(value).decode("ascii"))),
-    (datetime.datetime, lambda value, depth: _form("datetime", value.isoformat())),
-    (datetime.date, lambda value, depth: _form("date", value.isoformat())),
-    (datetime.time, lambda value, depth: _form("time", value.isoformat())),
-    (datetime.timedelta, lambda value, depth: _form("timedelta", [value.days, value.seconds, value.microseconds])),
-    (decimal.Decimal, lambda value, depth: _form("decimal", str(value))),
-    (uuid.UUID, lambda value, depth: _form("uuid", str(value))),
+    ((bytes, bytearray), lambda value, inside: _form("bytes", base64.b64encode(value).decode("ascii"))),
+    (datetime.datetime, lambda value, inside: _form("datetime", value.isoformat())),
+    (datetime.date, lambda value, inside: _form("date", value.isoformat())),
+    (datetime.time, lambda value, inside: _form("time", value.isoformat())),
+    (datetime.timedelta, lambda value, inside: _form("timedelta", [value.days, value.seconds, value.microseconds])),
+    (decimal.Decimal, lambda value, inside: _form("decimal", str(value))),
+    (uuid.UUID, lambda value, inside: _form("uuid", str(value))),
 )
 
 
