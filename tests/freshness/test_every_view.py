@@ -21,7 +21,7 @@ from workbench.files.run_options import RunOptions
 from workbench.freshness.changes import Batch
 from workbench.freshness.watcher import Watcher
 from workbench.project.project import Project as Engine
-from workbench.results.change_causes import changed_inputs
+from workbench.results.change_causes import Side, changed_inputs
 from workbench.run.plan.plan import Plan
 from workbench.run.plan.run_plan import make_plan
 from workbench.run.plan.selection import Selection, Target
@@ -84,7 +84,7 @@ def test_status_watch_and_compare_name_what_was_changed(project: Project, kind: 
     (then,), (now,) = (
         [one for one in run.executions.values() if one.ref.eval_id == edit.case] for run in (before, after)
     )
-    between, unknown = changed_inputs((before, then), (after, now))
+    between, unknown = changed_inputs(Side(before, then), Side(after, now))
     assert not unknown
     assert alike(kind, between, wanted)
     told = project.run("compare", before.run_id, after.run_id).stdout

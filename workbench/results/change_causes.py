@@ -8,7 +8,7 @@ import json
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from workbench.files.run_options import RESULT_OPTIONS
 from workbench.freshness.changed_files import ChangedFile, FileKind
@@ -20,8 +20,6 @@ from workbench.store.inputs import KINDS, LONG, Bundle, Change, Input, Record, d
 from workbench.store.reasons import judge_name
 from workbench.text.counting import counted, few
 
-Side = tuple[Summary, Execution]
-"""A run and one of its executions."""
 _WITH_VALUES: frozenset[Input] = frozenset({"criteria", "judge", "simulator"})
 """Kinds of input whose values are shown."""
 _REPORTED_ELSEWHERE = frozenset({"agent_file", "agent_folder", "options"})
@@ -34,17 +32,28 @@ _OTHER_AGENT_INPUTS: tuple[Input, ...] = tuple(
 """Kinds of input that reach the agent, besides files and environment."""
 
 
+class Side(NamedTuple):
+    """An execution of a case, and the summary of its run."""
+
+    run: Summary
+    execution: Execution
+
+    def record(self, *, known: bool = True) -> Record:
+        """Return the recorded inputs. If not `known`, return only those from evalset and config."""
+        return self.run.record(self.execution, known=known)
+
+
 def changed_inputs(before: Side, after: Side) -> tuple[list[Change], frozenset[Input]]:
     """Return the inputs that differ between two executions, and the kinds of input that only one of them recorded."""
     # With different salts, only values stored in full can be compared.
-    known = before[0].salt_id == after[0].salt_id
-    then, now = (summary.record(one, known=known) for summary, one in (before, after))
-    is_adks = [summary.salt_id == ADK_SALT for summary, _ in (before, after)]
+    known = before.run.salt_id == after.run.salt_id
+    then, now = (side.record(known=known) for side in (before, after))
+    is_adks = [side.run.salt_id == ADK_SALT for side in (before, after)]
     shared = _kinds(then) & _kinds(now) if is_adks[0] == is_adks[1] else frozenset()
     found = compare(_only(then, shared), _only(now, shared))
-    recorded = _kinds(before[0].record(before[1])) | _kinds(after[0].record(after[1]))
+    recorded = _kinds(before.record()) | _kinds(after.record())
     unknown = recorded - shared - {"frozen"}  # A live execution has no recording.
-    return [*found, *(() if "criteria" in shared else _thresholds(before[1], after[1]))], unknown
+    return [*found, *(() if "criteria" in shared else _thresholds(before.execution, after.execution))], unknown
 
 
 def _kinds(record: Record) -> frozenset[Input]:
@@ -76,7 +85,7 @@ def describe_input_differences(
     cases = 0
     for old, new in pairs:
         cases += 1
-        sides = (before, old), (after, new)
+        sides = Side(before, old), Side(after, new)
         # The cases of an evalset mostly share all inputs but their own text.
         key = old.given[1:], id(old.inputs), new.given[1:], id(new.inputs)
         if not (old.given and new.given) or _case(before, old) != _case(after, new):
@@ -93,7 +102,7 @@ def describe_input_differences(
 
 def _descriptions(before: Side, after: Side, unknown: set[Input]) -> list[str]:
     changes, kinds = changed_inputs(before, after)
-    if before[1].given and after[1].given:
+    if before.execution.given and after.execution.given:
         unknown |= kinds
     found = []
     for change in changes:
@@ -131,10 +140,9 @@ def _thresholds(old: Execution, new: Execution) -> Iterator[Change]:
 
 
 def _value(side: Side, change: Change) -> str | None:
-    summary, execution = side
-    found = summary.record(execution).value(change.input, change.name)
+    found = side.record().value(change.input, change.name)
     if found is None and change.name.endswith(" threshold"):
-        result = execution.scores.get(criterion_of(change))
+        result = side.execution.scores.get(criterion_of(change))
         found = None if result is None or result.threshold is None else json.dumps(float(result.threshold))
     return found
 
@@ -156,7 +164,7 @@ class Cause:
 
 def causes(before: Side, after: Side, files: dict[str, list[ChangedFile]]) -> Iterator[Cause]:
     """Yield the likely causes why a case ended differently in two runs. `files` is the result of `changed_files`."""
-    (_, old), (_, new) = before, after
+    old, new = before.execution, after.execution
     changes, _ = changed_inputs(before, after)
     by_kind: dict[Input, list[Change]] = {}
     for change in changes:
@@ -199,7 +207,7 @@ def _decisive(old: Execution, new: Execution) -> set[str]:
 
 def _decided(change: Change, before: Side, after: Side, decisive: set[str]) -> bool:
     """Return whether a change to a criterion, such as a new threshold, can explain the different outcome."""
-    old, new, criterion = before[1], after[1], criterion_of(change)
+    old, new, criterion = before.execution, after.execution, criterion_of(change)
     judged = criterion in old.scores or criterion in new.scores
     if not decisive or (judged and criterion not in decisive):
         return False
@@ -229,7 +237,7 @@ def _agent_causes(
     before: Side, after: Side, by_kind: dict[Input, list[Change]], files: dict[str, list[ChangedFile]]
 ) -> Iterator[Cause]:
     """Yield the likely causes of the different behavior of the agent."""
-    (old_run, old), (new_run, new) = before, after
+    old_run, new_run, old, new = before.run, after.run, before.execution, after.execution
     agent = new.ref.agent
     found = [*_file_causes(old_run, new_run, agent, files.get(agent, ()))]
     listed = {file.path for file in files.get(agent, ())}
@@ -270,7 +278,7 @@ def _file_causes(before: Summary, after: Summary, agent: str, files: Iterable[Ch
 
 
 def _judges(before: Side, after: Side, changes: Iterable[Change], decisive: set[str]) -> Iterator[Cause]:
-    old, new = before[1].scores, after[1].scores
+    old, new = before.execution.scores, after.execution.scores
     named = set()
     for name in (name for name in new if name in decisive and name in old):
         one, other = judge_name(old[name].details), judge_name(new[name].details)

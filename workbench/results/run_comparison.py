@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from workbench.events.events import CaseRef, MetricResult
 from workbench.freshness.changed_files import ChangedFile, changed_files
-from workbench.results.change_causes import Cause, causes, describe_input_differences, describe_run_differences
+from workbench.results.change_causes import Cause, Side, causes, describe_input_differences, describe_run_differences
 from workbench.store.execution import Execution
 from workbench.store.history.summary import Summary
 from workbench.store.rates import never_ran
@@ -142,7 +142,7 @@ def compare(before: Summary, after: Summary, state: Path) -> Comparison:
     for then, now in (*both, *instead):
         if (change := _change(then, now, only_scores=only_scores)) is not None:
             started = change != "unfinished" and _names_a_case(now)
-            why = tuple(causes((before, then), (after, now), files)) if started else ()
+            why = tuple(causes(Side(before, then), Side(after, now), files)) if started else ()
             found.append(ChangedCase(change, then, now, why, only_scores))
     found.sort(key=lambda case: CHANGE_KINDS.index(case.change))
     reported = {id(one) for pair in instead for one in pair}

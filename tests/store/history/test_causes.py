@@ -26,7 +26,7 @@ from workbench.events.events import (
 )
 from workbench.files.invocation import content_text
 from workbench.freshness.changed_files import changed_files
-from workbench.results.change_causes import causes
+from workbench.results.change_causes import Side, causes
 from workbench.results.run_comparison import compare
 from workbench.store.database.database import database
 from workbench.store.database.values import add_contents
@@ -71,7 +71,7 @@ def _run(actual: dict[str, Any], *, criteria: Any = None, sources: Any = None, m
 
 def _kinds(before: Summary, after: Summary, state: Path) -> list[str]:
     (old,), (new,) = before.executions.values(), after.executions.values()
-    return [cause.kind for cause in causes((before, old), (after, new), changed_files(before, after, state))]
+    return [cause.kind for cause in causes(Side(before, old), Side(after, new), changed_files(before, after, state))]
 
 
 LOOKED_UP = [_call("look_up", order="A2"), _result("look_up", days=1)]
