@@ -1,9 +1,24 @@
 """Executions that a save makes obsolete, whenever the file is saved."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
-from workbench.events.events import CaseError, CaseFinished, CaseName, CaseRef, PlannedCase, RunFinished, RunStarted
+from workbench.events.events import (
+    CaseError,
+    CaseFinished,
+    CaseName,
+    CaseRef,
+    CaseStarted,
+    CaseStatus,
+    Event,
+    PlannedCase,
+    RepeatsDropped,
+    RunFinished,
+    RunStarted,
+    TurnFinished,
+    TurnStarted,
+)
 from workbench.project.watch_queue import Job, JobQueue
 from workbench.project.watching import Watching
 from workbench.store.store import Store
@@ -51,6 +66,12 @@ def watched() -> Watching:
     return watching
 
 
+def ended(ref: CaseRef, status: CaseStatus = "passed", error: CaseError | None = None) -> tuple[Event, ...]:
+    """Return the events of a case with one turn."""
+    started = CaseStarted(ref, 0.0, ({"user_content": {}},), {})
+    return (started, TurnStarted(ref, 0, {}), TurnFinished(ref, 0, {}), CaseFinished(ref, status, error, 1.0))
+
+
 def test_cancelled_cases_do_not_start_again_at_once() -> None:
     watching = watched()
     watching.admit(RunStarted("r", "/", "", (CASE,)))
@@ -80,3 +101,23 @@ def test_store_keeps_the_job_of_a_watch_until_it_is_refused() -> None:
     assert watching.store.activity.watch_job == "run"
     watching.next(busy=False)
     assert not watching.store.activity.busy
+
+
+def test_case_whose_repeats_were_dropped_can_be_scored_again() -> None:
+    again, other = replace(CASE.case, repeat=2), replace(CASE.case, eval_id="other")
+    both = (CASE, PlannedCase(again, None, ""))
+    watching = watched()
+    store = watching.store
+    watching.jobs.depths[KEY] = "decide"
+    for event in (RunStarted("r", "/", "", both), *ended(CASE.case), *ended(again), RunFinished(1.0)):
+        store.apply(event)
+    assert watching.next(busy=False) is None, "its run was refused"
+    store.apply(RunStarted("s", "/", "", (*both, PlannedCase(other, None, ""))))
+    # As many executions as before, but others.
+    store.apply(RepeatsDropped((again,)))
+    for event in (*ended(CASE.case), *ended(other), RunFinished(1.0)):
+        store.apply(event)
+    watching.jobs.held.clear()
+    start = watching.next(busy=False)
+    assert start is not None
+    assert start.job == Job("decide", (KEY,))

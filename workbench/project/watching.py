@@ -121,9 +121,6 @@ class Watching:
         """Whether a save stopped the newest run."""
         self._left = Counter[CaseName]()
         """The number of executions of each case that have not ended."""
-        self._index: dict[CaseName, list[CaseRef]] = {}
-        """The executions in the store by case, as of `_indexed` executions."""
-        self._indexed = 0
         self._recurring = Recurring()
         self._ended = -math.inf
         self._saved = 0.0
@@ -192,7 +189,8 @@ class Watching:
             self.announced.set()
         self.jobs.ended()
         self._skip_what_was_never_run()
-        job = self.jobs.next_job(self._failing, self.estimate)
+        failing = {record.ref.name for record in self._records(self.jobs.depths) if record.state in ("failed", "error")}
+        job = self.jobs.next_job(failing.__contains__, self.estimate)
         if job is None:
             return None
         total_cases = len(self.watcher.snapshot.workspace.case_names)
@@ -290,17 +288,14 @@ class Watching:
             if key not in known:
                 self.jobs.drop(key)
 
-    def _failing(self, key: CaseName) -> bool:
-        return any(record.state in ("failed", "error") for record in self._records([key]))
-
     def _records(self, keys: Iterable[CaseName]) -> list[Execution]:
-        if self._indexed != len(self.store.records):
-            self._indexed = len(self.store.records)
-            self._index = {}
-            for ref in self.store.records:
-                self._index.setdefault(ref.name, []).append(ref)
-        refs = (ref for key in keys for ref in self._index.get(key, ()) if self.store.has_current_owner(ref))
-        return [self.store.records[ref] for ref in refs]
+        """Return the executions of these cases, in the order of `keys`."""
+        found = {key: list[Execution]() for key in keys}
+        # This also runs in threads, while events change the store.
+        for ref, record in list(self.store.records.items()):
+            if ref.name in found and self.store.has_current_owner(ref):
+                found[ref.name].append(record)
+        return [record for records in found.values() for record in records]
 
 
 def _time_of(saved: Saved) -> float:
