@@ -145,12 +145,7 @@ class Watcher:
         # There are no events for the files of a new folder.
         paths = paths | set(files_in(folders))
         were_there = {path for path in paths if self.contents.hash(path)}
-        changed = self.contents.take(path for path in paths if path not in folders) - self.ignored
-        # A link may lead elsewhere now, even to the same content.
-        self._links.take(path for path in paths if self.contents.hash(path))
-        if batch.all_files or folders or any(self.contents.hash(path) == ABSENT for path in changed):
-            self._walked = _folders_of(self.snapshot.workspace)
-        own = {path for path in changed if last_written(path) == self.contents.hash(path) != ABSENT}
+        changed = self._read(paths - folders, all_files=batch.all_files or bool(folders))
         if not (changed or folders or was_gone):
             return None
         old = self.snapshot
@@ -162,8 +157,9 @@ class Watcher:
         if workspace is not old.workspace or (self._frozen and folders):
             self._update_files()
         self._note_faults(changed)
-        # Compare files that were broken with their last valid version.
+        # Files that were broken are compared with their last valid version, which `_store_valid` then replaces.
         last_valid = tuple(self._last_valid.get(entry.relative, entry) for entry in old.workspace.evalsets)
+        own = {path for path in changed if last_written(path) == self.contents.hash(path) != ABSENT}
         before = _without(replace(old, workspace=replace(old.workspace, evalsets=last_valid)), new, own)
         self._store_valid()
         saves = self._saves(frozenset(changed - own), were_there)
@@ -174,10 +170,7 @@ class Watcher:
             found.idle.discard(new.workspace.root / FILE)
             for name in new.workspace.case_names:
                 found.add(name, [Change("options", FROZEN, FILE, KINDS["options"].effect)])
-        faulty = frozenset(self._source_faults)
-        broken = impact(new, new, replace(saves, changed=faulty)) if faulty else Impact()
-        unusable = {name for name, depth in broken.depths.items() if depth == "run"}
-        blocked = frozenset(unusable | waiting_cases(new.workspace.evalsets, self._last_valid))
+        blocked = self._blocked(new, saves)
         faults = self.broken = (*self._source_faults.values(), *faults_of(new.workspace.evalsets))
         return Saved(
             new,
@@ -191,6 +184,22 @@ class Watcher:
                 for key in old.environments.keys() & new.environments.keys()
             ),
         )
+
+    def _read(self, files: Collection[Path], *, all_files: bool) -> set[Path]:
+        """Read files, and return those that changed and are not ignored. With `all_files`, folders may have changed."""
+        changed = self.contents.take(files) - self.ignored
+        # A link may lead elsewhere now, even to the same content.
+        self._links.take(path for path in files if self.contents.hash(path))
+        if all_files or any(self.contents.hash(path) == ABSENT for path in changed):
+            self._walked = _folders_of(self.snapshot.workspace)
+        return changed
+
+    def _blocked(self, now: Snapshot, saves: Saves) -> frozenset[CaseName]:
+        """Return the cases that cannot run because a source, their evalset or their config is broken."""
+        faulty = frozenset(self._source_faults)
+        broken = impact(now, now, replace(saves, changed=faulty)) if faulty else Impact()
+        unusable = {name for name, depth in broken.depths.items() if depth == "run"}
+        return frozenset(unusable | waiting_cases(now.workspace.evalsets, self._last_valid))
 
     @property
     def _frozen(self) -> bool:
