@@ -22,6 +22,31 @@ class Colour(enum.Enum):
     RED = "red"
 
 
+class Size(enum.StrEnum):
+    LARGE = "large"
+
+
+class Level(enum.IntEnum):
+    HIGH = 2
+
+
+class Rate(float, enum.Enum):
+    FULL = 1.0
+
+
+class Access(enum.IntFlag):
+    READ = 1
+    WRITE = 2
+
+
+class Word(str):
+    __slots__ = ()
+
+
+class Count(int):
+    pass
+
+
 class Inner(pydantic.BaseModel):
     number: int = 1
     note: str | None = None
@@ -130,6 +155,27 @@ def test_object_without_a_json_form_keeps_its_repr() -> None:
     again = decoded(encoded([thing, Local(number=4)]))
     assert repr(again[0]) == repr(thing)
     assert (again[1].number, repr(again[1])) == (4, "Local(number=4)")
+
+
+@pytest.mark.parametrize("member", [Size.LARGE, Level.HIGH, Rate.FULL, Access.READ])
+def test_enum_member_that_equals_json_data_stays_a_member(member: Any) -> None:
+    for value in (member, {"a": [member]}, {member: 1}, [member, ()]):
+        again = decoded(json.loads(json.dumps(encoded(value))))
+        assert repr(again) == repr(value)
+
+
+@pytest.mark.parametrize("member", [Size.LARGE, Level.HIGH, Rate.FULL])
+def test_enum_member_of_an_unknown_class_becomes_its_plain_value(member: Any) -> None:
+    text = json.dumps(encoded([member])).replace(__name__, "shop.gone")
+    assert repr(decoded(json.loads(text))) == repr([member.value])
+
+
+def test_combined_flags_of_an_int_become_a_number() -> None:
+    assert decoded(encoded([Access.READ | Access.WRITE])) == [3]
+
+
+def test_other_subclasses_of_text_and_numbers_are_stored_as_json_data() -> None:
+    assert repr(encoded([Word("a"), Count(1)])) == repr(encoded([Word("a"), Count(1), ()])[:2]) == "['a', 1]"
 
 
 def test_tree_with_links_to_parents_is_cut_at_each_link_and_visited_once() -> None:

@@ -18,6 +18,7 @@ import decimal
 import enum
 import hashlib
 import json
+import marshal
 import math
 import sys
 import types
@@ -150,8 +151,19 @@ def encoded_text(value: Any) -> str:
         text = _STRICT.encode(value)
     except (TypeError, ValueError, RecursionError):
         return dumps(_encoded(value))
-    # What JSON would change, such as a tuple, differs from what comes back.
-    return text if FORM not in text and json.loads(text) == value else dumps(_encoded(value))
+    # What JSON would change, such as a tuple, differs from what comes back. A member of an enum may be equal.
+    is_kept = FORM not in text and json.loads(text) == value and _has_only_builtins(value)
+    return text if is_kept else dumps(_encoded(value))
+
+
+def _has_only_builtins(value: Any) -> bool:
+    """Return whether a value that JSON can hold contains no instance of a subclass, such as an enum's of str."""
+    try:
+        # Much faster than a walk in Python. marshal refuses instances of subclasses.
+        marshal.dumps(value)
+    except ValueError:
+        return False
+    return True
 
 
 def _encoded(value: Any, above: _Above = ()) -> Any:
@@ -200,12 +212,23 @@ def _items(form: str) -> Callable[[Any, _Above], Any]:
     return lambda value, inside: _form(form, [_encoded(item, inside) for item in value])
 
 
-_ENCODERS: tuple[tuple[Any, Callable[[Any, _Above], Any]], ...] = (
-    (enum.Enum, lambda value, inside: _form("enum", value.name, type=_name(value))),
+_PLAIN_ENCODERS: tuple[tuple[Any, Callable[[Any, _Above], Any]], ...] = (
     (str, lambda value, inside: str.__str__(value)),
     (bool, lambda value, inside: bool(value)),
     (int, lambda value, inside: int(value)),
     (float, _number),
+)
+
+
+def _member(value: enum.Enum, inside: _Above) -> Any:
+    # For a process that has not imported the class, and for combined flags.
+    plain = [encode(value, inside) for kind, encode in _PLAIN_ENCODERS if isinstance(value, kind)]
+    return _form("enum", value.name, type=_name(value), **({"plain": plain[0]} if plain else {}))
+
+
+_ENCODERS: tuple[tuple[Any, Callable[[Any, _Above], Any]], ...] = (
+    (enum.Enum, _member),
+    *_PLAIN_ENCODERS,
     (Mapping, _mapping),
     (list, lambda value, inside: [_encoded(item, inside) for item in value]),
     (tuple, _items("tuple")),
@@ -234,7 +257,8 @@ def decoded(data: Any) -> Any:
     if decode is None:
         raise UnknownFormError(f"`{FORM}` is {json.dumps(form)[:100]}, which is not known")
     try:
-        return decode(value, data.get("type"))
+        made = decode(value, data.get("type"))
+        return decoded(data["plain"]) if isinstance(made, _Object) and "plain" in data else made
     except UnknownFormError:
         raise
     except (TypeError, ValueError, ArithmeticError, AttributeError, KeyError) as error:
