@@ -178,6 +178,14 @@ def test_rubrics_can_be_added_moved_and_removed() -> None:
     assert content == draft().content
 
 
+def test_rubric_can_be_added_beside_one_whose_id_is_not_a_text() -> None:
+    name = "rubric_based_tool_use_quality_v1"
+    one = draft(json.dumps({"criteria": {name: {"threshold": 0.5, "rubrics": [{"rubric_id": ["q"]}]}}}))
+    content, place = with_rubric(one.content, name)
+    assert content["criteria"][name]["rubrics"][place[-1]]["rubric_id"] == "rubric_2"
+    assert new_faults(one, content) == ()
+
+
 def test_moving_a_criterion_keeps_the_others() -> None:
     content, _ = moved(draft().content, ("criteria", "response_match_score"), -1)
     assert list(content["criteria"])[:2] == ["response_match_score", "tool_trajectory_avg_score"]

@@ -165,7 +165,7 @@ def with_rubric(content: Content, criterion: str, after: int | None = None) -> t
     if not isinstance(rubrics, list):
         raise ValueRefusedError("`rubrics` is not a list: fix that first")
     camel = is_camel(rubrics)
-    taken = {get(rubric, "rubric_id") for rubric in rubrics}
+    taken = [get(rubric, "rubric_id") for rubric in rubrics]
     numbered = (f"rubric_{number}" for number in itertools.count(len(rubrics) + 1))
     rubric: Content = {}
     put(rubric, "rubric_id", next(one for one in numbered if one not in taken), camel=camel)
