@@ -189,7 +189,12 @@ def test_rubric_can_be_added_beside_one_whose_id_is_not_a_text() -> None:
 def test_moving_a_criterion_keeps_the_others() -> None:
     content, _ = moved(draft().content, ("criteria", "response_match_score"), -1)
     assert list(content["criteria"])[:2] == ["response_match_score", "tool_trajectory_avg_score"]
-    assert json.loads(draft().bytes_of(content)) == content
+    before, after = draft().before, draft().bytes_of(content)
+    assert list(json.loads(after)["criteria"].items()) == list(content["criteria"].items())
+    first = b'"tool_trajectory_avg_score": {"threshold": 1.0 , "matchType": "EXACT", "note": "\xc3\xbc"}'
+    second = b'"response_match_score":   0.8'
+    assert before is not None
+    assert after == before.replace(second, b"?").replace(first, second).replace(b"?", first)
 
 
 def test_steps_stay_on_the_grid_and_in_the_score_range() -> None:
@@ -334,7 +339,34 @@ def test_two_versions_are_merged_by_criterion() -> None:
     assert changed_names(base, mine) == ["b", "c", "y"]
 
 
+@pytest.mark.parametrize(
+    ("theirs", "mine", "expected"),
+    [
+        ({"a": 9, "b": 2, "c": 3}, {"c": 3, "a": 1, "b": 2}, {"c": 3, "a": 9, "b": 2}),
+        ({"a": 9, "b": 2, "c": 3}, {"c": 3, "a": 1, "b": 5}, {"c": 3, "a": 9, "b": 5}),
+        ({"a": 1, "b": 2, "c": 3, "d": 4}, {"c": 3, "a": 1, "b": 2}, {"c": 3, "a": 1, "b": 2, "d": 4}),
+        ({"a": 1, "d": 4, "b": 2, "c": 3}, {"c": 3, "a": 1, "b": 2}, {"c": 3, "d": 4, "a": 1, "b": 2}),
+        ({"a": 1, "c": 3}, {"c": 3, "b": 2, "a": 1}, {"c": 3, "a": 1}),
+        ({"a": 9, "b": 2, "c": 3}, {"new": 7, "a": 1, "b": 2, "c": 3}, {"new": 7, "a": 9, "b": 2, "c": 3}),
+        ({"c": 3, "b": 2, "a": 1}, {"a": 1, "b": 5, "c": 3}, {"c": 3, "b": 5, "a": 1}),
+    ],
+)
+def test_merged_criteria_have_the_order_of_whoever_moved_them(
+    theirs: dict[str, int], mine: dict[str, int], expected: dict[str, int]
+) -> None:
+    both = merged({"criteria": {"a": 1, "b": 2, "c": 3}}, {"criteria": theirs}, {"criteria": mine})
+    assert list(both["criteria"].items()) == list(expected.items())
+
+
 # On the disk
+
+
+def test_moved_criteria_are_written_into_the_version_on_disk() -> None:
+    base = draft('{"criteria": {"response_match_score": 0.8, "safety_v1": 0.5}}')
+    there = draft('{"criteria": {"response_match_score": 0.7, "safety_v1": 0.5}}')
+    mine, _ = moved(base.content, ("criteria", "safety_v1"), -1)
+    _, after = edit_of(there, merged(base.content, there.content, mine))
+    assert after == b'{"criteria": {"safety_v1": 0.5, "response_match_score": 0.7}}'
 
 
 @pytest.fixture

@@ -26,7 +26,8 @@ from workbench.files.breaches import expected_words
 from workbench.files.criteria import DEFAULTS, number_of, parse_config
 from workbench.files.faults import Fault, Location
 from workbench.files.file_access import read_regular
-from workbench.files.json_text.json_edit import EditError, revised
+from workbench.files.json_text.json_edit import EditError, Splice, apply_splices, revised
+from workbench.files.json_text.scanner import scan
 from workbench.files.metrics_config import MetricsConfig, with_metrics
 from workbench.files.spelling import get, is_camel, key_in, put
 from workbench.judges.base import DEFAULT_SAMPLES
@@ -199,6 +200,11 @@ def changed_names(before: Any, after: Any) -> list[str]:
 
     If only the order of the criteria differs, the list has one text that says so.
     """
+    one, other = (list(mapping(mapping(content).get("criteria"))) for content in (before, after))
+    return _changed_keys(before, after) or (["the order of the criteria"] if one != other else [])
+
+
+def _changed_keys(before: Any, after: Any) -> list[str]:
     old, new = mapping(before), mapping(after)
     one, other = mapping(old.get("criteria")), mapping(new.get("criteria"))
     names = [name for name in {**one, **other} if json.dumps(one.get(name)) != json.dumps(other.get(name))]
@@ -207,21 +213,34 @@ def changed_names(before: Any, after: Any) -> list[str]:
     ]
     if not names and isinstance(after, dict) and not isinstance(new.get("criteria"), dict):
         names = ["criteria"] if json.dumps(old.get("criteria")) != json.dumps(new.get("criteria")) else []
-    return names or (["the order of the criteria"] if list(one) != list(other) else [])
+    return names
 
 
 def merged(base: Content, theirs: Content, mine: Content) -> Content:
-    """Return `theirs` with the changes from `base` to `mine`, by whole criteria and whole keys of the file."""
+    """Return `theirs` with the changes from `base` to `mine`, by whole criteria and whole keys of the file.
+
+    If `mine` has another order of criteria than `base`, so has the result. Criteria that only `theirs` has keep their
+    places.
+    """
     both = copy.deepcopy(theirs)
-    for name in changed_names(base, mine):
+    old, new = mapping(base.get("criteria")), mapping(mine.get("criteria"))
+    for name in _changed_keys(base, mine):
         source, target = mine, both
-        if name in {**mapping(base.get("criteria")), **mapping(mine.get("criteria"))}:
+        if name in {**old, **new}:
             both["criteria"] = target = mapping(both.get("criteria"))
-            source = mapping(mine.get("criteria"))
+            source = new
         if name in source:
             target[name] = copy.deepcopy(source[name])
         else:
             target.pop(name, None)
+    criteria = mapping(both.get("criteria"))
+    # Added criteria go to the end, so without a move the order is that of `base` with new names after it.
+    if criteria and list(new) != [name for name in {**old, **new} if name in new]:
+        order = [name for name in new if name in criteria]
+        for place, name in enumerate(criteria):
+            if name not in new:
+                order.insert(place, name)
+        both["criteria"] = {name: criteria[name] for name in order}
     return both
 
 
@@ -268,7 +287,8 @@ class ConfigDraft:
             return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass")
         mark = BOM_UTF8 if self.before.startswith(BOM_UTF8) else b""
         text = _text(self.before)
-        return mark + revised(text, settled(json.loads(text), content)).encode("utf-8")
+        after = revised(text, settled(json.loads(text), content))
+        return mark + _reordered(after, list(mapping(content.get("criteria")))).encode("utf-8")
 
 
 def open_config(file: Path, metrics: MetricsConfig | None = None) -> ConfigDraft:
@@ -351,6 +371,21 @@ def edit_of(draft: ConfigDraft, content: Content) -> tuple[str, bytes]:
     if new := new_faults(draft, content):
         raise ConfigRejectedError(new)
     return f"criteria: {few(changed_names(draft.content, content)) or 'written'}", after
+
+
+def _reordered(text: str, names: list[str]) -> str:
+    """Return the text of a config with its criteria in the order of `names`. Repeated names stay where they are."""
+    root = scan(text).root
+    assert root is not None  # the text is valid JSON
+    criteria = next((child.node for child in reversed(root.children) if child.key == "criteria"), root)
+    places = {child.key: child for child in criteria.children}
+    if list(places) == names or places.keys() != set(names) or len(names) != len(criteria.children):
+        return text
+    pieces = [text[places[name].key_start : places[name].node.end] for name in names]
+    splices = [
+        Splice(child.key_start, child.node.end, piece) for child, piece in zip(criteria.children, pieces, strict=True)
+    ]
+    return apply_splices(text, splices)
 
 
 def _text(content: bytes) -> str:

@@ -217,6 +217,28 @@ async def test_config_changed_on_disk_offers_three_versions(
     assert (criteria["tool_trajectory_avg_score"]["threshold"], criteria["response_match_score"]) == expected
 
 
+@pytest.mark.parametrize("is_changed_on_disk", [False, True])
+async def test_moved_criterion_is_saved(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace, is_changed_on_disk: bool
+) -> None:
+    workspace, file = with_config(make_workspace())
+    screen = open_screen(workspace)
+    async with screen.open() as pilot:
+        shown = await form(screen, pilot)
+        go(shown, "threshold", "response_match_score")
+        await pilot.press("<")
+        if is_changed_on_disk:
+            file.write_text(TEXT.replace('"threshold": 1.0', '"threshold": 0.9'), encoding="utf-8")
+        await pilot.press("ctrl+o")
+        if is_changed_on_disk:
+            await screen.until(pilot, lambda: "was changed on disk" in screen.text)
+            await pilot.press(*"both:", "enter")
+        await screen.until(pilot, lambda: "saved: test_config.json" in screen.text)
+    criteria = json.loads(file.read_text(encoding="utf-8"))["criteria"]
+    assert list(criteria)[:2] == ["response_match_score", "tool_trajectory_avg_score"]
+    assert criteria["tool_trajectory_avg_score"]["threshold"] == (0.9 if is_changed_on_disk else 1.0)
+
+
 async def test_deleted_config_can_be_written_again(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
     workspace, file = with_config(make_workspace())
     screen = open_screen(workspace)

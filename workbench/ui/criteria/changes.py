@@ -27,6 +27,7 @@ from workbench.editing.criteria_change import (
 )
 from workbench.editing.criteria_form import FormRow, field_of
 from workbench.files.faults import Location
+from workbench.text.json_values import mapping
 from workbench.text.safe_text import one_line
 from workbench.ui.dialogs.items import Item
 
@@ -118,8 +119,9 @@ class FormChanges:
 
     @property
     def pending(self) -> bool:
-        """Whether the content differs from the file."""
-        return self.result != self.draft.content
+        """Whether the content differs from the file, or the order of its criteria."""
+        orders = [list(mapping(content.get("criteria"))) for content in (self.result, self.draft.content)]
+        return self.result != self.draft.content or orders[0] != orders[1]
 
     @property
     def changed_names(self) -> Collection[str]:
