@@ -26,7 +26,7 @@ from workbench.events.events import (
     RunStarted,
 )
 from workbench.files.prices import Prices
-from workbench.files.run_options import RunOptions
+from workbench.files.run_options import RunOptions, UsageFaultError
 from workbench.files.settings import Settings
 from workbench.files.walk import relative_to
 from workbench.freshness.agent_inputs import Touched
@@ -37,7 +37,7 @@ from workbench.store.details import read_details
 from workbench.store.execution import Execution
 from workbench.store.inputs import Effect
 from workbench.store.store import Store
-from workbench.store.transcripts import stored_case
+from workbench.store.transcripts import may_be_complete, stored_case
 
 _DEPTH_WORDS: dict[Effect, str] = {
     "run": "running the agent",
@@ -214,12 +214,22 @@ class Watching:
         return estimate(len(keys), records, depth, self._prices, times, lambda ref: configs.get(ref.evalset_file))
 
     def plan(self, job: Job) -> Plan:
-        """Return the plan of a job. Raise UsageFaultError if a config is wrong, or none of its cases exists."""
+        """Return the plan of a job, without the cases that turn out to have no complete transcript to score.
+
+        Call it in a thread if there is a screen, because it reads transcripts.
+
+        Raises:
+            UsageFaultError: a config is wrong, or no case is left.
+        """
         workspace = self.watcher.snapshot.workspace
         if job.depth == "run":
             return run_plan(workspace, job.keys, self._options())
-        records = list(map(read_details, self._records(job.keys)))
-        stored = [stored_case(record) for record in records]
+        read = [(record, stored_case(record)) for record in map(read_details, self._records(job.keys))]
+        whole = {case.ref.name for _, case in read if case.why_incomplete() is None}
+        if not whole:
+            raise UsageFaultError("no stale case has a complete transcript to score", "Run these cases again")
+        records = [record for record, case in read if case.ref.name in whole]
+        stored = [case for _, case in read if case.ref.name in whole]
         verdicts = {
             record.ref: [Scored(result, tuple(record.in_turns(name))) for name, result in record.metrics.items()]
             for record in records
@@ -238,6 +248,10 @@ class Watching:
             self.superseded = False
             self._left = Counter(planned.case.name for planned in event.cases)
             self._of_save = bool(self.jobs.under_way)
+            for key in self.jobs.under_way.keys() - self._left.keys() if event.scored_from else ():
+                # `plan` found no transcript of this case, so it has no verdict that could be stale.
+                del self.jobs.under_way[key]
+                self.jobs.drop(key)
             if not self._of_save:
                 # A run of the user makes its cases fresh too.
                 self.jobs.started(self._left, "score" if event.scored_from else "run")
@@ -278,12 +292,9 @@ class Watching:
 
     def _skip_what_was_never_run(self) -> None:
         """Remove cases without a transcript from scoring jobs. They have no verdict that could be stale."""
+        # This reads no transcripts, because it is called in the event loop. `plan` does.
         scored = [key for key, depth in self.jobs.depths.items() if depth != "run"]
-        known = {
-            record.ref.name
-            for record in self._records(scored)
-            if stored_case(read_details(record)).why_incomplete() is None
-        }
+        known = {record.ref.name for record in self._records(scored) if may_be_complete(record)}
         for key in scored:
             if key not in known:
                 self.jobs.drop(key)

@@ -26,7 +26,7 @@ from workbench.events.events import (
     Usage,
     UserSimulated,
 )
-from workbench.store.execution import OF_START, CaseRecord, Turn
+from workbench.store.execution import OF_START, CaseRecord, Execution, Turn
 from workbench.store.inputs import Bundle, RunInputs
 
 _OF_SCORING = frozenset({"judge", "metric_crashed", "quota", "cancelled"})
@@ -193,6 +193,18 @@ def stored_case(record: CaseRecord) -> StoredCase:
     for event in _events(record):
         case.take(event)
     return case
+
+
+def may_be_complete(execution: Execution) -> bool:
+    """Return whether an execution may have a complete transcript. Its details are not needed.
+
+    Only the details show whether a conversation was cancelled, or its scoring, and whether the transcript is damaged.
+    """
+    if execution.started_at is None or execution.error is None:
+        return execution.started_at is not None
+    # The quota of a judge leaves verdicts, that of the agent's own model leaves none.
+    kind = execution.error.kind
+    return kind in _OF_SCORING and (kind == "cancelled" or bool(execution.scores))
 
 
 def turn_events(ref: CaseRef, number: int, turn: Turn, usage: Usage) -> Iterator[Event]:
