@@ -1,12 +1,15 @@
 """Runs of other programs, followed in the database."""
 
+import itertools
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.store.history.other import Other, apart
 from workbench.events.events import CaseRef, RunFinished
-from workbench.store.database.database import run_path
+from workbench.store.database.database import Database, run_path
 from workbench.store.history.latest import OtherRun, OtherRuns
 from workbench.store.history.retention import delete_runs
 from workbench.store.history.run_list import list_runs
@@ -118,6 +121,60 @@ def test_deleted_run_is_no_longer_followed(tmp_path: Path, runs: OtherRuns) -> N
     delete_runs(tmp_path, [other.run_id])
     assert runs.look() == []
     assert not runs.active
+
+
+def failing(call: int) -> Callable[[Database, Any], Any]:
+    """Return a `Database.read` that fails at one call, counted from 0."""
+    read, numbers = Database.read, itertools.count()
+
+    def fail(self: Database, ask: Any) -> Any:
+        if next(numbers) == call:
+            raise OSError(5, "the disk did not answer")
+        return read(self, ask)
+
+    return fail
+
+
+@pytest.mark.parametrize("call", [0, 1])
+def test_verdicts_that_could_not_be_read_appear_at_the_next_look(
+    tmp_path: Path, runs: OtherRuns, monkeypatch: pytest.MonkeyPatch, call: int
+) -> None:
+    other = Other(tmp_path, "2026-11-21T10-30-00-aaaa", CASES)
+    other.start()
+    runs.look()
+    other.end_case(1, "failed")
+    monkeypatch.setattr(Database, "read", failing(call))
+    assert runs.look() == []
+    assert runs.active
+    (going_on,) = runs.look()
+    assert (going_on.state, going_on.done, names(going_on)) == ("running", 1, ["two"])
+
+
+def test_new_run_is_found_at_the_look_after_one_that_failed(
+    tmp_path: Path, runs: OtherRuns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = Other(tmp_path, "2026-11-21T10-30-00-aaaa", CASES)
+    other.start()
+    other.finish()
+    monkeypatch.setattr(Database, "read", failing(0))
+    assert runs.look() == []
+    assert [run.state for run in runs.look()] == ["ended"]
+
+
+def test_earlier_runs_are_not_new_if_they_could_not_be_read_at_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    earlier = Other(tmp_path, "2026-11-20T10-30-00-aaaa", CASES)
+    earlier.start()
+    earlier.finish()
+    monkeypatch.setattr(Database, "read", failing(0))
+    runs = OtherRuns(tmp_path, lambda run_id: False)
+    runs.begin()
+    assert runs.look() == []
+    assert runs.look() == []
+    later = Other(tmp_path, "2026-11-21T10-30-00-aaaa", CASES)
+    later.start()
+    assert [run.run_id for run in runs.look()] == [later.run_id]
 
 
 def test_no_run_is_read_while_nothing_changes(tmp_path: Path, runs: OtherRuns, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -213,6 +213,7 @@ class OtherRuns:
         self._known: dict[int, int] = {}
         """Run → number of its events when it was last read. It is not read again before it gets more."""
         self._followed: dict[int, _Followed] = {}
+        self._has_begun = False
 
     @property
     def active(self) -> bool:
@@ -220,22 +221,35 @@ class OtherRuns:
         return bool(self._followed)
 
     def begin(self) -> None:
-        """Ignore the current runs, except those that are still being written."""
-        self._version = database(self._state).version()
-        for run in self._runs():
+        """Ignore the current runs, except those that are still being written.
+
+        If the database cannot be read, the next call of `look` does this.
+        """
+        version = database(self._state).version()
+        runs = self._runs()
+        if runs is None:
+            return
+        self._version, self._has_begun = version, True
+        for run in runs:
             if not self._is_own(run.run_id) and run.seconds is None and run.is_being_written:
                 self._followed[run.id] = _Followed(self._state, run)
             else:
                 self._known[run.id] = run.events
 
     def look(self) -> list[OtherRun]:
-        """Return the runs that changed since the last call."""
+        """Return the runs that changed since the last call, or [] if the database cannot be read now."""
+        if not self._has_begun:
+            self.begin()
+            return []
         version = database(self._state).version()
         if version == self._version and not self._followed:
             return []
+        stored = self._runs()
+        if stored is None:
+            return []
         self._version = version
         found: list[OtherRun] = []
-        runs = {run.id: run for run in self._runs()}
+        runs = {run.id: run for run in stored}
         for gone in [number for number in self._followed if number not in runs]:
             del self._followed[gone]
         for number, run in runs.items():
@@ -252,11 +266,12 @@ class OtherRuns:
                     self._known[number] = run.events
         return found
 
-    def _runs(self) -> list[RunRow]:
+    def _runs(self) -> list[RunRow] | None:
+        """Return all runs, or None if they cannot be read."""
         try:
             return database(self._state).read(all_runs) or []
         except OSError:
-            return []
+            return None
 
 
 class _Followed:
@@ -275,19 +290,22 @@ class _Followed:
             return self._end(run)
         if run.events == self._seen or not run.events:
             return None
-        seen, self._seen = self._seen, run.events
 
         def ask(connection: Connection) -> tuple[str | None, list[ExecutionRow]]:
             facts = None if self._has_facts else facts_of(connection, run.id)
-            return facts, list(executions_of(connection, run.id, seen))
+            return facts, list(executions_of(connection, run.id, self._seen))
 
         try:
             facts, rows = database(self._state).read(ask) or (None, [])
+        except OSError:
+            return None  # The next call reads the same events.
+        self._seen = run.events
+        try:
             if facts is not None:
                 read_facts(self._summary, facts)
                 self._has_facts = True
             add_executions(self._summary, (row for row in rows if row.is_whole), self._path)
-        except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        except (ValueError, TypeError, KeyError, AttributeError):
             return None
         self._summary.started, self._summary.scored_from = run.started, run.scored_from
         return self._report("running", self._decided())
