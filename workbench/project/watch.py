@@ -234,12 +234,8 @@ class RunningWatch(Watch):
         return one_line(relative_to(path, self._plan.root))
 
     def start_plan(self, make: Callable[[], Plan]) -> None:
-        """Start the run of the plan that `make` returns, in this event loop. If `make` refuses, publish why."""
-        try:
-            self._execute(make())
-        except UsageFaultError as fault:
-            self._publish(Noticed("error", str(fault), fault.hint))
-            asyncio.get_running_loop().call_soon(self.run_ended)
+        """Call `make` in a thread, and run its plan in this event loop. If `make` refuses, publish why."""
+        self._task = asyncio.create_task(self._make_and_execute(make))
 
     def supersede(self, refs: Sequence[CaseRef]) -> None:
         """Kill these executions, and start no others of their run."""
@@ -255,8 +251,23 @@ class RunningWatch(Watch):
         finally:
             if self.busy and not self.ended:
                 self.cancel(kill=True)
+            self.ended = True  # A plan that is being made is not run.
             if self._task is not None:
                 await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _make_and_execute(self, make: Callable[[], Plan]) -> None:
+        try:
+            plan = await asyncio.to_thread(make)
+            if not self.ended:
+                self._execute(plan)
+        except UsageFaultError as fault:
+            self._publish(Noticed("error", str(fault), fault.hint))
+        except Exception as error:
+            self._fail(error)
+        finally:
+            if self._current is None:
+                self._task = None
+                self.run_ended()
 
     def _execute(self, plan: Plan) -> None:
         run = self._current = self._runner.run(plan, self._admit)
