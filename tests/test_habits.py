@@ -22,7 +22,7 @@ def test_imperative_subject_is_accepted(subject: str) -> None:
         ("Keeping the exit code", "“Keeping” is not an imperative verb"),
     ],
 )
-def test_subject_in_another_form_is_named(subject: str, fault: str) -> None:
+def test_fault_of_a_commit_subject_is_reported(subject: str, fault: str) -> None:
     assert list(subject_faults(subject)) == [fault]
 
 

@@ -46,7 +46,7 @@ def test_process_values_win_except_in_references(tree: Tree) -> None:
         ("PYTHON_DOTENV_DISABLED", "no", True),
     ],
 )
-def test_variables_switch_loading_off(tree: Tree, name: str, value: str, loaded: bool) -> None:
+def test_variables_turn_off_the_env_file(tree: Tree, name: str, value: str, loaded: bool) -> None:
     found = agent_environment(tree({".env": "A=1"}), {name: value})
     assert ("A" in found.values) is loaded
     assert (found.file is not None) is loaded

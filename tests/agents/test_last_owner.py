@@ -118,7 +118,7 @@ def test_location_does_not_override_a_possible_former_agent(tree: Tree, sign: di
         {"a/.adk/": ""},
     ],
 )
-def test_location_does_not_override_a_possible_former_agent_named_by_app_name(tree: Tree, sign: dict[str, str]) -> None:
+def test_evalset_that_names_a_possible_former_agent_gets_no_other_agent(tree: Tree, sign: dict[str, str]) -> None:
     project = _project(tree, "b", **{"evals/x.evalset.json": evalset("a"), **sign})
     entry = _entry(project, "evals/x.evalset.json")
     assert entry.agent is None

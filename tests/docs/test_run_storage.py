@@ -46,7 +46,7 @@ def state(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_there_are_five_queries() -> None:
+def test_page_has_five_queries() -> None:
     assert list(QUERIES) == [
         "cost per day",
         "slowest cases",

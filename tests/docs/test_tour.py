@@ -8,7 +8,7 @@ from docs.pictures import tour
 from docs.pictures.player import opened
 
 
-def test_six_steps_come_first() -> None:
+def test_page_begins_with_six_steps() -> None:
     numbered = re.findall(r"^## (\d)\. ", tour.PAGE.read_text("utf-8"), re.MULTILINE)
     assert numbered == [*"123456"]
 

@@ -100,7 +100,7 @@ def test_copy_is_not_trusted_while_the_original_exists(state: Path, tmp_path: Pa
     assert state_dir(state.parent) == state
 
 
-def test_moved_folder_stays_trusted_and_its_new_path_is_noted(state: Path, tmp_path: Path) -> None:
+def test_moved_folder_stays_trusted_and_its_new_path_is_recorded(state: Path, tmp_path: Path) -> None:
     moved = tmp_path / "moved"
     state.parent.rename(moved)
     assert state_dir(moved) == moved / ".workbench"
@@ -169,7 +169,7 @@ def test_root_behind_a_link_has_the_state_folder_of_the_real_one(state: Path, tm
     assert state_dir(tmp_path / "linked") == state
 
 
-def test_folder_that_cannot_be_noted_is_used_by_this_process_only(
+def test_folder_that_cannot_be_recorded_is_used_by_this_process_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "home").write_text("a file")
@@ -180,7 +180,7 @@ def test_folder_that_cannot_be_noted_is_used_by_this_process_only(
     assert not is_trusted(tmp_path / ".workbench"), "another process asks this"
 
 
-def test_folder_with_a_damaged_note_is_not_trusted(state: Path) -> None:
+def test_folder_with_a_damaged_record_is_not_trusted(state: Path) -> None:
     known = user_state_folder()
     assert known is not None
     note = known / "state-folders" / (state / "id").read_text().strip()

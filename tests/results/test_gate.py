@@ -39,7 +39,7 @@ def test_gate_passes_if_the_pass_rate_rises(tmp_path: Path) -> None:
     assert gate_text(found) == "the pass rate rose by 13.3 points (p = 0.004)"
 
 
-def test_gate_fails_for_one_case_that_no_longer_passes_with_enough_repeats(tmp_path: Path) -> None:
+def test_gate_fails_for_one_broken_case_if_it_has_enough_repeats(tmp_path: Path) -> None:
     def weighed(runs: int) -> Gate:
         same = steady(59, runs=runs)
         return weigh({**same, "late": [P] * runs}, {**same, "late": [F] * runs}, tmp_path)

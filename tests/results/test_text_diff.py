@@ -51,7 +51,7 @@ def test_marks_of_a_metric_win_and_adjacent_ones_are_joined() -> None:
 
 
 @pytest.mark.parametrize("marks", [None, "text", [["a"]], [["a", "same", 1]], [[1, "same"]], [["other", "same"]], [1]])
-def test_marks_of_another_text_are_refused(marks: object) -> None:
+def test_marks_that_are_malformed_or_of_another_text_are_refused(marks: object) -> None:
     assert from_marks(marks, "a", "missing") is None
 
 

@@ -50,7 +50,7 @@ def test_pass_hat_k_is_the_share_of_choices_that_all_pass(counts: tuple[int, int
 
 def test_pass_hat_k_needs_at_least_k_repeats() -> None:
     assert pass_hat_k(2, 2, 3) is None
-    with pytest.raises(ValueError, match="does not exist"):
+    with pytest.raises(ValueError, match="needs k ≥ 1 and 0 to 2 passes, not 3"):
         pass_hat_k(3, 2, 1)
 
 

@@ -252,7 +252,7 @@ def test_plain_agents_need_no_framework(bare_python: str, tmp_path: Path) -> Non
         worker.close()
 
 
-def test_environment_is_replaced_not_completed(worker: Worker, tmp_path: Path) -> None:
+def test_agent_gets_only_the_given_environment(worker: Worker, tmp_path: Path) -> None:
     folder = write(tmp_path / "desk", {"agent.py": "import os\ndef root_agent(m, s): return str('ONLY' in os.environ)"})
     assert worker.agent(folder, env={"ONLY": "1"}).run("hi").answers == ["True"]
     assert worker.agent(folder).run("hi").answers == ["False"]

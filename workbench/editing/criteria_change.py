@@ -138,7 +138,10 @@ def _as_object(content: Content, location: Location) -> Content:
 
 
 def without(content: Content, location: Location) -> Content:
-    """Return the content without the value at a location, and without objects that become empty (except `criteria`)."""
+    """Return the content without the value at a location.
+
+    Objects and lists that become empty are removed, too, except `criteria`.
+    """
     changed: Content = case_edit.without(content, location)
     above = location[:-1]
     if changed is content or not above or above == ("criteria",) or isinstance(above[-1], int):

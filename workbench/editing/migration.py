@@ -62,7 +62,7 @@ def migrate(old: Path, *, name: str, initial_session: dict[str, Any] | None = No
 
     Raises:
         AlreadyCurrentError: there is nothing to convert.
-        BrokenFileError: the file cannot be read, or ADK would reject it. `faults` has every fault.
+        BrokenFileError: the file cannot be read, or ADK would reject it. `faults` has every error.
     """
     document = open_evalset(old, initial_session=initial_session)
     faults = document.check()

@@ -309,7 +309,7 @@ def stored_original(
         raise UsageFaultError(f"run {run.run_id} has no case {case}, repeat {repeat}", "", "nothing")
     if len(found) > 1:
         files = ", ".join(one.ref.evalset_file for one in found)
-        raise UsageFaultError(f"run {run.run_id} has several cases {case}: in {files}", "", "nothing")
+        raise UsageFaultError(f"run {run.run_id} has a case {case} in several evalsets: {files}", "", "nothing")
     state = state_of(run.file) if run.file is not None and is_stored(run.file) else None
     try:
         return read_original(found[0].ref, run.run_id, found[0].started, found[0].steps, state)

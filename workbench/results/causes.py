@@ -74,7 +74,7 @@ def cause_text(cause: Cause) -> str:
 
 
 def by_cause(records: Iterable[Execution]) -> list[Execution]:
-    """Return the executions that failed or ended in an error, ordered by cause, then all others in the given order."""
+    """Return the failures and errors, grouped by cause, then all others in the given order."""
     records = list(records)
     failing = [record for group in failing_groups(records) for record in group.cases]
     return [*failing, *(record for record in records if not _has_cause(record))]

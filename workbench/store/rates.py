@@ -105,7 +105,7 @@ def pass_hat_k(passed: int, total: int, k: int) -> float | None:
         ValueError: k is below 1, or more passed than there were.
     """
     if k < 1 or not 0 <= passed <= total:
-        raise ValueError(f"pass^{k} of {passed} in {total} does not exist")
+        raise ValueError(f"pass^{k} needs k ≥ 1 and 0 to {total} passes, not {passed}")
     return math.comb(passed, k) / math.comb(total, k) if total >= k else None
 
 

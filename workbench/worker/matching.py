@@ -72,7 +72,9 @@ class Recorded:
         good = "answer" if kind == "tool" else "responses"
         found = [name for name in (good, "error", "lost") if name in call]
         if len(found) != 1:
-            raise BrokenRecordingError(f"a {kind} call has one of `{good}`, `error` and `lost`, not {len(found)}")
+            raise BrokenRecordingError(
+                f"a {kind} call needs exactly one of `{good}`, `error` and `lost`, and has {len(found)}"
+            )
         self.outcome: str = found[0]
         self.value: Any = call[self.outcome]
         if self.outcome == "responses":

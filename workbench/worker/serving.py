@@ -176,7 +176,7 @@ class _Streams(dict[str, TextIO]):
 class _CaseStream(io.RawIOBase):
     """A stream that reports written text.
 
-    Text that cannot be reported goes to the process's stream. So does all that is written to the descriptor itself.
+    Text that cannot be reported, and data written to the descriptor itself, go to the process's stream.
     """
 
     def __init__(self, name: str, on_output: OnOutput) -> None:

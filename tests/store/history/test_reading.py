@@ -120,7 +120,9 @@ def test_files_of_adks_own_manager_open(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("word", ["", "last", "baseline", "2026", "..", "runs", "runs/x", "x.json", "a\0b", "\ud800"])
-def test_every_reader_refuses_a_run_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: str) -> None:
+def test_all_readers_refuse_a_run_with_the_same_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: str
+) -> None:
     monkeypatch.chdir(tmp_path)
     refusals = []
     for refuse in (

@@ -56,7 +56,7 @@ def test_three_causes_of_40_failures_take_ten_keys() -> None:
     assert (outcome.counts()["agent bug"], outcome.by_cause) == (40, 37)
 
 
-def test_other_key_drops_the_question() -> None:
+def test_any_other_key_cancels_the_question() -> None:
     desk = Desk()
     desk.review.begin_whole()
     desk.press("agent bug")

@@ -329,7 +329,7 @@ class _Scanner:
         self._complain(previous.end, "a comma is missing here", hint, certain=True)
 
     def _finish(self) -> None:
-        """Complain about containers that are still open at the end of the text."""
+        """Complain at the end of the text about open containers, or about a missing value."""
         text = self._text
         last = max(len(text.rstrip(" \t\r\n")) - 1, 0)
         if len(self._frames) > 1:

@@ -128,7 +128,7 @@ class LocalAgent:
         self.ended.add_done_callback(lambda ended: self._gone(ended.result()))
 
     def send(self, *frames: Frame) -> None:
-        """Send messages to the process, or to the process of their case."""
+        """Start or forget a case, or send it messages. Messages of a case that has ended are dropped."""
         first = frames[0]
         case = self._cases.get(first["id"])
         if first["op"] == "case":
