@@ -1,6 +1,7 @@
 """kill -9 of every process: scored results stay, other cases continue, and no process is left."""
 
 import asyncio
+import contextlib
 import os
 import select
 import signal
@@ -143,10 +144,11 @@ async def test_cancelling_the_task_ends_the_children(project: Project) -> None:
 
 
 def below(pid: int) -> list[int]:
-    """Return all descendants of `pid`."""
-    children = [
-        int(child) for tasks in Path(f"/proc/{pid}/task").glob("*/children") for child in tasks.read_text().split()
-    ]
+    """Return all descendants of `pid`, without those that end meanwhile."""
+    children: list[int] = []
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        for tasks in Path(f"/proc/{pid}/task").glob("*/children"):
+            children += map(int, tasks.read_text().split())
     return children + [other for child in children for other in below(child)]
 
 
