@@ -15,7 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.worker.jsonable import UnknownFormError, decoded, decoded_error, encoded, encoded_error
+from workbench.worker.error_forms import decoded_error, encoded_error
+from workbench.worker.value_forms import UnknownFormError, decoded, encoded
 
 
 class Colour(enum.Enum):
@@ -280,7 +281,7 @@ def test_only_exceptions_of_imported_modules_are_raised(name: str) -> None:
 )
 def test_damaged_forms_are_refused_or_only_shown(data: Any) -> None:
     try:
-        assert type(decoded(data)).__module__ == "workbench.worker.jsonable"
+        assert type(decoded(data)).__module__ == "workbench.worker.value_forms"
     except UnknownFormError:
         return
 

@@ -17,7 +17,7 @@ from workbench.run.recordings.from_run import CONTROL_TOOLS
 from workbench.run.recordings.recording import Effects, ModelCall, Origin, Recording, ToolCall
 from workbench.text.counting import few
 from workbench.text.json_values import mapping, objects, parts_of, string
-from workbench.worker.jsonable import encoded
+from workbench.worker.value_forms import encoded
 
 Json = dict[str, Any]
 

@@ -29,7 +29,7 @@ from workbench.files.project_root import absolute
 from workbench.run.recordings.recording import Effects, ModelCall, Recording, ToolCall
 from workbench.text.counting import few
 from workbench.text.json_values import mapping, objects, string
-from workbench.worker.jsonable import encoded
+from workbench.worker.value_forms import encoded
 
 _MIGRATED_TURNS = uuid.UUID("0b6f3c1e-4f0e-5d6a-9a35-6b1d7a2f8c47")
 """Namespace of the turn IDs."""

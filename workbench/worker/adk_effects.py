@@ -14,7 +14,8 @@ from google.adk.events.event_actions import EventActions
 from google.genai import types
 
 from .calls import Calls
-from .jsonable import UnknownFormError, decoded, digest, dumps, encoded_text
+from .jsonable import digest, dumps
+from .value_forms import UnknownFormError, decoded, encoded_text
 
 _OWN_CALL = "$call"
 """Placeholder for the ID of the function call, which differs in each conversation."""

@@ -28,11 +28,12 @@ from . import faults
 from .adk_effects import Effects, artifact_digests
 from .calls import POLL, Call, Order, Place
 from .declared import json_declaration
+from .error_forms import decoded_error
 from .fork import Asked
 from .fork import state_digest as digest_of_state
 from .gate import Decision, Gate, Inject, Live, Miss, inside, within_tool
-from .jsonable import UnknownFormError, decoded, decoded_error
 from .matching import Fault, Recorded, ToolCall, canonical, plain_branch
+from .value_forms import UnknownFormError, decoded
 
 Change = Callable[[Any], Any]
 """A function that applies an injected fault to an answer."""

@@ -23,10 +23,12 @@ from google.genai import types
 from .adk_gate import AdkGate, check_tool, current_gate, in_turn, patch_classes
 from .calls import TooLargeError
 from .declared import source_digest
+from .error_forms import decoded_error, encoded_error
 from .faults import hinting
 from .gate import Live, inside
-from .jsonable import decoded_error, digest, dumps, encoded_error, imported_class
+from .jsonable import digest, dumps
 from .matching import BrokenRecordingError, check_error
+from .value_forms import imported_class
 
 Json = dict[str, Any]
 _MOST_TEXTS, _LONGEST_TEXT = 1000, 16 * 1024

@@ -11,8 +11,10 @@ import threading
 import time
 from typing import Any
 
-from .jsonable import digest, dumps, encoded_error, encoded_text
+from .error_forms import encoded_error
+from .jsonable import digest, dumps
 from .matching import BrokenRecordingError, Recorded, plain_branch
+from .value_forms import encoded_text
 
 PIECE_LIMIT = 4 * 1024 * 1024
 """Maximum size of a piece, in characters of JSON."""

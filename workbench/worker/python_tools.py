@@ -13,10 +13,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from .calls import POLL, Call, Calls
+from .error_forms import decoded_error
 from .fork import Asked, state_digest
 from .gate import Decision, Gate, Inject, Live, Miss, Replay, inside, within_tool
-from .jsonable import UnknownFormError, decoded, decoded_error, dumps, encoded_text
+from .jsonable import dumps
 from .matching import Recorded, ToolCall
+from .value_forms import UnknownFormError, decoded, encoded_text
 
 State = dict[str, Any]
 

@@ -20,7 +20,8 @@ from workbench.run.recordings.recording import (
     ToolCall,
     digest,
 )
-from workbench.worker.jsonable import decoded, dumps
+from workbench.worker.jsonable import dumps
+from workbench.worker.value_forms import decoded
 
 _REF = CaseRef("order_desk", "refunds.evalset.json", "refunds", "late_parcel")
 _ORIGIN = Origin("run_1", "2026-11-21T10:30:00Z", 1, "adk", "2.13.0")

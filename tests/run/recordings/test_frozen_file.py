@@ -16,7 +16,7 @@ from workbench.files.own_file import OwnFileError
 from workbench.run.recordings.frozen_file import read_frozen
 from workbench.run.recordings.frozen_schema import FrozenFile, frozen_contents, json_schema
 from workbench.run.recordings.recording import Recording, ToolCall, digest
-from workbench.worker.jsonable import decoded
+from workbench.worker.value_forms import decoded
 
 _SHARED = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=25)
 _DOCS = Path(__file__).parents[3] / "docs"

@@ -13,7 +13,7 @@ from workbench.files.own_file import OwnFile, OwnFileError
 from workbench.run.recordings.frozen_file import AGAIN, WHAT, frozen_content, parse_frozen
 from workbench.run.recordings.frozen_schema import IN
 from workbench.run.recordings.recording import Recording
-from workbench.worker.jsonable import FORM, UnknownFormError, decoded
+from workbench.worker.value_forms import FORM, UnknownFormError, decoded
 
 _PARTS = ("instruction", "tools", "config")
 _MODEL, _CODE = "$model", "$code"

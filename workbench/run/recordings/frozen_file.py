@@ -29,7 +29,8 @@ from workbench.run.recordings.recording import (
 )
 from workbench.text.counting import counted
 from workbench.worker.frames import MAX_FRAME
-from workbench.worker.jsonable import FORM, dumps
+from workbench.worker.jsonable import dumps
+from workbench.worker.value_forms import FORM
 
 WHAT = "a frozen file"
 AGAIN = "Freeze the case again"

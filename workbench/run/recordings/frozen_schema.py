@@ -17,7 +17,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, with_config
 from typing_extensions import TypedDict
 
 from workbench.run.recordings.recording import Declaration, Effects, ModelCall, Recording, ToolCall, digest
-from workbench.worker.jsonable import FORM
+from workbench.worker.value_forms import FORM
 
 SCHEMA = "agent-workbench/frozen/1"
 IN = "_in"

@@ -14,9 +14,10 @@ from workbench.judges.secret_forms import REPLACED
 from workbench.run.recordings.recording import Recording, ToolCall
 from workbench.store.spans import PieceLostError, Pieces
 from workbench.text.json_values import mapping, objects, parsed_objects, string, strings
-from workbench.worker.jsonable import FORM, dumps
+from workbench.worker.jsonable import dumps
 from workbench.worker.matching import difference_text, differences
 from workbench.worker.spans import plain_digest
+from workbench.worker.value_forms import FORM
 
 _BEFORE, _AFTER = 3, 9
 """Number of words that are shown before the first different word, and from this word on."""
