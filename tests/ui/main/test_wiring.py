@@ -159,8 +159,8 @@ async def test_quitting_during_a_run_needs_the_next_key_within_three_seconds(
         assert ("left" in view.shown) == (again and quits)
         view.keys_delivered += keys_later
         now += seconds_later
-    asked = "0 cases still running: press again to kill them and quit"
-    assert view.said == ([asked, "killing 0 cases"] if quits else [asked, asked])
+    asked = "a run is starting: press again to kill it and quit"
+    assert view.said == ([asked, "killing the run"] if quits else [asked, asked])
 
 
 def test_case_of_a_stored_run_is_found_in_the_tree(controllers: Controllers, view: FakeView) -> None:

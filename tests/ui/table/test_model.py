@@ -121,6 +121,12 @@ def test_marked_cases_are_shown_wherever_the_cursor_is(tree: Tree) -> None:
     assert (table.where, sorted(names(table))) == ("2 marked", ["late_parcel", "to_billing"])
 
 
+def test_table_of_everything_keeps_all_cases_after_the_folder_is_read_again_with_marks(tree: Tree) -> None:
+    table = table_of(tree)
+    tree.marks.add([(0, 1)])
+    assert len(table.scope_in(tree)) == 8
+
+
 def test_table_starts_with_the_filter_of_the_tree_which_can_be_changed(tree: Tree, feed: Feed) -> None:
     run(feed, *SOME)
     tree.set_query(parse_query("parcel"))

@@ -58,7 +58,7 @@ def test_repeats_show_the_worst_once_all_are_done(verdicts: Verdicts, feed: Feed
         feed.begin(ref)
         feed.end(ref, status)  # type: ignore[arg-type]
     verdict = verdicts.by_case[0, 0]
-    assert (verdict.state, verdicts.rate(0, 0).passed, verdict.worst.repeat) == ("failed", 2, 2)
+    assert (verdict.state, verdicts.rate(0, 0).passed, verdict.deciding.repeat) == ("failed", 2, 2)
     shown = verdicts.record(0, 0, 3)
     assert shown is not None
     assert shown.state == "passed"

@@ -1,4 +1,4 @@
-"""Writes the page of keys: `python -m workbench.ui.actions > docs/keys.md`."""
+"""A script that prints the page of keys: `python -m workbench.ui.actions > docs/keys.md`."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence

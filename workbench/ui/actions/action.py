@@ -1,4 +1,4 @@
-"""The type of an action, the names of keys, places and groups."""
+"""The type of an action, and the names of keys, places and groups."""
 
 import string
 import unicodedata
@@ -96,7 +96,7 @@ class Action:
 
     @property
     def by_digit(self) -> bool:
-        """Whether its keys are digits. The pressed digit is then the argument of the method."""
+        """Whether it has several keys, all of them digits. The pressed digit is then the argument of the method."""
         return len(self.keys) > 1 and set(self.keys) <= set(DIGITS)
 
     @property

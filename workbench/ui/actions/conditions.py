@@ -16,11 +16,12 @@ class Situation:
     """The place of the cursor and the state of the run, as plain values.
 
     Attributes:
-        folder: The content of the open folder: `agents` if it has agents but no evalsets, `reading` until it is read,
-            `unreadable` if that failed.
-        row: Kind of the row under the cursor, or "" in an empty tree.
+        folder: The content of the open folder: `cases` if it has evalsets, `agents` if it has only agents, `nothing` if
+            it has neither, `reading` until it is read, `unreadable` if that failed.
+        row: Kind of the row under the cursor (`evalset` on its row of passed cases), or "" in an empty tree.
         state: Status of the case under the cursor, `not_run` if it never ran, or "" on other rows.
-        side: The part that has the focus: the cases, the filter while the user types, the panes of a case, or a page.
+        side: The part that has the focus: the cases, the filter while the user types, the panes of a case, or a page or
+            overview.
         case_shown: Whether the right side shows the panes of a case or evalset.
         folded: Whether the item under the cursor can be unfolded or folded, or has a source to go to.
         count: Returns the number of cases on which the action with this ID would act.

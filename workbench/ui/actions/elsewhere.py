@@ -211,7 +211,7 @@ IN_PLACE: Mapping[Where, Mapping[str, str]] = {
         "previous_problem": "previous problem: Go to the previous one.",
         "fork": "",
         "delete": "delete run: Delete the whole run permanently, after a confirmation.",
-        "copy_id": "copy ID: Copy the ID of the case.",
+        "copy_id": "copy ID: Copy the ID of the case or, on other rows, of the run.",
         "copy": "copy: Copy what the pane shows.",
     },
     "compare": {
@@ -220,7 +220,7 @@ IN_PLACE: Mapping[Where, Mapping[str, str]] = {
         "current_case": "",
         "keys": "",
         "previous_changed": "previous change: Go to the previous case that changed.",
-        "copy_id": "copy ID: Copy the ID of the case.",
+        "copy_id": "copy ID: Copy the ID of the case. On the overview: the command that compares the runs.",
     },
     "table": {
         "open": "column: Go one column to the right.",

@@ -39,7 +39,7 @@ MAIN_SCREEN: tuple[Action, ...] = (
         PANES,
         id="previous_pane",
     ),
-    Action("jump", "'", "jump", "Go to a pane with one more key.", PANES),
+    Action("jump", "'", "jump", "Go to the cases, the filter or a pane with one more key.", PANES),
     Action("maximise", "z", "maximise", "Give the whole screen to this side. Press again to undo.", PANES),
     Action(
         "change(1)", "=", "wider tree", "Give the cases more columns. You can also drag the border.", PANES, id="more"

@@ -26,7 +26,7 @@ _MORE: Mapping[Where, int] = {"table": 5, "variants": 4}
 def footer(where: Where, first: Iterable[str] = (), without: Collection[str] = ()) -> list[Action]:
     """Return the footer of a dialog or another screen: its most useful actions, then the help.
 
-    `first` has IDs of actions to put first, and `without` of actions to leave out. For the main screen, use
+    `first` has the IDs of actions to put first, and `without` the IDs of actions to leave out. For the main screen, use
     `footer_of`.
     """
     rows = {row.id: row for row in actions_in(where)}
@@ -240,7 +240,7 @@ def offered(situation: Situation) -> Iterator[Action]:
 
     Their labels fit the situation. Labels are made one by one, because a label may have to count many marked cases.
     """
-    ids = (name for name in place_of(situation).offers if name in BY_ID)
+    ids = place_of(situation).offers
     return (labelled(BY_ID[name], situation) for name in ids if not why_not(name, situation))
 
 
@@ -297,7 +297,7 @@ _COUNTED = ("rerun", "repeat", "score", "score_afresh", "thaw", "try_faults", "t
 
 
 def _with_count(action: str, situation: Situation) -> str:
-    """Return `run failed 54`, or "" if the action would act on no case."""
+    """Return the label with the number of cases, such as `run failed 54`, or "" without cases to act on."""
     number = situation.count(action)
     return f"{BY_ID[action].label} {number:,}" if number else ""
 

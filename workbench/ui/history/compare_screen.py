@@ -1,6 +1,7 @@
 """The screen that compares two runs: which verdicts differ, and why."""
 
 import asyncio
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -110,8 +111,8 @@ Pair = tuple[CaseRecord, CaseRecord]
 class CompareScreen(SplitScreen):
     """The screen that compares two runs.
 
-    `before` is the earlier run, and `after` the later one. `go` opens the current case in the main screen, and returns
-    False if the case no longer exists.
+    `before` and `after` are the runs, until the user swaps them. `go` opens the current case in the main screen, and
+    returns False if the case no longer exists.
     """
 
     where = "compare"
@@ -253,6 +254,6 @@ class CompareScreen(SplitScreen):
         """Copy the case's ID. In the overview, copy the command that compares the two runs."""
         case = self.changes.row.case
         if case is None:
-            self.copy("command", f"agent-workbench compare {self._before.name} {self._after.name}")
+            self.copy("command", shlex.join(["agent-workbench", "compare", self._before.name, self._after.name]))
         else:
             self.copy("case ID", case.ref.eval_id)

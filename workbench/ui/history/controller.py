@@ -54,7 +54,7 @@ class History(Controller):
         self.view.push(screen)
 
     def compare(self) -> None:
-        """Compare the newest run with another one."""
+        """Compare the newest run with another one, which the user chooses."""
         if self.workspace() is not None:
             self.view.work(self._compare_last, "compare")
 
@@ -169,7 +169,7 @@ class History(Controller):
 
 
 def _why_none(run: "ListedRun", others: "Sequence[ListedRun]") -> str:
-    """Return why no other run can be compared with `run`: both or neither of them must be frozen."""
+    """Return why no run can be compared with `run`: frozen runs are only compared with frozen ones, live with live."""
     alike = any(bool(other.frozen) == bool(run.frozen) for other in others)
     return "none is comparable" if alike else "no other is frozen" if run.frozen else "all others are frozen"
 

@@ -49,12 +49,12 @@ def reason_undeletable(runs: Sequence[ListedRun], running: str) -> str:
     if any(run.adk for run in runs):
         return "results of ADK cannot be deleted here"
     if any(run.run_id == running for run in runs):
-        return "this run is still active"
+        return "an active run cannot be deleted"
     return ""
 
 
 async def confirm_delete(app: "App[object]", state: Path, runs: Sequence[ListedRun]) -> bool:
-    """Ask whether to delete these runs. Must run in a worker."""
+    """Return whether the user confirms that these runs are deleted. Call this in a worker."""
     title = f"delete {'this run' if len(runs) == 1 else counted(len(runs), 'run')} for good?"
     names = "; ".join(f"{one_line(run.run_id, limit=60)}: {run_labels.counts_in_words(run.outcomes)}" for run in runs)
     pinned = await asyncio.to_thread(baseline, state)
@@ -114,8 +114,11 @@ class StoredRunTree(CaseTree):
         record = self.model.verdicts.record(row.evalset, row.case, row.repeat) if row is not None and refs else None
         return record.ref if record is not None else next(iter(refs), None)
 
-    def fold(self) -> bool:
-        """Collapse the row under the cursor, or the case of a repeat. Return False if there is nothing to collapse."""
+    def step_out(self) -> bool:
+        """Collapse the row under the cursor, or the case of a repeat. On a collapsed row, go to its parent.
+
+        Return False on the first row and on collapsed cases.
+        """
         row, outline = self.model.cursor, self.model.outline
         if row is not None and row.kind == "repeat" and row.parent is not None:
             self.go_to(row.parent)
@@ -275,8 +278,11 @@ class RunScreen(SplitScreen):
             self.tree_view.open_row()
 
     def action_close(self) -> None:
-        """Collapse the row, or leave the screen. In the panes, fold or go back."""
-        if self.in_right or not self.tree_view.fold():
+        """Collapse the row or go to its parent. In the panes, fold or go back.
+
+        On the first row or a collapsed case, leave the screen.
+        """
+        if self.in_right or not self.tree_view.step_out():
             super().action_close()
 
     def action_enter(self) -> None:

@@ -38,7 +38,7 @@ _LEAST = 6
 
 
 class RunRows(RowsOf[ListedRun]):
-    """The rows of the list of runs. `marked` holds up to two runs to compare."""
+    """The rows of the list of runs. `marked` holds up to two runs, to compare or delete them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -64,7 +64,10 @@ class RunRows(RowsOf[ListedRun]):
         self.when_moved()
 
     def toggle_mark(self) -> None:
-        """Mark or unmark the run, and move down. Only the last two marks are kept."""
+        """Mark or unmark the run, and move down. Only the last two marks are kept.
+
+        A run that cannot be read is not marked.
+        """
         run = self.row_or_none
         if run is None or run.trouble:
             return

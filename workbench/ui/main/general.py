@@ -240,11 +240,10 @@ class General(Controller):
         ):
             self._confirmed_by = self.view.keys_delivered + 1
             self._confirmed_until = time.monotonic() + _TO_CONFIRM
-            self.view.say(
-                f"{counted(activity.unfinished, 'case')} still running: press again to kill them and quit",
-                warning=True,
-                seconds=_TO_CONFIRM,
-            )
+            left = activity.unfinished
+            what = f"{counted(left, 'case')} still running" if left else "a run is starting"
+            text = f"{what}: press again to kill {'them' if left > 1 else 'it'} and quit"
+            self.view.say(text, warning=True, seconds=_TO_CONFIRM)
         else:
             self.view.work(self._leave, "leave")
 
@@ -270,8 +269,9 @@ class General(Controller):
 
     async def _leave(self, reopen: Path | None = None) -> None:
         if self.session.store.activity.busy:
-            unfinished = counted(self.session.store.activity.unfinished, "case")
-            self.view.say(cancel_words(unfinished, kill=True), warning=True)
+            unfinished = self.session.store.activity.unfinished
+            what = counted(unfinished, "case") if unfinished else "the run"
+            self.view.say(cancel_words(what, kill=True), warning=True)
         await asyncio.to_thread(self._run.thread.close)
         self._news.flush()
         self.view.leave(reopen)

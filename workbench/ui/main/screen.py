@@ -96,7 +96,7 @@ class MainScreen(View):
             self.do("enter")
 
     def show_row(self) -> None:
-        """Show the row under the cursor, and load its past runs once the cursor rests."""
+        """Show the row under the cursor. Once the cursor rests, load its past runs, trend and costs."""
         super().show_row()
         self.controllers.past_results.cursor_moved()
         self.controllers.overview.cursor_moved()
@@ -109,7 +109,7 @@ class MainScreen(View):
         return overviews
 
     def on_overview_pane_chosen(self) -> None:
-        """Treat a click on the current item like enter."""
+        """Treat a click on the current item of the overview like enter."""
         self.controllers.overview.enter()
 
     def change_of(self, record: "Execution | None") -> "Change | None":
@@ -139,7 +139,10 @@ class MainScreen(View):
             self.go_left()
 
     def action_enter(self) -> None:
-        """Expand or collapse a row. On a case, go to its panes. In the filter field, keep the filter."""
+        """Expand or collapse a row. On a case, go to its panes. In the filter field, keep the filter.
+
+        In a pane, unfold or fold the item. In the overview, filter by the item.
+        """
         if self.cases.input.has_focus:
             self.cases.input.action_done()
             return
@@ -154,7 +157,11 @@ class MainScreen(View):
             self.go_right()
 
     def action_back(self) -> None:
-        """Go back one step: leave the filter field or a pane, drop marks, undo maximising, or clear the filter."""
+        """Go back one step.
+
+        This clears the filter that is being typed, leaves a pane, drops a range, undoes maximising, undoes a filter of
+        the overview, clears the filter, or drops the marks.
+        """
         if self.cases.input.has_focus:
             self.cases.input.action_clear()
         elif self.in_right:

@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 
 
 class Controllers:
-    """One controller per concern. The action table refers to these attributes by name."""
+    """The controllers of the main screen, one per concern. The action table refers to these attributes by name."""
 
     def __init__(self, view: "View", engine: Engine, host: Host) -> None:
         # A controller gets those that it needs, and subscribes to the folder and to news of runs. They are called in
-        # this order: what marks cases comes before what shows them.
+        # this order, so those that mark cases come before those that show them.
         self.thread = thread = RunThread(engine.close)
         self.folder = folder = Folder(view)
         self.files = files = Files(view, folder)
@@ -75,7 +75,11 @@ class Controllers:
         self.general = General(view, run, news, host)
 
     async def open(self, *, watch: bool) -> None:
-        """Read the folder, then the verdicts of earlier sessions. With `watch`, turn on the watch."""
+        """Read the folder, then restore the cursor and the verdicts of earlier sessions.
+
+        After that, start a run that was requested meanwhile, turn on the watch if wanted, and offer to continue edits
+        and runs that were interrupted. If the folder cannot be read, do none of this.
+        """
         if not await self.folder.read_again():
             return
         await self.folder.offer_trust()

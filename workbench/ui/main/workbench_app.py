@@ -199,7 +199,7 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
 
     @property
     def keys_delivered(self) -> int:
-        """Number of keys delivered since the start."""
+        """Number of keys and pastes delivered since the start."""
         return self._key_order.delivered
 
     def on_mount(self) -> None:

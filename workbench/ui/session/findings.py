@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 Severity: TypeAlias = Literal["error", "warning"]
 Pair: TypeAlias = tuple[int, int]
 WHOLE_EVALSET = -1
-"""Used in place of a case's index for problems of the whole evalset."""
+"""The case index of problems of a whole evalset."""
 MOST_CASES = 3_000
 """A folder with more cases is not checked automatically, because the check would slow down the screen."""
 _CASE = re.compile(r"(?:eval_cases|evalCases)?\[(\d+)\]")
@@ -24,7 +24,8 @@ class Findings:
     """Problems by row.
 
     `faults` maps (evalset, case) to the row's problems. The case is `WHOLE_EVALSET` for problems of the evalset, its
-    criteria or its agent. `every` lists all problems in the order of `check`, each with its row, or None without a row.
+    criteria or its agent. `every` lists all problems in the order of `check`, each with its first row, or None without
+    a row.
     """
 
     faults: Mapping[Pair, tuple["Fault", ...]] = field(default_factory=dict)

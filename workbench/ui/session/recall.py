@@ -19,7 +19,7 @@ _MAX_PREVIOUS = 20
 
 @dataclass(frozen=True)
 class Recalled:
-    """A stored run, and the cases whose newest verdict comes from it. Case details stay in the database."""
+    """A stored run, and the executions that are the newest of their cases. Their details stay in the database."""
 
     run: RunSummary
     records: dict[CaseRef, Execution]

@@ -32,7 +32,10 @@ def state_of(run: Summary, execution: Execution) -> Status:
 
 
 def ended_in(run: Summary, execution: Execution) -> Execution:
-    """Return an execution with its status in the run, which is `cancelled` if the run was killed before it finished."""
+    """Return an execution with its status in the run.
+
+    If its end is not stored, it is `cancelled` or, in a complete run, `error`.
+    """
     return execution if execution.finished else replace(execution, state=run.status_of(execution))
 
 
@@ -45,7 +48,10 @@ def local_time(started: str) -> datetime | None:
 
 
 def short_time(started: str, now: datetime) -> str:
-    """Return a time as `5 min ago`, `14:03`, `yest. 14:03`, `21 Nov 14:03`, `2025-11-21` or `no date` (12 cells)."""
+    """Return a time in at most 12 cells, or "no date" if it is unknown.
+
+    It is `just now`, `5 min ago`, `14:03`, `yest. 14:03`, `21 Nov 14:03` or `2025-11-21`.
+    """
     time = local_time(started)
     if time is not None:
         ago = (now - time).total_seconds()
@@ -64,7 +70,7 @@ def column_time(started: str, now: datetime) -> str:
 
 
 def ran_words(started: str, now: datetime) -> tuple[str, str]:
-    """Return a long and a short text: `ran 14:02, 2 min ago` and `2 min ago`, or twice `ran yest. 14:03`."""
+    """Return a long and a short text: `ran 14:02, 2 min ago` and `2 min ago`. After an hour, both are `ran 14:02`."""
     short, time = short_time(started, now), local_time(started)
     if time is not None and short.endswith(("ago", "now")):
         return f"ran {time:%H:%M}, {short}", short
@@ -118,7 +124,7 @@ def _by_date(started: str, now: datetime, today: str, this_year: str, earlier: s
 
 
 def agents_and_evalsets(run: ListedRun, most: int = 3) -> str:
-    """Return the agents and the first evalsets of a run, such as `order_desk · refunds, parcels`."""
+    """Return the first `most` agents and evalsets of a run, such as `order_desk · refunds, parcels`."""
     agents = ", ".join(label(name) for name in run.agents[:most] if name) or "?"
     if run.made_by == "adk":
         # `AGENT_EVALSET_TIME`
@@ -134,7 +140,7 @@ def evalset_name(file: str) -> str:
 
 
 def counts(run: Mapping[str, int]) -> list[Piece]:
-    """Return the number of cases by status as `10✓ 2✗`."""
+    """Return the number of cases by status as `10✓ 2✗`, or "no cases"."""
     pieces: list[Piece] = []
     for status in SHOWN:
         if run.get(status):
@@ -144,12 +150,15 @@ def counts(run: Mapping[str, int]) -> list[Piece]:
 
 
 def counts_in_words(run: Mapping[str, int]) -> str:
-    """Return the number of cases by status as `10 passed, 2 failed, 1 error, 3 unfinished`."""
+    """Return the number of cases by status as `10 passed, 2 failed, 1 error, 3 unfinished`, or "no cases"."""
     return ", ".join(counted_status(_WORDS.get(one, one), run[one]) for one in SHOWN if run.get(one)) or "no cases"
 
 
 def meter(run: Mapping[str, int], width: int) -> list[Piece]:
-    """Return a bar of `width` cells, divided by status. Each status in the run has at least one cell."""
+    """Return a bar of `width` cells, divided by status, or blanks for a run without cases.
+
+    Each status in the run has at least one cell.
+    """
     total = sum(run.get(status, 0) for status in SHOWN)
     if not total:
         return [(" " * width, "")]

@@ -245,7 +245,7 @@ class Session:
                 self.when_large_file()
 
     def set_workspace(self, workspace: "Workspace") -> None:
-        """Replace the workspace."""
+        """Replace the workspace. Its problems are not known until it is checked."""
         # Imported here and below, because the first frame has no workspace.
         from workbench.freshness.staleness import workspace_files
 
@@ -256,12 +256,12 @@ class Session:
         self._signature = signature_of(self._files)
 
     def outdated(self) -> bool:
-        """Return whether a file of the workspace has changed since it was read."""
+        """Return whether a file of the workspace has changed since it was read, or False before it was read."""
         return self.workspace is not None and signature_of(self._files) != self._signature
 
     @property
     def opened(self) -> "Workspace":
-        """The workspace. Call this after the folder was read."""
+        """The workspace. Use this only after the folder was read."""
         assert self.workspace is not None
         return self.workspace
 
@@ -297,7 +297,7 @@ class Session:
         return self.opened.evalsets[evalset]
 
     def case(self, evalset: int, case: int) -> "EvalCase | None":
-        """Return a full case, or None if ADK would reject the case, for faults in the evalset's document."""
+        """Return a full case, or None if ADK would reject it."""
         from workbench.files.evalset import BrokenCaseError
 
         document = self.entry(evalset).document

@@ -46,7 +46,10 @@ class CaseTable(Controller):
             self.view.work(self._open, "open")
 
     def loaded(self) -> None:
-        """Update the table after the folder was read again. Cursor and order stay."""
+        """Update the table after the folder was read again. The cursor stays.
+
+        With criteria as columns, the sort order stays, too. Past runs are read again and sorted by verdict.
+        """
         before, self._runs = self._table, None
         if before is None:
             return
@@ -65,7 +68,7 @@ class CaseTable(Controller):
             self._page.replace(self._table)
 
     def changed(self, pairs: "set[Pair]") -> None:
-        """Update the rows of these cases."""
+        """Repaint the rows of these cases. Called after their verdicts changed."""
         if self._page is not None:
             self._page.show_changed(pairs)
 

@@ -39,7 +39,7 @@ _ORDER_WORDS = {
     "tokens": ("most tokens first", "fewest tokens first"),
     "case": ("worst verdict first", "best verdict first"),
 }
-"""The sort order by kind of column, and the reversed order, as text."""
+"""Texts for the sort order and for the reversed one, by kind of column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +81,17 @@ class Table:
         """Index of the column under the cursor."""
         self._orders: list[Order] = [Order(CASE)]
         """The sort orders, newest last. Earlier ones sort rows that are equal in the newest one."""
-        self.names = 0
+        self.name_width = 0
         """Width of the longest name in cells."""
         self._first = 0
         self._layout: tuple[tuple[object, ...], Layout] | None = None
         self._places: dict[Pair, int] = {}
 
     def scope_in(self, tree: Tree) -> Scope:
-        """Return the same scope after the folder was read again. Current cursor and marks of the tree do not matter."""
+        """Return the same scope after the folder was read again, without deleted cases.
+
+        The current cursor and marks of the tree do not matter.
+        """
         before = self.scope
         if before.marked or before.name:
             return scope_of(self._verdicts.places(self.names_of(self.pairs)), before.name, marked=before.marked)
@@ -102,7 +105,7 @@ class Table:
             matching = {evalset: frozenset(cases) for evalset, cases in orders.items()}
             pairs = [pair for pair in pairs if pair[1] in matching[pair[0]]]
         self.source.update(self.pairs)
-        self.names = self.source.cases.width(pairs)
+        self.name_width = self.source.cases.width(pairs)
         self._sort(pairs, self._orders)
 
     def position(self, pair: Pair) -> int | None:
@@ -155,13 +158,13 @@ class Table:
 
     def layout(self, room: int, terminal: int) -> Layout:
         """Return the visible columns, which include the current one. If it does not fit, go to the first column."""
-        wanted = self.columns, self.column, self.names, room, terminal
+        wanted = self.columns, self.column, self.name_width, room, terminal
         if self._layout is None or self._layout[0] != wanted:
             if self.column not in reachable(self.columns, room, terminal):
                 self.column = 0
-            found = lay_out(self.columns, room, terminal, self.names, self._first, self.column)
+            found = lay_out(self.columns, room, terminal, self.name_width, self._first, self.column)
             self._first = found.first
-            self._layout = (self.columns, self.column, self.names, room, terminal), found
+            self._layout = (self.columns, self.column, self.name_width, room, terminal), found
         return self._layout[1]
 
     def replace_source(self, source: Source) -> None:

@@ -93,7 +93,7 @@ class TableScreen(ListScreen, inherit_bindings=False):
         yield from super().compose()
 
     def on_mount(self) -> None:
-        """Scroll the table until the cursor is on its old screen line."""
+        """Show the rows, with the cursor on its earlier screen line."""
         super().on_mount()
         self.rows.when_moved, self.rows.when_column_moved = self._show_cursor, self._show_column
         self._input.use(self.table.query.text)
@@ -139,7 +139,7 @@ class TableScreen(ListScreen, inherit_bindings=False):
         self.show_facts()
 
     def show_facts(self) -> None:
-        """Update the bar, and during a run the running times."""
+        """Update the bar. During a run, a timer also updates it and the running times once a second."""
         running = self._session.store.activity.running
         self._bar.show(bar_facts(self._session, len(self._tree.groups), relative_times.now()))
         if running and self._ticker is None:
@@ -197,7 +197,7 @@ class TableScreen(ListScreen, inherit_bindings=False):
         table = self.table
         count = len(table.rows)
         place = f"row {min(table.row + 1, count):,} of {count:,}" if count else "no row"
-        marked = f", {len(self._tree.marks)} marked" if len(self._tree.marks) else ""
+        marked = f", {len(self._tree.marks):,} marked" if len(self._tree.marks) else ""
         query = "" if table.query.empty else f", {table.query.text.strip()} ({count:,} of {len(table.pairs):,})"
         room = self.frame.size.width - 4
         for tail in (f"{place}{marked}, {table.order}", f"{place}, {table.order}", place):

@@ -56,7 +56,7 @@ _INPUT_KEPT = 300
 
 
 class Cases:
-    """The columns of both kinds of tables: the case with its newest verdict, and its input."""
+    """The two columns of every table: the case with its newest verdict, and its input."""
 
     def __init__(self, entries: "Sequence[EvalsetEntry]", verdicts: Verdicts) -> None:
         self.entries, self.verdicts = entries, verdicts
@@ -96,7 +96,7 @@ class Cases:
             self.input(pair)
 
     def keep_inputs(self, before: "Cases") -> None:
-        """Copy the inputs of all cases whose text did not change from the cases before the folder was read again."""
+        """Copy the inputs that were read `before` the folder was read again. Changed and deleted cases are left out."""
         for pair, text in before._inputs.items():
             place = self.verdicts.place(*before.key(pair))
             if place is not None and self._text(place) == before._text(pair):
@@ -113,7 +113,7 @@ class Cases:
         return FACES[state].glyph, state
 
     def cell(self, pair: Pair, column: Column) -> Cell:
-        """Return the cell of the input, or for the case column a cell without text that only sorts by verdict."""
+        """Return the cell of the input column or of the case column. The latter has no text and sorts by verdict."""
         if column.kind == "input":
             text = self.input(pair)
             return Cell(text, None, Rank.VALUE, text.casefold()) if text else EMPTY
@@ -142,7 +142,7 @@ class Cases:
         if cause is not None and cause != UNKNOWN:
             why = f"{cause.text} {BY_FUNCTION.glyph}" if cause.by_function else cause.text
         else:
-            details = known_details(record)  # The reason is added when they were read.
+            details = known_details(record)  # Until they are read, the reason is missing.
             why = "" if details is None else next(iter(reasons(details)), "")
         words = f"{self._verdict(pair)}: {why}" if why else self._verdict(pair)
         mark = frozen_mark(record.frozen)
@@ -158,9 +158,9 @@ class Cases:
 
 
 class CriteriaCells:
-    """Columns for the newest verdicts: one for each criterion, one for cost or tokens, and one for time.
+    """Columns for the newest verdicts: one for each criterion, one for time, and one for cost.
 
-    `costs` has the costs computed so far. It is None without prices.
+    `costs` has the costs computed so far. It is None without prices. The column then shows tokens, if any are known.
     """
 
     def __init__(self, cases: Cases, costs: Spending | None) -> None:
@@ -206,7 +206,7 @@ class CriteriaCells:
         if column.kind != "criterion":
             return f"{self.cases.name(pair)}: {self._used(record)}"
         head = f"{one_line(column.name, limit=60)} of {self.cases.name(pair)}: "
-        # The reason is added when the details were read.
+        # Until the details are read, the reason is missing.
         details = None if record is None else known_details(record)
         scores = details.metrics if details is not None else {} if record is None else record.scores
         result = scores.get(column.name)
@@ -251,7 +251,8 @@ def pane_of(column: Column) -> str:
     return "Evidence" if info.shown_in & {"calls", "words"} else "Judges"
 
 
-MOST_RUNS = 20
+_MOST_RUNS = 20
+"""Maximum number of runs in a table."""
 _MAX_EXECUTIONS = 200_000
 """No more runs are read after this number of executions. Reading 10,000 takes about 0.1 s."""
 _REASON = 300
@@ -259,7 +260,11 @@ _REASON = 300
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The verdict of a case in a run, from its worst execution, with the deciding score."""
+    """The verdict of a case in a run, from its worst execution, with the deciding score.
+
+    `why` is the reason as raw text, "" if the case passed. `passed` and `total` count executions. `frozen` is whether
+    recordings answered calls.
+    """
 
     status: Status
     score: float | None
@@ -272,11 +277,15 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class RunOutcomes:
-    """A run and its verdicts on the table's cases. `is_comparable`: the run has at least half of the cases."""
+    """A run and its verdicts on the table's cases.
+
+    `decided` is the number of cases that passed or failed. If `is_comparable`, they are at least half of the table's.
+    """
 
     run_id: str
     started: str
     cases: Mapping[Name, Outcome]
+    decided: int
     is_comparable: bool
 
 
@@ -299,7 +308,7 @@ class PastRuns:
         found = len(known) - 1
         executions = 0
         for entry in list_runs(state).runs:
-            if found >= MOST_RUNS or executions > _MAX_EXECUTIONS:
+            if found >= _MOST_RUNS or executions > _MAX_EXECUTIONS:
                 return
             if entry.run_id in known or files.isdisjoint(entry.files):
                 continue
@@ -314,8 +323,8 @@ class PastRuns:
                 yield run
 
     def add(self, run: RunOutcomes) -> None:
-        """Add a run that was read."""
-        self.runs = sorted([*self.runs, run], key=lambda one: (one.started, one.run_id), reverse=True)[:MOST_RUNS]
+        """Add a run that was read. Only the newest runs are kept."""
+        self.runs = sorted([*self.runs, run], key=lambda one: (one.started, one.run_id), reverse=True)[:_MOST_RUNS]
 
     def _outcomes(self, summary: Summary) -> RunOutcomes:
         cases: dict[Name, list[Execution]] = {}
@@ -324,7 +333,7 @@ class PastRuns:
                 cases.setdefault(one.ref.name, []).append(one)
         votes = case_votes(one for every in cases.values() for one in every)
         outcomes = {name: _outcome(every) for name, every in cases.items()}
-        return RunOutcomes(summary.run_id, summary.started, outcomes, are_enough(votes, self._wanted))
+        return RunOutcomes(summary.run_id, summary.started, outcomes, len(votes), are_enough(votes, self._wanted))
 
 
 def _outcome(executions: Sequence[Execution]) -> Outcome:
@@ -387,7 +396,7 @@ class RunCells:
         when = run_labels.exact_time(run.started, relative_times.now())
         head = f"{self.cases.name(pair)} in the run of {when}: "
         found = self._found(pair, column)
-        decided = f"the run decided {len(run.cases):,} of these cases"
+        decided = f"the run decided {run.decided:,} of these cases"
         few = "" if run.is_comparable else f"; {STALE.glyph} not comparable: {decided}"
         if found is None:
             return f"{head}no verdict{few}"

@@ -71,7 +71,7 @@ class CaseTree(RowView):
             self._lay_out()
 
     def go_to(self, row: Row) -> None:
-        """Put the cursor on a row and open its parents."""
+        """Put the cursor on a row and expand its parents."""
         before = self.cursor
         if self.model.show(row):
             self.rows_changed()
@@ -89,7 +89,7 @@ class CaseTree(RowView):
                 self.toggle_row()
 
     def close_row(self) -> None:
-        """Collapse the row, or if it is collapsed, go to its parent."""
+        """Collapse the row, or if it is not expanded, go to its parent."""
         row = self.model.cursor
         if row is None:
             return
@@ -99,7 +99,7 @@ class CaseTree(RowView):
             self.go_to(parent)
 
     def toggle_row(self) -> bool:
-        """Expand or collapse the row. Return False if it has no children."""
+        """Expand or collapse the row. Return False if it has no children or is the first row."""
         toggled = self.model.toggle()
         if toggled:
             self._lay_out()
@@ -139,7 +139,10 @@ class CaseTree(RowView):
         return dropped
 
     def show_verdicts(self) -> int:
-        """Paint the cases whose verdicts changed, and the headings above them. Return the number of lines painted."""
+        """Paint the cases whose verdicts changed and the headings above them, and call `when_changed`.
+
+        Return the number of lines painted.
+        """
         verdicts = self.model.verdicts
         changed, verdicts.changed = verdicts.changed, set()
         flipped, verdicts.just_flipped = verdicts.just_flipped, set()
@@ -189,7 +192,7 @@ class CaseTree(RowView):
         return self.model.is_marked(position)
 
     def is_flashing(self, position: int) -> bool:
-        """Return whether the row is highlighted for a moment."""
+        """Return whether the row is highlighted because its verdict has just changed."""
         if not self._flashing:
             return False
         row = self.model.outline.row(position)
@@ -207,7 +210,7 @@ class CaseTree(RowView):
         return range(top, min(top + self.size.height, len(self.model.outline)))
 
     def _lay_out(self, *, from_top: bool = False) -> None:
-        """Show the model's rows again, scrolled to the top or with the cursor on its screen line."""
+        """Show the model's rows again, with the cursor on its old screen line or, `from_top`, scrolled to the top."""
         line = max(0, self._cursor - self.scroll_offset.y)
         self._cursor = self.model.position
         self.rows_changed()

@@ -46,7 +46,7 @@ NEIGHBOURS = 24
 _GAP = 1
 _SHORTEST = 6
 _READABLE = 24
-"""Minimum width of a name, in cells, that is cut for a reason."""
+"""A name may be cut to this width, in cells, to make room for the reason of a stale verdict."""
 _SHORT_REASON = 14
 _FUNCTION: Piece = (BY_FUNCTION.glyph, "not-evaluated")
 _SPLIT: Piece = (SPLIT.glyph, "not-evaluated")
@@ -91,7 +91,7 @@ class Labels:
         return self._repeat(row)
 
     def _total(self, row: Row) -> Pieces:
-        """Return the counts of all cases, or nothing if the bar shows the same counts."""
+        """Return the counts of the first row, or nothing if the bar shows the same counts."""
         tree = self._tree
         if not len(tree.marks) and tree.query.empty and not self._verdicts.differ_from_run:
             return []
@@ -194,10 +194,10 @@ class Labels:
             left[0] = ("  " + _arrow(outline, row), "muted")
             if self._verdicts.flaky(*pair) and state not in ("running", "queued"):
                 left[1] = (FLAKY.glyph + " ", "flaky")
-            record = self._verdicts.store.records[verdict.worst]
+            record = self._verdicts.store.records[verdict.deciding]
             right = [*_frozen(record), *_other_criteria(record), *self._repeated(pair, verdict, width)]
         elif verdict is not None:
-            record = self._verdicts.store.records[verdict.worst]
+            record = self._verdicts.store.records[verdict.deciding]
             right = [*_marks(record), *self._seconds(record, verdict.state)]
             found = record.decisive
             score = [(cut_score(found.score, 2, 2), "muted")] if found is not None and found.score is not None else []
@@ -243,7 +243,7 @@ class Labels:
         return [(sign + (CHECKED[worst].word if width >= _WORDS_FROM else ""), style)]
 
     def _with_stale(self, pair: tuple[int, int], left: Pieces, right: Pieces, width: int) -> Pieces:
-        """Return the left side with the sign for a stale verdict, and its reason if there is or can be room."""
+        """Return the left side with the sign for a stale verdict. Add its reason if it fits after the name is cut."""
         changes = self._verdicts.stale.get(pair)
         if not changes:
             return left
@@ -253,7 +253,7 @@ class Labels:
         return [*left, (f" {stale_mark(changes, room)}", STALE.variable.removeprefix("status-"))]
 
     def _with_triage(self, pair: tuple[int, int], left: Pieces, right: Pieces, width: int) -> Pieces:
-        """Return the right side with the sign for a triaged verdict, and the triage if there is room."""
+        """Return the right side with the sign for a triaged verdict, and the label of the triage if there is room."""
         triage = self._verdicts.triage_state(*pair)
         if triage is None:
             return right

@@ -99,7 +99,10 @@ class Tree:
         """The version of each evalset's verdicts when its passed cases were folded."""
 
     def load(self, workspace: "Workspace") -> None:
-        """Load a workspace for the first time or again. Cursor, marks and expanded rows are restored by name."""
+        """Load a workspace for the first time or again. Cursor, marks and expanded rows are restored by name.
+
+        The first time, all evalsets are collapsed if there are more than `OPEN_AT_FIRST` cases.
+        """
         names = Names(self.entries, self.groups)
         marked, cursor = names.cases(self.marks), names.name_of(self.cursor or ALL)
         closed = {names.name_of(row) for row in self.outline.closed}
@@ -130,15 +133,15 @@ class Tree:
 
     @property
     def position(self) -> int:
-        """The position of the cursor's row."""
+        """The position of the cursor's row, else of its nearest visible ancestor, else 0."""
         return self.outline.nearest(self.cursor) if self.cursor else 0
 
     def stand_on(self, position: int) -> None:
-        """Put the cursor on the row at a position."""
+        """Put the cursor on the row at a position, or on no row if there are fewer rows."""
         self.cursor = self.outline.row(position) if position < len(self.outline) else None
 
     def row_of(self, evalset: int, case: int = -1) -> Row:
-        """Return the row of a case, or of its evalset."""
+        """Return the row of a case or, without `case`, of the evalset."""
         return Row("case" if case >= 0 else "evalset", self.outline.group_of[evalset], evalset, case)
 
     def names(self) -> Names:
@@ -146,14 +149,17 @@ class Tree:
         return Names(self.entries, self.groups)
 
     def current_pairs(self, names: Names, pairs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Return the current pairs of `pairs`, which were read with `names`, in file order. Omits deleted cases."""
+        """Return the cases of `pairs` as they are numbered now, in file order and without deleted cases.
+
+        `names` has the names of the rows when `pairs` were valid.
+        """
         if names.entries is self.entries:
             return sorted(pairs)
         rows = self.names().rows(names.cases(pairs), self.outline)
         return sorted((row.evalset, row.case) for row in rows)
 
     def set_query(self, query: Query, *, typing: bool = False) -> None:
-        """Filter the cases. While there is a filter, all rows are expanded.
+        """Filter the cases and expand all agents and evalsets. An empty query collapses them again as before.
 
         If the user is `typing`, the cursor goes to the first match, and back to its old row once the filter is empty.
         """
@@ -221,7 +227,7 @@ class Tree:
         return self._arrange((row.evalset, row.case) if row and row.case >= 0 else None)
 
     def repeats_changed(self) -> bool:
-        """Update the rows after the number of repeats changed. Return whether the rows changed."""
+        """Update the rows after the number of repeats changed. Return False if no row shows its repeats."""
         if not self.outline.opened:
             return False
         self.outline.rebuild()
@@ -243,7 +249,7 @@ class Tree:
         return was_closed
 
     def toggle(self) -> bool:
-        """Expand or collapse the row under the cursor. Return False if it has no children."""
+        """Expand or collapse the row under the cursor. Return False if it has no children or is the first row."""
         row = self.cursor
         if row is None or row == ALL or not self.outline.has_children(row):
             return False
@@ -253,7 +259,10 @@ class Tree:
         return True
 
     def problem(self, step: int) -> tuple[Row, bool] | None:
-        """Return the next (1) or previous (-1) failure or error and whether the search wrapped around, or None."""
+        """Return the next (1) or previous (-1) failure or error, and whether the search wrapped around.
+
+        Return None if no filtered case failed or ended in an error.
+        """
         everything = self.outline.all_cases()
         here = self.outline.cases(self.cursor)[:1] if self.cursor else []
         start = everything.index(here[0]) if here else 0
@@ -266,7 +275,7 @@ class Tree:
         return None
 
     def mark(self) -> None:
-        """Mark or unmark the cases of the row under the cursor, or end a range."""
+        """Mark or unmark the cases of the row under the cursor. If a range was started, mark the range instead."""
         if self.anchor is not None:
             self.mark_range()
         elif self.cursor is not None:

@@ -1,7 +1,7 @@
 """Agents, evalsets and cases as rows, without an object for each of up to 50,000 cases.
 
-Visible rows are stored in a few blocks. A block is a heading, or a sequence of cases of one evalset. Row objects are
-created on request.
+Visible rows are stored in a few blocks. A block is a heading, some cases of one evalset, or the repeats of one case.
+Row objects are created on request.
 """
 
 from bisect import bisect_left, bisect_right
@@ -75,8 +75,8 @@ class Outline:
     """The rows of a tree and their positions.
 
     `evalsets[g]` has the evalsets of group g, and `sizes[e]` is the number of cases of evalset e. `repeats(e, c)`
-    returns how often a case ran in its last run. Call `rebuild` after a change of `orders`, `folds`, `closed` or
-    `opened`.
+    returns the number of executions of a case in its newest run. Call `rebuild` after a change of `orders`, `folds`,
+    `closed` or `opened`.
     """
 
     evalsets: Sequence[Sequence[int]]
@@ -122,7 +122,7 @@ class Outline:
         return range(self.sizes[evalset]) if self.orders is None else self.orders.get(evalset, ())
 
     def around(self, evalset: int, case: int, count: int) -> Sequence[int]:
-        """Return the case, and up to `count` cases before and after it in the rows of its evalset."""
+        """Return a case and its neighbours in the rows of its evalset, at most `count` before it and fewer after it."""
         place, rows = self._place(evalset, case), self.order(evalset)
         if place is not None and (fold := self.fold(evalset)) is not None:
             rows, place = (fold.folded, place - len(fold.shown)) if fold.has(case) else (fold.shown, place)
@@ -221,7 +221,10 @@ class Outline:
             parent = self.parent(parent)
 
     def parts(self, row: Row) -> tuple[Part, ...]:
-        """Return the filtered cases at and below a row by evalset, in row order. Collapsed rows count, too."""
+        """Return the filtered cases at and below a row by evalset, including those in collapsed rows.
+
+        Evalsets are in row order, their cases in file or sort order.
+        """
         match row.kind:
             case "all":
                 return tuple((evalset, self.order(evalset)) for evalset in self.group_of)
@@ -242,7 +245,7 @@ class Outline:
         return sum(len(cases) for _, cases in self.parts(row))
 
     def all_cases(self) -> list[Pair]:
-        """Return all filtered cases, in the order of the rows."""
+        """Return all filtered cases, in the order of `parts`."""
         return self.cases(ALL)
 
     def _add_evalset(self, head: Row) -> None:

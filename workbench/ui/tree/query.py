@@ -1,8 +1,7 @@
-"""Filters typed after `/`: words, `:status`, `response_match_score<0.8` and `cause:NAME`.
+"""Filters typed after `/`, such as `refund :fail :stale trajectory<1`, and sort orders.
 
-A case must match all parts, but only one of several statuses or causes. Example: refund :fail trajectory<1
-
-`arrange` filters and sorts cases.
+A case must match all parts of a filter, but only one of several statuses, causes (`cause:NAME`), or agents and
+evalsets (`in:NAME`).
 """
 
 import difflib
@@ -234,7 +233,7 @@ def _sort_key(verdicts: Verdicts, evalset: int, sort: Sort) -> Callable[[int], A
         if sort == "time":
             return -max((record.duration_seconds for record in verdicts.records(evalset, case)), default=-1.0)
         if sort == "score":
-            found = None if verdict is None else verdicts.store.records[verdict.worst].decisive
+            found = None if verdict is None else verdicts.store.records[verdict.deciding].decisive
             return _LAST if found is None or found.score is None else found.score
         # Cases that always fail come before flaky ones.
         return FACES[verdict.state if verdict else "not_run"].rank + (0.5 if verdicts.flaky(evalset, case) else 0.0)

@@ -29,11 +29,11 @@ _STATES: Mapping[str, Sequence[Status]] = {
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Some cases, by evalset and in row order.
+    """Some cases, by evalset.
 
-    `row` is the row of the tree that has the cases, and `total` the number of all cases at and below it. The cases are
-    selected by the filter text `query`, by the user's marks (`marked`), or by an item of the overview (`name`, safe
-    text).
+    `row` is the row of the tree that has the cases, and `total` the number of all cases at and below it. If only some
+    of these are selected, it is by the filter text `query`, by the user's marks (`marked`), or by an item of the
+    overview (`name`, safe text).
     """
 
     parts: tuple[Part, ...]
@@ -58,10 +58,10 @@ class Scope:
 def scope_at(tree: Tree, row: Row, *, filtered: bool = True) -> Scope:
     """Return the filtered cases at and below a row, or for the first row, the marked cases if there are any.
 
-    Without `filtered`, return all cases, with the filter in `query` for later use.
+    Without `filtered`, ignore marks and return all cases, with the filter in `query` for later use.
     """
     total = sum(tree.outline.sizes[evalset] for evalset in tree.members(row))
-    if row.kind == "all" and len(tree.marks):
+    if filtered and row.kind == "all" and len(tree.marks):
         return Scope(tree.marks.parts, row, total, marked=True)
     query = PASSED if row.kind == "passed" else "" if tree.query.empty else " ".join(tree.query.text.split())
     if filtered:
@@ -70,7 +70,7 @@ def scope_at(tree: Tree, row: Row, *, filtered: bool = True) -> Scope:
 
 
 def scope_of(pairs: Iterable[Pair], name: str = "", *, marked: bool = False) -> Scope:
-    """Return these cases, in file order."""
+    """Return a scope with these cases, in file order."""
     return Scope(parts_of(pairs), name=name, marked=marked)
 
 
@@ -104,7 +104,7 @@ class Targets:
     states: Sequence[Status] | None
 
     def pairs(self) -> list[Pair]:
-        """Return the cases in row order. Marked and selected cases are in file order."""
+        """Return the cases, in the order of the scope."""
         states, state = self.states, self.tree.verdicts.state
         return [pair for pair in self.scope if states is None or state(*pair) in states]
 
@@ -120,7 +120,8 @@ def targets_of(action: str, tree: Tree, selected: Scope | None = None) -> Target
     """Return the cases that the action with this ID acts on.
 
     These are the marked cases, else the `selected` ones of the overview, else those at and below the cursor of the
-    tree. Many actions act only on cases with certain statuses (see `_STATES`).
+    tree. With the cursor on a case, some actions act on all cases shown (see `_ALL_SHOWN`). Many actions act only on
+    cases with certain statuses (see `_STATES`).
     """
     states = _STATES.get(action)
     if len(tree.marks):

@@ -1,6 +1,6 @@
 """The newest verdict of each case and the counts of each evalset, updated by events.
 
-Results of agents' imports and triage entries, which the tree shows, too, are also here.
+The results of agents' imports and the triage entries that the tree shows are here, too.
 """
 
 from collections import Counter
@@ -109,7 +109,7 @@ class ImportResults:
             self.imported.discard(agent)
 
     def add_case(self, agent: str, error: CaseError | None) -> None:
-        """Update the result of an agent's import after a case has ended with this error, or with None."""
+        """Add the import error of an agent's case. A case without an error clears the agent's import error."""
         if error is not None and error.kind in _KINDS:
             self.add(agent, error)
         elif error is None and agent in self.failed:
@@ -117,7 +117,7 @@ class ImportResults:
 
 
 WHOLE_FILE = -1
-"""Used in place of a case's index for the verdict of a whole file that could not be read."""
+"""The case index of verdicts and check results for a whole file."""
 
 _FAILED_WITH_ERRORS: frozenset[Status] = frozenset({"failed", "error"})
 
@@ -126,11 +126,12 @@ _FAILED_WITH_ERRORS: frozenset[Status] = frozenset({"failed", "error"})
 class CaseVerdict:
     """The verdict that a row shows for a case.
 
-    `refs` are its executions in the newest run, and `worst` is the one that decided `state`.
+    `refs` are its executions in the newest run. `deciding` is the one with the worst status or, while the case has not
+    ended, a running or queued one.
     """
 
     refs: tuple[CaseRef, ...]
-    worst: CaseRef
+    deciding: CaseRef
     state: Status
 
 
@@ -169,7 +170,10 @@ class Verdicts:
         """Number of verdict changes since the program started."""
 
     def bind(self, entries: "Sequence[EvalsetEntry]") -> None:
-        """Set the evalsets of the workspace. Known verdicts are matched to its cases by ID. All marks are cleared."""
+        """Set the evalsets of the workspace. Known verdicts are matched to its cases by ID.
+
+        Stale verdicts, changed verdicts and check results are cleared.
+        """
         self._entries = entries
         self._files = {entry.relative: number for number, entry in enumerate(entries)}
         self._numbers.clear()
@@ -235,7 +239,7 @@ class Verdicts:
         self.flips_version += 1
 
     def set_check_results(self, found: dict[tuple[int, int], Literal["error", "warning"]]) -> None:
-        """Set the worst severity found by `check` for each case."""
+        """Set the worst severity found by `check` for each case or, with WHOLE_FILE, for each evalset."""
         self.changed |= _differing(self.check_results, found)
         self.check_results = found
 
@@ -277,7 +281,10 @@ class Verdicts:
         return rate_of(self.records(evalset, case))
 
     def account(self, evalset: int, case: int) -> "CaseRepeats | None":
-        """Return the combined repeats of a case, or None if there are fewer than two or they are `unread`."""
+        """Return the combined repeats of a case, or None if there are fewer than two.
+
+        If their details are not in memory, add the case to `unread` and return None.
+        """
         known = self._accounts.get((evalset, case))
         # Each change of an execution makes a new verdict.
         if known is not None and known[0] is self.by_case.get((evalset, case)):
@@ -290,7 +297,10 @@ class Verdicts:
         return None
 
     def account_reader(self, evalset: int, case: int) -> "Callable[[], CaseRepeats | None]":
-        """Return a function that reads and combines the repeats of a case. Call the function in a thread."""
+        """Return a function that reads and combines the repeats of a case. The case is then no longer `unread`.
+
+        Call the function in a thread. It returns None if there are fewer than two repeats.
+        """
         from workbench.results.repeats import summarize
 
         self.unread.discard((evalset, case))
@@ -326,14 +336,14 @@ class Verdicts:
         verdict = self.by_case.get((evalset, case))
         if verdict is None:
             return None
-        return self.store.records[verdict.refs[repeat - 1] if 0 < repeat <= len(verdict.refs) else verdict.worst]
+        return self.store.records[verdict.refs[repeat - 1] if 0 < repeat <= len(verdict.refs) else verdict.deciding]
 
     def cause(self, evalset: int, case: int) -> Cause | None:
         """Return the cause of a case that failed or ended in an error, from its worst repeat, else None."""
         verdict = self.by_case.get((evalset, case))
         if verdict is None or verdict.state not in ("failed", "error"):
             return None
-        return self.store.records[verdict.worst].cause or UNKNOWN
+        return self.store.records[verdict.deciding].cause or UNKNOWN
 
     @property
     def differ_from_run(self) -> bool:

@@ -82,12 +82,12 @@ class Page(Widget, can_focus=True):
         self._top = 0
 
     def show(self, title: str, lines: Sequence[Line]) -> None:
-        """Replace the page."""
+        """Replace title and lines, and scroll to the top. All texts must be safe."""
         self._lines, self._wrapped, self._top = lines, (-1, []), 0
         self.border_title = Content(title)  # also paints everything
 
     def move(self, direction: str) -> bool:
-        """Scroll. Return whether the page moved."""
+        """Scroll in a direction of `RowView.move`. Return whether the page moved."""
         half = max(1, self.size.height // 2)
         steps = {"down": 1, "up": -1, "page_down": half, "page_up": -half}
         last = max(0, len(self._rows()) - self.size.height)

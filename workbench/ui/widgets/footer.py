@@ -83,7 +83,7 @@ class KeyLine(Widget):
             self.refresh()
 
     def show_keys(self, actions: Sequence[Action], keys: Mapping[str, tuple[str, ...]], needed: int = 99) -> None:
-        """Replace the actions and keys. After the first `needed` actions, others are shown only if all fit in full."""
+        """Replace the actions and keys. Those after the first `needed` are left out if not all long labels fit."""
         shown = [
             _Shown(
                 action.call,
@@ -109,7 +109,7 @@ class KeyLine(Widget):
         self.refresh()
 
     def has_room_for(self, text: str) -> bool:
-        """Return whether a message fits into the line. The line must be visible."""
+        """Return whether the line is visible and a message fits into it."""
         return self.display and "\n" not in text and cell_len(text) <= self.size.width - 2
 
     def clear_message(self) -> None:
@@ -141,7 +141,10 @@ class KeyLine(Widget):
 
 
 class _Shown(NamedTuple):
-    """An action in the footer."""
+    """An action in the footer.
+
+    `always`: it is never left out. `spare`: it is left out if not all long labels fit. `long` is its long label, or "".
+    """
 
     call: str
     key: str

@@ -117,7 +117,10 @@ class RowView(ScrollView, can_focus=True):
         return self._cursor
 
     def move_to(self, position: int) -> None:
-        """Put the cursor on the row nearest to `position` and show it."""
+        """Put the cursor on the row at `position` and show it.
+
+        If it cannot stop there, it goes to the next row in the direction of the move, else back to the nearest one.
+        """
         count = self.row_count()
         if not count:
             self._cursor = 0
@@ -166,7 +169,10 @@ class RowView(ScrollView, can_focus=True):
             self.scroll_to(y=self._cursor - height + 1 + jump, animate=False)
 
     def rows_changed(self) -> None:
-        """Update the scroll size and repaint everything. Call this after rows were added, removed or moved."""
+        """Update the scroll size, move the cursor to an existing row, and repaint everything.
+
+        Call this after rows were added, removed or moved.
+        """
         self.virtual_size = Size(0, self.row_count())
         self._cursor = max(0, min(self._cursor, self.row_count() - 1))
         self.refresh()
@@ -277,7 +283,7 @@ class RowsOf(RowView, Generic[RowType]):
 
 
 def thumb(count: int, height: int, top: int) -> range:
-    """Return the line numbers of a scroll bar's thumb, or none if all lines fit.
+    """Return the line numbers of a scroll bar's thumb, or an empty range if all lines fit.
 
     Textual's own scroll bar would be sent to the terminal with each layout.
     """
