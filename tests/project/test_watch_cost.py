@@ -8,7 +8,7 @@ import pytest
 from workbench.events.events import CaseRef, MetricResult, PlannedCase, SpansRecorded, Usage
 from workbench.files.criteria import stored_config
 from workbench.files.prices import Price, Prices
-from workbench.project.watch_queue import Limit, estimate, limit_words
+from workbench.project.cost_estimate import Limit, estimate, limit_words
 from workbench.store.execution import CaseRecord, Turn
 from workbench.store.inputs import Effect
 

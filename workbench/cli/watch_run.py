@@ -16,9 +16,9 @@ from workbench.cli.streams import has_failed, is_unread, write_line
 from workbench.events.events import CaseName, CaseRef, RunFinished
 from workbench.files import settings as config
 from workbench.freshness.watcher import Saved
+from workbench.project.cost_estimate import limit_words
 from workbench.project.project import Project
 from workbench.project.watch import News, RunningWatch, Waiting
-from workbench.project.watch_queue import limit_words
 from workbench.project.watching import Start
 from workbench.results.changed_verdicts import Outcome, differs, outcome
 from workbench.results.faces import COUNTED

@@ -12,10 +12,10 @@ from workbench.events.events import CaseRef, Event, Noticed
 from workbench.files.run_options import RunOptions, UsageFaultError
 from workbench.files.walk import relative_to
 from workbench.freshness.watcher import Saved
+from workbench.project.cost_estimate import Estimate
 from workbench.project.last_verdicts import fresh_cases
 from workbench.project.running import Followed, Running
 from workbench.project.targets import Targets
-from workbench.project.watch_queue import Estimate
 from workbench.project.watching import Start, Watched, Watching, watch_over
 from workbench.run.plan.plan import Plan
 from workbench.text.safe_text import one_line

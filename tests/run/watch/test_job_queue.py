@@ -8,7 +8,8 @@ from workbench.events.events import CaseName
 from workbench.freshness.impact import Impact
 from workbench.freshness.rereading import Snapshot
 from workbench.freshness.watcher import Saved
-from workbench.project.watch_queue import Estimate, JobQueue, Limit
+from workbench.project.cost_estimate import Estimate, Limit
+from workbench.project.watch_queue import JobQueue
 from workbench.store.inputs import Change, Effect
 
 A, B, C = (("desk/talk.evalset.json", name) for name in "abc")

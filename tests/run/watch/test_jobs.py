@@ -18,7 +18,7 @@ from workbench.events.events import (
     TurnStarted,
 )
 from workbench.files.run_options import RunOptions, UsageFaultError
-from workbench.project.watch_queue import run_plan, scoring_plan
+from workbench.project.watch_plans import run_plan, scoring_plan
 from workbench.run.plan.plan import Plan, PlanEntry
 from workbench.run.plan.source import StoredSource
 from workbench.store.inputs import Change

@@ -14,6 +14,7 @@ from workbench.files.file_access import read_regular, size_words
 from workbench.files.prices import Prices, total
 from workbench.files.run_options import UsageFaultError
 from workbench.files.walk import FROZEN_SUFFIX
+from workbench.project.cost_estimate import Estimate, estimate
 from workbench.project.project import Project
 from workbench.project.running import Running
 from workbench.project.variants.copies import (
@@ -33,7 +34,6 @@ from workbench.project.variants.copies import (
     replace_folder,
 )
 from workbench.project.variants.variant import TREE, Variant, Wanted, changed_variants
-from workbench.project.watch_queue import Estimate, estimate
 from workbench.results.costs import costs
 from workbench.run.plan.plan import AgentSetting, Plan, new_run_id
 from workbench.run.recorder import Publish

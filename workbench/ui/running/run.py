@@ -181,7 +181,7 @@ class Run(Controller):
 
     def _cost(self, targets: Targets, scoring: bool, times: int) -> tuple[float, str]:
         """Return the cost of a run (0.0 if unknown), and a text on it, estimated from past runs. Reads files."""
-        from workbench.project.watch_queue import estimate
+        from workbench.project.cost_estimate import estimate
 
         records = [record for pair in targets for record in self.session.verdicts.records(*pair) if record.has_verdict]
         records = records or [record for record in list(self.session.store.records.values()) if record.has_verdict]

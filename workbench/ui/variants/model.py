@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from workbench.events.events import CaseRef, Event, Noticed, RunFinished, RunStarted
 from workbench.files.prices import Prices, money, total
+from workbench.project.cost_estimate import Estimate
 from workbench.project.variants.report import CaseChange, TryReport, report, title_words
-from workbench.project.watch_queue import Estimate
 from workbench.store.details import read_details
 from workbench.store.execution import CaseRecord, Execution
 from workbench.store.store import Store
