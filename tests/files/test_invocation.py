@@ -6,7 +6,14 @@ import pytest
 
 from tests.files import samples
 from tests.files.invocations import normalise_invocation
-from workbench.files.invocation import ToolCall, content_text, intermediate_texts, tool_calls, tool_responses
+from workbench.files.invocation import (
+    ToolCall,
+    content_text,
+    intermediate_texts,
+    tool_calls,
+    tool_responses,
+    tool_steps,
+)
 from workbench.files.spelling import drop, get, is_camel, put
 
 CALL = {"name": "find", "args": {"id": "A"}, "id": "1"}
@@ -42,6 +49,12 @@ def test_tool_calls_are_read_from_both_shapes() -> None:
 
 def test_tool_responses_are_read_from_both_shapes() -> None:
     assert tool_responses(WRITTEN) == tool_responses(RECORDED) == [RESPONSE]
+
+
+def test_tool_steps_are_read_from_both_shapes() -> None:
+    steps = tool_steps(WRITTEN)
+    assert (None, [RESPONSE["name"], RESPONSE["response"]]) in steps
+    assert sorted(map(str, steps)) == sorted(map(str, tool_steps(RECORDED)))
 
 
 def test_intermediate_texts_are_read_from_both_shapes() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.text.json_values import mapping, parts_of
+from workbench.text.json_values import mapping, objects, parts_of
 
 Invocation = dict[str, Any]
 OPAQUE = frozenset(
@@ -147,8 +147,8 @@ def tool_steps(actual: Mapping[str, Any]) -> "list[tuple[Any, Any]]":
                 steps.append(([call.get("name"), call.get("args")], None))
             if isinstance(result, dict):
                 steps.append((None, [result.get("name"), result.get("response")]))
-    steps += [([call.get("name"), call.get("args")], None) for call in data.get("tool_uses") or ()]
-    steps += [(None, [item[0], item[1:]]) for item in data.get("tool_responses") or () if item]
+    steps += [([call.get("name"), call.get("args")], None) for call in objects(data.get("tool_uses"))]
+    steps += [(None, [one.get("name"), one.get("response")]) for one in objects(data.get("tool_responses"))]
     return steps
 
 

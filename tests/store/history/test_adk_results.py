@@ -50,6 +50,16 @@ def _write(root: Path, data: Any) -> Path:
     return path
 
 
+def test_result_with_steps_in_the_hand_written_form_has_its_steps_and_answer(tmp_path: Path) -> None:
+    data = {"tool_uses": [{"name": "find", "args": {}}], "tool_responses": [{"name": "find", "response": {"ok": True}}]}
+    turn = {"actual_invocation": {**INVOCATION, "intermediate_data": data}, "eval_metric_results": [METRIC]}
+    case = {**RESULT["eval_case_results"][0], "eval_metric_result_per_invocation": [turn]}  # type: ignore[index]
+    path = _write(tmp_path, {**RESULT, "eval_case_results": [case]})
+    (execution,) = adk_summary(path).executions.values()
+    assert len(execution.steps or ()) == 3  # The call, the response and the answer.
+    assert execution.answer
+
+
 @pytest.mark.parametrize("data", [RESULT, json.dumps(RESULT), _camel(RESULT)], ids=["plain", "twice", "camel"])
 def test_result_file_becomes_a_run_summary(tmp_path: Path, data: Any) -> None:
     summary = adk_summary(_write(tmp_path, data))
