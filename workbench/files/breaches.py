@@ -26,7 +26,7 @@ from workbench.files.json_text.text_file import TextFile, file_faults
 from workbench.files.schema import adapter
 from workbench.text.counting import counted
 
-_OURS = ("session_input", "events")
+_UNREAD_BY_ADK = ("session_input", "events")
 """Path inside a case that ADK does not read."""
 _MOST_ERRORS = 2_000
 """Number of errors of one value above which they are counted and not listed."""
@@ -58,7 +58,7 @@ _OLD_KEYS = {
 
 
 def breaches_of(schema: Any, value: Any) -> list[Breach]:
-    """Return the breaches of a `schema` by Python data that was not read from JSON text, or [] if it is valid."""
+    """Return the breaches of `schema` in Python data that was not read from JSON text, or [] if it is valid."""
     try:
         adapter(schema).validate_python(value)
     except ValidationError as error:
@@ -84,7 +84,7 @@ def explain(schema: type, error: ValidationError, reader: str = "ADK") -> list[B
             if (*item["loc"][:-1], meant_by) not in unknown:
                 breaches.append(_missing(item, meant_by))
         else:
-            breaches.append(_breach(schema, item, "" if item["loc"][:2] == _OURS else reader))
+            breaches.append(_breach(schema, item, "" if item["loc"][:2] == _UNREAD_BY_ADK else reader))
     return breaches
 
 

@@ -176,7 +176,7 @@ class _Indexer:
     def read(self, position: int) -> int | None:
         """Index the cases after the opening bracket.
 
-        Returns the offset of the closing bracket, or None if the list is not valid JSON.
+        Return the offset of the closing bracket, or None if the list is not valid JSON.
         """
         data = self._data
         position = _after_space(data, position)

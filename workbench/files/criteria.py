@@ -89,7 +89,7 @@ class CriteriaConfig:
     def place(self, json_path: str) -> tuple[int, int]:
         """Return the line and column (from 1) of a path like `criteria.response_match_score.threshold`.
 
-        The place is that of the key or list item, or of its nearest parent in the file. The defaults have (0, 0).
+        The place is that of the key or list item, or of its nearest parent in the file. Without a `tree`, it is (0, 0).
         """
         if self.tree is None:
             return 0, 0
@@ -125,22 +125,22 @@ def parse_config(path: Path, content: bytes) -> CriteriaConfig:
         return CriteriaConfig(path, (), faults=(foreign,))
     if scanned.root is None:
         return CriteriaConfig(path, (), faults=tuple(faults))
-    content = scanned.root.value()
+    value = scanned.root.value()
     if all(flaw.certain for flaw in scanned.flaws if flaw.severity == "error"):
-        faults += faults_of(path, config_breaches(content), scanned.root, places)
+        faults += faults_of(path, config_breaches(value), scanned.root, places)
     faults.sort(key=lambda fault: (fault.line, fault.column))
     tree = (scanned.root, places)
-    if not isinstance(content, dict):
+    if not isinstance(value, dict):
         return CriteriaConfig(path, (), faults=tuple(faults), tree=tree)
-    named = mapping(content.get("criteria"))
+    named = mapping(value.get("criteria"))
     return CriteriaConfig(
         path,
-        tuple(criterion for name, value in named.items() if (criterion := _criterion(name, value))),
-        mapping(get(content, "custom_metrics")),
-        mapping(get(content, "user_simulator_config")) or None,
-        mapping(get(content, "live_model_config")) or None,
+        tuple(criterion for name, item in named.items() if (criterion := _criterion(name, item))),
+        mapping(get(value, "custom_metrics")),
+        mapping(get(value, "user_simulator_config")) or None,
+        mapping(get(value, "live_model_config")) or None,
         tuple(faults),
-        "criteria" in content,
+        "criteria" in value,
         tree,
     )
 
@@ -297,7 +297,7 @@ class TemplateFaultError(ValueError):
 
 @lru_cache(maxsize=64)
 def names_in(template: str) -> frozenset[str]:
-    """Return the undeclared names of a template, which ADK checks in custom instructions.
+    """Return the names that a template uses and does not define. ADK checks them in custom instructions.
 
     Raises:
         TemplateFaultError: the text cannot be parsed.

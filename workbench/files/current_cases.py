@@ -51,7 +51,7 @@ def validate_dataset_case(text: bytes, eval_id: str) -> tuple[dict[str, Any] | N
 
 
 def validate(schema: type, text: bytes) -> tuple[dict[str, Any] | None, list[Breach]]:
-    """Return JSON text as a `schema`: (the value, []) or (None, the breaches)."""
+    """Validate JSON text by `schema`, and return (the value, []) or (None, the breaches)."""
     validator = adapter(schema).validator
     try:
         value: dict[str, Any] = validator.validate_json(text)
@@ -113,7 +113,11 @@ class CurrentCases:
         return self._index if data == self._file.data and self._index.fits(data) else None
 
     def raw(self, number: int) -> Any:
-        """Return the case's JSON."""
+        """Return the case as JSON data.
+
+        Raises:
+            ValueError: the case cannot be read, for example because it is nested too deeply.
+        """
         return read_json(self.text(number))
 
     def text(self, number: int) -> bytes:

@@ -98,7 +98,7 @@ _CASE_KEYS = frozenset(DatasetCase.__annotations__)
 
 
 def dataset_breaches(case: dict[str, Any]) -> Iterator[Breach]:
-    """Yield the errors and warnings of a case whose single fields are valid."""
+    """Yield the errors, warnings and notes of a case whose single fields are valid."""
     yield from mistyped(case.keys() - _CASE_KEYS, _CASE_KEYS)
     events = list(_events(case))
     if case.get("prompt") and mapping(case.get("agent_data")).get("turns"):
@@ -262,7 +262,7 @@ class _Places:
         return above
 
     def _events(self) -> list[Location]:
-        """Return the locations of the events of all turns. The message of the last event is sent."""
+        """Return the locations of the events of all turns, in order."""
         above = self._at((), "agent_data", "turns")
         found: list[Location] = []
         for number, turn in _numbered(value_at(self._case, above)):
@@ -274,7 +274,7 @@ class _Places:
         return not (get(self._case, "prompt") or get(self._case, "user_scenario")) and bool(self._events())
 
     def _history(self) -> Iterator[Place]:
-        """Yield the locations in the session's history, as ADK events."""
+        """Yield the places of the session's history, whose items become ADK events."""
         number = 0
         above = self._at((), "conversation_history")
         for place, message in _numbered(value_at(self._case, above)):
@@ -299,7 +299,7 @@ class _Places:
             yield Place((*shown, "actions", "state_delta"), self._at(stored, "state_delta"))
 
     def _rubrics(self) -> Iterator[Place]:
-        """Yield the locations in the rubrics of all groups. A rubric without an ID gets its group and position."""
+        """Yield the places of the rubrics of all groups. Group and position are the ID of a rubric that has none."""
         above, shown = self._at((), "rubric_groups"), 0
         for group, content in mapping(value_at(self._case, above)).items():
             inside = self._at((*above, group), "rubrics")

@@ -81,7 +81,7 @@ class EvalCase:
 class EvalsetDocument:
     """An open evalset file, with its content at the time of opening.
 
-    Bad content becomes an entry in `faults`. Only `case` raises, for a broken case or a wrong position.
+    Bad content becomes an entry in `faults`. Only `case` raises because of it.
     """
 
     def __init__(self, path: Path, opened: Opened) -> None:
@@ -143,7 +143,7 @@ class EvalsetDocument:
         return self._content.fault(index, breach)
 
     def text(self, index: int) -> bytes:
-        """Return the unparsed text of the case at a position, for example to see whether it changed."""
+        """Return the unparsed text of the case at a position, or b"" if the file is unreadable."""
         return b"" if self._content is None else self._content.text(index)
 
     def index_of(self, content: bytes) -> CaseIndex | None:
@@ -158,7 +158,10 @@ class EvalsetDocument:
         return self._content is not None and any(map(self._content.mentions, words))
 
     def check(self) -> tuple[Fault, ...]:
-        """Validate the cases, unless that was done, add up to 500 errors to `faults`, and return all `faults`."""
+        """Validate the cases, unless that was done, and return all faults.
+
+        The first 500 errors and the first 500 warnings of the cases are added to `faults`.
+        """
         if not self._checked:
             self._checked = True
             found = dict.fromkeys(self.faults)
@@ -278,7 +281,7 @@ def _text(value: Any) -> str | None:
 
 
 def first_message(document: EvalsetDocument, index: int) -> str:
-    """Return the first user message of a case, raw, or "" if it is not known.
+    """Return the first user message of a case, not yet safe for a terminal, or "" if it is not known.
 
     Lists show 10,000 cases, so the case is not validated, except in other formats than the current schema.
     """

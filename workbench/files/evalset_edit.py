@@ -1,4 +1,4 @@
-"""Edits of an evalset file in the current schema: one case, the list of cases, or the keys beside it.
+"""Edits of an evalset file in the current schema, or of a dataset: one case, the list of cases, or the keys beside it.
 
 All other bytes stay the same. Only the text of the changed case is parsed, so a file of 50 MB is edited quickly.
 """
@@ -53,7 +53,7 @@ class EvalsetText:
     """The content of an evalset file, and its content after an edit. Immutable.
 
     Raises:
-        EditError: the file is not valid or not in the current schema, so it cannot be edited safely.
+        EditError: the file is not valid, or neither in the current schema nor a dataset.
     """
 
     def __init__(self, content: bytes, index: CaseIndex | None = None) -> None:
@@ -94,14 +94,14 @@ class EvalsetText:
         return frame
 
     def with_case(self, number: int, wanted: dict[str, Any]) -> bytes:
-        """Return the file with the case at a position changed to `wanted`. Raises the same errors as `edited`."""
+        """Return the bytes of the file that `edited` returns. Raises the same errors."""
         return self.edited(number, wanted).content
 
     def edited(self, number: int, wanted: dict[str, Any]) -> Self:
-        """Return the same content as `with_case`, ready for the next edit.
+        """Return the file with the case at a position changed to `wanted`, ready for the next edit.
 
         Raises:
-            EditError: the new case is nested too deeply or not valid JSON.
+            EditError: the new case is nested too deeply or not valid JSON, or cannot be written safely.
         """
         piece = self._changed_piece(number, wanted)
         start, end = self._index.starts[number], self._index.ends[number]

@@ -63,8 +63,9 @@ def json_path(location: Iterable[str | int]) -> str:
 class Fault:
     """One fault of a file.
 
-    `severity` is `error` if ADK rejects it, `warning` if ADK drops or misreads it, `note` if it is good to know. `line`
-    and `column` count from 1, in characters; both are 0 if the fault concerns the whole file. `json_path` looks like
+    `severity` is `error` if ADK rejects the value or no run can use it, `warning` if it is probably a mistake (for
+    example, because ADK drops it), and `note` if it is good to know. `line` and `column` count from 1, in characters.
+    Both are 0 if the fault concerns the whole file or its place is unknown. `json_path` looks like
     `eval_cases[2].conversation[0].user_content`; "" is the document itself. `message` says what is there and what was
     expected. `hint` says how to fix it, for example with the nearest known key.
     """
@@ -107,7 +108,7 @@ class Breach:
 
 
 def unexpected(file: Path, error: Exception) -> Fault:
-    """Return the fault for an unexpected error in one of our readers. Other files can still be opened."""
+    """Return the fault for an unexpected error in a reader of the workbench. Other files can still be opened."""
     if isinstance(error, MemoryError | RecursionError):
         return Fault(file, 0, 0, "", "the file is too large or nested too deeply", "Split it, or nest it less deeply")
     message = f"the file cannot be opened: {type(error).__name__}: {error}"[:500]
@@ -121,7 +122,7 @@ def below(location: Location, breaches: Iterable[Breach]) -> Iterator[Breach]:
 
 
 def nearest(key: str, known: Collection[str]) -> str | None:
-    """Return the known key that `key`, in any spelling, most likely means, in snake_case, or None if none is close."""
+    """Return the known key (in snake_case) that `key`, in any spelling, is closest to, or None if none is close."""
     spelled = snake(key)
     if spelled in known:
         return spelled

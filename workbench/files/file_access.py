@@ -149,9 +149,9 @@ def replace_content(file: Path, content: bytes, *, mode: int | None = None, know
     """Write `content` to a new file beside `file` and rename it to `file`.
 
     The permissions of the old file are kept, and its owner if that is allowed. A new file gets `mode` (None: the
-    default). The target of a link is replaced. A link to a missing file is refused: a project from elsewhere could have
-    files created outside of it. Pipes and devices are written directly. `known_hash` is the hash of the content, if it
-    is known.
+    default). The target of a link is replaced. A link to a missing file is refused, because it could create a file
+    outside of the project. Pipes and devices are written directly. `known_hash` is the hash of the content, or "" to
+    compute it.
 
     Raises:
         OSError: the folder is missing or not writable, `file` is such a link, or the disk is full. The old file is
@@ -171,7 +171,7 @@ def delete(file: Path) -> None:
 
 
 def replace_pieces(file: Path, pieces: Iterable[bytes], *, mode: int | None = None, known_hash: str = "") -> None:
-    """Replace the content of a file as `replace_content` does, by pieces that need not fit into memory together.
+    """Replace the content of a file as `replace_content` does, with pieces that may be larger than memory together.
 
     If the iterator raises, the old file is unchanged.
     """
@@ -261,7 +261,7 @@ def mounted(mounts: Path = MOUNTS) -> dict[str, str]:
 
 
 def file_system_of(folder: str, kinds: dict[str, str]) -> str:
-    """Return the kind of the file system (`mounted`) at a folder or the nearest mount point above it, "" if unknown."""
+    """Return the type of the file system that holds a folder, or "" if unknown. `kinds` is the result of `mounted`."""
     while folder not in kinds:
         above = os.path.dirname(folder)  # noqa: PTH120 (a string, for each of many folders)
         if above == folder:

@@ -65,7 +65,7 @@ def settings_folder() -> Path:
 
 
 def user_state_folder() -> Path | None:
-    """Return the user's folder for the state of programs, which may not exist, or None without a home."""
+    """Return the user's own folder for the workbench's state, which may not exist, or None without a home."""
     import platformdirs  # Only few need it.
 
     try:
@@ -172,7 +172,7 @@ def untrusted_text(root: Path) -> tuple[str, str]:
 
 
 def is_trusted(folder: Path) -> bool:
-    """Return whether this user made the folder `folder` on this machine. The path must have no links.
+    """Return whether this user made or trusted `folder` on this machine. The path must have no links.
 
     A moved folder counts if it no longer exists at its old place. Its new place is then recorded.
     """
@@ -189,7 +189,7 @@ def is_trusted(folder: Path) -> bool:
 
 
 def can_be_trusted(root: Path) -> bool:
-    """Return whether `trust` can succeed: `.workbench` in `root` is a folder of this user."""
+    """Return whether `trust` may succeed: `.workbench` in `root` is a folder of this user, or missing."""
     return not _why_unusable(_folder_of(root))
 
 
@@ -197,7 +197,7 @@ def trust(root: Path) -> None:
     """Trust `.workbench` in `root` from now on, with a new `id`, because the old one may be known to others.
 
     Raises:
-        OSError: the folder is a link or another user's, or its `id` cannot be replaced.
+        OSError: the folder is missing, a link or another user's, or its `id` cannot be replaced.
     """
     folder = _folder_of(root)
     if why := _why_unusable(folder):
@@ -207,7 +207,9 @@ def trust(root: Path) -> None:
 
 
 def make_state_dir(path: Path) -> None:
-    """Create a state folder for its owner only, with a `.gitignore` that ignores all of it.
+    """Create a state folder for its owner only, unless it exists.
+
+    An empty folder gets an `id`. A folder without a `.gitignore` gets one that ignores everything in it.
 
     Raises:
         OSError: the folder cannot be created or written.
@@ -260,7 +262,7 @@ def _why_foreign(folder: Path) -> str:
 
 
 def _read_id(folder: Path) -> tuple[str, int] | None:
-    """Return the ID of a state folder and its time of creation, or None if it has no ID.
+    """Return the ID of a state folder and its time of creation, or None if it has no valid ID of this user.
 
     The time distinguishes a moved folder from a clone with a known ID.
     """
@@ -352,7 +354,7 @@ def replace_stored(path: Path, content: bytes) -> None:
     """Replace a file, link or device completely, or leave the old one.
 
     Raises:
-        OSError: the folder is missing, reached through a link, or not writable.
+        OSError: the folder is missing, reached through a link, or not writable, or the disk is full.
     """
     draft = f".{path.name[:100]}.{secrets.token_hex(4)}.tmp"
     with _inside(path) as folder:
@@ -416,7 +418,7 @@ def listed(path: Path) -> Iterator[os.DirEntry[str]]:
 
 
 def stored_folders(path: Path) -> list[str]:
-    """Return the names of the subfolders, or [] if the folder is missing or a link."""
+    """Return the names of the subfolders, or [] if the folder is missing, a link or unreadable."""
     try:
         return [item.name for item in listed(path) if item.is_dir(follow_symlinks=False)]
     except OSError:

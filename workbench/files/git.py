@@ -99,8 +99,8 @@ def _environment() -> dict[str, str]:
 def commit_of(folder: Path, seconds: float) -> dict[str, object]:
     """Return `{"commit", "dirty"}`, or {} if there is no commit, or git failed or was too slow.
 
-    Files are compared without filters, so files that a filter rewrites may count as dirty. Changes inside submodules do
-    not count.
+    `dirty` is whether tracked files differ from the commit. Files are compared without filters, so files that a filter
+    rewrites may count as dirty. Untracked files and changes inside submodules do not count.
     """
     settings = run_git(folder, "config", "-z", "--name-only", "--list", seconds=seconds)
     names = {name.rpartition(".")[0] for name in os.fsdecode(settings or b"").split("\0") if name.startswith("filter.")}

@@ -1,7 +1,7 @@
 """Ignore files of git: which rules apply in a folder, and what they ignore.
 
-They are git's (gitignore(5)): the last matching line wins, a deeper file overrides those above it, and nothing inside
-an ignored folder can be included again.
+The rules are git's (gitignore(5)): the last matching line wins, a deeper file overrides those above it, and nothing
+inside an ignored folder can be included again.
 """
 
 import os

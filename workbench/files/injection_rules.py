@@ -53,8 +53,8 @@ class Rule(_Part):
     """A rule that injects a fault into some tool calls.
 
     It applies to calls of `tool` by `agent` with `args`. One of `only`, `every` and `since` restricts it to calls with
-    certain numbers, and `probability` to a share of them. The fault is `latency_seconds`, one of `error`, `answer`,
-    `dropped` and `malformed`, or both.
+    certain numbers, and `probability` to a share of them. The fault is a delay (`latency_seconds`), or one of `error`,
+    `answer`, `dropped` and `malformed`, or a delay and one of these.
     """
 
     tool: Annotated[str, Field(min_length=1)]
@@ -64,7 +64,7 @@ class Rule(_Part):
     args: dict[str, Any] | None = None
     """Arguments that the call must have. It may have more, also in nested objects. Numbers are compared by value."""
     only: Count | None = None
-    """Select only the call with this number. The calls of each case are counted from 1."""
+    """Select only the call with this number. In each case, the calls with this tool, agent and args count from 1."""
     every: Count | None = None
     """Select each call whose number is a multiple of this one."""
     since: Count | None = None
@@ -191,7 +191,7 @@ class Injection:
     name: str = ""
     """The name of the file, followed by a digest of its content; "" if the rules are not from a file."""
     file: Path | None = None
-    """The file, or None."""
+    """The file, or None if the rules are not from a file."""
 
     def seed_of(self, ref: CaseRef) -> int:
         """Return the seed of one execution of a case, which does not depend on other executions."""
@@ -208,7 +208,7 @@ def read_injection(path: Path) -> Injection:
     """Read a file for `--inject`. May block, so call it in a thread.
 
     Raises:
-        OwnFileError: the file cannot be read or is wrong. `faults` say where.
+        OwnFileError: the file cannot be read or has errors. `faults` say where.
     """
     try:
         content = read_regular(path, LARGEST)
@@ -221,7 +221,7 @@ def parse_injection(path: Path, content: bytes) -> Injection:
     """Return the injection in the content of a file.
 
     Raises:
-        OwnFileError: the content is wrong.
+        OwnFileError: the content has errors.
     """
     file = OwnFile(path, content, "a file with faults to inject")
     file.refuse(rules_breaches(file.value))

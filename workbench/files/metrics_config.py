@@ -7,7 +7,8 @@ The rules are those of `prepare_eval_metrics` in google-agents-cli 1.11. Each me
 - `{"kind": "template", "prompt_template", "judge_model_options", "system_instruction"}`: asks a judge.
 - `{"kind": "service", "metric", "nearest"}`: only Google's service has it; `nearest` is the closest criterion here.
 
-The format has no thresholds. They come from the `test_config.json` beside the dataset.
+Each also has `suggested`, a threshold to propose. The format itself has no thresholds. They come from the
+`test_config.json` beside the dataset.
 """
 
 import re
@@ -248,10 +249,11 @@ class _Reading:
 
 
 def with_metrics(config: CriteriaConfig | None, metrics: MetricsConfig | None, beside: Path) -> CriteriaConfig:
-    """Return the criteria of a dataset: those of its metrics, then those of `config`.
+    """Return the criteria of a dataset: its metrics, then the other criteria of `config`.
 
-    `beside` is the path of `config`, which may not exist. A metric gets the threshold that `config` has under its name.
-    A metric without one is informational.
+    The metrics are those that their file selects, and those that it defines and `config` names. A metric gets the
+    threshold that `config` has under its name. A metric without one is informational. `beside` is the path of `config`,
+    which may not exist.
     """
     given = config or CriteriaConfig(None, ())
     metrics = metrics or MetricsConfig(None)
@@ -333,7 +335,7 @@ def _misspelt(value: Mapping[str, Any], known: frozenset[str]) -> Iterator[Breac
 
 
 def _suggested(text: str) -> float:
-    """Return an example of a threshold: four fifths of the scale that a function or prompt names (`1-5`), else 0.8."""
+    """Return a threshold to propose: four fifths of the scale that a function or prompt names (`1-5`), else 0.8."""
     found = _SCALE.search(text)
     return round(int(found[1]) * 0.8, 1) if found and int(found[1]) else 0.8
 

@@ -63,7 +63,7 @@ class OldCase(TypedDict, total=False):
     name: Required[str]
     data: Required[Items[OldTurn]]
     initial_session: Any
-    """An object with `app_name`, `user_id` and `state`. Any other empty value means none."""
+    """An object with `app_name`, `user_id` and `state`. An empty object, list or text means no session."""
 
 
 @with_config(PLAIN)
@@ -100,8 +100,8 @@ def old_format_of(content: Any) -> OldFormat | None:
 def _is_old_case(item: dict[str, Any]) -> bool:
     """Return whether an object looks like an old case.
 
-    Its `data` is no list, or empty, or has an item that is no object or has a key of a turn. Or it has no `data`, but a
-    `name` and only keys of an old case. Misspelled keys count, too.
+    With `data`, it does unless `data` is a list of objects and none has a key of a turn. Without `data`, it does if it
+    has a `name` and only keys of an old case. Misspelled keys count, too.
     """
     turns = item.get("data")
     if isinstance(turns, list) and turns:
@@ -229,7 +229,7 @@ class OldCases:
             self.ids = [name if isinstance(name, str) else "" for name in names]
 
     def read_case(self, number: int, *, warnings: bool = True) -> tuple[dict[str, Any] | None, list[Fault]]:
-        """Return the case at a position in the current schema, and its faults."""
+        """Return the case at a position in the current schema (None if ADK would reject it), and its faults."""
         case, breaches = self._converted[number]
         wanted = [breach for breach in breaches if warnings or breach.severity == "error"]
         return case, list(faults_of(self._path, wanted, self._tree(), self._places)) if wanted else []

@@ -71,10 +71,13 @@ class Cases(Protocol):
     ids: list[str]
 
     def read_case(self, number: int, *, warnings: bool = True) -> tuple[dict[str, Any] | None, list[Fault]]:
-        """Return the case at a position (None if ADK would reject it) and its faults."""
+        """Return the case at a position (None if ADK would reject it) and its faults.
+
+        Without `warnings`, only errors are searched for.
+        """
 
     def raw(self, number: int) -> Any:
-        """Return the case's JSON."""
+        """Return the case as JSON data. Raises ValueError if it cannot be read, such as too deeply nested JSON."""
 
     def text(self, number: int) -> bytes:
         """Return the case's text."""
@@ -100,7 +103,7 @@ class Opened:
 
 
 def name_of(path: Path) -> str:
-    """Return the name of a file without its own ID: its file name without the evalset suffix."""
+    """Return the name of an evalset that has no ID in its file: the file name without the evalset suffix."""
     suffix = next((suffix for suffix in _SUFFIXES if path.name.endswith(suffix)), "")
     return path.name.removesuffix(suffix)
 
@@ -221,7 +224,10 @@ class _Opening:
         return Opened((*faults, self._large_fault(sound=content is not None)), size=len(data))
 
     def _large_fault(self, *, sound: bool) -> Fault:
-        """Return the error of a large file, with a place only if the error is near the first invalid case."""
+        """Return the error of a large file.
+
+        If no error is found in the text after the last valid case, the fault says that the file is too large.
+        """
         data = self._file.data
         start = last_valid(data)
         piece = TextFile(data[start : start + _PIECE]).text()

@@ -1,7 +1,7 @@
-"""Strict reading of JSON files in our own formats: every mistake is a fault at its line and column.
+"""Strict reading of JSON files in the workbench's own formats: every mistake is a fault at its line and column.
 
-Unlike evalsets, nobody else reads these files. So unknown and duplicate keys are errors, and numbers must be finite.
-Lone surrogates are accepted, because tools return them.
+No other program reads these files, unlike evalsets. So unknown and duplicate keys are errors, and numbers must be
+finite. Lone surrogates are accepted, because tools return them.
 """
 
 import json
@@ -30,7 +30,7 @@ class OwnFileError(Exception):
 
 
 class OwnFile:
-    """A file of one of our own formats, which was read without errors so far. `value` is its JSON object."""
+    """A file in one of the workbench's own formats, which is valid JSON. `value` is its JSON object."""
 
     def __init__(self, path: Path, content: bytes, what: str) -> None:
         """Read the content of `path`. `what` names the format in messages, as in "a frozen file".
@@ -140,7 +140,7 @@ def _duplicates(root: Node, places: Places) -> Iterator[Flaw]:
 
 
 def _is_deep(text: str, value: Any) -> bool:
-    """Return whether a value is nested deeper than the scanner reads."""
+    """Return whether a value has `DEEPEST` or more levels."""
     if text.count("{") + text.count("[") < DEEPEST:
         return False
     level, depth = [value] if isinstance(value, dict | list) else [], 0

@@ -87,7 +87,7 @@ class Extension:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """A problem of one extension. `reason` is text that follows its name. `is_usable`: it works nevertheless."""
+    """A problem of one extension. `reason` is text that follows its name. If `is_usable`, it works nevertheless."""
 
     extension: Extension
     reason: str
@@ -104,14 +104,14 @@ class BrokenExtensionError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The extensions of all packages in order: our own, then those of other packages by name."""
+    """The extensions in order: the workbench's own, then those of other packages by name of the package."""
 
     extensions: tuple[Extension, ...] = ()
     duplicates: tuple[Trouble, ...] = ()
 
 
 def listing(entry_points: Iterable[tuple[str, str, str, str]], own: Mapping[Point, Mapping[str, str]] = OWN) -> Listing:
-    """Return our own extensions and those of entry points, each given as package, group, name and value.
+    """Return the extensions in `own` and those of entry points, each given as package, group, name and value.
 
     Of several extensions of a point with the same name, only the first is usable. The others are `duplicates`.
     """
@@ -128,7 +128,7 @@ def listing(entry_points: Iterable[tuple[str, str, str, str]], own: Mapping[Poin
 
 @cache
 def installed() -> Listing:
-    """List the extensions of all installed packages, once for each process."""
+    """Return the extensions of the workbench and of all installed packages. They are listed once for each process."""
     # 20 ms to import, which --help does without.
     from importlib.metadata import distributions
 
@@ -148,7 +148,7 @@ def installed() -> Listing:
 
 
 def summary(found: Listing) -> Iterator[str]:
-    """Yield a line for each package with extensions: `example: exporters lines, judges keyword`."""
+    """Yield a line for each other package with extensions: `example: exporters lines, judges keyword`."""
     packages: dict[str, dict[str, list[str]]] = {}
     for one in found.extensions:
         if not one.is_own:
@@ -159,7 +159,7 @@ def summary(found: Listing) -> Iterator[str]:
 
 
 class ExtensionPoint(Mapping[str, T]):
-    """The usable extensions of one point, by name, ours first. Each is imported on first use.
+    """The usable extensions of one point, by name, the workbench's own first. Each is imported on first use.
 
     Extensions are objects of the class `kind`, and their attribute `name`, if they have one, is their name.
     """
@@ -172,7 +172,7 @@ class ExtensionPoint(Mapping[str, T]):
         own: Mapping[Point, Mapping[str, str]] = OWN,
         probe: Callable[[T], object] = lambda found: None,
     ) -> None:
-        """Read nothing yet. `probe` calls a harmless function of an extension; `troubles` reports if it raises."""
+        """Import and read nothing yet. `troubles` calls `probe` with each extension and reports what it raises."""
         self.point = point
         self._probe = probe
         self._kind = kind
@@ -189,7 +189,7 @@ class ExtensionPoint(Mapping[str, T]):
         return loaded
 
     def __iter__(self) -> Iterator[str]:
-        # Whoever needs only one of ours does without the metadata.
+        # If the caller stops at one of the workbench's own, no metadata is read.
         yield from self._own
         for name in self.others():
             if not isinstance(self._load_once(name), Trouble):
@@ -270,7 +270,7 @@ class ExtensionPoint(Mapping[str, T]):
 
 
 def resolve(value: str) -> Any:
-    """Import what `module:attribute` names.
+    """Import a module and return its attribute, given as `module:attribute`.
 
     Raises:
         ValueError: `value` is not of that form.

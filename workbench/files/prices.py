@@ -1,4 +1,4 @@
-"""Cost of judges, from the user's own price table.
+"""Cost of judges and other models, from the user's own price table.
 
 No price is built in, because prices change. The table is in the settings (`workbench.files.settings`):
 
@@ -25,7 +25,7 @@ _HIGHEST_PRICE = 1e9
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Money per million tokens that a judge reads (`input`) and writes (`output`)."""
+    """Money per million tokens that a model reads (`input`) and writes (`output`)."""
 
     input: float
     output: float

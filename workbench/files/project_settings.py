@@ -20,7 +20,7 @@ from workbench.files.file_access import read_regular
 from workbench.files.run_options import DASK, LOCALLY, OFF, FrozenMode, PlaceChoice, RunOptions, UsageFaultError
 
 FILE = "pyproject.toml"
-"""The file with the setting, in the root."""
+"""The file with the settings, in the root."""
 _TABLE = "agent-workbench"
 
 
@@ -30,7 +30,7 @@ def with_project_setting(options: RunOptions, root: Path) -> RunOptions:
     `--thaw` counts as a chosen mode.
 
     Raises:
-        UsageFaultError: a setting cannot be read, or there is no such place.
+        UsageFaultError: a setting cannot be read, or as in `with_place`.
     """
     options = with_place(options, root)
     if options.frozen is not None or options.thaw:
@@ -43,7 +43,8 @@ def with_place(options: RunOptions, root: Path) -> RunOptions:
     """Return the options with a complete place: the chosen one or the project's. Names are looked up in the settings.
 
     Raises:
-        UsageFaultError: a setting cannot be read, or there is no such place.
+        UsageFaultError: a setting cannot be read, there is no such place, or an option for other machines is given
+            without a place.
     """
     place = _place(options.place, root)
     if place is not None and not place.is_known:

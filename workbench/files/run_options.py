@@ -25,7 +25,7 @@ class PlaceChoice:
     """
 
     word: str = LOCALLY
-    """`local`, `dask`, `dask://host:8786` or `tls://host:8786`; "" for the place of the project's settings."""
+    """`local`, `dask`, `dask://host:8786`, `tls://host:8786` or a name; "" for the place of the project's settings."""
     python: str = ""
     env: tuple[str, ...] = ()
     """Names of variables that travel, besides those in the agents' `.env`."""
@@ -85,7 +85,7 @@ class UsageFaultError(Exception):
     """A wrong command, named file or config, or a selection without cases. Nothing ran.
 
     `str(error)` says what is wrong and where, one fault on each line. `hint` says how to continue, for example with the
-    nearest name that exists. `kind` is the kind of fault. All texts are not yet safe for a terminal.
+    nearest name that exists. `kind` is the kind of fault. The texts are not yet safe for a terminal.
     """
 
     def __init__(self, message: str, hint: str = "", kind: UsageKind = "usage") -> None:

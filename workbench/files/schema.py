@@ -1,6 +1,6 @@
 """ADK 2.13's schemas of evalsets and criteria configs, as types that pydantic validates.
 
-The verdict is ADK's. The value is the JSON object with snake_case keys and only the keys that were set.
+They accept what ADK accepts. The validated value is a JSON object with snake_case keys and only the keys that were set.
 
 The policies differ from model to model, as they do in ADK:
 
@@ -136,7 +136,7 @@ class SessionEvent(TypedDict, total=False):
 
 @with_config(OPEN)
 class SessionInput(TypedDict, total=False):
-    """The session that a case starts with. `events` is ours: ADK does not read it."""
+    """The session that a case starts with. Only the workbench reads `events`, not ADK."""
 
     app_name: Required[str]
     user_id: Required[str]
@@ -204,7 +204,7 @@ PREBUILT_PERSONAS = ("EXPERT", "NOVICE", "EVALUATOR")
 
 @cache
 def adapter(schema: type) -> TypeAdapter[Any]:
-    """Return the validator of one of the types above, built on first use."""
+    """Return the validator of a type, built on first use."""
     return TypeAdapter(schema)
 
 
@@ -234,7 +234,7 @@ class MetricValueInfo(TypedDict, total=False):
 
 @with_config(STRICT)
 class MetricInfo(TypedDict, total=False):
-    """The values that a custom metric declares about itself."""
+    """A custom metric's declaration of its name, its scores and whether it needs a threshold."""
 
     metric_name: Required[str]
     description: str | None

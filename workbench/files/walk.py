@@ -1,7 +1,7 @@
 """A walk through the folders that may hold agents and evalsets.
 
-It skips virtual environments, caches, hidden folders and what git ignores according to its `.gitignore` files, never
-enters a folder twice, and names everything it skips.
+It skips virtual environments, caches, hidden folders and what git ignores, and never enters a folder twice. It names
+what it skips, except `.git`, `__pycache__` and folders of recordings.
 """
 
 import os
@@ -47,7 +47,7 @@ class Folder:
 
 @dataclass(slots=True)
 class Walk:
-    """An iteration over `base` and everything below it.
+    """An iteration over `base` and the folders below it.
 
     During the iteration, `skipped` collects paths with reasons, and `unreadable` collects unreadable folders. Folders
     come in the order of their names, each before its content, and linked folders last. No folder is visited twice, and

@@ -38,7 +38,9 @@ class Layout:
     ascii: bool = False
 
     def write(self, value: Any, indent: str | None) -> str:
-        """Return `value` as JSON text: on several lines with `indent`, or on one line if `indent` is None.
+        """Return `value` as JSON text: on one line if `indent` is None or the layout has no line breaks.
+
+        Otherwise it spans several lines, and `indent` is the white space before its first line.
 
         Raises:
             RecursionError: the value is nested deeper than Python's stack.
@@ -84,7 +86,10 @@ def layout_of(text: str, root: Node) -> Layout:
 
 
 def indent_of(text: str, child: Child) -> str | None:
-    """Return the white space before a child that begins its line, or None if something else comes first."""
+    """Return the white space before a child that begins its line, or None.
+
+    It is None if something else is before the child, or if the child is on the first line of the text.
+    """
     offset = child.key_start
     start = max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
     before = text[start:offset]
@@ -141,9 +146,9 @@ def transplanted(text: str, layout: Layout, indent: str | None) -> str:
 
 
 _COMPARED = 4_000
-"""Largest product of two list lengths for which items are compared in full.
+"""Largest product of the lengths of two lists whose items are all compared with each other.
 
-In longer lists, only the items that both have in common at either end keep their text.
+Equal items at both ends are cut off first. In longer lists, all items in between count as moved or changed.
 """
 
 
@@ -219,7 +224,7 @@ def revised(text: str, wanted: Any) -> str:
     """Return `text`, one JSON value, changed to the value `wanted`.
 
     Raises:
-        EditError: the text is not valid JSON, or one of the two is nested too deeply.
+        EditError: one of the two is not valid JSON or is nested too deeply, or the edit would change something else.
     """
     return apply_splices(text, revise(text, wanted))
 
@@ -251,8 +256,8 @@ def rearrange(
 ) -> list[Splice]:
     """Return the splices that remove and add children of `node`.
 
-    `kept` has one flag for each child. The texts `added[i]`, formatted already, go before child `i`, or after the last
-    child.
+    `kept` has one flag for each child. The texts `added[i]`, which are formatted already, go before child `i`. Those of
+    `added[n]`, for `n` children, go to the end.
     """
     return sorted(_Revision(text, layout).gaps(node, kept, added), key=_place)
 
@@ -398,7 +403,7 @@ class _Revision:
             yield Splice(following.key_start, following.key_start, entries + separator)
 
     def _separator(self, node: Node) -> str:
-        """Return the comma and white space between two children, as between the last two or as in the file's layout."""
+        """Return the comma and white space to put between children, as between the last two or as in the layout."""
         children = node.children
         if len(children) > 1:
             return self._text[children[-2].node.end : children[-1].key_start]

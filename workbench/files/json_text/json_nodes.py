@@ -11,7 +11,7 @@ _SPACE = re.compile(r"[ \t\n\r]*")
 
 
 class Token(NamedTuple):
-    """One token. `value` is the value of a string, number or word. `quoted` is false for a bare word."""
+    """One token. `value` is the value of a string, number or word. `quoted` is true for text in quotes of any kind."""
 
     kind: TokenKind
     start: int

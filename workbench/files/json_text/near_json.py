@@ -44,7 +44,7 @@ _CONTROL_ESCAPES = {"\t": "\\t", "\x08": "\\b", "\x0c": "\\f", "\n": "\\n", "\r"
 
 
 class NearJson:
-    """A text that is not plain JSON. Every complaint goes to `complain`."""
+    """Reader of a text that is not plain JSON. Every complaint goes to `complain`."""
 
     def __init__(self, text: str, complain: Complain) -> None:
         self._text = text

@@ -56,7 +56,7 @@ class Frame:
     """An open container: an object, an array, or the text around the root value (its node has kind "missing").
 
     `expect` is what may come next: "first" is a first member or the end, "key" and "value" follow a comma, and "end" is
-    nothing more.
+    nothing more. `comma` is the offset of the last comma, and `count` the number of children so far.
     """
 
     node: Node
@@ -122,7 +122,8 @@ def scan(text: str, *, places: Places | None = None, depth: int = 0) -> Scan:
     """Read any `text`. Never raises. Invalid JSON has at least one flaw of severity error.
 
     `places` has the lines and columns of `text` if it is a piece of a file. `depth` is the number of brackets open
-    around that piece. A fast reader takes a hundredth of the time and memory, so call `is_scannable` first.
+    around that piece. This takes a hundred times as long and as much memory as a fast reader, so call `is_scannable`
+    first.
     """
     return _Scanner(text, places or Places(text), depth).run()
 
