@@ -139,7 +139,7 @@ async def test_criterion_that_needs_an_option_asks_for_it(
         shown = await form(screen, pilot)
         for end in ("escape", "enter"):
             await pilot.press("+", *"limits", "enter")
-            await screen.until(pilot, lambda: "limits: what first?" in screen.text)
+            await screen.until(pilot, lambda: "limits: which option first?" in screen.text)
             await pilot.press("down", "enter")
             await screen.until(pilot, lambda: shown.field.display)
             assert shown.changes.content["criteria"]["limits"] == 1.0
@@ -306,6 +306,16 @@ async def test_evalset_without_config_gets_a_new_one(open_screen: OpenScreen, ma
     written = json.loads(shown.draft.file.read_text(encoding="utf-8"))
     assert shown.draft.file.name == "test_config.json"
     assert list(written["criteria"]) == ["tool_trajectory_avg_score", "final_response_match_v2"]
+
+
+async def test_on_miss_in_the_editor_of_a_file_says_where_recordings_are_set(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace
+) -> None:
+    screen = open_screen(with_config(make_workspace())[0])
+    async with screen.open() as pilot:
+        await form(screen, pilot)
+        await pilot.press("!")
+        await screen.until(pilot, lambda: "recordings belong to the options of the next run" in screen.text)
 
 
 async def test_row_above_several_configs_asks_for_one(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:

@@ -1,4 +1,4 @@
-"""The unsaved changes of one config in the editor, with undo, and the items that can be added to it."""
+"""The unsaved changes of one config in the editor, with undo, and the items that can be added to the config."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -113,19 +113,19 @@ class FormChanges:
         return {**self.content, "criteria": criteria}
 
     def saved(self, draft: ConfigDraft) -> None:
-        """Take over the saved file. There are no changes and nothing to undo afterwards."""
+        """Replace the draft with the saved file. Afterwards nothing is pending, and nothing can be undone."""
         self.draft, self._state = draft, _State(draft.content)
         self._undo_stack.clear()
 
     @property
     def pending(self) -> bool:
-        """Whether the content differs from the file, or the order of its criteria."""
+        """Whether the content or the order of its criteria differs from the file."""
         orders = [list(mapping(content.get("criteria"))) for content in (self.result, self.draft.content)]
         return self.result != self.draft.content or orders[0] != orders[1]
 
     @property
     def changed_names(self) -> Collection[str]:
-        """The criteria and keys that differ from the file."""
+        """The names of criteria and other keys that differ from the file."""
         return changed_names(self.draft.content, self.result)
 
     def undo(self) -> Location | None:
@@ -136,11 +136,11 @@ class FormChanges:
         return at
 
     def reset(self, row: FormRow | None) -> None:
-        """Undo all changes, as a change that can be undone."""
+        """Go back to the content of the file. This can be undone."""
         self._take(_State(self.draft.content), row)
 
     def put(self, row: FormRow, value: object) -> None:
-        """Change the value of a row, and turn its criterion on. A value that equals the default is not written."""
+        """Change the value of a row, and turn its criterion on. A default is not written if the field is not set."""
         content = self.content if is_default(row, value) else with_value(self.content, row.location, value)
         self._take(_State(content, self.off - {row.criterion}), row)
 
@@ -149,11 +149,11 @@ class FormChanges:
         self._take(_State(self.content, self.off ^ {row.criterion}), row)
 
     def next_choice(self, row: FormRow) -> None:
-        """Use the next choice of a row."""
+        """Set a row to its next choice."""
         self.put(row, next_choice(row))
 
     def step(self, row: FormRow | None, step: float) -> None:
-        """Raise or lower a number."""
+        """Raise or lower the number of a row. A negative `step` lowers it."""
         if row is None or row.kind not in ("threshold", "number"):
             raise ValueRefusedError("first put the cursor on a threshold or another number")
         self.put(row, stepped(row, step))
@@ -178,7 +178,7 @@ class FormChanges:
         return new
 
     def remove(self, row: FormRow | None) -> None:
-        """Remove the part that a row belongs to. A removed value gets its default again."""
+        """Remove the criterion, rubric or value of a row. A removed value gets its default again."""
         if row is None or not row.unit or row.kind == "rubrics":
             raise ValueRefusedError("nothing to delete here")
         if row.kind == "kept":

@@ -122,7 +122,7 @@ class Criteria(Controller):
         return ending
 
     async def _whose_criteria(self) -> "EvalsetEntry | None":
-        """Return the evalset whose criteria to edit, after a question if several configs govern the row, or None."""
+        """Return the evalset whose criteria to edit, or None. If several configs govern the row, ask which one."""
         row = self.view.rows.cursor
         if row is not None and row.evalset >= 0:
             return self.session.entry(row.evalset)
@@ -146,7 +146,7 @@ class Criteria(Controller):
         return found
 
     async def config_of(self, entry: "EvalsetEntry") -> "ConfigDraft | None":
-        """Return the config of an evalset, or a new config. If it cannot be read, show why and return None."""
+        """Return an evalset's config, or a new one if it has none. If it cannot be read, show why and return None."""
         from workbench.editing.criteria_change import new_draft, open_config
         from workbench.files.json_text.json_edit import EditError
         from workbench.files.metrics_config import metrics_of

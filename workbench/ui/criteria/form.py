@@ -1,6 +1,6 @@
 """The criteria editor: all fields of one or more configs, with the results of the last run below them.
 
-Changes stay in the editor until they are applied or saved, even if saving fails. So users can try out thresholds.
+Users can try out thresholds, because changes stay in the editor until they are applied, saved or discarded.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -35,7 +35,9 @@ from workbench.ui.widgets.basics import start_work
 from workbench.ui.widgets.footer import bindings, bindings_of
 
 STEP = 0.05
-"""Step of the keys that raise and lower a threshold."""
+"""Step of the keys that raise and lower a threshold or fraction. Whole numbers change by 1."""
+
+_NO_RECORDINGS = "recordings belong to the options of the next run: press esc, then o"
 
 
 class CriteriaScreen(FieldScreen[Ending | None]):
@@ -88,7 +90,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
 
     @property
     def changes(self) -> FormChanges:
-        """The changes of the config under the cursor."""
+        """The changes of the config under the cursor, or of the first config if there are no rows."""
         row = self.list.row_or_none
         return self.edits[row.file if row is not None else 0].changes
 
@@ -103,19 +105,19 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         return self.changes.content
 
     def action_open(self) -> None:
-        """Expand the row, or move into it if it is expanded."""
+        """Unfold the row, or move down if it has nothing to unfold."""
         self._typing.end()
         self.list.unfold()
 
     def action_close(self) -> None:
-        """Collapse the row. If nothing can be collapsed and nothing has changed, close the editor."""
+        """Fold the group around the cursor. If nothing can be folded and nothing has changed, close the editor."""
         self._typing.end()
-        # The key that collapses rows must not discard changes.
+        # The key that folds rows must not discard changes.
         if not self.list.fold() and not any(edit.changes.pending for edit in self.edits):
             self.action_back()
 
     def action_back(self) -> None:
-        """Drop the typed number, or close the editor."""
+        """Drop the number being typed. If there is none, close the editor, or first warn about unsaved changes."""
         if self._typing.drop():
             self._previews.update_all()
         else:
@@ -126,19 +128,19 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         show_keys(self, "criteria", self.keys_of, "keys of the editor")
 
     def action_options(self) -> None:
-        """Apply the changes to the next run and close the editor."""
+        """In the options of the next run, apply the changes and close the editor."""
         self._apply("applied", "ctrl+o saves these criteria")
 
     def action_run(self) -> None:
-        """Apply the changes and run the cases."""
+        """In the options of the next run, apply the changes and run the cases."""
         self._apply("run", "r works in the options of the next run: press esc, then o")
 
     def action_try_head(self) -> None:
-        """Apply the changes and try the working tree against HEAD."""
+        """In the options of the next run, apply the changes and try the working tree against HEAD."""
         self._apply("try", "W works in the options of the next run: press esc, then o")
 
     def _apply(self, ending: Ending, otherwise: str) -> None:
-        """Apply the changes and close the editor. If it edits the criteria of a file, show the message `otherwise`."""
+        """Apply the changes and close the editor. If the editor changes a file, only show the message `otherwise`."""
         if not self.mode.is_for_next_run:
             self.say(otherwise)
         elif self._typing.end():
@@ -165,7 +167,8 @@ class CriteriaScreen(FieldScreen[Ending | None]):
     def action_enter(self) -> None:
         """Edit the value under the cursor in the field, or use its next choice.
 
-        If a number is being typed, only end its typing. On a row for rubrics, add one. Without a row, ask what to add.
+        If a number is being typed, only accept it. On the heading of rubrics, add a rubric. Without rows, ask what to
+        add.
         """
         row = self.list.row_or_none
         if self._typing.text:
@@ -184,12 +187,12 @@ class CriteriaScreen(FieldScreen[Ending | None]):
     action_edit = action_enter
 
     def on_key(self, event: Key) -> None:
-        """Handle digits that are typed on the row of a number."""
+        """Add typed digits to the number on the row under the cursor, or delete its last one on backspace."""
         if not self.field.display and self._typing.key(event):
             event.stop()
 
     def on_paste(self, event: Paste) -> None:
-        """Handle a number that is pasted on the row of a number."""
+        """Add a pasted number to the row of a number, or show why it is not accepted."""
         if not self.field.display and self._typing.takes_numbers:
             event.stop()
             text = event.text.strip()
@@ -199,7 +202,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
                 self.say("too long for a number")
 
     def _take_number(self, row: FormRow, text: str, ended: bool) -> bool:
-        """Set a row to a typed number, or preview it until typing has `ended`. Return False if it is not valid."""
+        """Preview a typed number, or set the row to it if typing has `ended`. Return False if it is not valid."""
         try:
             value = read_typed(row, text)
         except ValueRefusedError as error:
@@ -238,7 +241,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         self.change(lambda: self.changes.step(self.list.row_or_none, step * STEP))
 
     def change(self, change: Callable[[], Location | None], *, at: FormRow | None = None) -> bool:
-        """Make a change and show it. If it is not possible, show why and return False.
+        """Accept the number being typed, then make a change and show it. If either fails, show why and return False.
 
         The cursor goes to the row `at`, or else to the location that `change` returns.
         """
@@ -253,7 +256,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         return True
 
     def on_value_field_saved(self) -> None:
-        """Accept the text in the field."""
+        """Set the row to the value typed into the field, or show why the text is not accepted."""
         row = self.list.row_or_none
         if row is None:
             return
@@ -275,7 +278,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
             self.change(lambda: self.changes.put(row, value))
 
     def action_new_case(self) -> None:
-        """Pick a preset, criterion or rubric to add."""
+        """Let the user pick a preset, criterion or rubric, and add it."""
         if self._typing.end():
             items = items_for(self.content, self.list.row_or_none)
             screen = PickScreen("add", searching(items), placeholder="a preset, criterion or rubric")
@@ -289,13 +292,13 @@ class CriteriaScreen(FieldScreen[Ending | None]):
             self.show_changes(at=("criteria", new[0]) if new else None)
             self.say(f"added: {', '.join(new)}" if new else "no changes: the config already has these criteria")
         elif options := () if chosen.rubric else needed_options(chosen.criterion):
-            screen = PickScreen(f"{chosen.criterion}: what first?", searching(options))
+            screen = PickScreen(f"{chosen.criterion}: which option first?", searching(options))
             self.app.push_screen(screen, partial(self._add_with, chosen))
         elif self.change(lambda: self.changes.add(chosen, self.list.row_or_none)) and chosen.rubric:
             self.action_enter()
 
     def _add_with(self, chosen: Addition, option: str | None) -> None:
-        """Add a criterion with the option that it requires, and let the user type the option's value.
+        """Add a criterion, and let the user type the value of the `option` that was picked.
 
         If the user leaves without a value, the criterion is removed again.
         """
@@ -318,7 +321,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         self.change(self.changes.undo)
 
     def action_reset(self) -> None:
-        """Undo all changes since the last save."""
+        """Go back to the saved content of the config under the cursor."""
         self._typing.drop()
         self.change(lambda: self.changes.reset(self.list.row_or_none))
 
@@ -326,7 +329,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         """Switch to the next mode of recordings."""
         options = self.mode.recordings
         if options is None:
-            self.say("recordings belong to the options of the next run: press esc, then o")
+            self.say(_NO_RECORDINGS)
             return
         self.mode.recordings = options = replace(options, mode=options.next_mode)
         self._show_recordings()
@@ -335,7 +338,10 @@ class CriteriaScreen(FieldScreen[Ending | None]):
     def action_on_miss(self) -> None:
         """Switch what a call without a recording does: end in an error, or run live."""
         options = self.mode.recordings
-        if options is None or not options.on_miss_words:
+        if options is None:
+            self.say(_NO_RECORDINGS)
+            return
+        if not options.on_miss_words:
             self.say("recordings are off: K turns them on")
             return
         self.mode.recordings = replace(options, live_on_miss=not options.live_on_miss)
@@ -419,7 +425,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
             self._previews.update(row.file, with_value(self.edits[row.file].changes.result, row.location, value))
 
     def left_field(self) -> None:
-        """Preview the old value again. If a new criterion still needs the value, remove the criterion."""
+        """Show the preview without the typed value. If a new criterion needs the value, remove the criterion again."""
         if self._needs_value:
             self._needs_value = False
             self.change(self.changes.undo)
@@ -429,7 +435,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         self._previews.update_all()
 
     def out_of_field(self) -> None:
-        """Go back to the rows."""
+        """Close the field and go back to the rows."""
         super().out_of_field()
         self._previews.about.display = True
         self.say("")

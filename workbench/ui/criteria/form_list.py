@@ -51,9 +51,9 @@ class FormList(RowsOf[FormRow]):
         self._collapsed = {_group(row) for row in rows}
 
     def show_rows(self, rows: Sequence[FormRow], *, at: Location | None = None) -> None:
-        """Replace the rows, and move the cursor to the first row of its config at or inside the location `at`.
+        """Replace the rows, and move the cursor to the first row at or inside the location `at`.
 
-        Without `at`, the cursor stays on its row.
+        Only rows of the cursor's config are considered. Without `at`, the cursor stays on its row.
         """
         row = self.row_or_none
         file = row.file if row else 0
@@ -75,15 +75,8 @@ class FormList(RowsOf[FormRow]):
         if place is not None:
             self.move_to(place)
 
-    @property
-    def choice(self) -> FormRow | None:
-        """The first row with choices in the criterion under the cursor, or None if no row there has choices."""
-        row = self.row_or_none
-        inside = (one for one in self.all_rows if row is not None and _group(one) == _group(row))
-        return next((one for one in inside if one.kind == "choice"), None)
-
     def unfold(self) -> None:
-        """Expand the row under the cursor, or move down if it has nothing to expand."""
+        """Unfold the row under the cursor, or move down if it has nothing to unfold."""
         row = self.row_or_none
         if row is None:
             return
@@ -123,7 +116,7 @@ class FormList(RowsOf[FormRow]):
         return self.rows[position].kind != "file"
 
     def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
-        """Return name and value of a row."""
+        """Return the name of a row with its value. The threshold of a criterion is on the right side."""
         row = self.rows[position]
         marks = self.marks.get(row.file, {})
         mark: Piece = ("! ", marks[row.location]) if row.location in marks else ("  ", "")
@@ -170,7 +163,7 @@ class FormList(RowsOf[FormRow]):
         return left, [("" if row.given else "default", "muted")]
 
     def _in_short(self, head: FormRow) -> str:
-        """Return the set choices and words of a folded criterion, else " ▸" if it has rows, else ""."""
+        """Return the choices and words that a folded group sets, or " ▸" if it sets none, or "" if it has no rows."""
         inside = [row for row in self.all_rows if _group(row) == _group(head) and row.depth]
         named = (row for row in inside if row.depth == 1 and row.given and row.kind in ("choice", "word"))
         values = [in_short(row.value) for row in named]
@@ -224,7 +217,7 @@ class NumberTyping:
         return row is not None and (row.kind == "threshold" or row.field.numeric)
 
     def key(self, event: Key) -> bool:
-        """Handle a character of a number, or backspace. Return whether the key was used."""
+        """Add a character of a number, or delete the last one on backspace. Return whether the key was used."""
         if event.key == "backspace" and self.text:
             self._show(self.text[:-1])
             return True
@@ -269,7 +262,7 @@ FORMS: Mapping[str, TextForm] = {
     "lines": "text",
     "json": "json",
 }
-"""Form of the field for each kind of row. Other rows have no field."""
+"""Way to edit each kind of row in the field. Other kinds have no field."""
 
 
 def judge_items(rows: Iterable[FormRow]) -> list[Item]:

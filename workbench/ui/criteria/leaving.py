@@ -1,4 +1,4 @@
-"""The two uses of the criteria editor, and the ways to close it: apply, run, save or discard."""
+"""The two uses of the criteria editor, and the code that applies, saves or discards its changes."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -60,7 +60,7 @@ Reject: TypeAlias = Callable[[ConfigEdit, Fault, str], None]
 class Leaving:
     """Saving and closing of the criteria editor.
 
-    `reject` shows a fault that makes a config unusable. `saved` shows a message after files were saved.
+    `reject` shows a fault that makes a config unusable. `saved` is called with a message after files were saved.
     """
 
     def __init__(
@@ -90,13 +90,8 @@ class Leaving:
         self._screen.dismiss(None)
 
     def leave(self, ending: Ending) -> None:
-        """Apply the changes and close the editor. If they would make a run fail, show why and stay open.
-
-        If the editor changes files, save the changes instead.
-        """
-        if self._mode.apply is None:
-            self.save(then=lambda: self._screen.dismiss(ending))
-            return
+        """Apply the changes to the next run and close the editor. If they would stop a run, show why and stay open."""
+        assert self._mode.apply is not None
         for edit in self._edits:
             try:
                 faults = new_faults(edit.changes.draft, edit.changes.result)
@@ -109,8 +104,8 @@ class Leaving:
         self._mode.apply(self._edits)
         self._screen.dismiss(ending)
 
-    def save(self, then: Callable[[], object] | None = None) -> None:
-        """Write the changed configs to their files, then call `then`. If nothing has changed, only call `then`."""
+    def save(self) -> None:
+        """Write the changed configs to their files. If the editor is for a file, also create a missing file."""
         if self._busy:
             return
         in_file = not self._mode.is_for_next_run
@@ -119,13 +114,11 @@ class Leaving:
         obstacle = next((edit.obstacle for edit in wanted if edit.obstacle), "")
         if obstacle or not wanted:
             self._screen.say(obstacle or "no changes", warning=bool(obstacle))
-            if then is not None and not obstacle:
-                then()
             return
         self._busy = True
-        start_work(self._screen, partial(self._save, wanted, then), "save")
+        start_work(self._screen, partial(self._save, wanted), "save")
 
-    async def _save(self, wanted: Sequence[ConfigEdit], then: Callable[[], object] | None) -> None:
+    async def _save(self, wanted: Sequence[ConfigEdit]) -> None:
         messages = []
         try:
             for edit in wanted:
@@ -134,8 +127,6 @@ class Leaving:
                     return
                 messages.append(message)
             await self._saved("; ".join(messages))
-            if then is not None:
-                then()
         finally:
             self._busy = False
 
@@ -163,7 +154,7 @@ class Leaving:
 async def _choose(ask: Ask, draft: ConfigDraft, content: Content, mine: bytes, theirs: bytes | None) -> Any:
     """Let the user choose a version of a config: the one on disk, their own, or both merged.
 
-    Return the chosen content, or None to go back to the editor.
+    Return `Chosen`, or None to go back to the editor.
     """
     try:
         there = draft_of(draft.file, theirs or b"", draft.metrics)

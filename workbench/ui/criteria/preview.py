@@ -35,7 +35,7 @@ _SENTENCE = re.compile(r"(?<=[.!?]) (?=[A-Z])")
 
 
 def fitting(text: str, width: int, height: int) -> str:
-    """Return the whole sentences of a safe text that fit. "…" follows if some do not.
+    """Return the whole sentences of a safe text that fit into `height` lines. "…" follows if some do not.
 
     If even the first sentence does not fit, it is cut between words.
     """
@@ -61,7 +61,7 @@ def _cut_between_words(text: str, width: int, height: int) -> str:
 
 
 def about(row: FormRow, rows: Sequence[FormRow] = ()) -> str:
-    """Return what a row is for, and its full value if that may be long. `rows` are all rows of its config."""
+    """Return the explanation of a row, after its value if that may be long. `rows` are all rows of its config."""
     if row.kind == "threshold":
         return _about_criterion(row, rows)
     lines = [row.field.help] if row.field.help else []
@@ -91,8 +91,8 @@ def _about_criterion(row: FormRow, rows: Sequence[FormRow]) -> str:
 def outlook_of_criterion(outlook: Outlook | None, name: str) -> list[str]:
     """Return lines about the results that the last run would have with a criterion's edited settings.
 
-    Effects on whole cases are not included: see `outlook_of_all`. Return [] if `outlook_of_all` has everything that is
-    known.
+    Verdicts of whole cases are summed up in `outlook_of_all`. Return [] if the criterion scored no case, and these
+    verdicts are all known.
     """
     if outlook is None:
         return ["last run: computing"]
@@ -114,7 +114,7 @@ def outlook_of_criterion(outlook: Outlook | None, name: str) -> list[str]:
 
 
 def outlook_of_all(outlook: Outlook | None) -> str:
-    """Return how the verdicts of whole cases would change, on one line, or "" if that is not known."""
+    """Return how the verdicts of whole cases would change, on one line, or "" without a preview or a last run."""
     if outlook is None or not outlook.cases:
         return ""
     cases = counted(outlook.cases, "case")
@@ -167,7 +167,10 @@ class Preview:
         return [fault for fault in self.faults if concerns_row(row, fault)]
 
     def lines_of(self, row: FormRow) -> list[str]:
-        """Return safe lines about a row: its faults, and the last run's results if stored scores suffice."""
+        """Return safe lines about a row: its faults, and the results that its criterion would have in the last run.
+
+        Rows of options have results only if the criterion can be scored again without an agent or a judge.
+        """
         lines = [fault_line(fault) for fault in self.faults_of(row)]
         if row.kind == "threshold" or (row.criterion and is_free(row.criterion)):
             lines += outlook_of_criterion(self.outlook, row.criterion)
