@@ -58,7 +58,7 @@ class Position:
         self.top = min(max(line, 0), self.last_top)
 
     def step(self, step: int) -> None:
-        """Go to the next (1) or previous (-1) item.
+        """Go to the next (1) or previous (-1) item. Without such an item, scroll by one line.
 
         If the item or the text between the items is long, scroll through it first.
         """
@@ -94,9 +94,9 @@ class Position:
         self._show_item(from_below=from_below)
 
     def _must_scroll_first(self, item: Item, wanted: int) -> bool:
-        """Return whether to scroll before the cursor moves.
+        """Return whether to scroll before the cursor moves to the item with the index `wanted`.
 
-        If so, a part of the item in that direction is not visible, or a long text is between the items.
+        If so, the current item continues beyond the visible lines, or a long text is between the items.
         """
         other = self.document.items[wanted]
         if other.start > item.start:
@@ -108,7 +108,7 @@ class Position:
     def _show_item(self, *, from_below: bool = False) -> None:
         """Scroll as little as possible to show the item.
 
-        Of a long item, only the upper part must be visible, because the next steps scroll through the rest.
+        The upper part of a long item is enough, because the next steps scroll through the rest.
         """
         item, height = self.item, self.height
         if item is None:

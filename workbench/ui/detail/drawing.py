@@ -150,7 +150,7 @@ class Aside:
 
 
 class LineView(Widget):
-    """A widget for styled lines, as high as their number."""
+    """A widget that shows styled lines and is as high as their number."""
 
     DEFAULT_CSS = "LineView { height: 1; }"
 

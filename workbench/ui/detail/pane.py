@@ -100,7 +100,10 @@ class CaseDetail(Reader[Subject]):
 
     @property
     def opens_at_end(self) -> bool:
-        """Whether the case is running and the pane does not choose where it opens."""
+        """Whether the case is running, unless it opens in this pane by default.
+
+        The history of a repeated case is such a pane. It opens at its top.
+        """
         record = self.reading.subject.record
         return record is not None and record.state == "running" and not self.reading.pane.opens(self.reading.subject)
 

@@ -1,4 +1,4 @@
-"""The reader of a case or a conversation: the names of the panes, the open pane, and its keys."""
+"""The widgets that show a case or a conversation: a line with the names of the panes, and the open pane."""
 
 from collections.abc import Sequence
 from typing import Generic, NamedTuple, Self
@@ -24,7 +24,7 @@ _EXPLAINED = 5.0
 
 
 class Tab(NamedTuple):
-    """The name of a pane in the head: a blank, the digit, the name (after a blank if there is room), and a blank."""
+    """The name of a pane in the head: a blank, the digit and the name. With enough room, blanks are around the name."""
 
     lead: str
     digit: str
@@ -66,7 +66,7 @@ class Head(Widget):
             self.refresh()
 
     def explain(self, remark: str) -> None:
-        """Show a remark in place of the pane names for some seconds. "" shows the names again."""
+        """Show a remark instead of the pane names for some seconds. "" shows the names again."""
         if self._timer is not None:
             self._timer.stop()
             self._timer = None
@@ -120,7 +120,8 @@ class Head(Widget):
 def tabs(panes: Sequence[tuple[str, str]], chosen: int, width: int, position: int = 0) -> list[Tab]:
     """Return the names of the panes, fitted into `width` cells with `position` cells at the right end.
 
-    If there is too little room, blanks are left out first, then the position. Names but the chosen one are cut last.
+    If there is too little room, blanks are left out first, then the position. Only then are names cut, except the
+    chosen one.
     """
     room = width - (position + 1 if position else 0)
     for before, after, size in ((" ", " ", room), (" ", "", room), ("", "", room), (" ", "", width), ("", "", width)):
@@ -139,8 +140,8 @@ _ABOVE = 3
 class Reader(Widget, Generic[Read]):
     """A `Reading` on the screen, with a head and a body.
 
-    A pane opens at its first problem. After that, only the user scrolls it, except that a pane at its end follows new
-    lines.
+    A pane opens at its first problem, or at its end while lines are being added. Updates go there, too. Once the user
+    has scrolled, the pane keeps its place, but a pane at its end follows new lines.
     """
 
     DEFAULT_CSS = "Reader { layout: vertical; }"
@@ -179,7 +180,7 @@ class Reader(Widget, Generic[Read]):
         return Text()
 
     def position(self) -> str:
-        """Return the visible turn as text, or "" if the pane has no turns."""
+        """Return the visible turn, such as `turn 2/3`, or "" if the pane is not divided into several turns."""
         turn, count = self._visible_turn(), len(self._body.document.turns)
         named = turn is not None and count > 1 and self.reading.pane.by_turns
         return f"turn {(turn or 0) + 1}/{count}" if named else ""
@@ -224,12 +225,12 @@ class Reader(Widget, Generic[Read]):
         """Open the pane with digit `n`, or show that there is none."""
         pane = next((pane for pane in self.reading.panes if pane.digit == str(n)), None)
         if pane is None:
-            self._head.explain(f"no pane {n} here: unreadable cases have fewer panes")
+            self._head.explain(f"no pane {n} here: evalsets and unreadable cases have only pane 1")
         else:
             self.open_pane(pane.title)
 
     def open_pane(self, title: str) -> None:
-        """Open the pane with this title, which must be one of `reading.titles`, also for other subjects."""
+        """Open the pane with this title, for this subject and later ones. The title must be one of `reading.titles`."""
         self._head.explain("")
         if self.reading.choose(title):
             self._touched = False
@@ -238,8 +239,8 @@ class Reader(Widget, Generic[Read]):
     def move(self, direction: str) -> bool:
         """Scroll the pane or move its cursor. Return whether anything changed.
 
-        `right` unfolds long texts, or goes to the source of the item. `left` folds, or goes back to before the last
-        jump.
+        `right` unfolds long texts, or jumps to the item's place in another pane. `left` folds, or goes back to before
+        the last jump.
         """
         body = self._body
         if direction == "right":
@@ -288,7 +289,7 @@ class Reader(Widget, Generic[Read]):
         return item.opens or reading.is_open(item) or any(target.pane in reading.titles for target in item.targets)
 
     def toggle_full(self) -> None:
-        """Unfold or fold the item under the cursor, or go to its source. Without items, toggle all long texts."""
+        """Unfold or fold the item under the cursor, or jump to another pane. Without items, toggle all long texts."""
         item = self._body.item
         if item is None:
             self._set_full(not self.reading.full)
@@ -308,7 +309,7 @@ class Reader(Widget, Generic[Read]):
         self._fit()
 
     def on_body_picked(self, event: Body.Picked) -> None:
-        """Unfold or fold the clicked item."""
+        """Unfold or fold the clicked item, or jump to its place in another pane."""
         event.stop()
         self.toggle_full()
 
@@ -370,7 +371,7 @@ class Reader(Widget, Generic[Read]):
         self._write_head()
 
     def _go_in(self) -> bool:
-        """Unfold the item under the cursor, else go to its source. Return False if neither is possible."""
+        """Unfold the item under the cursor, else jump to another pane. Return False if neither is possible."""
         item = self._body.item
         if item is None:
             return False

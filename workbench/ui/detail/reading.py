@@ -11,7 +11,7 @@ from workbench.results.panes import Pane, Read
 from workbench.ui.detail.drawing import Layout
 
 Planned: TypeAlias = Callable[[bool], Layout]
-"""A function that returns the layout for a kind of aside."""
+"""A function that returns the layout. Its argument is whether to leave room for an aside."""
 TRACE = "Trace"
 """Name of the pane with a row for each event."""
 _COPY_WIDTH = 1000
@@ -22,7 +22,11 @@ _RULE = re.compile("─{4,}")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A place to go back to: the chosen pane, the key of the item under the cursor, and the first visible line."""
+    """A place to go back to.
+
+    `pane` is the title of the chosen pane, or "". `item` is the key of the item under the cursor. `top` is the first
+    visible line. `full`: long texts are unfolded.
+    """
 
     pane: str
     item: str
@@ -46,6 +50,7 @@ class Reading(Generic[Read]):
         self.subject, self._panes_of = subject, panes_of
         self.panes = panes_of(subject)
         self.full = False
+        """Whether long texts are unfolded, in panes without items."""
         self._wanted = ""
         """The title of the pane chosen last, or "". It stays chosen while cases without it show their first pane."""
         self._opened: set[str] = set()
@@ -87,7 +92,7 @@ class Reading(Generic[Read]):
         self._opened.clear()
 
     def refresh(self) -> None:
-        """Clear the cached documents, because the record may have changed in place."""
+        """Update the panes and clear the cached documents, because the record may have changed in place."""
         self.panes = self._panes_of(self.subject)
         self._cache.clear()
 
@@ -137,7 +142,7 @@ class Reading(Generic[Read]):
         return True
 
     def follow(self, item: Item, top: int, planned: Planned, *, only: str | None = None) -> Arrival | None:
-        """Jump to the source of an item, in any pane or only in pane `only`. Return None if there is no source."""
+        """Jump to the place of an item in another pane, or only in pane `only`. Return None if there is none."""
         here = Place(self._wanted, item.key, top, self.full)
         for target in item.targets:
             if (

@@ -38,7 +38,7 @@ class Item:
 
 
 _UNFIT = -1000.0
-"""The score of an item whose label does not match because the letters are in the hint."""
+"""The score of an item whose label alone does not match, because some of the letters are in its kind or hint."""
 Search: TypeAlias = Callable[[str], Sequence[Item]]
 """A function that returns the items for a typed text, best first."""
 
@@ -46,8 +46,9 @@ Search: TypeAlias = Callable[[str], Sequence[Item]]
 def searching(items: Sequence[Item], more: Search = lambda query: ()) -> Search:
     """Return a search over fixed items and the results of `more`.
 
-    An empty text finds all items and headings. Other texts find the items that contain all of their words: in the row,
-    in `also` or in the help, in this order. If there are none, labels that contain all letters in order are found.
+    An empty text finds all fixed items, with headings. Other texts find the items that contain all of their words: in
+    the row, in `also` or in the help, in this order. If there are none, rows that contain all letters in order are
+    found.
     """
     pickable = [item for item in items if not item.heading]
     names = [item.name for item in pickable]

@@ -48,7 +48,7 @@ class PickList(RowsOf[Item]):
         return not self.rows[position].heading
 
     def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
-        """Return kind and label as the left side, with matches marked, and the hint as the right side."""
+        """Return kind and label as the left side, with matches marked. `why_not` and the hint are the right side."""
         item = self.rows[position]
         if item.heading:
             return [(item.label, "label")], []
@@ -74,8 +74,9 @@ class PickList(RowsOf[Item]):
 class PickScreen(ModalScreen[Any]):
     """A dialog that returns the value of the picked item, or None after esc.
 
-    Without a `placeholder`, it has no search field, for questions with few answers. `q` then closes it, too. For a
-    preview, `on_move` is called with the value under the cursor, or None.
+    Without a `placeholder`, it has no search field, for questions with few answers. `q` then closes it, too. `nothing`
+    is shown if no item matches. For a preview, `on_move` is called with the value under the cursor, or None. The cursor
+    starts on the item with the value `current`, if there is one.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -114,7 +115,7 @@ class PickScreen(ModalScreen[Any]):
             yield Static("", classes="help", markup=False)
 
     def on_mount(self) -> None:
-        """Show all items with the cursor on the current one, and focus the search field."""
+        """Show all items with the cursor on the current one. Focus the search field, if there is one."""
         items = self._search("")
         values = [item.value for item in items]
         cursor = values.index(self._current) if self._current is not None and self._current in values else 0
@@ -185,7 +186,7 @@ class NameScreen(ModalScreen[str | None]):
     """A dialog that asks for a name and returns it, or None after esc.
 
     `question` is the title, as safe text. `proposed` is the initial text of the field. `fault` returns the problem of a
-    name, or "" to accept it.
+    name, or "" to accept it. `ways` replaces the line of keys, if it is not "".
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss")]

@@ -60,6 +60,7 @@ class Review(Controller):
         self._busy = False
         """Whether a dialog of the review is open, or an edit is being saved."""
         self._drawn: tuple[object, ...] = ()
+        """The value of `_state` when the case was drawn, or () if it must be drawn again."""
         files.folder.when_loaded.append(partial(self._check, "changed on disk"))
         triage.when_read.append(self.triage_read)
         news.when_taken.append(self.after_news)
@@ -67,9 +68,9 @@ class Review(Controller):
     # Opening
 
     def review(self) -> None:
-        """Review the failures among the marked cases, or at and below the cursor. On a case, review all shown failures.
+        """Review the failures among the marked cases, else of the overview's item, else at and below the cursor.
 
-        If no marked case failed, review the marked cases that passed.
+        On a case, review all shown failures. If no marked case failed, review the marked cases that passed.
         """
         if self.workspace() is None:
             return
@@ -139,7 +140,7 @@ class Review(Controller):
             await self.view.read(row)
 
     def subject(self, name: "CaseName") -> "Subject | None":
-        """Return what the panes show of a case, or None if the case no longer exists."""
+        """Return the data for the panes of a case, or None if the case no longer exists."""
         row = self._cases.row(name)
         return None if row is None else self.view.subject(row)
 
@@ -149,7 +150,7 @@ class Review(Controller):
         return "" if cause is None else cause.text
 
     def offered(self, name: "CaseName") -> "Offered":
-        """Return which actions are possible for a case."""
+        """Return the actions that are possible for a case."""
         from workbench.ui.review.key_lines import Offered
         from workbench.ui.triage.question import first_options
 
@@ -173,9 +174,9 @@ class Review(Controller):
     # Verdicts
 
     def verdict(self, option: "Option") -> None:
-        """Give a verdict on the current case, or on all cases of its cause.
+        """Save a verdict on the current case, or, after a confirmation, on all cases left in its cause.
 
-        If the case has changed since it was painted, show it again instead.
+        If the case has changed since it was drawn, show it again instead.
         """
         from workbench.ui.triage.question import first_options
 
@@ -255,7 +256,7 @@ class Review(Controller):
         self._screen.begin_case(message)
 
     def undo(self) -> None:
-        """Undo the last edit of the review, and go back to its case."""
+        """Undo the last edit of the review. If the edit was a verdict, go back to its case."""
         self.view.work(self._undo, "edit")
 
     async def _undo(self) -> None:
@@ -276,7 +277,7 @@ class Review(Controller):
     # Notes
 
     def note(self, name: "CaseName") -> str:
-        """Return the note for the next verdict on a case, or else the note of its last verdict."""
+        """Return the note for the next verdict on a case, else the note of its last verdict, else ""."""
         if name in self._notes:
             return self._notes[name]
         entry = self._cases.entry_about(name)
@@ -356,7 +357,7 @@ class Review(Controller):
             self._screen.show()
 
     def after_news(self, ended: bool) -> None:
-        """Show the case again if it is running or has a new verdict."""
+        """Show the case again if a run has changed its status or its scores."""
         self._check("")
 
     def _check(self, why: str) -> None:

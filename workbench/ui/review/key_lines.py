@@ -33,7 +33,8 @@ class Offered:
     `options` are the possible verdicts. If there are none, `instead` says why, as safe text. `left` is the number of
     cases of the cause without a verdict, or of errors that can be skipped together. It is 0 if only one case can be
     decided or skipped at a time. `cases` is the number of cases of the cause. `whole`: the next verdict is for all that
-    are left. `in_pane`: a pane covers the page.
+    are left. `in_pane`: a pane covers the page. `can_accept`: the actual behavior can be accepted as expected.
+    `exists`: the case is still in its file.
     """
 
     options: Sequence[Option]

@@ -47,7 +47,7 @@ class Step:
     """The verdicts given with one key, and what is needed to undo them.
 
     `at` is the case that was shown. `unseen` are the cases that the user has not seen. `before` has the earlier
-    verdicts. `edit` is the edit of the triage files.
+    verdicts. `edit` is the edit of the triage files, or None before it is saved.
     """
 
     choice: str
@@ -85,8 +85,8 @@ class Review:
     """A review of the cases in `sections`, in this order.
 
     `earlier` returns the user's verdict from an earlier review, if it still applies. `judgeable` returns what the user
-    can do with a case. The review starts at the case `first`, or else at the first case without a verdict. `passes`:
-    the reviewed cases had passed.
+    can do with a case. The review starts at the case `first`, or else at the first case without a verdict. If there is
+    none, all cases are shown again. `passes`: the reviewed cases had passed.
     """
 
     def __init__(
@@ -141,12 +141,20 @@ class Review:
 
     @property
     def number(self) -> int:
-        """The number of the current section, counted from 1."""
+        """The number of the current section, counted from 1.
+
+        Raises:
+            IndexError: The review is after the last case.
+        """
         return self._numbers[self.position] + 1
 
     @property
     def section(self) -> Section:
-        """The current section."""
+        """The current section.
+
+        Raises:
+            IndexError: The review is after the last case.
+        """
         return self.sections[self._numbers[self.position]]
 
     @property
@@ -162,7 +170,7 @@ class Review:
         return self._given[name]
 
     def left(self) -> Collection[CaseName]:
-        """Return the cases of the current section that still need a verdict."""
+        """Return the cases of the current section that can get a verdict of the user and have none yet."""
         number = self._numbers[self.position]
         if number not in self._left:
             found = (name for name in self.section.names if self._judgeable(name) == "verdict")
@@ -170,7 +178,7 @@ class Review:
         return self._left[number].keys()
 
     def rest(self) -> int:
-        """Return the number of cases in the current section from the current case on."""
+        """Return the number of cases from the current one to the last one of its section."""
         return bisect_right(self._numbers, self._numbers[self.position]) - self.position
 
     def errors(self) -> int:
@@ -179,7 +187,7 @@ class Review:
         return sum(1 for _ in takewhile(bool, ahead))
 
     def step(self, step: int) -> bool:
-        """Go forward, or back if `step` is negative. Return False if the position did not change."""
+        """Go `step` cases forward, or back if it is negative. Return False if the position did not change."""
         position = min(self.position + step, len(self.names))
         if position < 0 or position == self.position:
             return False
@@ -199,7 +207,7 @@ class Review:
     # What is on the screen
 
     def changed(self) -> int:
-        """Record that the screen will be painted anew. Return the number to pass to `painted`."""
+        """Record that the screen will be painted again. Return the number to pass to `painted`."""
         self._painted_at = math.inf
         self.version += 1
         return self.version
@@ -218,9 +226,9 @@ class Review:
     # Verdicts
 
     def begin_whole(self) -> bool:
-        """Make the next verdict or skip apply to all cases left in this cause, or undo that.
+        """Make the next verdict or skip apply to all cases left in this cause, or again to the current case only.
 
-        Return False if no case is left, or if each case has its own cause.
+        Return False if no case is left, if each case has its own cause, or after the last case.
         """
         if self.done or not self.section.alike or not self.left():
             return False
@@ -316,7 +324,10 @@ class Review:
         return Outcome(found, by_cause)
 
     def _next_left(self, start: int) -> int:
-        """Return the position of the first case from `start` on that needs a verdict, or else the end."""
+        """Return the position of the first case from `start` on to show, or else the end.
+
+        Cases with a verdict of the user and cases that pass now are left out, unless all cases are shown again.
+        """
         if self._again:
             return start
         left = (place for place in range(start, len(self.names)) if self.given(self.names[place]) is None)
@@ -348,7 +359,7 @@ class ReviewedCases:
         return None if pair is None else self._rows.row_of(*pair)
 
     def record(self, name: "CaseName") -> "Execution | None":
-        """Return the execution that decides the case's verdict, or None if it never ran."""
+        """Return the execution that decides the case's verdict, or None if it never ran or no longer exists."""
         row = self.row(name)
         return None if row is None else self._session.record(row)
 

@@ -34,25 +34,25 @@ from workbench.ui.widgets.textual_private import SparseApp
 
 
 class ReviewController(Protocol):
-    """The actions that the screen needs, on the cases of its review."""
+    """The data and actions that the screen needs, for the cases of its review."""
 
     def subject(self, name: CaseName) -> Subject | None:
-        """Return what the panes show of a case, or None if the case no longer exists."""
+        """Return the data for the panes of a case, or None if the case no longer exists."""
 
     def cause(self, name: CaseName) -> str:
         """Return why a case fails, as safe text, or "" if it does not fail."""
 
     def offered(self, name: CaseName) -> Offered:
-        """Return which actions are possible for a case."""
+        """Return the actions that are possible for a case."""
 
     def verdict(self, option: Option) -> None:
-        """Give a verdict on the current case, or on all cases of its cause."""
+        """Save a verdict on the current case, or on all cases left in its cause."""
 
     def undo(self) -> None:
         """Undo the last edit of the review."""
 
     def note(self, name: CaseName) -> str:
-        """Return the note on a case, raw."""
+        """Return the note on a case, raw, or "" without a note."""
 
     def keep_note(self, name: CaseName, text: str) -> None:
         """Save a note with a case's verdict. If there is no verdict yet, keep the note for the next one."""
@@ -85,7 +85,7 @@ class ReviewController(Protocol):
         """Record that the current case is on the screen."""
 
     def read_ahead(self, names: Sequence[CaseName]) -> None:
-        """Read cases in the background that may be shown next."""
+        """Read cases that may be shown next, in the background."""
 
     def left(self) -> None:
         """End the review, because the user leaves its screen."""
@@ -136,7 +136,7 @@ class CaseReviewScreen(Screen[None]):
         self.show()
 
     def on_key(self, event: Key) -> None:
-        """Record when the key was pressed, before its action."""
+        """Record the time of a key before its action runs."""
         self._pressed_at = event.time
 
     @property
@@ -212,8 +212,8 @@ class CaseReviewScreen(Screen[None]):
         )
         self._head.show(head_lines(subject or Subject(), place, width, in_pane=self.in_pane))
         self._foot.show(self._lines.case(offered, width, self.app.size.height))
-        if self._detail is not None and self._detail.display and subject is not None:
-            self._detail.show(subject)
+        if self._open_pane is not None and subject is not None:
+            self._open_pane.show(subject)
         shares = self._body.planned()
         if shares.width <= 0:
             return
@@ -258,8 +258,8 @@ class CaseReviewScreen(Screen[None]):
 
     def action_move(self, direction: str) -> None:
         """Scroll the page or the pane. On the last page, select another row."""
-        if self._detail is not None and self._detail.display:
-            self._detail.move(direction)
+        if self._open_pane is not None:
+            self._open_pane.move(direction)
             return
         self._body.move(direction)
         if self.review.done:
@@ -285,23 +285,23 @@ class CaseReviewScreen(Screen[None]):
 
     def action_open(self) -> None:
         """Unfold the page, or the item in a pane."""
-        if self._in_pane is not None:
-            self._in_pane.move("right")
+        if self._open_pane is not None:
+            self._open_pane.move("right")
         elif not self.review.done:
             self._set_full(True)
 
     def action_close(self) -> None:
         """Fold the page. In a pane, fold the item or go back."""
-        if self._in_pane is not None:
-            if not self._in_pane.move("left"):
+        if self._open_pane is not None:
+            if not self._open_pane.move("left"):
                 self.action_back()
         elif not self.review.done:
             self._set_full(False)
 
     def action_enter(self) -> None:
         """Unfold or fold the page, or the item in a pane. On the last page, start the action of the selected row."""
-        if self._in_pane is not None:
-            self._in_pane.toggle_full()
+        if self._open_pane is not None:
+            self._open_pane.toggle_full()
         elif not self.review.done:
             self._set_full(not self._full)
         elif rows := self._controller.rows():
@@ -335,32 +335,32 @@ class CaseReviewScreen(Screen[None]):
 
     def action_turn(self, step: int) -> None:
         """Go to the next (1) or previous (-1) turn of a pane."""
-        if self._in_pane is not None:
-            self._in_pane.go_to_turn(step)
+        if self._open_pane is not None:
+            self._open_pane.go_to_turn(step)
 
     def action_to_event(self) -> None:
         """Go from an item of a pane to its event in the trace, or back."""
-        if self._in_pane is None or not self._in_pane.to_event():
+        if self._open_pane is None or not self._open_pane.to_event():
             self.say("no event in the trace for this line")
 
     @property
     def is_wide(self) -> bool:
-        """Whether the screen is wide enough for whole sentences."""
+        """Whether the screen is wide enough for long labels and for names in messages."""
         return self.app.size.width >= WIDE
 
     @property
     def in_pane(self) -> bool:
         """Whether a pane covers the page."""
-        return self._in_pane is not None
+        return self._open_pane is not None
 
     @property
-    def _in_pane(self) -> CaseDetail | None:
+    def _open_pane(self) -> CaseDetail | None:
         return self._detail if self._detail is not None and self._detail.display else None
 
     def _close_pane(self) -> bool:
-        if self._in_pane is None:
+        if self._open_pane is None:
             return False
-        self._in_pane.display, self._body.display = False, True
+        self._open_pane.display, self._body.display = False, True
         self._body.focus()
         return True
 
@@ -385,7 +385,7 @@ class CaseReviewScreen(Screen[None]):
             self._controller.verdict(option)
 
     def action_whole_cause(self) -> None:
-        """Make the next verdict or skip apply to all cases left in this cause. Errors are skipped at once."""
+        """Apply the next verdict or skip to all cases left in this cause, or again to one. Skip errors at once."""
         review = self.review
         if review.done:
             return
@@ -433,7 +433,7 @@ class CaseReviewScreen(Screen[None]):
     def on_note_input_done(self) -> None:
         """Keep the note and go back to the page."""
         self._note_line.display, self._note.display = True, False
-        (self._in_pane or self._body).focus()
+        (self._open_pane or self._body).focus()
         self._controller.keep_note(self.review.name, self._note.value.strip())
 
     # Work on the case
@@ -502,9 +502,9 @@ class CaseReviewScreen(Screen[None]):
         show_keys(self, "review", self._keys)
 
     def action_back(self) -> None:
-        """Go back to the evidence, cancel the question, or leave the review."""
-        if self._in_pane is not None:
-            if not self._in_pane.go_back():
+        """Go back in the pane or to the evidence, else cancel the question, else leave the review."""
+        if self._open_pane is not None:
+            if not self._open_pane.go_back():
                 self._close_pane()
                 self.show()
         elif self.review.whole:

@@ -43,7 +43,7 @@ class Controller:
         return None
 
     def marked_or_current(self) -> list[tuple[int, int]]:
-        """Return the marked cases, else the current case, as (evalset, case). If there are none, show a message."""
+        """Return the marked cases, else the current case, as (evalset, case). If none, show a message and return []."""
         row = self.view.rows.cursor
         if marked := sorted(self.view.rows.marks):
             return marked

@@ -53,7 +53,7 @@ class Folder(Controller):
         """Monotonic time of the next update during the first read."""
 
     def load(self, workspace: "Workspace") -> None:
-        """Show a workspace and notify the controllers that depend on it."""
+        """Show a workspace, notify the controllers that depend on it, and read the settings of its project."""
         self.view.show_workspace(workspace)
         for notify in self.when_loaded:
             notify()
@@ -79,7 +79,7 @@ class Folder(Controller):
             self.view.show_facts()
 
     async def offer_trust(self) -> None:
-        """Ask whether to trust a `.workbench` that this user did not create here. Until then, it is not read."""
+        """Ask whether to trust a `.workbench` that this user did not create here. If so, read the folder with it."""
         workspace = self.session.workspace
         if workspace is None or self.session.given_state_dir is not None:
             return
@@ -133,8 +133,8 @@ class Folder(Controller):
             self.view.notify(plain(text, limit=600), title="nothing was copied", severity="error", timeout=10)
             return
         if await self.read_again():
-            after = "r runs them" if self.session.opened.evalsets else "but they are ignored there"
-            self.view.say(f"copied to {copy.name}: {after}")
+            after = ": r runs them" if self.session.opened.evalsets else ", but ignored there"
+            self.view.say(f"copied to {copy.name}{after}")
 
     def ignored(self) -> None:
         """List the ignored files. The user can open an evalset with an unusual name from the list."""
@@ -205,7 +205,7 @@ class Folder(Controller):
         self._due = now + max(_SHOWN_EVERY, _PAUSE_FACTOR * (now - began))
 
     async def give_agents(self, targets: Iterable[tuple[int, int]]) -> None:
-        """Ask once for the agent of each target evalset that has none. The run reports agents still missing."""
+        """Ask once for the agent of each target evalset without one. The run reports evalsets that still have none."""
         workspace = self.session.workspace
         if workspace is None or not workspace.agents:
             return
@@ -259,8 +259,9 @@ class Folder(Controller):
 class Checks(Controller):
     """Checks of the folder and trial imports of its agents.
 
-    The check runs in a thread after each read of the folder or of a file in it. `try_imports` imports each agent in a
-    child process. It calls its second argument with each outcome, in another thread.
+    The check runs in a thread after each read of the folder or of a file in it. Folders with more than `MOST_CASES`
+    cases are only checked on request. `try_imports` imports each agent in a child process. It calls its second argument
+    with each outcome, in another thread.
     """
 
     def __init__(
@@ -272,7 +273,7 @@ class Checks(Controller):
         folder.when_loaded.append(self.loaded)
 
     def loaded(self) -> None:
-        """Schedule a check of the folder, which was just read."""
+        """Schedule a check of the folder, which was just read, unless checks are off."""
         if self._due is not None:
             self._due.stop()
         if self.session.checks:
@@ -305,7 +306,7 @@ class Checks(Controller):
             self.view.show_row()
 
     def found(self) -> None:
-        """List the problems found by check."""
+        """Check the folder and list the problems found."""
         self.view.work(self._show_found, "check")
 
     async def _show_found(self) -> None:

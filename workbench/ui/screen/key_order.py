@@ -119,7 +119,7 @@ class KeyOrder:
         self._unexpected[screen] = time.monotonic()
 
     def _came_too_early(self, event: Pressed) -> bool:
-        """Return whether a key was pressed before other keys were dropped, or before an unexpected dialog showed."""
+        """Return whether a key was pressed before other keys were dropped, or before an unexpected dialog appeared."""
         if event.time < self._dropped_at:
             return True
         return bool(self._app.screen_stack) and event.time < self._unexpected.get(self._app.screen, 0.0)
@@ -177,7 +177,7 @@ class KeyOrder:
 
     @staticmethod
     async def _in_turn(stop: MessagePump, call: Callable[..., Awaitable[None]] | None = None, *args: Any) -> None:
-        """Wait until a widget has handled the messages in its queue, and then call `call` in the widget."""
+        """Wait until a widget has handled the messages in its queue. Then call `call` in the widget, if it is given."""
         reached = asyncio.Event()
 
         async def reach() -> None:

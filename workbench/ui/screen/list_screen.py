@@ -1,4 +1,4 @@
-"""The bases of screens beside the main screen: a list, and a list with details."""
+"""Base classes of screens other than the main screen: a list, and a list with details."""
 
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
@@ -131,7 +131,7 @@ class SplitScreen(ListScreen):
         self.show_bar(*self._bar_parts)
 
     def when_resting(self, read: Callable[[], Coroutine[Any, Any, None]] | None) -> None:
-        """Run `read` once the cursor rests, and not the function of the previous call. None runs nothing."""
+        """Run `read` once the cursor rests. It replaces the function of the previous call. None runs nothing."""
         if self._due is not None:
             self._due.stop()
         self._due = read and self.set_timer(_SOON, lambda: start_work(self, read, "case", exclusive=True))
@@ -147,7 +147,7 @@ class SplitScreen(ListScreen):
 
     @property
     def shows_one_side(self) -> bool:
-        """Whether the stylesheet hides the other side. Else nothing looks different if the focus changes sides."""
+        """Whether the stylesheet hides the other side. If not, a change of sides needs no new layout."""
         return self.has_class("-maximised") or self.has_class("-narrow")
 
     def go_left(self) -> None:
@@ -194,7 +194,7 @@ class SplitScreen(ListScreen):
             self.go_right()
 
     def action_back(self) -> None:
-        """Go back to the list, undo maximising, or leave the screen."""
+        """Go back to the list, else undo maximising, else leave the screen."""
         if self.in_right:
             self.go_left()
         elif self.has_class("-maximised"):

@@ -44,7 +44,7 @@ class _Step:
 
 
 class Overview(Controller):
-    """The overview of the row under the cursor."""
+    """Actions of the overview of the row under the cursor."""
 
     def __init__(self, view: "View", when_taken: list[Callable[[bool], None]]) -> None:
         super().__init__(view)
@@ -53,13 +53,14 @@ class Overview(Controller):
         self._read_run = ""
         """ID of the newest run when stored runs were last read."""
         self._votes: dict[str, dict[Case, float]] = {}
+        """The votes of stored runs, by ID of the run."""
         self._place_at_start: tuple[object, ...] | None = None
         """The cursor's place when the run started, or None if no run has started."""
         self.session.store.subscribe(self._take)
         when_taken.append(self.after_news)
 
     def enter(self) -> None:
-        """Go to the changed case under the cursor, or filter by the item's cause, criterion or changed verdicts."""
+        """Go to the changed case under the cursor. On another item, filter the cases that it counts."""
         pane, tree, cases = self.view.right.overview, self.view.rows, self.view.selected
         key, scope = pane.item_key, self.view.overviews.scope
         if scope is None or cases is None:

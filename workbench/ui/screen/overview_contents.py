@@ -73,7 +73,7 @@ class Figures:
         return [record for _, records in self._executions(scope) for record in records if record.finished]
 
     def judged_by(self, scope: Scope, criterion: str, *, frozen: bool) -> list[Pair]:
-        """Return the replayed (`frozen`) or live cases that failed a criterion, or if none, that passed it."""
+        """Return the replayed (`frozen`) or live cases that failed a criterion, or those that passed if none failed."""
         failed, passed = [], []
         for pair, records in self._executions(scope):
             if any(record.frozen is not None for record in records) == frozen:
@@ -134,7 +134,7 @@ class Spending:
         return [record for record in records if record.finished and not self.cost_of(record)[0]]
 
     def unread(self, records: Iterable[Execution]) -> Sequence[Execution]:
-        """Return the executions whose costs to read next. There are none if more than `MOST` are missing."""
+        """Return the executions whose costs to read next, or () without prices or if more than `MOST` are missing."""
         if not self._prices:
             return ()
         missing = self.missing(records)
@@ -150,7 +150,10 @@ class Spending:
             self._known.update((record.ref, (record.run_id, found.amounts.get(record.ref))) for record in records)
 
     def spent(self, time: str, tally: Tally, records: Sequence[Execution]) -> Spent:
-        """Return time and costs of the finished executions `records`. Without known costs, tokens count."""
+        """Return `time` and the costs of the finished executions `records`.
+
+        Executions without a known cost are counted in tokens. While costs are being read, their text is "".
+        """
         if not self._prices:
             return Spent(time, _sum("", tally.tokens, tally.without_tokens))
         known = [(record, cost) for record in records for is_known, cost in [self.cost_of(record)] if is_known]
@@ -214,7 +217,10 @@ class Contents:
         return self.figures.finished(scope) if self._session.prices else ()
 
     def _time(self, scope: Scope, found: Tally) -> str:
-        """Return the duration of the run if it ran exactly the scope, else the sum of durations, or "" until then."""
+        """Return the duration of the run if it ran exactly the scope, else the sum of the executions' durations.
+
+        Return "" while cases are running, or if none has run.
+        """
         store = self._session.store
         if found.unfinished or not found.executions or store.activity.running:
             return ""
@@ -288,7 +294,7 @@ class Showing:
 
     @property
     def scope(self) -> Scope | None:
-        """The cases of the row under the cursor, or None if the row is a case."""
+        """The cases of the row under the cursor, or None if the row is a case or there are no rows."""
         row = self._tree.cursor
         return None if row is None or row.case >= 0 else scope_at(self._tree, row)
 

@@ -47,7 +47,7 @@ class OverviewPane(Widget):
         self._touched = False
         """Whether the user has moved the cursor in this scope."""
         self.moves = 0
-        """Number of cursor moves by the user since the program started."""
+        """Number of cursor moves by keys since the program started."""
 
     def compose(self) -> ComposeResult:
         """Lay out the lines."""
@@ -91,7 +91,7 @@ class OverviewPane(Widget):
         self._body.move("top")
 
     def move(self, direction: str) -> bool:
-        """Move the cursor, or scroll, for the user. Return whether anything moved."""
+        """Move the cursor or scroll after a key. Return whether anything moved."""
         moved = self._body.move(direction)
         if moved:
             self._touched = True

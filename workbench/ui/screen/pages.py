@@ -33,7 +33,7 @@ _KINDS = {"python": "Python", "yaml": "YAML"}
 def agent_page(
     workspace: "Workspace", agent: "AgentFolder", entries: "Sequence[EvalsetEntry]", imports: "ImportResults"
 ) -> list[Line]:
-    """Return the page of an agent: its folder, definition, evalsets, import result and criteria."""
+    """Return the page of an agent: its folder, definition, evalsets, import result, criteria and problems."""
     lines = [
         ("folder", _below(workspace, agent.folder)),
         ("defined by", f"{agent.attribute or 'the whole file'} in {_below(workspace, agent.definition)}"),
@@ -90,7 +90,7 @@ def workspace_page(workspace: "Workspace", keys: "Mapping[str, tuple[str, ...]]"
 
 
 def no_match_page(keys: "Mapping[str, tuple[str, ...]]", *, unrepeated: bool = False) -> list[Line]:
-    """Return the help about filters. `unrepeated` is whether a filter for flaky cases found no repeats."""
+    """Return the help about filters. `unrepeated`: the filter is for flaky cases, and no case was repeated."""
     repeat = f" Repeat cases with {key_label(keys['repeat'][0])}." if keys["repeat"] else ""
     flaky = "Only repeats can show that a case is flaky, and no case was repeated in its last run."
     return [
@@ -138,11 +138,11 @@ _MOST_IGNORED = 1000
 
 
 WAYS = ("try_samples", "open_folder", "keys")
-"""The actions that the page offers."""
+"""IDs of the actions that the page of an empty folder offers."""
 
 
 class NothingFound(VerticalScroll, can_focus=True):
-    """The page of an empty folder. It offers to copy the sample agents or to open another folder."""
+    """The page of an empty folder. It offers the actions of `WAYS`, such as copying the sample agents."""
 
     DEFAULT_CSS = """
     NothingFound {

@@ -161,11 +161,11 @@ class Cases(Vertical):
         self.tree_view.focus()
 
     def show_state(self) -> None:
-        """Show in the frame how many cases are marked and filtered, and the sort order."""
+        """Show in the frame how many cases are marked and how many match the filter, and the sort order."""
         model = self.tree_view.model
         words = []
         if len(model.marks):
-            words.append(f"{len(model.marks)} marked")
+            words.append(f"{len(model.marks):,} marked")
         if model.anchor is not None:
             words.append("marking a range")
         if not model.query.empty:
@@ -240,17 +240,17 @@ class Right(Vertical):
 
     @property
     def moves(self) -> int:
-        """Number of cursor moves by the user in the overview."""
+        """Number of cursor moves by keys in the overview."""
         return self._overview.moves if self._overview is not None else 0
 
     @property
     def in_case(self) -> bool:
-        """Whether the panes of a case have the focus."""
+        """Whether the panes of a case or evalset have the focus."""
         return self.has_focus_within and self.shows_case
 
     @property
     def item_key(self) -> str:
-        """The key of the item under the cursor, or "" if the panes do not have the focus."""
+        """The key of the item under the cursor, or "" without an item or if the panes do not have the focus."""
         return self.detail.item_key if self.in_case else ""
 
     def copied(self) -> tuple[str, str] | None:

@@ -44,7 +44,7 @@ def situation_of(
     opens: "Callable[[], str]" = str,
     as_expected: "Callable[[], bool]" = bool,
 ) -> Situation:
-    """Return the current situation. Runs after each move of the cursor, so it does not iterate over cases."""
+    """Return the current situation. It is called after each move of the cursor, so it does not iterate over cases."""
     row, verdicts, activity = rows.cursor, session.verdicts, session.store.activity
     on_case = row is not None and row.case >= 0
     return Situation(

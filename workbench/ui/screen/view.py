@@ -75,7 +75,7 @@ class View(Screen[None]):
         self.split = Split(self.cases, self.right, lambda: self.size.width < _SIDE_BY_SIDE or self.maximised)
         self.key_line = KeyLine((), keys)
         self.say_on_page: Callable[..., None] | None = None
-        """Replaces `say` while another screen shows the messages itself, else None."""
+        """A function that shows messages while another screen does this itself, else None."""
         self.next_path: Path | None = None
         """The folder to open after this app has ended, or None to quit."""
         self._shown_record: Execution | None = None
@@ -91,7 +91,7 @@ class View(Screen[None]):
         yield self.key_line
 
     def on_mount(self) -> None:
-        """Focus the cases."""
+        """Focus the cases, and show the rows that the cursor moves to."""
         self.tree_view.when_moved = self.show_row
         self.tree_view.focus()
         self.show_facts()
@@ -171,7 +171,7 @@ class View(Screen[None]):
         self.key_line.show_keys(footer_of(at, self.keys, _SPARE), self.keys, needed=place_of(at).in_footer)
 
     def say(self, text: str, *, warning: bool = False, seconds: float = 3.0) -> None:
-        """Show a short message in the footer, or on the screen that replaces it. The text need not be safe."""
+        """Show a short message in the footer, or with `say_on_page` if it is set. The text need not be safe."""
         (self.say_on_page or self.key_line.say)(text, warning=warning, seconds=seconds)
 
     def keep_cursor_visible(self) -> None:
@@ -213,7 +213,7 @@ class View(Screen[None]):
         self.app.push_screen(page, done)
 
     def do(self, action: str) -> None:
-        """Schedule an action of the table."""
+        """Schedule an action, given by its call in the action table."""
         self.call_later(self.run_action, action)
 
     @property
@@ -405,7 +405,7 @@ class View(Screen[None]):
         return self._overviews
 
     def _has_overview(self, row: Row) -> bool:
-        """Return whether a row has several cases, and at least one of them has run or will run."""
+        """Return whether a row is not a case, and at least one case below it has run or will run."""
         counts = self.session.verdicts.counts
         return row.case < 0 and any(any(counts[evalset].values()) for evalset in self.rows.members(row))
 
@@ -527,7 +527,7 @@ class View(Screen[None]):
 
     @property
     def _shows_one_side(self) -> bool:
-        """Whether the stylesheet hides the other side. Else nothing looks different if the focus changes sides."""
+        """Whether the stylesheet hides the other side. If not, a change of sides needs no new layout."""
         return self.maximised or self.has_class("-narrow")
 
     @property
