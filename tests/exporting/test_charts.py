@@ -55,7 +55,7 @@ def test_page_lists_the_slowest_the_largest_and_the_most_expensive_case(monkeypa
         (Trend((RunRate("a", "", 0, 4), RunRate("b", "", 3, 4)), 4), "2 runs of the same 4 cases  now 75% (3 of 4)"),
         (Trend((), 4), "no complete run of these cases is stored"),
         (Trend((RunRate("a", "", 1, 2),), 2), "nothing to compare: no two runs of the same cases"),
-        (Trend((RunRate("a", "", 1, 2),), 2, 3), "3 runs left out: under half of these cases"),
+        (Trend((RunRate("a", "", 1, 2),), 2, 3), "left out: 3 runs with under half of these cases"),
         (Trend((RunRate("a", "", 1, 2), RunRate("b", "", 5 / 3, 2)), 3), "2 runs of 2 of 3 cases  now 83% (1.6 of 2)"),
         (Trend((RunRate("a", "", 9.99, 10), RunRate("b", "", 9.99, 10)), 10), "now 99% (9.9 of 10)  best 99%"),
     ],

@@ -14,7 +14,7 @@ from workbench.editing.check.agent_rules import agent_problems
 from workbench.editing.check.criteria_rules import CaseCounts, retiring_models
 from workbench.events.event_json import from_json, to_json
 from workbench.events.events import Noticed, RunStarted
-from workbench.exporting.report import answering_models, report_pieces
+from workbench.exporting.report import model_warnings, report_pieces
 from workbench.judges.base import DEFAULT_MODEL
 from workbench.judges.kinds import RETIRING, retirement, successor_hint
 from workbench.store.store import Store
@@ -62,7 +62,7 @@ def test_versions_are_the_same_model_and_deployments_are_unknown(asked: str, ans
 
 
 def test_report_warns_of_replies_from_other_models() -> None:
-    found = set(answering_models(judged_case(GEMINI)))
+    found = set(model_warnings(judged_case(GEMINI)))
     assert "the judge of hallucinations_v1 asked gemini-2.5-flash, but gemini-2.5-flash-SCRIPTED answered" in found
 
 

@@ -36,6 +36,12 @@ def test_different_values_are_marked_on_both_sides() -> None:
     assert marks == [("12.5", "mark-missing"), ('"12.50"', "mark-extra")]
 
 
+@pytest.mark.parametrize(("count", "more"), [(4, "1 more value differs"), (5, "2 more values differ")])
+def test_values_beyond_the_first_three_are_counted(count: int, more: str, texts: Texts) -> None:
+    sides = [("refund", {f"amount_{number}": number + step for number in range(count)}) for step in (0, 1)]
+    assert f"▸ {more}" in [line.strip() for line in texts(section([sides[0]], [sides[1]]))]
+
+
 def test_match_type_shows_the_scores_of_the_others() -> None:
     words = match_type_words(scored([FIND], [FIND, REFUND], match_type="EXACT")).plain
     assert words == "EXACT; others would score IN_ORDER 1.00 · ANY_ORDER 1.00 · names only 0.00"

@@ -33,7 +33,7 @@ def test_differing_argument_comes_first() -> None:
         '  call   ≠  refund(order="A", n=…)',
         "            − recorded  1  number",
         "            + called    3  number",
-        "            recorded in turn 1, which answered an earlier call",
+        "            recorded in turn 1; its answer was used for an earlier call",
         "  ignored   at",
         " → run live",
     ]

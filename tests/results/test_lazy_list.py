@@ -97,6 +97,6 @@ def test_lazy_list_behaves_like_a_list() -> None:
 
 def test_first_place_below_a_line_links_to_the_pane() -> None:
     made = document(Made())
-    found = made.known_from(11, "Trace")
+    found = made.link_from(11, "Trace")
     assert found is not None
     assert found.targets == (Target("Trace", ("row/10", "half/5")),)

@@ -63,7 +63,7 @@ def test_flaky_case_shows_cause_rate_and_trajectories() -> None:
 def test_stable_and_unfinished_cases_show_one_line() -> None:
     assert seen([execution(1, "passed"), execution(2, "passed")])[0] == " ✓ PASS  every time"
     assert seen([execution(1, "failed"), execution(2, "failed")])[0] == " ✗ FAIL  every time"
-    assert seen([execution(1, "passed"), execution(2, "queued")])[0] == " 1 of 2 repeats have not finished."
+    assert seen([execution(1, "passed"), execution(2, "queued")])[0] == " 1 of 2 repeats not finished yet."
 
 
 @pytest.mark.parametrize("width", [24, 48, 76, 134])

@@ -89,7 +89,7 @@ def _case(case: dict[str, Any], record: CaseRecord, session: str) -> dict[str, A
         "eval_metric_results": None,
         "overall_eval_metric_results": metrics,
         "eval_metric_result_per_invocation": turns,
-        # ADK's format has no other place for it, and rejects further keys.
+        # ADK's format has no other place for the replay mode, and rejects further keys.
         "session_id": session if record.frozen is None else f"{session}-frozen-{record.frozen.mode}",
         "session_details": None,
         "user_id": None,

@@ -57,7 +57,7 @@ def distribution(one: Scores) -> str:
     mean, threshold = cut_score(one.mean), ""
     if one.threshold is not None:
         mean, threshold = compared(one.mean, one.threshold)
-    words = f"{one.name}: {cut_to_tenths(one.passed)} of {one.cases} cases pass, mean {mean}"
+    words = f"{one.name}: {cut_to_tenths(one.passed)} of {counted(one.cases, 'case')} passed, mean {mean}"
     drawn = []
     for number, count in enumerate(one.bins):
         if count:
@@ -86,15 +86,15 @@ def rates_chart(trend: Trend) -> Iterator[str]:
 def trend_words(trend: Trend) -> str:
     """Return a trend in words: `12 runs of the same 60 cases  now 75% (45 of 60)  best 80%`, or why there is none."""
     cases = counted(trend.wanted, "case")
+    few = f"left out: {counted(trend.left_out, 'run')} with under half of these cases" if trend.left_out else ""
     if not trend.is_comparable:
-        if not trend.rates and not trend.left_out:
+        if not trend.rates and not few:
             return "no complete run of these cases is stored"
-        few = f"; {counted(trend.left_out, 'run')} left out: under half of these cases" if trend.left_out else ""
-        return f"nothing to compare: no two runs of the same cases{few}"
+        return "; ".join(filter(None, ("nothing to compare: no two runs of the same cases", few)))
     last, best = trend.rates[-1], max(one.rate for one in trend.rates)
     same = f"{trend.cases:,} of {cases}" if trend.cases < trend.wanted else f"the same {cases.removeprefix('1 ')}"
     text = f"{counted(len(trend.rates), 'run')} of {same}  now {rate_words(last)}  best {percent(best)}"
-    return f"{text}  {counted(trend.left_out, 'run')} left out: under half of these cases" if trend.left_out else text
+    return f"{text}  {few}" if few else text
 
 
 def rate_words(one: RunRate) -> str:
@@ -124,7 +124,7 @@ def largest(amounts: Iterable[tuple[Execution, float]]) -> list[tuple[Execution,
 def bars(
     title: str, found: Sequence[tuple[Execution, float]], words: Callable[[float], str], note: str = ""
 ) -> Iterator[str]:
-    """Yield a chart of the `largest` amounts with a `note` below. Yield nothing without both."""
+    """Yield a chart of the `largest` amounts with a `note` below, or nothing if both are empty."""
     if not found and not note:
         return
     yield f'<section class="bars"><h2>{html_line(title)}</h2>'

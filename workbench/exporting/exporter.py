@@ -21,9 +21,10 @@ from workbench.store.store import Store
 
 @dataclass(frozen=True)
 class RunContext:
-    """Data about a run that the run itself does not have: pass rates of past runs with the same cases, and triage.
+    """Data about a run that is stored elsewhere: pass rates of past runs with the same cases, and triage.
 
-    `triage` has the entries by evalset file and case. `trouble` has a message for each file that could not be read.
+    `triage` has the entries by evalset file and case. `trouble` has a message for each triage file or
+    entry that could not be read.
     """
 
     trend: Trend = field(default_factory=Trend)
@@ -76,7 +77,7 @@ class ExportedRun:
     """The run to export: the newest run in `store`.
 
     `versions` are the versions of packages that the run used, as far as known. `state` is the folder with the project's
-    other runs, or None to ignore them. `warn` is called with a message about each file that could not be read.
+    other runs, or None to ignore them. `warn` is called with each message in `RunContext.trouble`.
     """
 
     store: Store
@@ -99,7 +100,7 @@ class Exporter:
     """A file format for exported runs.
 
     `summary` is its line of help. `ending` is the suffix of a single file. `write` returns the content of the file, or
-    several files by name. `many_files` is whether there can be several, for which `-o` names a folder. `needs` are the
+    several files by name. `many_files` says whether there can be several; `-o` then names a folder. `needs` are the
     packages that the exporter imports.
     """
 

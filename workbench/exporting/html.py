@@ -1,7 +1,7 @@
 """Export of a run as a self-contained HTML page.
 
 The page loads nothing. It escapes foreign text, and its only script sorts a table. Each case has the lines and styles
-of the terminal. Cases that did not pass are open.
+of the terminal. The first 50 cases that did not pass are open, except cancelled ones.
 """
 
 from collections.abc import Iterator
@@ -182,7 +182,6 @@ def _causes(records: list[Execution]) -> Iterator[str]:
 
 
 def _faults(records: list[Execution]) -> Iterator[str]:
-    """Yield the table of tool faults."""
     yield "<h2>Tool faults</h2>\n<table><thead><tr><th>agent › tool"
     yield "".join(f"<th>{html_line(way.title)}" for way in WAYS.values())
     yield "</tr></thead><tbody>\n"
@@ -212,7 +211,7 @@ def _criteria(records: list[Execution]) -> Iterator[str]:
 
 
 def _expensive(records: list[Execution], prices: Prices | None) -> Iterator[str]:
-    """Yield the most expensive cases, and a note on unknown costs."""
+    """Yield the most expensive cases with a note on unknown costs, or a hint if there are no prices."""
     found = costs(map(read_details, records), prices)
     if found is not None:
         amounts = largest((record, found.amounts.get(record.ref, 0.0)) for record in records)

@@ -1,4 +1,4 @@
-"""Export of a run as JSON report. `workbench.exporting.report_shape` defines its form.
+"""Export of a run as a JSON report. `workbench.exporting.report_shape` defines its form.
 
 `python -m workbench.exporting.report` prints `docs/report.schema.json`. `docs/formats.md` explains the report.
 """
@@ -75,7 +75,7 @@ def report_pieces(store: Store, prices: Prices = _NO_PRICES) -> Iterator[bytes]:
         for record in store.read_current():
             case = report_case(record, prices, for_merge=store.run.shard is not None)
             costs.append(case.usage.judge_cost)
-            warnings.update(dict.fromkeys(answering_models(record)))
+            warnings.update(dict.fromkeys(model_warnings(record)))
             yield case
 
     repeats = map(_repeats, summarize_all(store.current_records(), store.run.until_sure))
@@ -99,7 +99,7 @@ def report_pieces(store: Store, prices: Prices = _NO_PRICES) -> Iterator[bytes]:
     yield b"}\n"
 
 
-def answering_models(record: CaseRecord) -> Iterator[str]:
+def model_warnings(record: CaseRecord) -> Iterator[str]:
     """Yield warnings about replies from other models than requested, and about retiring models of the agent."""
     asked = [
         (f"the judge of {name}", item.question) for name in record.metrics for item in judge_questions(record, name)

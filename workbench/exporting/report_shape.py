@@ -23,7 +23,7 @@ class Part(BaseModel):
 
     @classmethod
     def of(cls, source: object, **others: Any) -> Self:
-        """Return a part. Its fields come from `others`, or else from the same attributes of `source`."""
+        """Return a part. Its fields come from `others`, or else from attributes of `source` with the same names."""
         return cls(**{name: getattr(source, name) for name in cls.model_fields if name not in others}, **others)
 
 
@@ -414,7 +414,7 @@ class Report(Part):
     scored_from: Words | None
     """The run whose transcripts were scored again; null if agents ran."""
     judge_cost: Annotated[float, Field(ge=0)] | None
-    """Cost of the judges of all cases, in `currency`; null if it is unknown for any case."""
+    """Cost of the judges and simulated users of all cases, in `currency`; null if any part is unknown."""
     currency: Words | None
     """Currency of the user's price table; null without one."""
     warnings: list[Words]

@@ -58,7 +58,7 @@ def fitting(lines: Callable[[int], Iterable[str]], most: int) -> tuple[str, int]
 
 
 def build_csv(store: Store) -> bytes:
-    """Return the newest run as CSV (UTF-8 with a BOM, for Excel): a line per criterion of a case, at least one."""
+    """Return the newest run as CSV (UTF-8 with a BOM, for Excel): one line per criterion, at least one per case."""
     out = io.StringIO()
     table = csv.writer(out)
     table.writerow(_COLUMNS.split())
@@ -186,11 +186,10 @@ def _causes(records: list[Execution], most: int) -> Iterator[str]:
         yield f"| {len(group.cases):,} | {code_span(cause_text(group.cause))} |"
     if len(groups) > most:
         yield ""
-        yield f"and {len(groups) - most} more causes"
+        yield f"and {counted(len(groups) - most, 'more cause')}"
 
 
 def _faults(records: list[Execution]) -> Iterator[str]:
-    """Yield the table of tool faults."""
     yield ""
     yield f"| agent | tool |{''.join(f' {way.title} |' for way in WAYS.values())}"
     yield f"|---|---|{'---|' * len(WAYS)}"
@@ -212,7 +211,7 @@ def _repeats(store: Store, most: int) -> Iterator[str]:
         yield f"| {code_span(label(case.ref))} | {passed} | {rate} | {hat} | {shown} | {code_span(more)} |"
     if len(cases) > most:
         yield ""
-        yield f"and {len(cases) - most} more with higher pass rates"
+        yield f"and {counted(len(cases) - most, 'more case')}"
 
 
 def _marks(record: CaseRecord) -> list[str]:

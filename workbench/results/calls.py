@@ -35,7 +35,7 @@ BRIEF_LINES = 12
 
 
 def own_calls(rows: Sequence[Mapping[str, Any]]) -> list[int | None]:
-    """Return, per row, the index of its actual call among the agent's own calls, or None without such a call."""
+    """Return for each row the index of its actual call among the agent's own calls, or None if it has none."""
     made = [row.get("actual_index") if row.get("actual") else None for row in rows]
     inner = sorted(place for place, row in zip(made, rows, strict=True) if isinstance(place, int) and row.get("inside"))
     return [
@@ -47,7 +47,7 @@ def own_calls(rows: Sequence[Mapping[str, Any]]) -> list[int | None]:
 def aligned_rows(
     expected: Sequence[ToolCall], actual: Sequence[ToolCall], scored: MetricResult | None
 ) -> list[dict[str, Any]]:
-    """Return the valid rows in the trajectory criterion's result, else the result of `criteria.call_rows`."""
+    """Return the rows that align both sides: those in the result `scored` if all are valid, else newly built ones."""
     details = scored.details if scored else {}
     rows = details.get("rows")
     if isinstance(rows, list) and all(map(_is_row, rows)):
@@ -201,8 +201,8 @@ def difference_lines(
 ) -> Iterator[Line]:
     """Yield both sides of each difference (`json_difference.describe`) in `width` cells.
 
-    The path is shown above each difference if there are several, or with `named`. `beyond` is the number of further
-    differences that `found` leaves out.
+    Unless the view is full, only the first three are shown, and the others are counted. The path is above each
+    difference if there are several, or with `named`. `beyond` is the number of differences that `found` leaves out.
     """
     kept = found if view.full else found[:3]
     inner = max(side_room(view, width), 2)
@@ -223,7 +223,7 @@ def difference_lines(
             yield from side(mark, wrap(text, inner), view)
     more = len(found) - len(kept) + beyond
     if more:
-        yield fold(f"▸ {counted(more, 'more value')} differ", width)
+        yield fold(f"▸ {counted(more, 'more value differs', 'more values differ')}", width)
 
 
 def value_lines(details: Mapping[str, Any], width: int, view: View) -> Iterator[Line]:
@@ -235,7 +235,7 @@ def value_lines(details: Mapping[str, Any], width: int, view: View) -> Iterator[
 
 
 def match_type_words(scored: MetricResult) -> Line:
-    """Return the match type, and known scores of other match types: `EXACT; others would score IN_ORDER 0.00`."""
+    """Return the match type and the scores of others, as far as known: `EXACT; others would score IN_ORDER 0.00`."""
     others = scored.details.get("other_match_types")
     used = one_line(str(scored.details.get("match_type") or ""))
     rule: Line = Text.styled(used, "strong") if used else Text()

@@ -67,9 +67,10 @@ _WITHOUT_SCORE = {"error": ERROR, "not_evaluated": NOT_EVALUATED, "not_applicabl
 
 
 def criterion_cell(record: Execution | None, name: str, *, configured: bool) -> Cell:
-    """Return the cell of a criterion: `✗0.50`, ` 1.00`, `!`, `?` or `–`. It is blank if there is no verdict yet.
+    """Return the cell of a criterion: `✗0.50`, `1.00`, `!`, `?` or `–`.
 
-    `configured` is whether the config of the case has this criterion.
+    `configured` says whether the config of the case has this criterion. If so, the cell is blank until there is a
+    verdict.
     """
     result = record.scores.get(name) if record is not None else None
     if result is not None:
@@ -95,7 +96,7 @@ def result_cell(result: MetricResult) -> Cell:
 
 
 def outcome_cell(status: Status, score: float | None, threshold: float | None) -> Cell:
-    """Return the verdict of a case as its glyph and the deciding score: `✓1.00` or `✗0.50`."""
+    """Return the verdict of a case: `✓1.00`, `✗0.50`, or only its glyph if no score decided it."""
     if status == "error":
         return ERROR
     if status not in ("passed", "failed"):
@@ -144,7 +145,7 @@ def cost_cell(record: Execution | None, cost: float | None, *, known: bool) -> C
 
 
 def in_order(items: Iterable[Item], cell_of: Callable[[Item], Cell], *, descending: bool) -> list[Item]:
-    """Return the items sorted by their cells, in both directions with errors first and missing values last."""
+    """Return the items sorted by their cells. In both directions, errors come first and missing values last."""
     parts: dict[Rank, list[tuple[Item, float | str]]] = {rank: [] for rank in Rank}
     for item in items:
         cell = cell_of(item)
@@ -164,7 +165,7 @@ _CASE_IF_NARROW = 18
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of the table. `name` is the criterion or the run ID. `title` is short, safe text."""
+    """A column of the table. `name` is the criterion, the run ID, or "". `title` is short, safe text."""
 
     kind: Kind
     title: str
@@ -188,7 +189,7 @@ COST, TOKENS, TIME = Column("cost", "cost"), Column("tokens", "tokens"), Column(
 
 
 def criterion_columns(configured: Iterable[str], records: Iterable[Execution]) -> list[Column]:
-    """Return a column with a unique title per criterion: configured ones, then other deciding ones with results."""
+    """Return a column for each configured criterion, then for others with a result that counts. Titles are unique."""
     names = dict.fromkeys(configured)
     functions: set[str] = set()
     seen: set[int] = set()
@@ -226,7 +227,7 @@ class Shown(NamedTuple):
 class Layout(NamedTuple):
     """The visible columns. `first` is the number of the first scrolling column.
 
-    `more_left` and `more_right` are whether columns are hidden on that side.
+    `more_left` and `more_right` say whether columns are hidden on that side.
     """
 
     shown: tuple[Shown, ...]
@@ -250,8 +251,9 @@ def reachable(columns: Sequence[Column], room: int, terminal: int) -> list[int]:
 def lay_out(columns: Sequence[Column], room: int, terminal: int, names: int, first: int, cursor: int) -> Layout:
     """Choose the columns to show in `room` cells.
 
-    The case and the input always stay. The others scroll no further than needed to show the column of the `cursor`.
-    `names` is the width of the longest case name. `first` is the first scrolling column so far.
+    The case and the input do not scroll. The others scroll no further than needed to show the column of the `cursor`.
+    `terminal` is the width of the terminal, and `names` that of the longest case name. `first` is the first scrolling
+    column so far.
     """
     numbers = reachable(columns, room, terminal)
     frozen = [number for number in numbers if columns[number].kind in ("case", "input")]

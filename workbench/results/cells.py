@@ -28,8 +28,8 @@ def cut(text: str, width: int) -> str:
 def cut_name(name: str, width: int, others: Iterable[str] = ()) -> str:
     """Return a name (already safe) in at most `width` cells: `late_parcel…paid_twice`.
 
-    The middle is cut, because names often begin alike. If one of `others` would then look the same, the part that is
-    common to all of them is cut instead, and then the end: `late…moved_h…`.
+    The middle is cut, because names often begin alike. If one of `others` would then look the same, a part that they
+    have in common is cut instead, and if necessary the end: `late…moved_h…`.
     """
     if len(name) * 2 <= width or cell_len(name) <= width:
         return name
@@ -61,8 +61,8 @@ def cut_name(name: str, width: int, others: Iterable[str] = ()) -> str:
 def cut_sibling(name: str, width: int, siblings: Iterable[str]) -> str:
     """Return a name (already safe) in at most `width` cells: `…two_items`.
 
-    First the beginning is cut that the name shares with some siblings, then its end. The middle is cut only if a
-    sibling would otherwise look the same.
+    The beginning that the name shares with siblings is cut first, then its end. The middle is cut only if a sibling
+    would otherwise look the same.
     """
     if len(name) * 2 <= width or cell_len(name) <= width or width < _NARROWEST_NAME:
         return cut(name, width)
@@ -96,7 +96,6 @@ def _shared(name: str, other: str) -> int:
 
 
 def _first(text: str, cells: int) -> str:
-    """Return the beginning of `text` in at most `cells` cells."""
     if text.isascii() or cell_len(text) <= cells:
         return text[:cells] if text.isascii() else text
     return set_cell_size(text, cells).rstrip(" ")
@@ -117,7 +116,7 @@ def _last(text: str, cells: int) -> str:
 
 
 def _difference(name: str, other: str) -> int:
-    """Return the start of the first word in which a name differs from another one, or 0 for the very first word."""
+    """Return where the first word starts in which two names differ, or 0 if the name cannot be cut there."""
     place = _shared(name, other)
     start = _word_start(name, place)
     if place == len(name):

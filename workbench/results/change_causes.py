@@ -24,7 +24,7 @@ _WITH_VALUES: frozenset[Input] = frozenset({"criteria", "judge", "simulator"})
 """Kinds of input whose values are shown."""
 _REPORTED_ELSEWHERE = frozenset({"agent_file", "agent_folder", "options"})
 CauseKind: TypeAlias = Literal["prompt", "code", "model", "data", "versions", "tool_output", "agent"] | Input
-"""Kind of cause: an input kind. `prompt`, `code`, `model` and `data` distinguish kinds of agent files."""
+"""An input or a more exact cause. `prompt`, `code` and `data` are agent files. `agent` means that no cause is known."""
 _FILE_INPUTS: tuple[Input, ...] = ("agent_file", "agent_folder")
 _OTHER_AGENT_INPUTS: tuple[Input, ...] = tuple(
     name for name, kind in KINDS.items() if kind.effect == "run" and name not in (*_FILE_INPUTS, "environment")
@@ -44,7 +44,7 @@ class Side(NamedTuple):
 
 
 def changed_inputs(before: Side, after: Side) -> tuple[list[Change], frozenset[Input]]:
-    """Return the inputs that differ between two executions, and the kinds of input that only one of them recorded."""
+    """Return the inputs that differ between two executions, and the kinds of input that cannot be compared."""
     # With different salts, only values stored in full can be compared.
     known = before.run.salt_id == after.run.salt_id
     then, now = (side.record(known=known) for side in (before, after))
@@ -61,7 +61,7 @@ def _kinds(record: Record) -> frozenset[Input]:
 
 
 def describe_with_values(change: Change, before: Side, after: Side) -> str:
-    """Describe a change: `safety_v1 is new`, or only its name if its values cannot be shown."""
+    """Describe a change: `safety_v1 is new`, `threshold 0.8 -> 0.9`, or only its name if its values cannot be shown."""
     name = change.name
     old, new = (_value(side, change) for side in (before, after))
     if change.input == "criteria" and criterion_of(change) == name:
@@ -74,7 +74,7 @@ def describe_with_values(change: Change, before: Side, after: Side) -> str:
 def describe_input_differences(
     before: Summary, after: Summary, pairs: Iterable[tuple[Execution, Execution]]
 ) -> Iterator[str]:
-    """Describe all input differences of the same cases, whether or not they changed a verdict."""
+    """Describe how the inputs of the same cases differ, whether or not a verdict changed. Agent files are left out."""
     for name in (name for name in RESULT_OPTIONS if name in before.options and name in after.options):
         old, new = before.options[name], after.options[name]
         if old != new:
@@ -97,7 +97,7 @@ def describe_input_differences(
     for text, times in times_found.items():
         yield text if times == cases else f"{text} ({counted(times, 'case')})"
     if unknown:
-        yield f"not recorded by both runs: {', '.join(sorted(kind.replace('_', ' ') for kind in unknown))}"
+        yield f"not comparable: {', '.join(sorted(kind.replace('_', ' ') for kind in unknown))}"
 
 
 def _descriptions(before: Side, after: Side, unknown: set[Input]) -> list[str]:
@@ -148,7 +148,7 @@ def _value(side: Side, change: Change) -> str | None:
 
 
 def _short(value: str | None, nothing: str = "default") -> str:
-    """Return the JSON of a value as people read it."""
+    """Return a JSON value without quotes around it, or `nothing` for null and for None."""
     if value is None or value == "null":
         return nothing
     return value[1:-1] if value.startswith('"') else value
@@ -163,7 +163,7 @@ class Cause:
 
 
 def causes(before: Side, after: Side, files: dict[str, list[ChangedFile]]) -> Iterator[Cause]:
-    """Yield the likely causes why a case ended differently in two runs. `files` is the result of `changed_files`."""
+    """Yield the likely causes of a case's different end in two runs. `files` is the result of `changed_files`."""
     old, new = before.execution, after.execution
     changes, _ = changed_inputs(before, after)
     by_kind: dict[Input, list[Change]] = {}
@@ -188,9 +188,9 @@ def causes(before: Side, after: Side, files: dict[str, list[ChangedFile]]) -> It
 
 
 def _decisive(old: Execution, new: Execution) -> set[str]:
-    """Return the criteria that made the difference: those with another status, else with another score, else all.
+    """Return the criteria that made the difference, or an empty set if one of the executions broke off.
 
-    Return an empty set if one of the executions broke off.
+    They are those judged only once or with another status, else those with another score, else all.
     """
     if _broke(old) or _broke(new):
         return set()

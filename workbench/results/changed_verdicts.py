@@ -25,7 +25,7 @@ class Outcome:
     mode: str | None = ""
 
     def text(self) -> str:
-        """Return `passed`, or `2/3 passed` for several repeats, or `no verdict` if none of several repeats counts."""
+        """Return `2/3 passed`, the status of a single repeat or of repeats that do not count, or `no verdict`."""
         if self.state and (self.times == 1 or not self.rate.total):
             return self.state
         return f"{self.rate.passed}/{self.rate.total} passed" if self.rate.total else "no verdict"
@@ -233,7 +233,7 @@ class ChangedVerdicts:
         return differs(outcome(before), outcome(ended))
 
     def is_regression(self, ref: CaseRef) -> bool:
-        """Return whether the case is worse than before: it passes less often, or its worst execution is worse."""
+        """Return whether a case with an earlier verdict passes less often, or else has a worse worst execution."""
         before, now = self._before[_repeat(ref)], self._finished(_repeat(ref))
         then, today = rate_of(before).rate, rate_of(now).rate
         if then is not None and today is not None and then != today:

@@ -1,4 +1,4 @@
-"""The judged sentences of answers with their labels. Unsupported and unfolded ones also show the reason."""
+"""The judged sentences of answers with their labels. Unsupported or unfolded sentences also show the reason."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -32,8 +32,8 @@ _KINDS = {
 _TO_QUESTION = Text.styled("enter shows the question", "hint")
 
 
-def account(record: CaseRecord, result: MetricResult, view: View) -> Iterator[Line]:
-    """Yield the score and the share of supported sentences, and ADK's score if the judge left out passages."""
+def score_lines(record: CaseRecord, result: MetricResult, view: View) -> Iterator[Line]:
+    """Yield the score, ADK's score if it differs, and the share of supported sentences, or nothing without texts."""
     texts = [text for _, _, turn in results(record, result.name) for text in objects(turn.details.get("texts"))]
     labels = [string(item.get("label")) for text in texts for item in counted_sentences(text)]
     if not texts:
@@ -92,7 +92,7 @@ def add_texts(document: Document, subject: Subject, index: int, result: MetricRe
 
 
 def _text_head(text: dict[str, Any], view: View) -> Iterator[Line]:
-    """Yield `order_agent  the answer ··· 0.50 · 2 of 4 grounded`: the author, the step and the result."""
+    """Yield `order_agent  the answer ··· 2 of 4 grounded · 0.50`: the author, the step and the result."""
     author = one_line(string(text.get("author")), limit=100) or "the agent"
     step = text.get("step")
     when = f"step {step + 1}" if isinstance(step, int) else "before the answer"

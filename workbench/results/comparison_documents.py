@@ -15,7 +15,7 @@ from workbench.results.gate import Gate, change_text, drop_text, notes, p_text, 
 from workbench.results.lines import Line, View, flow, hang, hang_text, heading, remark, safe
 from workbench.results.plain_lines import commit_words
 from workbench.results.run_comparison import ChangedCase, ChangeKind, ComparedCase, Comparison
-from workbench.results.side_by_side import add_causes, add_compared, difference_lines, file_lines
+from workbench.results.side_by_side import add_causes, add_compared, diff_lines, file_lines
 from workbench.store.execution import CaseRecord
 from workbench.text import counting
 from workbench.text.safe_text import one_line
@@ -65,7 +65,7 @@ def overview(found: Comparison, gate: Gate, names: tuple[str, str], view: View) 
 
 
 def _add_rates(document: Document, gate: Gate, view: View) -> None:
-    """Add the change of the pass rate and what it proves. Add nothing if the rate did not change."""
+    """Add the change of the pass rate and its p-value. Add nothing if every case passed as often as before."""
     rates = gate.rates
     if not rates.better and not rates.worse:
         return
@@ -90,7 +90,7 @@ def one_case(
     records: tuple[CaseRecord, CaseRecord] | str | None,
     view: View,
 ) -> Document:
-    """Return a case: the chance of its drop, the causes with changed lines, then both executions.
+    """Return the page of a case: the chance of its drop, the causes with changed lines, then both executions.
 
     `records` is None while both executions are loading, or the raw reason why they cannot be read.
     """
@@ -142,6 +142,6 @@ def _texts(name: str, values: Sequence[Any], view: View) -> Iterator[Line]:
     yield Text()
     yield Text.styled(f" {name}", "label")
     if lines:
-        yield from difference_lines((line for line in lines if not line.startswith("@")), view, 3)
+        yield from diff_lines((line for line in lines if not line.startswith("@")), view, 3)
     else:
         yield from hang_text(Text(), Text.styled("unchanged", "muted"), view.width, 3)

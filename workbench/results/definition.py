@@ -109,7 +109,7 @@ def file_faults(entry: EvalsetEntry, found: Iterable[Fault] = ()) -> list[Fault]
 
 
 def file_lines(entry: EvalsetEntry, view: View) -> Iterator[Line]:
-    """Yield the name, the file, the agent and the criteria of an evalset."""
+    """Yield the name, description, file, number of cases, agent and criteria of an evalset."""
     evalset = entry.document
     yield from part("evalset", safe(evalset.name or evalset.eval_set_id, "strong"), view)
     if evalset.description:

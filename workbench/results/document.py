@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from workbench.store.history.latest import PastRun
     from workbench.store.inputs import Change as InputChange
 
-
 T = TypeVar("T")
 
 
@@ -98,7 +97,6 @@ class Subject:
     """The newest runs with a verdict of the case, the newest first."""
     compared: "ComparedCase | None" = field(default=None, compare=False)
     """The comparison of the previous and the newest run of the case, if the verdict changed and both were read."""
-
     repeats: CaseRepeats | None = None
     """All repeats of the case, if the subject is the case and not a single repeat."""
     stale: "tuple[InputChange, ...]" = ()
@@ -159,9 +157,9 @@ Aside: TypeAlias = Callable[[int], Iterable[Line]]
 class Item:
     """Lines `start` to `end` (exclusive) that the cursor selects as one.
 
-    `key` identifies the item in every layout of the document. `opens` is whether the item can be unfolded, by adding
-    its key to `View.opened`. `targets` are its places in other panes. `heads` is whether the item is the heading of all
-    items whose keys begin with its own. The first cell of each line is blank, for the cursor's mark.
+    `key` identifies the item in every layout of the document. `opens` says whether the item can be unfolded, by adding
+    its key to `View.opened`. `targets` are its places in other panes. `heads` says whether the item is the heading of
+    all items whose keys begin with its own. The first cell of each line is blank, for the cursor's mark.
     """
 
     key: str
@@ -255,8 +253,8 @@ class Document:
                     self._places.setdefault(name, range(place, place + 1))
         return self._places
 
-    def known_from(self, line: int, pane: str) -> Item | None:
-        """Return an item that links the first place at or below `line` to `pane`, or None without a place below."""
+    def link_from(self, line: int, pane: str) -> Item | None:
+        """Return an item that links the first place at or below `line` to `pane`, or None if there is no such place."""
         below = [lines for lines in self.places.values() if lines.stop > line]
         if not below:
             return None

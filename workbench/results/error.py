@@ -68,10 +68,10 @@ def _folder(root: str) -> str:
 
 
 def error_lines(error: CaseError, view: View, *, traceback: bool | None = None, root: str = "") -> Iterator[Line]:
-    """Yield the message, the hint, the last places in the user's code, and a fold for the traceback.
+    """Yield the message, the hint, and the last places in the user's code, then the traceback or a fold for it.
 
-    Without a message, the kind of error is described. `traceback` is whether to show the whole traceback. By default, a
-    full view shows it. Paths are relative to `root`, if `root` is known.
+    Without a message, the kind of error is described. By default, only a full view shows the whole `traceback`. Paths
+    are relative to `root`, if it is not "".
     """
     width = max(view.width - 1, 10)
     glyph, style = ("⊘", "strong") if error.kind == "cancelled" else ("!", "status-error-strong")

@@ -158,7 +158,7 @@ def _add_turns(document: Document, subject: Subject, record: CaseRecord | None, 
 
 
 def _set_opening(document: Document, record: CaseRecord, above: bool) -> None:
-    """Open the document at the running or the first failed turn, unless an error above the turns ended the case."""
+    """Open at the running or the first failed turn, at its first difference, unless an error above ended the case."""
     failing = failing_turns(record)
     if record.state == "running":
         document.opening = len(record.turns) - 1 if record.turns else None
@@ -180,7 +180,7 @@ def _set_opening(document: Document, record: CaseRecord, above: bool) -> None:
 
 
 def _whole_case(record: CaseRecord, view: View, *, unjudged: bool) -> Iterator[Line]:
-    """Yield the reasons of unmet criteria that no turn shows: of criteria not evaluated (`unjudged`), or of others."""
+    """Yield why criteria were not met, unless a turn shows it: those not evaluated if `unjudged`, else all others."""
     for name, result in record.metrics.items():
         in_turns = {one.status for one in record.in_turns(name)}
         if result.status not in ("failed", "error", "not_evaluated") or result.status in in_turns or not result.reason:

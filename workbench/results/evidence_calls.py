@@ -22,7 +22,7 @@ _NO_RESULT: Any = object()
 
 
 def call_pieces(turn: Turn, expected: dict[str, Any] | None, places: Anchors, view: View) -> Iterator[Piece]:
-    """Yield the calls of a turn, compared with those of the `expected` invocation. None means no reference.
+    """Yield the calls of a turn, compared with those of the `expected` invocation (None without a reference).
 
     If the view compares two executions, `expected` is from the earlier one, and results are compared, too.
     """
@@ -97,7 +97,7 @@ def plain_calls(invocation: dict[str, Any], view: View, *, results: bool) -> Ite
 def call_row(
     name: str, row: Mapping[str, Any], view: View, then: Any = _NO_RESULT, now: Any = _NO_RESULT
 ) -> Iterator[Line]:
-    """Yield a row of `criteria.call_rows` labelled `name`. `then` and `now` are the earlier and the current result."""
+    """Yield the lines of a row of `call_rows` labelled `name`. `then` and `now` are the earlier and the new result."""
     whole = room(view)
     found = objects(row.get("differences"))
     paths = frozenset(str(item.get("path", "")) for item in found)

@@ -72,7 +72,7 @@ def reason_lines(turn: Turn, view: View) -> Iterator[Line]:
 
 
 def _items(result: MetricResult, answer: str) -> Iterator[tuple[str, Face, str, str]]:
-    """Yield label, face, text and reason ("" if it repeats the `answer`) of unmet rubrics and unsupported sentences."""
+    """Yield label, face, text and reason (or "") of unmet rubrics, and of unsupported sentences before the answer."""
     for rubric in objects(result.details.get("rubrics")):
         verdict = string(rubric.get("verdict"))
         if verdict != "yes":
@@ -218,7 +218,7 @@ def miss_lines(missed: "MissedCall", view: View, hint: str) -> Iterator[Line]:
     yield from call_row("call", row, replace(view, sides=("recorded", "called")))
     if near:
         place = f"recorded in turn {missed.nearest_turn}"
-        place += ", which answered an earlier call" if missed.used else ""
+        place += "; its answer was used for an earlier call" if missed.used else ""
         yield from hang(Text(), wrap(Text.styled(place, "muted"), room(view)), gutter(view))
     if missed.ignore:
         names = Text.styled(", ".join(map(one_line, missed.ignore)), "muted")

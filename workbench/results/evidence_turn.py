@@ -75,7 +75,7 @@ def turn_pieces(
     try:
         yield from _pieces(record, index, total, turn, expected, view)
     except _MALFORMED:
-        # Journals and reports can hold anything. A turn that cannot be laid out is shown as raw JSON.
+        # Stored runs and reports can hold anything. A turn that cannot be laid out is shown as raw JSON.
         yield Piece([*_raw(turn, expected, view)])
 
 

@@ -83,7 +83,7 @@ def other_criteria(record: Execution) -> str:
 
 
 def criteria_and_source(record: CaseRecord) -> str:
-    """Return the criteria of a case and their source."""
+    """Return the criteria of a case and their source, or only the source if the case was never judged."""
     text, source = criteria_text(record), one_line(record.planned.criteria_source, limit=1000)
     return f"{text} ({source})" if text else source
 

@@ -72,7 +72,7 @@ LABELS: Mapping[str, Face] = {
 }
 """A judge's labels for sentences, the worst first."""
 HOLDS = frozenset({"supported", "not_applicable"})
-"""The labels of sentences that count for an answer."""
+"""The labels of sentences that count in favour of an answer."""
 
 VERDICTS: Mapping[str, Face] = {
     "no": Face("✗", "no", "status-failed", 0),
@@ -134,7 +134,7 @@ def by_weight(results: Sequence[MetricResult]) -> list[MetricResult]:
 
 
 def chip(result: MetricResult, *, short: bool = False, width: int = 0) -> Line:
-    """Return a result on one line: `✗ response_match_score 0.61 < 0.80`. `width` cuts the middle of the name."""
+    """Return a result on one line: `✗ response_match_score 0.61 < 0.80`. Its name is cut if `width` is too small."""
     sign, score = glyph(result.status), score_line(result)
     name = f" {short_name(result.name) if short else one_line(result.name, limit=60)}"
     room = width - sign.cell_len - score.cell_len - 1
@@ -156,7 +156,7 @@ def short_name(criterion: str) -> str:
 
 
 def cut_words(name: str, width: int) -> str:
-    """Return the safe name of a criterion in at most `width` cells: `rubric…quality`. Letters are cut last."""
+    """Return the safe name of a criterion in at most `width` cells: `rubric…quality`. Whole words are cut first."""
     if cell_len(name) <= width:
         return name
     words = name.split("_")

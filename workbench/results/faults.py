@@ -231,7 +231,7 @@ def _rank(record: Execution) -> int:
 
 
 def is_problem(cell: Cell) -> bool:
-    """Return whether the agent failed to handle a fault in this cell."""
+    """Return whether the agent failed to handle a fault in this cell, or an execution ended without a result."""
     return any(record.finished and outcome_of(record) in _PROBLEMS for record in cell)
 
 

@@ -56,7 +56,10 @@ def conversation(original: Original) -> list[Turn]:
 
 
 def first_difference(original: Sequence[Turn], record: CaseRecord, point: Point) -> int | None:
-    """Return the index of the first ended turn that differs from the original, besides the fork's change, or None."""
+    """Return the index of the first turn that differs from the original, or None.
+
+    The fork's own message and a turn that still runs are no differences. A turn that only one side has is one.
+    """
     for number, turn in enumerate(record.turns):
         if number >= len(original):
             return number
@@ -89,7 +92,7 @@ def cost_words(cost: Cost, tries: int, *, judged: bool) -> str:
     if not cost.seen:
         return "cost not known"
     if not cost.calls:
-        return "no model call after this point" + (", but judges" if judged else "")
+        return "no model call after this point" + (", only judges" if judged else "")
     words = f"about {counted(cost.calls * tries, 'model call')}"
     words += f", {counted(cost.tokens * tries, 'token')}" if cost.tokens else ""
     words += f", {money(cost.money * tries, cost.currency)}" if cost.money else ""

@@ -1,4 +1,4 @@
-"""Whether a later run is worse than an earlier one by more than chance, as data and as safe text."""
+"""The decision whether a later run is worse than an earlier one by more than chance, as data and as safe text."""
 
 import math
 from collections.abc import Iterator
@@ -24,8 +24,8 @@ class Drop:
     """A case that passes less often than before.
 
     `before` and `after` are the numbers of passed and judged executions. `chance` is the probability that chance alone
-    causes such a drop. `is_clear` is whether this probability is too low, corrected for the number of cases. `flaky`
-    says where the case both passed and failed (`2/3 passed in A`), or is "".
+    causes such a drop. `is_clear` says whether that is too unlikely, corrected for the number of cases.
+    `flaky` says where the case both passed and failed (`2/3 passed in A`), or is "".
     """
 
     ref: CaseRef

@@ -128,7 +128,7 @@ def _add_change(document: Document, subject: Subject, view: View) -> None:
 
 def _repeats_verdict(case: CaseRepeats, view: View) -> Iterator[Line]:
     if case.unfinished:
-        words = f"{case.unfinished} of {len(case.records)} repeats have not finished."
+        words = f"{case.unfinished} of {len(case.records)} repeats not finished yet."
         yield from remark(words, view, "status-running")
         return
     if not case.rate.total:
@@ -170,7 +170,7 @@ def _rate(case: CaseRepeats, view: View) -> Iterator[Line]:
 
 
 def bar(case: CaseRepeats, width: int) -> Line:
-    """Return the interval of the pass rate from 0 to 100%, with the rate `●` and the target `│`: `··━━●━━│·`."""
+    """Return a bar from 0 to 100% with the interval `━` of the pass rate, the rate `●` and the target `│`: `·━●━│·`."""
     rate, last = case.rate, max(width - 1, 1)
     low, high, here = math.floor(rate.low * last), math.ceil(rate.high * last), round((rate.rate or 0.0) * last)
     wanted = None if case.until is None else round(case.until * last)
@@ -249,7 +249,7 @@ def _titled(name: str, words: str, view: View) -> Line:
 
 
 def past_run_lines(name: str, earlier: Sequence[PastRun], view: View) -> Iterator[Line]:
-    """Yield a criterion and its scores, the oldest run on the left, if at least two runs judged the case."""
+    """Yield a criterion and its scores, the oldest run on the left, if at least two runs judged it."""
     judged = [found for run in reversed(earlier) if (found := _score_and_status(name, run)) is not None]
     if len(judged) < 2:  # A single run would only repeat the verdict.
         return

@@ -180,7 +180,7 @@ def who(judge: dict[str, Any], answered_by: Iterable[str]) -> list[Line]:
 
 
 def vote_words(item: dict[str, Any], verdict: str) -> list[Line]:
-    """Return the votes for `verdict`, `4 of 5 votes (up to 7)`, and the counts of all verdicts if votes disagree."""
+    """Return the votes for `verdict`, `4 of 5 votes (up to 7)`, and all counts if others were given, or []."""
     votes = {name: count(many) for name, many in mapping(item.get("votes")).items() if count(many) > 0}
     asked, of = count(item.get("asked")), count(item.get("of"))
     lines: list[Line] = []

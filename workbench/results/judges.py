@@ -67,8 +67,8 @@ _ORIGINS = {
 }
 
 
-def rubric_account(result: MetricResult, view: View) -> Iterator[Line]:
-    """Yield the number of rubrics that were met, and the rubrics that no criterion used."""
+def rubric_counts(result: MetricResult, view: View) -> Iterator[Line]:
+    """Yield the number of met rubrics if there are several, and the rubrics that no criterion used."""
     scores = [number(item.get("score")) for item in objects(result.details.get("rubrics"))]
     read = [score for score in scores if score is not None]
     if len(scores) > 1:
@@ -176,7 +176,7 @@ def _no_scores(record: CaseRecord) -> str:
 def _add_criterion(
     document: Document, subject: Subject, record: CaseRecord, result: MetricResult, view: View, asked: View
 ) -> list[str]:
-    """Add a criterion with all details. Return the keys of the items that explain a problem, in order."""
+    """Add a criterion with all details. Unless it passed or did not apply, return the keys of items with problems."""
     name = result.name
     found = list(results(record, name))
     several = len(found) > 1
@@ -192,8 +192,8 @@ def _add_criterion(
         style = "" if result.status in ("passed", "failed") else FACES[result.status].variable
         document.add(part("why", safe(result.reason, style), view))
     document.add(hang(label("cost"), flow(tally_words(mapping(result.details.get("tally"))), view.room), GUTTER))
-    document.add(claims.account(record, result, view))
-    document.add(rubric_account(result, view))
+    document.add(claims.score_lines(record, result, view))
+    document.add(rubric_counts(result, view))
     inner = View(view.room, full=opened)
     document.add(under(Text(), _about(result, inner, explained=opened and asked.full == view.full)))
     problems: list[str] = []
@@ -261,7 +261,7 @@ def _service(result: MetricResult, view: View) -> Iterator[Line]:
 
 
 def _about(result: MetricResult, view: View, *, explained: bool) -> Iterator[Line]:
-    """Yield match types and details for the whole case, `explained` after a description of the criterion."""
+    """Yield match types and details for the whole case. If `explained`, a description of the criterion comes first."""
     info = descriptions().get(result.name) if explained else None
     if info is not None:
         yield from wrap(Text.styled(f"{info.title}. {info.measures} {info.how_to_read}", "muted"), view.width)

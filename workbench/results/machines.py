@@ -19,7 +19,6 @@ from workbench.text.safe_text import one_line
 if TYPE_CHECKING:
     from workbench.run.dask.files import MachineState, Sending
 
-
 _GONE = ("lost", "unusable")
 _STYLES = {"ready": "status-passed", "lost": "status-error", "unusable": "status-error"}
 _MOST_LEFT_OUT = 8
@@ -84,7 +83,7 @@ def sending_lines(sending: "Sending") -> Iterator[str]:
 
 
 def fleet_brief(states: "Sequence[MachineState]") -> tuple[str, str]:
-    """Return how busy the machines are, in full and in short: `2 machines 7/16`. Without machines, both are ""."""
+    """Return how busy the machines are, in full and in short: `2 machines 7/16` and `7/16 on 2`, or "" without any."""
     if not states:
         return "", ""
     usable = [state for state in states if state.phase not in _GONE]
@@ -97,7 +96,7 @@ def fleet_brief(states: "Sequence[MachineState]") -> tuple[str, str]:
 
 
 def fleet_busy(states: "Sequence[MachineState]") -> str:
-    """Describe the work of the machines: `2 machines: 12 running, 40 done, last sign of life 1 s ago`."""
+    """Describe the work of the machines, if any: `2 machines: 12 running, 40 done, last sign of life 1 s ago`."""
     if not states:
         return "waiting for a machine"
     present = [state for state in states if state.phase not in _GONE]

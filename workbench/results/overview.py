@@ -99,7 +99,7 @@ def _totals(overview: Overview, width: int) -> list[Row]:
         spent.append(Text(overview.spent.cost))
     *above, left = [*flow(spent, width, "  ")] or [Text()]
     rows += above
-    broken = found.failed_with_errors  # Of cases in the pass rate.
+    broken = found.failed_with_errors  # These cases are in the pass rate.
     within = Text.styled(f"{broken:,} failed with errors", FACES["error"].variable) if broken else Text()
     apart = _spaced(_apart(overview))
     # The label explains why the totals of bar and rate differ.

@@ -19,8 +19,8 @@ class Pane(NamedTuple, Generic[Read]):
     """A pane of a case or conversation.
 
     `digit` is its key, and `title` its name in the strip. `build` lays out the whole pane for a subject. While a case
-    runs, new lines should come at the end, because the screen follows them. `by_turns` is whether the screen names and
-    copies the turn at the cursor. `aside` is whether the pane shows details of items. `opens` returns whether a subject
+    runs, new lines should come at the end, because the screen follows them. With `by_turns`, the screen names and
+    copies the turn at the cursor. With `aside`, the pane shows details of items. `opens` returns whether a subject
     opens in this pane unless the user chose one.
     """
 

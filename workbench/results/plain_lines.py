@@ -88,7 +88,7 @@ def _metric_word(record: CaseRecord, result: MetricResult) -> str:
 
 
 def marks(record: CaseRecord, result: MetricResult) -> list[str]:
-    """Return the tags that must accompany a judged verdict: `function`, `split` and `cached`. Else return []."""
+    """Return the tags that apply to a judged verdict: `function`, `split` and `cached`. Other verdicts have none."""
     # Imported late, because a list of runs must not wait for the criteria.
     from workbench.criteria.registry import descriptions, needs_bench
 

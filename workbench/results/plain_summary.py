@@ -219,7 +219,7 @@ def _causes(records: Sequence[Execution]) -> Iterator[SummaryLine]:
     for group in groups[:_CAUSES_NAMED]:
         yield SummaryLine(f"{len(group.cases):>{width},}  {cause_text(group.cause)}", 2)
     if rest := groups[_CAUSES_NAMED:]:
-        yield SummaryLine(f"{sum(len(group.cases) for group in rest):>{width},}  {len(rest)} more causes", 2)
+        yield SummaryLine(f"{sum(len(group.cases) for group in rest):>{width},}  {counted(len(rest), 'more cause')}", 2)
 
 
 def _problems(records: Sequence[Execution], root: str) -> Iterator[SummaryLine]:

@@ -62,7 +62,7 @@ _ABOUT = {
 def add_questions(
     document: Document, subject: Subject, result: MetricResult, turn: int | None, view: View, *, brief: bool
 ) -> list[str]:
-    """Add the questions about a turn (None: the whole case) as items, with replies if `brief`. Return their keys."""
+    """Add the questions about a turn (None: the case) as items. Folded ones have replies if `brief`. Return keys."""
     keys: list[str] = []
     for place, question in enumerate(questions(result.details)):
         key = question_key(result.name, turn, place)
@@ -166,7 +166,7 @@ _ENDS = {"stop_signal": "â–  ended by the user's stop signal", "turn_limit": "â–
 
 
 def add_simulated_user(document: Document, subject: Subject, view: View, asked: View) -> None:
-    """Add the scenario of the simulated user and its questions, which have the view `asked`."""
+    """Add the scenario of a simulated user, if any, and its questions. `asked` is the view that unfolds them."""
     record = subject.record
     # The file has the scenario if the run has none.
     scenario = mapping(record.scenario) if record is not None else {}
@@ -179,15 +179,14 @@ def add_simulated_user(document: Document, subject: Subject, view: View, asked: 
     _add_setting(document, scenario, view)
     if record is None:
         return
-    for event in record.simulated:
+    for event in (one for one in record.simulated if one.question):
         key = "simulated/end" if event.ended else f"simulated/{event.turn}"
         name = "end" if event.ended else f"turn {event.turn + 1}"
         question = mapping(event.question)
         speaker = who(mapping(question.get("judge")), versions([question]))
         lines = list(under(label(name), flow([*speaker, *cost_words([question])], view.room)))
         lines += question_lines(question, asked.is_open(key), view, brief=False)
-        if event.question:
-            document.add_item(key, lines, opens=True)
+        document.add_item(key, lines, opens=True)
 
 
 def end_words(record: CaseRecord) -> str:

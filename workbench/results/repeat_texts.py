@@ -32,7 +32,7 @@ def cells(case: "CaseRepeats") -> tuple[str, str, str, str, str]:
 
 
 def figures(case: "CaseRepeats") -> Iterator[str]:
-    """Yield `3/5 passed`, `60% (23–89%)` and `pass^5 0.00`, or a single text if there is no verdict."""
+    """Yield `3/5 passed`, `60% (23–89%)` and `pass^5 0.00`, or only `no verdict`."""
     rate = case.rate
     if not rate.total:
         yield "no verdict"

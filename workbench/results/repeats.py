@@ -35,8 +35,8 @@ from workbench.text.json_values import mapping
 class Firmness(NamedTuple):
     """Firmness of a verdict.
 
-    `firm` is whether no single vote decided the verdict. Each question to a judge must have at least two votes. `split`
-    is whether votes on a question disagree, and `near` whether one vote decided such a question.
+    `firm`: each question to a judge, if any, got at least two votes, and no single vote decided the verdict. `split`:
+    the votes on a question disagree. `near`: one vote decided such a question.
     """
 
     firm: bool
@@ -155,7 +155,7 @@ class CaseRepeats:
 
     @property
     def without_verdict(self) -> int:
-        """Number of finished repeats that do not count, without cancelled ones."""
+        """Number of finished repeats that do not count, except cancelled ones."""
         return len(self.records) - self.unfinished - self.cancelled - self.rate.total
 
     @property

@@ -123,7 +123,7 @@ def _spaced(parts: Iterable[Line], gap: int) -> Line:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A kind of verdict with its number of cases, and the key and the label of the next action ("" for none)."""
+    """A kind of verdict with its number of cases and label, then the key, label and short label of the next action."""
 
     kind: str
     number: int
@@ -134,7 +134,7 @@ class Row:
 
 
 def last_page(rows: Sequence[Row], by_cause: int, width: int) -> Document:
-    """Return the last page of a review. Each row is an item. `by_cause` verdicts were given to unseen cases."""
+    """Return the last page of a review. Each row is an item. `by_cause` counts verdicts on unseen cases."""
     document = Document()
     document.add([Text()])
     for row in rows:

@@ -15,9 +15,7 @@ from workbench.store.history.summary import Summary
 from workbench.store.rates import never_ran
 
 ChangeKind: TypeAlias = Literal["regression", "fix", "other", "unfinished", "score"]
-NO_VERDICTS = (
-    "agents-cli has no thresholds: only scores are compared, of cases with the same ID and of the same metrics"
-)
+NO_VERDICTS = "agents-cli has no thresholds, so only scores are compared, for equal case IDs and metrics"
 _Key: TypeAlias = tuple[str | int, ...]
 """The fields of a `CaseRef` by which cases of two runs are matched, the repeat last."""
 _Metrics: TypeAlias = Mapping[str, MetricResult]
@@ -36,7 +34,7 @@ class ChangedCase:
     - `score`: only scores differ.
     - `unfinished`: one of the runs has no verdict for the case, so any change is unknown.
 
-    `only_scores` is whether one of the runs has no verdicts. Then only the scores of common criteria are compared.
+    `only_scores` says whether one of the runs has no verdicts. Then only the scores of common criteria are compared.
     """
 
     change: ChangeKind

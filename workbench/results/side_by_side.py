@@ -57,10 +57,10 @@ def file_lines(files: Iterable[ChangedFile], view: View) -> Iterator[Line]:
         yield from hang_text(Text.styled(f" {file.kind}", "label"), safe(place, "strong"), view.width - 1, _CAUSE)
         if not file.lines:
             yield from remark("Its content was not stored.", view)
-        yield from difference_lines(file.lines, view, 3)
+        yield from diff_lines(file.lines, view, 3)
 
 
-def difference_lines(lines: Iterable[str], view: View, gutter: int) -> Iterator[Line]:
+def diff_lines(lines: Iterable[str], view: View, gutter: int) -> Iterator[Line]:
     """Yield the lines of a unified diff as `− old` and `+ new`, with the line number between hunks."""
     begun = False
     for line in lines:
@@ -99,9 +99,10 @@ def add_compared(document: Document, before: CaseRecord, after: CaseRecord, view
 def add_turns(
     document: Document, then: Sequence[Turn], now: Sequence[Turn], record: CaseRecord | None, view: View, start: int = 0
 ) -> None:
-    """Add the turns of two executions: `then` of the earlier one, `now` of the later one, which `record` is.
+    """Add the turns of two executions: `then` of the earlier one, and `now` of the later one.
 
-    `view.sides` are the names of the executions. Turns before `start`, and equal turns, take one line each.
+    `record` is the later execution, or None before it starts. `view.sides` are the names of the executions. Turns
+    before `start`, and equal turns, take one line each.
     """
     total = max(len(then), len(now))
     for number in range(total):
@@ -131,7 +132,7 @@ def is_same(one: Turn, other: Turn) -> bool:
 
 
 def is_as_expected(subject: Subject) -> bool:
-    """Return whether a case finished exactly as its file expects. False for malformed turns and recorded end states."""
+    """Return whether a case finished exactly as its file expects. End states and expected results give False."""
     record, case = subject.record, subject.case
     if record is None or case is None or not record.finished or record.final_session_state is not None:
         return False

@@ -81,6 +81,7 @@ class PairedChange:
     - `left_out`: number of executions that were not judged, by status. `cases_left_out`: number of cases that were not
       judged on one side.
     - `alpha`: the limit for `would_show` and `cases_needed`. If there are several variants, each has an equal share.
+    - `spread`: the random variation of the cases, or None if it is unknown.
     """
 
     cases: int
@@ -115,7 +116,7 @@ class Spread:
     """The random variation of the cases.
 
     `variance` is the variance of a case's difference. `repeats` is the mean number of judged executions of a case on
-    one side, or None for scores. `single` is whether McNemar's test decides.
+    one side, or None for scores. `single` says whether McNemar's test decides.
     """
 
     variance: float
@@ -266,7 +267,7 @@ def mcnemar_mid_p(rose: int, fell: int) -> float:
 
 
 def sign_flip_p(differences: Iterable[float]) -> float:
-    """Return the probability that the sum of differences is at least as far from 0 if all signs are random.
+    """Return the probability that random signs give a sum of differences at least as far from 0.
 
     If few sums are possible, all flips are counted. Otherwise, 10,000 random flips are drawn, and the result itself is
     counted as one more.
@@ -376,8 +377,8 @@ def _drops(passed: int, before: int, after: int) -> dict[int, float]:
 class Losses:
     """The losses of a later run, as a gate judges them.
 
-    `rates` compares the pass rates. `drops_p` is the probability of the total drop by chance alone, and `are_clear` is
-    whether that is too unlikely. `clear` are the positions of cases with too unlikely a drop of their own.
+    `rates` compares the pass rates. `drops_p` is the probability of the total drop by chance alone, and `are_clear`
+    says whether that is too unlikely. `clear` are the positions of cases whose own drop is too unlikely.
     """
 
     rates: PairedChange
@@ -395,8 +396,8 @@ def losses(pairs: Sequence[CasePair], *, alpha: float = ALPHA) -> Losses:
     """Find the losses of a later run. Without a real change, any are found with a probability of at most about `alpha`.
 
     The pass rate alone would miss a few broken cases: if 3 of 60 cases no longer pass, the rate moves no farther than
-    noise moves it. The repeats of these cases show a real change. So the pass rate gets half of `alpha`, all drops
-    together get a quarter, and single cases get a quarter.
+    noise moves it. The repeats of these cases show a real change. So all drops together get a quarter of `alpha`, and
+    single cases get a quarter. The pass rate has half, because its two-sided test spends the other half on gains.
     """
     drops_p = chance_of_drops(pairs)
     clear = clear_drops(pairs, alpha=alpha / 4)

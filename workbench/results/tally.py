@@ -19,7 +19,6 @@ from workbench.store.execution import Execution
 if TYPE_CHECKING:
     from workbench.store.history.pass_rates import Trend
 
-
 STEPS = 20
 BINS = STEPS + 1
 """Number of bins for scores from 0 to 1. Each is 0.05 wide. The score 1 has its own, because many thresholds are 1."""
@@ -34,7 +33,7 @@ class Vote(NamedTuple):
     """The vote of one case on one criterion, shared by its repeats.
 
     `scores` has the score of each repeat that passed or failed. `passed` of them passed. `thresholds` are their
-    distinct thresholds. `by_function` is whether a function judged any of them.
+    distinct thresholds. `by_function` says whether a function judged any of them.
     """
 
     scores: tuple[float, ...] = ()
@@ -68,7 +67,7 @@ class Scores:
 
 
 def scores(records: Iterable[Execution]) -> list[Scores]:
-    """Return the scores by criterion, in the order of appearance, without informational metrics and cancelled cases."""
+    """Return the scores by criterion, in the order of appearance, without informational and inapplicable results."""
     of_cases: dict[CaseName, list[Execution]] = {}
     for record in records:
         of_cases.setdefault(record.ref.name, []).append(record)
@@ -215,7 +214,7 @@ def tally(states: Mapping[Status, int], cases: Iterable[Sequence[Execution]]) ->
     replayed = [executions for executions in cases if any(record.frozen is not None for record in executions)]
     known = set(map(id, replayed))
     live = [executions for executions in cases if id(executions) not in known] if replayed else cases
-    # Many cases share one object.
+    # Many cases share one usage object.
     calls = Counter(map(id, map(attrgetter("usage"), finished)))
     usage = {id(record.usage): record.usage for record in finished}
     return Tally(
@@ -277,7 +276,7 @@ def _merged(parts: Iterable[Sequence[Scores]]) -> tuple[Scores, ...]:
 class ChangedVerdict:
     """A case with another verdict than in an earlier run.
 
-    `name`, `before` and `after` are safe texts. `worse` is whether fewer of its executions pass.
+    `name`, `before` and `after` are safe texts. `worse` says whether it is a regression.
     """
 
     case: Case

@@ -26,7 +26,7 @@ _TOKEN = re.compile(rf"(\s*)({_SINGLE}|(?:(?!{_SINGLE})\w)+|[^\w\s]|$)")
 _BLANKS = re.compile(r"(?!.*\n\s*\n)\s{0,3}", re.DOTALL)
 _BLANKS_AND_MARKS = re.compile(r"(?!.*\n\s*\n)\W{0,3}", re.DOTALL)
 LIMIT = 100_000
-"""Maximum number of characters of each text that are compared and shown."""
+"""Maximum number of characters of each text that are compared."""
 
 
 class _Word(NamedTuple):
@@ -246,7 +246,7 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, default=str)
 
 
 def compact(value: Any) -> str:
-    """Return the value as raw JSON on one line, which is not safe for a terminal."""
+    """Return the value as raw JSON on one line, or why it cannot be shown. It is not safe for a terminal."""
     try:
         return json.dumps(value, ensure_ascii=False, default=str)
     except (RecursionError, ValueError):

@@ -86,7 +86,7 @@ def short_verdict(badges: Line) -> Line:
 
 
 def verdict(subject: Subject) -> Line:
-    """Return the verdict of a subject: `✗ FAIL`, `❅ FROZEN ✗ FAIL`, or `❅ FROZEN ≠ DRIFTED ✗ FAIL`."""
+    """Return the verdict of a subject, if any: `✗ FAIL`, `❅ FROZEN ✗ FAIL`, or `❅ FROZEN ≠ DRIFTED ✗ FAIL`."""
     found, record = _verdict(subject), subject.record
     if record is None or record.frozen is None or not found:
         return found

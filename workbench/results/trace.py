@@ -86,7 +86,7 @@ def _entry(kind: str, body: Text, view: View) -> Iterator[Line]:
 
 
 class Step(NamedTuple):
-    """A step of a turn. Other panes refer to it by `names`: (kind, rest after the turn)."""
+    """A step of a turn. A name such as ("call", "/7") becomes the place `call/TURN/7`, to which other panes refer."""
 
     kind: str
     author: str
@@ -218,7 +218,7 @@ def add_trace(
 ) -> None:
     """Add the turns of a conversation.
 
-    `state` is the state folder with the runs. `going` is whether the last turn may still be running, without times.
+    `state` is the state folder with the runs. `going` says whether the last turn may still run and lack times.
     With `steps`, each turn ends with the full text of its steps, folded.
     """
     read = read_again(turns, state, prices)
@@ -319,7 +319,6 @@ def _facts(read: TraceRead, node: Node) -> Iterator[tuple[str, Text]]:
 
 
 def _note(words: str, width: int, style: str = "muted") -> Iterator[Line]:
-    """Return a remark below a heading."""
     return hang_text(Text(), Text.styled(words, style), width - 1, 1)
 
 

@@ -53,7 +53,7 @@ class TurnPath:
 
 
 class PathLine(NamedTuple):
-    """A line of the drawing. `marked` is whether the stop is on the way to the selected node."""
+    """A line of the drawing. `marked` says whether the stop is on the way to the selected node."""
 
     branches: str
     stop: Stop
@@ -86,7 +86,7 @@ def path_of(root: Node, offered: Mapping[str, Iterable[str]] | None = None) -> T
 
 
 def draw_path(path: TurnPath, selected: Node | None = None) -> Iterator[PathLine]:
-    """Yield the lines of the drawing, starting with the user."""
+    """Yield the lines of the drawing, starting with the user. The way to the `selected` node is marked."""
     way = {id(path.stops[node.number]) for node in selected.path} if selected is not None else set()
     waiting = [(path.start, "", "")]
     while waiting:

@@ -178,7 +178,7 @@ class TraceRead:
             return Lost(str(lost))
 
     def path(self, turn: int) -> TurnPath:
-        """Return the path of a turn, with the agents and tools that were offered but not used."""
+        """Return the path of a turn, with the tools that were offered but not called."""
         if turn not in self._paths:
             self._paths[turn] = path_of(self.turns[turn].trace.root, self._offered(turn))
         return self._paths[turn]

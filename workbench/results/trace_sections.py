@@ -83,7 +83,7 @@ def brief(value: Any) -> str:
 
 
 def add_sections(document: Document, read: TraceRead, node: Node, key: str, view: View) -> None:
-    """Add the event, request, response and path of an open row. An agent has its first request and last response."""
+    """Add event, request, response and path of an open row. For an agent, add the first request and last response."""
     calls = [child for child in node.children if child.kind == "model"] if node.kind == "agent" else []
     first, last = (calls[0], calls[-1]) if calls else (node, node)
     _add_events(document, read, node, f"{key}/event", view)

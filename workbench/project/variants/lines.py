@@ -25,7 +25,7 @@ from workbench.results.cells import cell_len, cut, cut_name, fit
 from workbench.results.document import Document
 from workbench.results.gate import change_text, rate_text
 from workbench.results.lines import View, heading, remark
-from workbench.results.side_by_side import add_compared, difference_lines
+from workbench.results.side_by_side import add_compared, diff_lines
 from workbench.store.execution import CaseRecord
 from workbench.text.counting import counted, counted_status, few
 from workbench.text.safe_text import one_line
@@ -226,5 +226,5 @@ def files_document(name: str, against: str, source: str, files: Sequence[FileCha
             document.add(remark(what, view))
         lines = file.diff()
         has_names = lines[:1] == [f"--- a/{file.path}"]
-        document.add(difference_lines(lines[2:] if has_names else lines, view, 1))
+        document.add(diff_lines(lines[2:] if has_names else lines, view, 1))
     return document

@@ -265,7 +265,7 @@ class Reader(Widget, Generic[Read]):
         if self.reading.pane.title == TRACE and self.go_back():
             return True
         body = self._body
-        item = body.item or body.document.known_from(body.current_line, TRACE)
+        item = body.item or body.document.link_from(body.current_line, TRACE)
         if item is None:
             return False
         only = None if self.reading.pane.title == TRACE else TRACE
@@ -276,7 +276,7 @@ class Reader(Widget, Generic[Read]):
         """Names of the current item in this and other panes, the most specific first, then the name of the turn."""
         body, turn, item = self._body, self._visible_turn(), self._body.item
         if item is None and self._turn is None:
-            item = body.document.known_from(body.current_line, TRACE)
+            item = body.document.link_from(body.current_line, TRACE)
         names = (item.key, *(name for target in item.targets for name in target.places)) if item is not None else ()
         return (*names, *(() if turn is None else (f"user/{turn}",)))
 
