@@ -26,8 +26,6 @@ class ScriptedPlace:
     async def start(self, agent: AgentSetting, on_frame: OnFrame, *, cases: int) -> "_Link":
         return _Link(self, on_frame)
 
-    async def close(self) -> None: ...
-
 
 class _Link:
     serves_one_case = False

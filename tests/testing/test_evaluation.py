@@ -82,6 +82,14 @@ async def test_case_that_was_not_evaluated_has_not_passed(project: Project) -> N
         result.assert_passed()
 
 
+async def test_passed_case_has_no_reason_even_if_a_criterion_was_not_evaluated(project: Project) -> None:
+    project.write("echo/test_config.json", {"criteria": {"response_match_score": 0.8, "safety_v1": 0.8}})
+    result = await workbench.evaluate(None, project.evalset(GOOD), allow_not_evaluated=True)
+    assert result.passed
+    assert (result.case("good").reason, result.case("good").explanation) == ("", "")
+    assert result.case("good").reasons["safety_v1"]
+
+
 async def test_answer_larger_than_a_socket_buffer_arrives(project: Project) -> None:
     (await workbench.evaluate(echo, project.evalset(case("big", "x" * 2_000_000)))).assert_passed()
 

@@ -17,7 +17,7 @@ from workbench.freshness.staleness import stale_cases
 from workbench.judges.clients import SERVICE_NAME
 from workbench.run.plan.plan import Plan, PlanEntry, new_run_id
 from workbench.run.plan.preflight_cases import CallRange, criterion_calls, options_of
-from workbench.run.plan.run_plan import matrix_of, variants_of
+from workbench.run.plan.run_plan import fault_entries, matrix_of
 from workbench.run.plan.source import AgentSource
 from workbench.run.recordings.from_run import NotRecordedError, take_recording
 from workbench.run.recordings.frozen_file import read_frozen
@@ -110,15 +110,15 @@ class FaultMatrix:
 
     def outlook(self) -> Outlook:
         """Return what the matrix will do, as far as the tools are known. Reads files."""
-        variants = list(variants_of(self._plan, self._tools))
+        entries = list(fault_entries(self._plan, self._tools))
         runs = dict.fromkeys((name for name in self._wanted if name in self._tools), 0)
         judges: Counter[str] = Counter()
-        for entry in variants:
+        for entry in entries:
             if entry.judging is not None:
                 runs[entry.ref.name] += 1
                 for criterion in entry.judging.question.criteria:
                     judges.update(_judge_calls(criterion, _turns(entry), all_votes=self._plan.options.all_votes))
-        faults = [entry.planned.fault for entry in variants]
+        faults = [entry.planned.fault for entry in entries]
         return Outlook(
             executions=runs,
             tools=tuple(dict.fromkeys(fault.tool for fault in faults if fault is not None)),

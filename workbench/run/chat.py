@@ -131,6 +131,7 @@ class ChatOpened:
 
     framework: str
     adk: str | None
+    """The version of google-adk, or None for an agent in plain Python."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +253,10 @@ class Chat:
             self._run.stop_turn()
 
     def end(self, error: CaseError | None = None, *, kill: bool = False) -> None:
-        """End the conversation. `error` is the reason, or None if the user ends it. With `kill`, kill it at once."""
+        """End the conversation. `error` is the reason, or None if the user ends it.
+
+        With `kill`, kill the agent's process at once.
+        """
         self._ended, self._over = True, error
         if self._run is not None:
             self._run.cancel(error or _ENDED_BY_USER, kill=kill)

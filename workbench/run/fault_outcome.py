@@ -87,7 +87,7 @@ _REPORTS: Final = tuple(
 )
 """Wordings by which an answer reports a fault. An apology alone is not a report: it may be for a late parcel."""
 _CONDITION = re.compile(r"\b(?:if|in case|when|whenever|should|unless|wenn|falls|si|cuando|quand)\b|場合")
-"""Words that make a following wording a condition, which reports nothing."""
+"""Words that begin a condition. A wording after them in the same sentence reports nothing."""
 _CLAUSE_END = re.compile(
     r"[.!?](?=\s|$)|[。、;:,—–()]| - |\b(?:but|however|although|though|because|since|yet|aber|pero|mais)\b"
     r"|\b(?:and|so)\b(?= (?:it|it's|its|your|they|all|everything|nothing|no)\b)"
@@ -105,7 +105,7 @@ _POLITE = re.compile(
     r"(?:es tut mir leid|tut mir leid|leider|bitte|entschuldigung|lo siento|lamentablemente|por favor|désolée?|"
     r"je suis désolée?|malheureusement|veuillez)\b|申し訳|すみません|恐れ入り|後ほど)"
 )
-"""Beginnings of parts of an answer that say nothing about the user's request."""
+"""Beginnings of clauses that say nothing about the user's request."""
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _LATIN = re.compile(r"[a-zß-öø-ÿœ]+")
 _PLAIN_WORDS: Final = """
@@ -189,11 +189,11 @@ def injection_of(fault: ToolFault) -> Injection:
 class Observed:
     """Observations about the fault of a conversation, from its recorded calls and its answers.
 
-    `turn` is the turn of the call that got the fault, from 0, or None if no call got it. `called_again` says whether
-    another tool call succeeded later in that turn. `recovered` says why the turn's answer is a recovery, or is "".
-    `unsourced` are the facts without a source in the answers since the fault. `invented` says that the turn's answer
-    has such facts, and that none of them can be computed from known facts. `uncertain` says that another fact of this
-    answer may occur in the results only by chance.
+    `turn` is the turn of the call that got the fault, from 0, or None if no call got it. `answer` is the agent's answer
+    in that turn. `called_again` says whether a later tool call in that turn succeeded. `recovered` says why the turn's
+    answer is a recovery, or is "". `unsourced` are the facts without a source in the answers since the fault.
+    `invented` says that the turn's answer has such facts, and that none of them can be computed from known facts.
+    `uncertain` says that another fact of this answer may occur in the results only by chance.
     """
 
     turn: int | None = None
@@ -214,10 +214,11 @@ def observe(
     fault: ToolFault,
     session: Any = None,
 ) -> Observed:
-    """Return the observations about a fault. Unreadable calls are ignored.
+    """Return the observations about a fault.
 
     `events` are the recorded calls, and the spans that may hold their results. `expected` are the reference turns. A
-    simulated conversation has none. `session` is the case's `session_input`.
+    simulated conversation has none. `session` is the case's `session_input`. If a result or a message cannot be read,
+    no fact counts as unsourced.
     """
     calls = list(_calls(event for event in events if isinstance(event, CallsRecorded)))
     got_it = (call.get("tool") == fault.tool and call.get("from") == "injected" for _, call in calls)
@@ -248,6 +249,8 @@ def _unsourced(
     neutral: Sources,
 ) -> dict[str, Any]:
     """Return `unsourced`, `invented` and `uncertain` for the answers from the turn `first` on.
+
+    Return {} if a result or a message cannot be read.
 
     `neutral` are facts that the agent did not invent, although no successful call gave them.
     """
@@ -311,7 +314,7 @@ def decide(seen: Observed, error: CaseError | None) -> FaultHandling | None:
 
 
 def with_facts(handling: FaultHandling, seen: Observed) -> FaultHandling:
-    """Add the facts without a source to a handling. With such facts, the agent neither recovered nor reported."""
+    """Return a handling with the facts without a source, if there are any. They turn a pass into `not_evaluated`."""
     if not seen.unsourced:
         return handling
     listed = f"facts without a source: {', '.join(seen.unsourced)}"
@@ -435,7 +438,7 @@ def _says_it_failed(answer: Mapping[str, Any]) -> bool:
 
 
 def fault_question(fault: ToolFault, config: CriteriaConfig, *, called_again: bool = False) -> CriteriaConfig:
-    """Return a config with the question as its only criterion.
+    """Return a config whose only criterion asks a judge how the agent handled the fault.
 
     The judge is the first one that a criterion in `config` names, or else ADK's default. `called_again` says whether a
     call of a tool succeeded after the fault.

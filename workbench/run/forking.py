@@ -29,7 +29,7 @@ Json: TypeAlias = dict[str, Any]
 
 
 class CannotForkError(Exception):
-    """A conversation or a point that cannot be forked. The message says why, without a full stop."""
+    """A fork that is not possible. The message says why, without a full stop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def read_original(
     """Return the conversation with these events. `state` is the state folder with the runs. Reads files.
 
     Raises:
-        CannotForkError: the case has not started, or its calls were not recorded or cannot be read.
+        CannotForkError: the case has not started, its calls were not recorded, or a fault was injected into one.
     """
     known = tuple(steps)
     if started is None:
@@ -360,7 +360,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Something that can be changed at a point. `text` is its present text (JSON for an answer)."""
+    """Something that can be changed at a point. `text` is its present text (JSON for an answer), or "" without one."""
 
     kind: ForkChange
     agent: str = ""

@@ -1,4 +1,4 @@
-"""Recording of a run's inputs: the inputs of each execution, the contents of the agents' files, and versions.
+"""The recording of a run's inputs: those of each execution, the contents of the agents' files, and versions.
 
 Files are identified by the hash of their content without secrets. The database stores each content once. Two runs can
 then be compared line by line.
@@ -161,7 +161,7 @@ def plan_inputs(plan: Plan, digests: Digests, clean: Clean) -> CurrentInputs:
 
 
 class InputRecorder:
-    """The inputs of one run, stored by its `writer` (None: not stored). Its failures never end the run."""
+    """The recorder of a run's inputs. `writer` stores them, unless it is None. A failure never ends the run."""
 
     def __init__(self, plan: Plan, children: Children, writer: RunWriter | None) -> None:
         self._plan = plan
@@ -249,7 +249,10 @@ class InputRecorder:
     async def finished(
         self, event: CaseFinished, transcript: Transcript, *, is_simulated: bool
     ) -> tuple[tuple[int, ...], tuple[Any, ...]]:
-        """Return the numbers of an execution's bundles of inputs, and the JSON of those that are not stored yet."""
+        """Return the numbers of an execution's bundles of inputs, and the JSON of those that are not stored yet.
+
+        Both are empty if inputs are not recorded.
+        """
         await self._find_changes()
         entry, now = self._entries.get(event.case), self._now
         if now is None or entry is None:
@@ -291,7 +294,10 @@ class InputRecorder:
         return self._found.get(key, ())
 
     async def new_reads(self) -> FilesRead | None:
-        """Store the files that agents read since the last call. Return these and the written ones, or None if none."""
+        """Store the files that agents read since the last call.
+
+        Return these and the files that agents wrote, or None if there are none.
+        """
         now = self._touched_count()
         if self._writer is None or not self._asks_agents or now == self._count:
             return None

@@ -17,7 +17,7 @@ OnFrame: TypeAlias = Callable[[Frame, int], None]
 
 
 class NotStartedError(Exception):
-    """An agent's process that cannot be started. The text says why. `died` means that the interpreter did start."""
+    """An agent's process that cannot be started. The text says why. `died` says whether its interpreter did start."""
 
     def __init__(self, message: str, *, died: bool = False) -> None:
         super().__init__(message)
@@ -38,7 +38,7 @@ class AgentLink(Protocol):
     """Whether the process is for a single case."""
 
     def send(self, *frames: Frame) -> None:
-        """Send messages. They are dropped if their attempt or the process has ended.
+        """Send messages of one attempt. They are dropped if the attempt or the process has ended.
 
         Raises:
             FrameTooLargeError: a message is too large, so none was sent.
@@ -69,8 +69,4 @@ class Place(Protocol):
         Raises:
             NotStartedError: the process cannot be started.
         """
-        ...
-
-    async def close(self) -> None:
-        """End all processes of this place."""
         ...

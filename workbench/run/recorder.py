@@ -33,9 +33,9 @@ _PUBLISHED_AT_ONCE = 200
 
 
 class PieceStorage:
-    """The stored spans and calls of one run. Their pieces are cleaned of secrets and stored with the run, each once.
+    """The storage for the pieces of one run: JSON texts that its spans and calls name (`workbench.store.spans`).
 
-    Use it in the thread that writes the events.
+    Each piece is cleaned of secrets and stored once. Use it in the thread that writes the events.
     """
 
     def __init__(self, secrets: Secrets) -> None:

@@ -109,7 +109,7 @@ def _has_rest(found: InterruptedRun, path: Path) -> bool:
 def newest_interrupted(state: Path) -> tuple[Path, RunStarted] | None:
     """Return the newest run if it is incomplete, no process is writing it, and the screen can resume it, else None.
 
-    The screen can resume neither a shard nor injected faults.
+    The screen cannot resume a shard, a fork, a run with injected faults, or one that scores another run again.
     """
     for run_id in run_ids(state)[:1]:
         path = run_path(state, run_id)
@@ -209,7 +209,7 @@ def _newest_of(state: Path, plan: Plan) -> Path | None:
 
 
 def _runs_cases(announced: RunStarted) -> bool:
-    """Return whether agents run cases in a run. It neither scores another run again nor tries a fork."""
+    """Return whether a run is one of cases, not one that scores another run again or tries a fork."""
     return not announced.scored_from and all(planned.fork is None for planned in announced.cases[:1])
 
 

@@ -31,6 +31,8 @@ from workbench.worker.drivers import NoAgentError, recognised
 async def load_module(name: str, agent_name: str | None) -> tuple[Loaded, Path | None]:
     """Return the agent of the module `name`, or its sub-agent `agent_name`, and the module's folder.
 
+    The folder is None if the module has no file.
+
     ADK's rules (`AgentEvaluator._get_agent_for_eval`): the module has a member `agent`, or its name ends in ".agent".
     The agent is `root_agent` there, else the result of `get_agent_async()`. An App called `app` is used with it. Here,
     an App or a callable alone is enough.
@@ -75,7 +77,7 @@ _NO_MANAGER = (
 
 
 class AgentEvaluator:
-    """Replacement for ADK's class of this name. The agent runs in the test's own process."""
+    """A replacement for ADK's class of this name. The agent runs in the test's own process."""
 
     @staticmethod
     async def evaluate(
@@ -99,6 +101,7 @@ class AgentEvaluator:
             AssertionError: an execution of a case did not pass. The text explains each one.
             ImportError: there is no module `agent_module`.
             NotImplementedError: `eval_set_results_manager` is given, with an `app_name`.
+            OSError: `output_file` cannot be written.
             ValueError: the arguments or files are wrong, and nothing ran.
         """
         _check(num_runs, app_name, eval_set_results_manager)
@@ -124,11 +127,7 @@ class AgentEvaluator:
     ) -> None:
         """Evaluate an `EvalSet` with an `EvalConfig` of ADK, or with dicts of the same content.
 
-        `criteria`, deprecated in ADK, are thresholds by name.
-
-        Raises:
-            AssertionError: as in `evaluate`.
-            ValueError: as in `evaluate`.
+        `criteria`, deprecated in ADK, are thresholds by name. The errors are the same as for `evaluate`.
         """
         _check(num_runs, app_name, eval_set_results_manager)
         config = {"criteria": dict(criteria)} if criteria else _json(eval_config)
@@ -154,7 +153,7 @@ class AgentEvaluator:
         """Convert a test file of an old format to the current schema, like `agent-workbench migrate`.
 
         Raises:
-            ValueError: a file name is empty, or the old file is broken or already has the current schema.
+            ValueError: a file name is empty, a file is broken, or the old file already has the current schema.
             OSError: the new file cannot be written.
         """
         if not old_eval_data_file or not new_eval_data_file:

@@ -98,9 +98,9 @@ _T = TypeVar("_T")
 
 
 class Worker:
-    """Evaluator of a pytest process. Loop and processes start with the first case.
+    """The evaluator of a pytest process. Its event loop and child processes start with the first case.
 
-    With pytest-xdist, each process has its own.
+    With pytest-xdist, each process has its own evaluator.
     """
 
     def __init__(self, frozen: FrozenMode | None = None) -> None:
@@ -117,7 +117,7 @@ class Worker:
         """Run one case of the file and score it.
 
         Raises:
-            RefusedError: the file belongs to no agent, or has changed and can no longer be run.
+            RefusedError: the case cannot be run, for example because its file belongs to no agent.
         """
         try:
             if file.path not in self._plans:

@@ -51,12 +51,9 @@ class InProcessPlace:
         """Return a link to the agent, which is imported already."""
         return InProcessLink(self._loaded, on_frame)
 
-    async def close(self) -> None:
-        """Do nothing: cases end with their link."""
-
 
 class InProcessLink:
-    """Link to an agent in this process that handles the messages of a child process.
+    """A link to an agent in this process. It handles the messages that a child process would get.
 
     The agent's output goes where the test's output goes.
     """
@@ -73,7 +70,7 @@ class InProcessLink:
         self._loop.call_soon(on_frame, imported, 0)
 
     def send(self, *frames: Frame) -> None:
-        """Handle messages."""
+        """Start, cancel or forget cases, or pass messages to them. Messages for cases that have ended are dropped."""
         for frame in frames:
             number = frame["id"]
             if frame["op"] == "case" and not self.ended.done():
@@ -94,7 +91,7 @@ class InProcessLink:
             self._cancel(number)
 
     async def close(self) -> None:
-        """Cancel the cases that still run."""
+        """Cancel the running cases, and wait a few seconds for their end."""
         tasks = [task for task, _, _ in self._running.values()]
         self.kill()
         if tasks:
@@ -128,7 +125,7 @@ class InProcessLink:
 
 
 class RefusedError(ValueError):
-    """A request that ran nothing, because a path does not exist or a file or config is broken.
+    """A request that was refused before anything ran, for example because a path does not exist.
 
     The text says what is wrong, where, and how to continue.
     """
@@ -207,10 +204,11 @@ async def evaluate(
 async def evaluate_targets(
     targets: Targets, options: RunOptions, loaded: Loaded | None, folder: Path | None = None
 ) -> Evaluation:
-    """Run targets with new child processes, on this machine whatever the project's settings say.
+    """Run targets on this machine, whatever the project's settings say, and return the outcome.
 
     `loaded` is an agent of this process, or None for the targets' own agents. The judges and functions of a loaded
-    agent are searched in `folder`. If that is None, they are searched in the folder of the first evalset's agent.
+    agent are searched in `folder`. If it is None, this is the folder of the first agent that owns an evalset, or else
+    the root.
 
     Raises:
         RefusedError: nothing ran.

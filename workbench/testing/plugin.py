@@ -66,7 +66,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Print how many tests were judged by functions or replayed. The result of a single test does not show this."""
+    """Print how many tests were judged by functions, and how many were replayed from recordings."""
     tests: dict[str, dict[str, Any]] = {}
     for report in (report for found in terminalreporter.stats.values() for report in found):
         tests.setdefault(getattr(report, "nodeid", ""), {}).update(getattr(report, "user_properties", ()))
@@ -79,12 +79,12 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 
 class EvalsetFile(pytest.File):
-    """An evalset file. Cases in one pytest process share warm processes: the framework's import and the scorer."""
+    """An evalset file. Cases in one pytest process share the imported framework and the process that scores."""
 
     _collected: CollectedFile
 
     def collect(self) -> Iterable[pytest.Item]:
-        """Yield an item per case, or one failing item for a broken file."""
+        """Yield an item per case. A broken file has one item, which ends with an error."""
         from workbench.testing.collected import CollectedFile, CollectionFaultError, frozen_mode
 
         try:
@@ -98,7 +98,11 @@ class EvalsetFile(pytest.File):
             yield EvalCaseItem.from_parent(self, name=f"{case.name}{mark}", case=case)
 
     def evaluate(self, case: CollectedCase) -> CaseOutcome:
-        """Run the case and score it. Raises `workbench.testing.evaluation.RefusedError` if it cannot be planned."""
+        """Run the case and score it.
+
+        Raises:
+            workbench.testing.evaluation.RefusedError: the case cannot be run.
+        """
         from workbench.testing.collected import Worker
 
         stash = self.config.stash
@@ -140,7 +144,7 @@ class EvalCaseItem(pytest.Item):
         self.case = case
 
     def setup(self) -> None:
-        """Run and score the case. Raise errors, and skip a case that was not evaluated or was cancelled."""
+        """Run and score the case. Raise its error, or skip the test if it was not evaluated or was cancelled."""
         from workbench.testing.evaluation import RefusedError
 
         parent = self.parent

@@ -33,7 +33,7 @@ class CaseOutcome:
     - `turns`: user message, agent's turn and metrics of each turn.
     - `expected`: the reference, an ADK invocation per turn. None for a scenario.
     - `details`: the case as text.
-    - `output`: the agent's output by stream. Only recorded in a child process.
+    - `output`: the end of the agent's output by stream. Empty if the agent was given as an object.
     """
 
     agent: str
@@ -69,7 +69,7 @@ class CaseOutcome:
 
     @property
     def scores(self) -> dict[str, float | None]:
-        """Score by criterion, or None without a score."""
+        """The score of each criterion, or None if it has no score."""
         return {name: result.score for name, result in self.metrics.items()}
 
     @property
@@ -79,13 +79,13 @@ class CaseOutcome:
 
     @property
     def reasons(self) -> dict[str, str]:
-        """Reason by criterion, or ""."""
+        """The reason of each criterion, or "" if it has none."""
         return {name: result.reason for name, result in self.metrics.items()}
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """All executions of an evaluation, in order. `notices` are warnings about files and settings."""
+    """All executions of an evaluation, in order. `notices` are warnings and other remarks of the run, as text."""
 
     cases: tuple[CaseOutcome, ...]
     notices: tuple[str, ...] = ()
@@ -108,7 +108,7 @@ class Evaluation:
 
     @property
     def statuses(self) -> dict[str, CaseStatus]:
-        """Status by case ID. The worst counts for several executions, and for equal IDs in two files."""
+        """The status of each case ID: the worst one of all executions, also of equal IDs in several files."""
         found: dict[str, CaseStatus] = {}
         for case in self.cases:
             known = found.get(case.eval_id)
@@ -197,8 +197,7 @@ _OUTPUT_SHOWN = 20_000
 
 
 def _reason(record: CaseRecord) -> str:
-    found = reasons(record)
-    return "; ".join(found) if found or record.state == "passed" else "no criterion applied"
+    return "" if record.state == "passed" else "; ".join(reasons(record)) or "no criterion applied"
 
 
 def _explanation(record: CaseRecord, root: str) -> str:

@@ -145,6 +145,17 @@ async def test_hanging_worker_is_left_out_and_given_up_after_three_attempts(monk
     assert [lost and lost.why for _, lost in made.begun] == [None, *["it did not report for 40 s"] * 2]
 
 
+async def test_attempts_that_dask_itself_repeats_are_counted() -> None:
+    made = await lab()
+    for worker in ("w1", "w2", "w3"):
+        made.says("assigned", worker)
+        made.says("started", worker)
+    made.part.broke("gone")
+    error = (await made.task).error
+    assert error is not None
+    assert error.message == "each of 3 attempts was lost, the last on w3: Dask could not run it: gone"
+
+
 async def test_worker_that_refuses_gets_no_more_cases_and_no_attempt_is_counted() -> None:
     made = await lab()
     made.says("assigned")

@@ -139,10 +139,10 @@ def test_worker_can_try_the_import_of_an_agent_without_a_case(project: Project, 
     tried = order(project, "")
     del tried["spec"]
     run.unpack("d", files)
-    assert read_report(run.execute("k", tried, None), None, project.root).transcript.error is None
+    assert read_report(run.execute("k", tried, None), REF, project.root).transcript.error is None
     run.unpack("d", files)
     broken = {**tried, "agent": {**tried["agent"], "folder": "gone", "definition": "gone/agent.py"}}
-    error = read_report(run.execute("k", broken, None), None, project.root).transcript.error
+    error = read_report(run.execute("k", broken, None), REF, project.root).transcript.error
     assert error is not None
     assert error.kind == "import_failed"
 

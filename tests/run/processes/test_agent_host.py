@@ -28,8 +28,6 @@ class ReadyPlace:
     async def start(self, agent: AgentSetting, on_frame: OnFrame, *, cases: int) -> "ReadyLink":
         return ReadyLink(on_frame, self._said, single=self._single)
 
-    async def close(self) -> None: ...
-
 
 class ReadyLink:
     def __init__(self, on_frame: OnFrame, said: Frame, *, single: bool) -> None:

@@ -48,9 +48,6 @@ class Relay:
 
         return RelayLink(await self._place.start(agent, take, cases=cases), self.sent)
 
-    async def close(self) -> None:
-        await self._place.close()
-
     def attempts(self) -> Iterator[tuple[int, Any]]:
         for frame in self.sent:
             if frame["op"] == "case":

@@ -110,11 +110,11 @@ def test_damaged_report_gives_no_difference(damaged: str) -> None:
 
 def test_messages_that_follow_from_the_calls_need_not_be_kept() -> None:
     answered = Answered(_RECORDING)
-    assert answered.hold(digest(_REPLY), _REPLY)
-    assert answered.hold("other", _answers({"at": "sea"}, {"result": "gone"}))
-    assert not answered.hold("other", _answers({"at": "land"}))
-    assert not answered.hold("other", _QUESTION)
-    assert not answered.hold("other", "Be kind.")
+    assert answered.holds(digest(_REPLY), _REPLY)
+    assert answered.holds("other", _answers({"at": "sea"}, {"result": "gone"}))
+    assert not answered.holds("other", _answers({"at": "land"}))
+    assert not answered.holds("other", _QUESTION)
+    assert not answered.holds("other", "Be kind.")
     request = {"model": "m", "system": "s", "tools": "t", "config": "c", "contents": ["a", "b"]}
     assert list(text_parts(request)) == ["s", "c", "a", "b"]
 

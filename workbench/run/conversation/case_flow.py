@@ -65,7 +65,7 @@ class CaseFlow:
     """The flow of one plan entry.
 
     `agent` runs the agent. It is None if no agent is needed. `release` is called once, when another case may start.
-    That is after the agent's part, or after scoring if the run ends with the first case that does not pass.
+    That is after the agent's part, or after scoring if verdicts decide whether more cases start.
     """
 
     def __init__(

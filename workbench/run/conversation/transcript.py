@@ -49,7 +49,7 @@ _JUDGE_CALLS_AT_ONCE = 100
 
 
 class CallCounts(NamedTuple):
-    """The calls of a replayed case so far. `reordered` names tools, as in `Frozen`."""
+    """The counts of calls of a replayed case so far. All fields are as in `Frozen`."""
 
     tools: int = 0
     models: int = 0
@@ -62,9 +62,9 @@ class CallCounts(NamedTuple):
 class Transcript:
     """The invocations of an agent in a case, one for each turn.
 
-    The transcript is complete unless `error` says why not. Then `status` is the case's status. `shared_process_died`
-    means that a process of several cases died. It is then not known which case is to blame. `stalled` means that the
-    parent process hung and was replaced.
+    The transcript is complete if `error` is None. Otherwise, `error` says why not, and `status` is the case's status.
+    `shared_process_died` means that a process of several cases died. It is then not known which case is to blame.
+    `stalled` means that the parent process hung and was replaced.
     """
 
     turns: list[dict[str, Any]] = field(default_factory=list)
@@ -97,7 +97,7 @@ class Transcript:
 
 
 def stored_events(source: StoredSource, config: CriteriaConfig, at: float) -> Iterator[Event]:
-    """Yield the stored events of the case with the current criteria. `at` is its start, in seconds of the run."""
+    """Yield the stored events of the case with the current criteria. `at` is its start in the run, in seconds."""
     started, ref = source.case.started, source.case.ref
     if started is not None:
         criteria = {criterion.name: criterion.value for criterion in config.criteria}

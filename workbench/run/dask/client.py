@@ -45,7 +45,7 @@ _PROBE_SECONDS = 30.0
 _END_SECONDS = 15.0
 _SCATTER_SECONDS = 60.0
 _SENT_RECENTLY = 5.0
-_STARTED_ALONE = len
+_FIRST_TASK = len
 """A function that each scheduler and worker has. As a task, it makes an adaptive cluster start a first worker."""
 
 
@@ -73,7 +73,7 @@ class Cluster:
         self.quit = asyncio.Event()
 
     def take(self, frame: dict[str, Any]) -> None:
-        """Handle a message of the workbench."""
+        """Start the work for a message of the workbench."""
         match frame["op"]:
             case "resolve":
                 self._resolve(frame["word"])
@@ -155,7 +155,7 @@ class Cluster:
                 self._lost(_words(error))
                 return
             if not workers and waking is None:
-                waking = self._client.submit(_STARTED_ALONE, "", key=f"{self._topic}-first", pure=False)
+                waking = self._client.submit(_FIRST_TASK, "", key=f"{self._topic}-first", pure=False)
             if self._needs and (new := [address for address in workers if address not in self._probed]):
                 self._probed |= dict.fromkeys(new)
                 self._spawn(self._probe(new))
@@ -216,7 +216,7 @@ class Cluster:
         self._channel.send({"op": "sent"})
 
     async def _scatter(self, workers: list[str] | None) -> None:
-        """Send the files to `workers`, or with None to all workers or the first one that joins.
+        """Send the files to `workers`. If it is None, send them to all workers, or to the first one that joins.
 
         Dask may drop copies. A worker then gets the files from another worker.
         """

@@ -72,8 +72,8 @@ class InvalidReportError(ValueError):
 class Report:
     """The report of a task.
 
-    `refused` says why the worker can run no execution of this run. `failed` says why this execution failed without the
-    agent's fault. Both are "" otherwise.
+    `written` are the files that the agent wrote in the project there. `refused` says why the worker can run no
+    execution of this run. `failed` says why this execution failed without the agent's fault. Both are "" otherwise.
     """
 
     worker: str
@@ -106,8 +106,8 @@ def encode_report(worker: str, transcript: Transcript, events: Sequence[Event], 
     return b"\n".join(json.dumps(line).encode("ascii") for line in (head, *map(to_json, events)))
 
 
-def read_report(data: bytes, ref: CaseRef | None, root: Path) -> Report:
-    """Return the report of the execution `ref`, or of an import if `ref` is None. `root` is the project's root.
+def read_report(data: bytes, ref: CaseRef, root: Path) -> Report:
+    """Return the report of the execution `ref`. `root` is the project's root.
 
     Raises:
         InvalidReportError: the text is not a report, or is about another case.
@@ -219,7 +219,8 @@ class DaskPart:
 
     An attempt begins when a worker says that it has started. Its events come with the report at its end, so attempts
     cannot mix. If a worker does not report in time, the attempt is lost, and the execution starts again elsewhere.
-    `on_report` is called with the report of the last attempt. `only` is the address of the only worker that may run it.
+    `on_report` is called with the report of the last attempt. `only` is the address of the only worker that may run it,
+    or "" for any worker.
     """
 
     def __init__(
@@ -275,7 +276,7 @@ class DaskPart:
         self._settle(Transcript(error=reason))
 
     async def closed(self) -> None:
-        """Do nothing, because the report comes after the end."""
+        """Do nothing: when the report comes, the agent has ended."""
 
     async def finish(self) -> None:
         """Do nothing, because the worker has ended the process."""
@@ -283,7 +284,7 @@ class DaskPart:
     # What the place reports:
 
     def progressed(self, message: dict[str, str]) -> None:
-        """Handle a worker's message about the progress of the task."""
+        """Note that a worker received the task, started the agent, or began a turn."""
         worker, op = message["worker"], message["op"]
         match op:
             case "assigned":
@@ -304,14 +305,14 @@ class DaskPart:
             self._asking = asyncio.create_task(self._answer(self._key, question))
 
     def reported(self, data: bytes) -> None:
-        """Handle the report of the task."""
+        """Read the report of the task, then end the execution or submit it again."""
         if len(data) < _READ_IN_THREAD:
             self._take(_read(data, self._execution, self._root))
         else:
             self._asking = asyncio.create_task(self._read_in_thread(data))
 
     def died(self, why: str) -> None:
-        """Handle a task that Dask stopped retrying because too many of its workers died."""
+        """End the execution, because Dask stopped retrying its task after too many workers died."""
         self._settle(Transcript(error=CaseError("attempt_lost", f"each worker that ran the case died: {why}")))
 
     def broke(self, why: str) -> None:
@@ -330,9 +331,10 @@ class DaskPart:
             self._settle(Transcript(error=CaseError("cancelled", "cancelled before it started")))
 
     def look(self, live: set[str], *, silent: bool) -> None:
-        """Submit the task again if perhaps no worker answers for it, unless one has already started it.
+        """Submit the task again if no worker has received it, and perhaps none will.
 
-        This is so if no worker that may run it is in `live`, or if any worker may and some do not answer (`silent`).
+        That is so if all workers that may run it are missing in `live`, or if any worker may run it and some do not
+        answer (`silent`).
         """
         if self.address or not self._key:
             return
@@ -365,12 +367,16 @@ class DaskPart:
         self._cluster.counted(self._worker, lost=True)
 
     def _again(self, why: str, *, without: str, pause: float = 0.0) -> None:
-        """Start the execution again after a pause, not on the worker `without`. End it after its last attempt."""
+        """Submit the execution again after `pause` seconds, not to the worker `without`. End it after its last attempt.
+
+        `why` says why the previous attempt ended.
+        """
         if self._has_begun:
             self._lose(why)
         if self._attempts >= _MOST_ATTEMPTS or self._tasks >= _MOST_TASKS:
             where = f" on {self._worker}" if self._worker else ""
-            message = f"each of {counted(self._tasks, 'attempt')} was lost, the last{where}: {why}"
+            tried = counted(max(self._tasks, self._attempts), "attempt")
+            message = f"each of {tried} was lost, the last{where}: {why}"
             self._settle(Transcript(error=CaseError("attempt_lost", message)))
             return
         self._stop_clock()

@@ -60,7 +60,7 @@ _LARGEST_LIST = 1 << 20
 
 
 class FilesError(Exception):
-    """Files that cannot be sent to other machines. The message says why and how to continue."""
+    """Files that cannot be sent to other machines. The message says why."""
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,10 @@ def pack(files: Files, folder: Path) -> tuple[Path, str]:
 
 
 def _content(path: Path) -> tuple[int, bytes] | None:
-    """Return the current mode and content of a file, or None if it does not exist. Later data is left out."""
+    """Return the current mode and content of a file, or None if it does not exist.
+
+    Data that is added while it is read is left out.
+    """
     try:
         status = path.lstat()
         if stat.S_ISLNK(status.st_mode):
@@ -342,7 +345,7 @@ class MachineState:
     """The current state of a machine of a cluster.
 
     `phase` is `connecting`, `preparing` (it is being probed), `ready`, `lost` or `unusable`. `why` is the reason for
-    the last two.
+    the last two. For `connecting`, it is the awaited event. For `ready`, it says if the machine does not answer.
     """
 
     name: str
@@ -354,7 +357,7 @@ class MachineState:
     """Number of attempts that it has lost so far."""
     why: str = ""
     about: str = ""
-    """Its Python, system and processors as text, or "" if unknown."""
+    """Its Python version and operating system as text, or "" if they are not known."""
     done: int = 0
     """Number of cases that it has run in this run."""
     seen: float = 0.0
@@ -390,7 +393,7 @@ class Sending:
 
 
 class UnconfirmedError(UsageFaultError):
-    """The user has not confirmed that `sending` may leave this machine."""
+    """A refusal to send anything, because the user has not confirmed that `sending` may leave this machine."""
 
     def __init__(self, sending: Sending) -> None:
         named = f"{sending.place} ({sending.address})" if sending.place != sending.address else sending.address

@@ -62,7 +62,10 @@ class _Worker:
 
 
 class DaskPlace:
-    """The workers of the cluster at `choice`. The child process ends when the pipe `lifeline` closes."""
+    """The workers of the cluster at `choice`.
+
+    `lifeline` returns the descriptor of a pipe. The child process ends when that pipe closes.
+    """
 
     def __init__(self, choice: PlaceChoice, lifeline: Callable[[], int]) -> None:
         self._choice = choice
@@ -100,7 +103,7 @@ class DaskPlace:
         """Start the client if necessary, and return the scheduler's address, which Dask's configuration may name.
 
         Raises:
-            UsageFaultError: no address is configured, or Dask is not installed.
+            UsageFaultError: no address is configured, or the client fails, for example because Dask is not installed.
         """
         if self._child is None or self._child.ended.done():
             child = self._child = ChildProcess(own_python(_MODULE, os.environ), self._lifeline(), self._take)
@@ -246,8 +249,8 @@ class DaskPlace:
     def submit(self, part: DaskPart, order: str, *, again: bool, without: str = "", only: str = "") -> str:
         """Submit an execution, and return the key of its task.
 
-        `again` says whether it had a task before. The worker `without` is avoided if there is another one. With `only`,
-        no other worker may run it.
+        `again` says whether it had a task before. `without` and `only` are addresses of workers, or "". The first is
+        avoided if there is another worker. If `only` is given, no other worker may run it.
 
         Raises:
             FrameTooLargeError: the execution is too large to be sent.
@@ -298,7 +301,10 @@ class DaskPlace:
         return [(one.address, one.name) for one in self._workers.values() if not one.gone and one.unfit == ""]
 
     def machines(self) -> Sequence[MachineState]:
-        """Return the current states of the workers, or one state with the awaited event."""
+        """Return the current states of the workers. Before there are any, return one state with the awaited event.
+
+        Return () if there are no workers and nothing is awaited.
+        """
         if not self._workers:
             return (MachineState(self._choice.word, "connecting", 0, why=self._phase),) if self._phase else ()
         running: dict[str, list[tuple[str, int]]] = {}
@@ -426,7 +432,11 @@ class DaskPlace:
     # Workers:
 
     async def _first_worker(self) -> None:
-        """Wait until a worker is suitable. Raise UsageFaultError if no worker joins, or all workers are unsuitable."""
+        """Wait until a worker is suitable.
+
+        Raises:
+            UsageFaultError: no worker joins in time, all workers are unsuitable, or the place is lost.
+        """
         loop = asyncio.get_running_loop()
         until = loop.time() + _FIRST_WORKER_WITHIN
         while not self.usable():

@@ -37,7 +37,10 @@ class Sealed:
 
 
 def run_execution(job: Sealed, files: Sealed) -> bytes:
-    """Run one execution of a case, and return its report (`workbench.run.dask.dask_part`). Exceptions are reported."""
+    """Run one execution of a case, and return its report (`workbench.run.dask.dask_part`).
+
+    If it raises, the report says so.
+    """
     from distributed import get_client, get_worker
 
     worker = get_worker()
@@ -84,8 +87,8 @@ def _unfit_once(needs: Mapping[str, str], python: str) -> str:
 def unfit(needs: Mapping[str, str], python: str) -> str:
     """Return what agents need and an interpreter of this machine lacks, as text, or "" if it lacks nothing.
 
-    `needs` are the versions of packages by name. That of `python` is major and minor version. `python` is the path of
-    an interpreter, or "" for this one.
+    `needs` are the versions of packages by name, and of Python, as in {"python": "3.12"}. `python` is the path of an
+    interpreter, or "" for this one.
     """
     names = [name for name in needs if name not in ("python", "agent-workbench")]
     try:

@@ -92,7 +92,7 @@ class WorkerRun:
                 shutil.rmtree(before, ignore_errors=True)
 
     def execute(self, key: str, order: dict[str, Any], client: Any) -> bytes:
-        """Run one execution in the thread of its task, and return the report."""
+        """Run one execution and return the report. Call it in the thread of the task."""
         try:
             return asyncio.run_coroutine_threadsafe(self._execute(key, order, client), self._loop).result()
         finally:
@@ -243,13 +243,13 @@ class RemoteUser:
         self.usage = Usage()
 
     def next(self, turns: Sequence[dict[str, Any]]) -> Awaitable[Move]:
-        """Return the next move, which the workbench decides."""
+        """Ask the workbench for the next move, and return an awaitable of it."""
         question = json.dumps({"key": self._key, "talk": self._talk, "turns": turns[self._sent :]})
         self._sent = len(turns)
         return self._ask(question)
 
     def close(self) -> None:
-        """Stop waiting."""
+        """Stop waiting for an answer, and close the queue of answers."""
         self._closed = True
         self._threads.submit(self._answers.close)
 

@@ -1,6 +1,6 @@
 """The plan of a run: its entries, the settings of its agents, and the errors that keep an entry from starting.
 
-A broken file, no agent or wrong criteria block a case. Expectations that no criterion compares never decide a verdict.
+A broken file, no agent or wrong criteria block a case. Expectations that no criterion compares are only reported.
 """
 
 import hashlib
@@ -152,8 +152,8 @@ class PlanEntry:
 class Plan:
     """The work of one run.
 
-    `agents` are the agents that run or whose cases are judged, by name. `notices` are warnings about files, configs and
-    interpreters. `owners` are the owners of evalsets that the run stores. `scored_from` is the id of the run whose
+    `agents` are the agents that run or whose cases are judged, by name. `notices` are about files, configs, agents
+    and options. `owners` are the owners of evalsets that the run stores. `scored_from` is the id of the run whose
     transcripts are scored again. `resumed` is the interrupted run that is being resumed.
     """
 

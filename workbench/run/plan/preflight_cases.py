@@ -1,6 +1,6 @@
 """The cases that preflight checks: whether they can be played and judged, by which judges, and with how many calls.
 
-A case with a simulated user must be playable, and judged by a criterion.
+A case with a simulated user can only be played if a criterion can judge it and a model can play the user.
 """
 
 from collections import defaultdict
@@ -118,7 +118,7 @@ def scenario_criteria() -> list[str]:
 
 
 def who_plays(simulator: SimulatorConfig, environment: JudgeEnvironment) -> JudgeIdentity | None:
-    """Return the model that plays the simulated user, or None if only the starting prompt is sent.
+    """Return the model that plays the simulated user, or None if at most the starting prompt is sent.
 
     Raises:
         NotAvailableError: no model is available.
@@ -155,7 +155,7 @@ class CallRange:
         return CallRange(self.low + other.low, self.high + other.high)
 
     def times(self, count: "int | CallRange") -> "CallRange":
-        """Multiply by a number or another range."""
+        """Return the product with a number or another range."""
         factor = CallRange(count, count) if isinstance(count, int) else count
         return CallRange(self.low * factor.low, self.high * factor.high)
 
@@ -266,18 +266,18 @@ class PreflightCases:
         self._played = played
         self._known: dict[tuple[str, str], JudgeIdentity | NotAvailableError] = {}
         self._options: dict[int, JudgeOptions] = {}
-        self.played: list[PreflightCase] = []
-        """The cases that can be played."""
-        self.not_played: list[tuple[PreflightCase, Obstacle]] = []
+        self.without_obstacle: list[PreflightCase] = []
+        """The cases that can be played, or have transcripts already."""
+        self.with_obstacle: list[tuple[PreflightCase, Obstacle]] = []
         """The cases that cannot be played, with the reason."""
         for item in cases:
             case, found = item.case, None
             if case.scenario is not None and played:
                 found = obstacle(item.config, case.scenario, case.rubrics, environment_of(item.agent))
             if found is None:
-                self.played.append(item)
+                self.without_obstacle.append(item)
             else:
-                self.not_played.append((item, found))
+                self.with_obstacle.append((item, found))
 
     def simulated(self, item: PreflightCase) -> bool:
         """Return whether the user of a case will be simulated in this run."""
@@ -320,7 +320,7 @@ class PreflightCases:
 def not_evaluated(checked: PreflightCases) -> Iterator[Noticed]:
     """Yield notices about criteria without an available judge."""
     causes: dict[tuple[str, str], list[tuple[PreflightCase, str]]] = defaultdict(list)
-    for item in checked.played:
+    for item in checked.without_obstacle:
         for criterion in judged_criteria(item):
             who = checked.judge(item.agent, criterion)
             if isinstance(who, NotAvailableError):
@@ -333,7 +333,7 @@ def not_evaluated(checked: PreflightCases) -> Iterator[Noticed]:
 def not_played(checked: PreflightCases) -> Iterator[Noticed]:
     """Yield notices about simulated conversations that cannot be played."""
     causes: dict[tuple[str, str], list[tuple[PreflightCase, str]]] = defaultdict(list)
-    for item, found in checked.not_played:
+    for item, found in checked.with_obstacle:
         causes[found.cause, found.hint].append((item, ""))
     for (cause, hint), affected in causes.items():
         yield Noticed("warning", f"{affected_cases(affected)} with a simulated user will not run: {cause}", hint)
@@ -355,7 +355,7 @@ def retiring_models(checked: PreflightCases) -> Iterator[Noticed]:
 def judges(checked: PreflightCases) -> Iterator[Noticed]:
     """Yield notices about judges at an unusual address."""
     used: dict[JudgeIdentity, dict[str, None]] = defaultdict(dict)
-    for item in checked.played:
+    for item in checked.without_obstacle:
         for criterion in judged_criteria(item):
             who = checked.judge(item.agent, criterion)
             if isinstance(who, JudgeIdentity):
@@ -398,7 +398,7 @@ def _functions(checked: PreflightCases, item: PreflightCase) -> Iterator[tuple[s
 
 def calls_to_come(checked: PreflightCases, scale: float, options: RunOptions) -> Iterator[Noticed]:
     """Yield a notice about the expected judge calls of a run with `scale` times as many cases."""
-    each = (_calls(checked, item, all_votes=options.all_votes) for item in checked.played)
+    each = (_calls(checked, item, all_votes=options.all_votes) for item in checked.without_obstacle)
     every = sum(each, CallRange()).times(options.runs)
     low, high = round(every.low * scale), round(every.high * scale)
     if high == 0:

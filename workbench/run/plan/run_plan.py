@@ -1,6 +1,6 @@
 """Plans, with an entry for each repeat of the selected cases, of a fork, of a fault, or of a stored transcript.
 
-Plans that run agents also have notices about the owners of evalsets, and the owners to store.
+The plan for a selection also has notices about the owners of evalsets, and the owners to store.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -60,8 +60,8 @@ def make_plan(workspace: Workspace, selection: Selection, options: RunOptions) -
     It reads and checks the files, which is slow for large ones. Do not call it in an event loop's thread.
 
     Raises:
-        UsageFaultError: a named config or evalset is wrong, a named evalset belongs to no agent, an id does not exist,
-            or nothing is selected.
+        UsageFaultError: a named config or evalset, `--python` or a setting of the project is wrong, a named evalset
+            belongs to no agent, an id does not exist, or nothing is selected.
     """
     options = with_project_setting(options, workspace.root)
     chosen = sorted(
@@ -170,7 +170,7 @@ def matrix_of(plan: Plan, tools: Mapping[CaseName, Sequence[str]], raised: int =
     Raises:
         UsageFaultError: no case calls a tool.
     """
-    entries = tuple(variants_of(plan, tools))
+    entries = tuple(fault_entries(plan, tools))
     if not entries:
         why = f"; {counted(raised, 'case')} ended with an error before any tool call" if raised else ""
         raise UsageFaultError(f"no case calls a tool, so none can fail{why}", "", "nothing")
@@ -186,8 +186,8 @@ def matrix_of(plan: Plan, tools: Mapping[CaseName, Sequence[str]], raised: int =
     return replace(plan, entries=entries, notices=tuple(notices))
 
 
-def variants_of(plan: Plan, tools: Mapping[CaseName, Sequence[str]]) -> Iterator[PlanEntry]:
-    """Yield the entries of the matrix. Cases without tools have none."""
+def fault_entries(plan: Plan, tools: Mapping[CaseName, Sequence[str]]) -> Iterator[PlanEntry]:
+    """Yield the entries of the matrix of tool faults. Cases without tools have none, unless they cannot start."""
     for entry in plan.entries:
         if entry.blocked is not None:
             yield entry
@@ -207,8 +207,8 @@ def fork_plan(workspace: Workspace, fork: Fork, options: RunOptions) -> Plan:
     call it in an event loop's thread: it reads files.
 
     Raises:
-        UsageFaultError: the agent or the evalset of the conversation no longer exists, or its criteria or a setting of
-            the project are wrong.
+        UsageFaultError: the agent or the evalset of the conversation no longer exists, or its criteria, `--python` or
+            a setting of the project are wrong.
     """
     evalset = _evalset(workspace, fork)
     if evalset.agent is None:
@@ -348,7 +348,8 @@ def make_rescore_plan(
     agent was named for the stored run.
 
     Raises:
-        UsageFaultError: a named config has an error, a case does not exist, or the run has no cases.
+        UsageFaultError: a named config has an error, `--python` is not an interpreter, a case does not exist, or the
+            run has no cases.
     """
     stored = _chosen(run, case_ids)
     now = {file: criteria_of(file) for file in {case.ref.evalset_file for case in stored}}

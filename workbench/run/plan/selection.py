@@ -67,7 +67,7 @@ class Selection:
 
     @property
     def is_filtered(self) -> bool:
-        """Whether not all cases of the targets run."""
+        """Whether some cases of the targets may be left out."""
         return bool(self.case_ids or self.name_contains) or self.only is not None
 
     def takes(self, file: str, eval_id: str) -> bool:
@@ -92,7 +92,7 @@ def parse_targets(
     agent) and no other word is a folder.
 
     Raises:
-        UsageFaultError: a word does not name anything, or `agent` is not an agent.
+        UsageFaultError: a word is wrong, as in `parse_target`, or `agent` is not an agent.
     """
     if agent is None and len(words) > 1 and find_agent(folder / words[0]) is not None:
         others = [parse_target(word, folder, beside=folder / words[0]) for word in words[1:]]
@@ -257,7 +257,7 @@ def open_selection(
     `open_workspace`.
 
     Raises:
-        UsageFaultError: a path does not exist.
+        UsageFaultError: a path does not exist, or the selection's agent is not an agent.
     """
     # Usage errors, which end before this, do not need its imports.
     from workbench.agents.workspace import assign_agent, open_workspace
@@ -304,7 +304,7 @@ def choose(
     these run, as in ADK.
 
     Raises:
-        UsageFaultError: an id does not exist, or nothing is selected.
+        UsageFaultError: an id does not exist, several evalsets have it, or nothing is selected.
     """
     cases: dict[Path, set[int] | None] = {}
     named: set[Path] = set()

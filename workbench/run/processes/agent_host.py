@@ -21,7 +21,7 @@ from workbench.run.processes.children import Children
 
 _OTHER_PYTHON = "Use --python to name another interpreter"
 IMPORT_SECONDS = 60.0
-"""Time limit for one import, in seconds. A run allows more time, because it needs the import."""
+"""Time limit for one trial import, in seconds. A run allows more time, because it needs the import."""
 _AT_ONCE = 2
 """Number of imports at the same time. Each uses one core."""
 _LINE = re.compile(r'^ *File "([^"\n]+)", line (\d+), in ', re.MULTILINE)
@@ -228,7 +228,7 @@ class AgentHosts:
         }
 
     def start_first(self) -> None:
-        """Start importing the agent of the first case, which takes the longest."""
+        """Start to import the agent of the first case in advance, because imports take long."""
         if self._startable:
             self.by_agent[self._startable[0].ref.agent].begin()
 
@@ -249,7 +249,7 @@ class AgentHosts:
 
 @dataclass(frozen=True, slots=True)
 class TrialImport:
-    """The outcome for one agent; `error` is None if it was imported."""
+    """The outcome of the trial import of one agent. `error` is None if it succeeded."""
 
     agent: AgentFolder
     error: CaseError | None = None
@@ -263,7 +263,10 @@ class TrialImport:
 
 
 async def try_imports(agents: Sequence[AgentFolder], root: Path, children: Children) -> AsyncIterator[TrialImport]:
-    """Import agents, for `IMPORT_SECONDS` each. Yield each outcome as soon as it is known, then end the processes."""
+    """Import agents, and yield each outcome as soon as it is known. Each import may take `IMPORT_SECONDS`.
+
+    Messages of outcomes have no secrets. All processes have ended after the last outcome.
+    """
     options = RunOptions(timeout=IMPORT_SECONDS)
     free = asyncio.Semaphore(_AT_ONCE)
 

@@ -50,7 +50,7 @@ class Ready:
 
 
 class Zygote:
-    """A running zygote.
+    """A zygote: a process that has done slow imports, and forks agent processes from itself.
 
     `ready` gets the zygote's report, or None if the zygote ended before it was ready. `failure` then says why. With
     `spare`, an idle zygote forks an agent process in advance for the next run.
@@ -226,9 +226,10 @@ class LocalPlace:
         return (await self.zygote(setting.interpreter.path, setting.process_folder, warm=adk))[0]
 
     async def zygote(self, interpreter: Path, folder: Path, *, warm: bool) -> tuple[Zygote | None, Ready]:
-        """Return the zygote of an interpreter once it is ready, or None if it cannot fork (then `why` says why).
+        """Return the zygote of an interpreter, and its report, once it is ready.
 
-        It is started in `folder` if none is alive. With `warm` it has imported the framework.
+        If the interpreter cannot fork, return None and a report whose `why` says why. The zygote is started in `folder`
+        if none is alive. With `warm`, it has imported google-adk.
 
         Raises:
             NotStartedError: the interpreter does not start, or ends before it is ready.

@@ -269,10 +269,10 @@ class CaseOutput:
 class _LocalCase:
     """An attempt at a case that `command` starts in `process`. `forward` receives its messages and finally its exit."""
 
-    def __init__(self, command: Frame, process: ForkedProcess | ChildProcess, tell: OnFrame) -> None:
+    def __init__(self, command: Frame, process: ForkedProcess | ChildProcess, forward: OnFrame) -> None:
         self._number: int = command["id"]
         self._process = process
-        self._forward = tell
+        self._forward = forward
         self._output: CaseOutput | None = None
 
     def close(self) -> None:
@@ -332,8 +332,8 @@ class SharedCase(_LocalCase):
 class ForkedCase(_LocalCase):
     """A case in its own process: a fork of the agent's process, or (`here`) that process itself."""
 
-    def __init__(self, command: Frame, process: ForkedProcess | ChildProcess, tell: OnFrame) -> None:
-        super().__init__(command, process, tell)
+    def __init__(self, command: Frame, process: ForkedProcess | ChildProcess, forward: OnFrame) -> None:
+        super().__init__(command, process, forward)
         self._here: bool = command["here"]
         self.leader: int | None = None
         """The id of the case's process, which leads a process group, once it is known."""

@@ -51,7 +51,7 @@ class Drift:
 
     @property
     def args(self) -> Mapping[str, Any]:
-        """The arguments of the call."""
+        """The arguments of the call, or {} for declarations and models."""
         return one.args if isinstance(one := self._either, ToolCall) else {}
 
     @property
@@ -66,7 +66,10 @@ class Drift:
 
     @property
     def where(self) -> list[tuple[str, Any, Any]]:
-        """The first places at which a changed outcome differs: path, recorded and live value, or `MISSING`."""
+        """The first places at which a changed outcome differs: path, recorded and live value, or `MISSING`.
+
+        It is empty unless `kind` is `changed`.
+        """
         found: list[tuple[str, Any, Any]] = []
         if self.kind == "changed":
             places: Iterable[tuple[str, Any, Any]] = differences(*self.values, "")
@@ -118,9 +121,9 @@ class Thaw:
         return [drift for drift in self.drifts if not drift.why_not]
 
     def accepted(self, chosen: Collection[Drift]) -> Recording:
-        """Return the recording with some of the changes.
+        """Return the recording with the chosen changes.
 
-        With all of them, it is the recording of the live run, with its time.
+        If all changes are chosen, merge the whole recording of the live run (`merged`).
         """
         if all(drift.kind == "same" or drift in chosen for drift in self.drifts):
             return merged(self.old, Taken(self.live), models=bool(self.old.models), prune=False)

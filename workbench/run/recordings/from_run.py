@@ -1,8 +1,8 @@
 """A recording from the stored events of a case.
 
-Runs record their calls for replay (`CallsRecorded`). JSON reports and ADK's results do not, and agents in plain Python
-may yield calls that nothing can record. Their calls are read from the transcript or the trace. They lack effects,
-branches and the kinds of errors, and calls of models are missing.
+Runs record their calls for replay (`CallsRecorded`). JSON reports and ADK's results do not have these records, and
+agents in plain Python may yield calls that nothing can record. Such calls are read from the transcript or the trace.
+They lack effects, branches and the kinds of errors, and calls of models are missing.
 """
 
 import builtins
@@ -45,7 +45,7 @@ _ERROR = re.compile(r"(\w+)(?:: (.*))?", re.DOTALL)
 
 
 class NotRecordedError(Exception):
-    """The events cannot become a recording. The message says why."""
+    """A case of which no recording can be made. The message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def _from_calls(empty: Recording, events: Iterable[CallsRecorded], pieces: Piece
     items.sort(key=lambda pair: (pair[0], _int(pair[1].get("order"))))
     of_kind = {kind: [pair for pair in items if pair[1].get("kind") == kind] for kind in _KINDS}
     calls = tuple(_tool_call(turn, item, pieces) for turn, item in of_kind["tool"])
-    models = _unlike_secrets((_model_call(turn, item, pieces) for turn, item in of_kind["model"]), pieces)
+    models = _without_secret_requests((_model_call(turn, item, pieces) for turn, item in of_kind["model"]), pieces)
     tools: dict[str, dict[tuple[str, int], Declaration]] = {}
     for _, item in of_kind["tools"]:
         tools.setdefault(string(item.get("agent")), {}).update(_declarations(item, pieces))
@@ -210,7 +210,7 @@ def _model_call(turn: int, item: Mapping[str, Any], pieces: Pieces) -> ModelCall
     return replace(call, responses=tuple(map(readable_bytes, responses)), secret=True)
 
 
-def _unlike_secrets(models: Iterable[ModelCall], pieces: Pieces) -> tuple[ModelCall, ...]:
+def _without_secret_requests(models: Iterable[ModelCall], pieces: Pieces) -> tuple[ModelCall, ...]:
     """Return calls of models without the digests of requests that held a secret: a replay would not match them.
 
     Without a digest, a call answers the agent's next request.
@@ -247,7 +247,7 @@ def _parts(recording: Recording, pieces: Pieces) -> Iterator[tuple[str, Any]]:
     for name in dict.fromkeys(digest for request in requests for digest in text_parts(request)):
         with contextlib.suppress(PieceLostError):
             part = _whole(pieces.read(name))
-            if not answered.hold(name, part):
+            if not answered.holds(name, part):
                 yield name, part
 
 

@@ -119,7 +119,7 @@ def read_frozen(path: Path) -> Recording:
 
 
 def frozen_content(path: Path) -> bytes:
-    """Return the content of a frozen file. Raises OwnFileError if it cannot be read."""
+    """Return the content of a frozen file. Raise OwnFileError if it cannot be read."""
     try:
         return read_unlinked(path, LARGEST)
     except OSError as error:

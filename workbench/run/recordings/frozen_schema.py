@@ -35,7 +35,9 @@ Seconds: TypeAlias = Annotated[float, Field(ge=0, le=1e9, description="How long 
 Branch: TypeAlias = Annotated[
     str | None, Field(description="ADK's branch of the agent. If missing: none. null: the branch is not known.")
 ]
-Lost: TypeAlias = Annotated[str, Field(min_length=1, description="Why the outcome is not known. The call is a miss.")]
+Lost: TypeAlias = Annotated[
+    str, Field(min_length=1, description="Why the outcome is not known. In a replay, it is a miss.")
+]
 Secret: TypeAlias = Annotated[bool, Field(description="Whether a secret in the outcome was replaced.")]
 InFile: TypeAlias = Annotated[
     str, Field(pattern=r"^[0-9a-f]{20}\.json$", description="File beside this one with the value, named by its digest.")
@@ -156,7 +158,7 @@ class FrozenPart(TypedDict, total=False):
 class FrozenTool(TypedDict, total=False):
     """A tool that an agent had. `declaration` is ADK's FunctionDeclaration, or null.
 
-    With the name "", it is the toolset at this position itself.
+    With the name "", it is the toolset at the position `toolset`.
     """
 
     name: Required[str]
@@ -166,9 +168,7 @@ class FrozenTool(TypedDict, total=False):
     long_running: bool
     instruction: Annotated[str, Field(description="Text that it added to the instructions of requests.")]
     confirmation: Annotated[bool, Field(description="The user had to confirm each call.")]
-    since: Annotated[
-        int, Field(ge=1, description="The number of the toolset's listing in which it came. If missing: the first.")
-    ]
+    since: Annotated[int, Field(ge=1, description="Number of the toolset's listing that had it first. If missing: 1.")]
     types: Annotated[
         list[str], Field(max_length=64, description="Its class and the bases as `module.Class`, nearest first.")
     ]

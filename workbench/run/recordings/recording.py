@@ -7,13 +7,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from workbench.files.run_options import OnMiss
 from workbench.worker.jsonable import digest as text_digest
 from workbench.worker.jsonable import dumps
 
 Mode: TypeAlias = Literal["tools", "all"]
 """The replayed calls: those of tools, or of tools and models."""
-OnMiss: TypeAlias = Literal["error", "live"]
-"""The treatment of a call without a recording: the case ends, or the call is made."""
 
 
 def digest(value: Any) -> str:
@@ -123,8 +122,8 @@ class ToolCall:
 class ModelCall:
     """A call of a model. `asked` is the digest of its request, `responses` are ADK's LlmResponses.
 
-    `request` has the digests of the request's parts, `{"model", "system", "tools", "config", "contents"}`, or is None.
-    The other fields are as in `ToolCall`.
+    If the request held a secret, `asked` is "". `request` has the model and the digests of the request's parts,
+    `{"model", "system", "tools", "config", "contents"}`, or is None. The other fields are as in `ToolCall`.
     """
 
     turn: int
@@ -161,7 +160,7 @@ class Declaration:
     instructions of requests. `confirmation` says that the user had to confirm each call. `hidden` says that a tool of a
     toolset did not declare itself, although it can be called. `config` are tools of the model itself that a toolset
     added to requests, such as `{"computer_use": …}`. `error` is why a toolset could not list its tools. `types` are the
-    class of a toolset's tool and its bases. `since` is the number, from 1, of the toolset's listing in which it came.
+    class of a toolset's tool and its bases. `since` is the number, from 1, of the toolset's listing that had it first.
     `source` is a digest of the source of its function or of its toolset's class, or "" if it is not known.
     """
 

@@ -34,13 +34,13 @@ def text_parts(request: Mapping[str, Any]) -> Iterator[str]:
 
 
 class Answered:
-    """The recorded answers, from which most messages of later requests follow."""
+    """The recorded answers of models and tools. Most messages of later requests consist of them."""
 
     def __init__(self, recording: Recording) -> None:
         self._responses = {plain_digest(dumps(content)) for content in _contents(recording)}
         self._answers = {(call.tool, dumps(_response(call))) for call in recording.calls}
 
-    def hold(self, digest: str, part: Any) -> bool:
+    def holds(self, digest: str, part: Any) -> bool:
         """Return whether a part of a request is a message with these answers. Such a part need not be stored."""
         if digest in self._responses:
             return True

@@ -100,7 +100,7 @@ class AsyncScorer:
         self._closing = False
 
     def take(self, message: Message) -> None:
-        """Handle a message, in a task if it takes time."""
+        """Do what a message says, in a task if it takes time."""
         match message["op"]:
             case "environment":
                 fields = {name: value for name, value in message.items() if name != "op"}

@@ -1,4 +1,7 @@
-"""The engine's client of the scorer process: it sends conversations, receives verdicts, and survives its death."""
+"""The engine's client of the scorer process, which sends conversations and receives verdicts.
+
+If the process dies, the client starts it again.
+"""
 
 import asyncio
 import itertools

@@ -25,7 +25,7 @@ _TOGETHER = 0.003
 
 @dataclass
 class Case:
-    """A conversation, received in one frame for each turn.
+    """A conversation, received in one frame and a frame for each turn.
 
     `static` means that it has a reference. `environment` is the key of its judges' environment. `repeat` and
     `all_votes` are settings for judges.

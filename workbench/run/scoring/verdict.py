@@ -52,8 +52,8 @@ def case_status(results: Iterable[MetricResult], *, allow_not_evaluated: bool = 
 def metric_error(scored: Iterable[Scored]) -> CaseError | None:
     """Return the error of a case from its first metric with status `error`, or None.
 
-    The kind is `judge` if replies were missing or unreadable, `quota` if that was the only cause, and otherwise
-    `metric_crashed`.
+    The kind is `quota` if a used-up quota was the only cause, `judge` if replies were missing or unreadable for another
+    cause, and otherwise `metric_crashed`.
     """
     for one in scored:
         result = one.result
