@@ -1,6 +1,6 @@
-"""Acceptance of an agent's behavior as expected, split into hunks, the smallest differences.
+"""Acceptance of an agent's behavior as expected, hunk by hunk. A hunk is a difference that can be accepted alone.
 
-Any of the hunks can be accepted. The rest of the case keeps the spelling of its keys and the form of its steps.
+The rest of the case keeps the spelling of its keys and the form of its steps.
 
 A rule is an alternative to a new expected value. It is stored in the criteria config that governs the case, as
 `args_match` of the criterion for tool calls.
@@ -39,7 +39,7 @@ class NotComparableError(ValueError):
 class Comparison:
     """Comparison of a case's JSON (`raw`) with its transcript.
 
-    The transcript's turns are invocations in snake_case, or None for an incomplete turn. `end_state` is the session
+    `actual` has an invocation in snake_case for each turn, or None for an incomplete turn. `end_state` is the session
     state after all turns, or None if unknown, and `rules` say how it is compared. `notes` name the turns that are left
     out, and why. If a turn is left out, so is the end state, because it follows from all turns.
 

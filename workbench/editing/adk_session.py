@@ -23,7 +23,7 @@ Json = dict[str, Any]
 
 _USER = "user"
 _OWN_KEYS = {*OPAQUE, "state_delta", "artifact_delta", "requested_tool_confirmations", "requested_auth_configs"}
-"""Keys of a session whose values have keys of the user's own."""
+"""Keys of a session whose values are the user's own data, in which no key is respelled."""
 
 
 class NoSessionError(ValueError):
@@ -151,7 +151,7 @@ def _turn_of(user: Json, acted: Sequence[Json]) -> Json:
 
 
 def _state_before(after: Json, events: Sequence[Json]) -> tuple[Json, Sequence[str]]:
-    """Return the state without internal keys and without keys that events set, and notes about both."""
+    """Return the state without internal keys and without keys that events set, and notes that name these keys."""
     changed: set[str] = set()
     for event in events:
         changed.update(mapping(mapping(event.get("actions")).get("state_delta")))
@@ -167,7 +167,7 @@ def _state_before(after: Json, events: Sequence[Json]) -> tuple[Json, Sequence[s
 
 
 def _is_internal(key: str) -> bool:
-    """Return whether a key is used by ADK's tools, such as the session title of its web page."""
+    """Return whether a key of the state is internal to ADK (`__name__`), such as the session title of its web page."""
     return len(key) > 4 and key.startswith("__") and key.endswith("__")
 
 

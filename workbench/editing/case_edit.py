@@ -22,7 +22,8 @@ from workbench.text.json_values import value_at
 def with_value(value: Any, location: Location, item: Any) -> Any:
     """Return `value` with `item` at a location.
 
-    Where an object on the way is missing, one is created. It replaces any other value. Lists on the way must exist.
+    Objects on the way that are missing are created, and replace values that are not objects. Lists on the way must
+    exist.
     """
     if not location:
         return item
@@ -172,7 +173,7 @@ def move(case: Any, row: CaseRow, step: int) -> tuple[Any, Location]:
     return after, place
 
 
-What: TypeAlias = Literal[
+PartKind: TypeAlias = Literal[
     "call", "answer", "text", "response", "turn", "user", "turn_rubric", "rubric", "session", "scenario", "final_state"
 ]
 
@@ -181,7 +182,7 @@ What: TypeAlias = Literal[
 class Part:
     """A part to add, with a `label` for a list and a `help` text."""
 
-    what: What
+    what: PartKind
     label: str
     help: str
 
@@ -203,7 +204,7 @@ _PARTS = {
 
 def parts_for(case: dict[str, Any], row: CaseRow) -> list[Part]:
     """Return the parts that can be added at a row, the most likely first."""
-    wanted: list[What] = []
+    wanted: list[PartKind] = []
     if row.turn is not None and isinstance(turn := value_at(case, ("conversation", row.turn)), dict):
         wanted += ["user"] if get(turn, "user_content") is None else []
         wanted += ["call", "answer"] if get(turn, "final_response") is None else ["call"]
@@ -222,7 +223,7 @@ def parts_for(case: dict[str, Any], row: CaseRow) -> list[Part]:
     return [_PARTS[what] for what in wanted]
 
 
-def with_part(case: dict[str, Any], row: CaseRow, what: What) -> tuple[Any, Location]:
+def with_part(case: dict[str, Any], row: CaseRow, what: PartKind) -> tuple[Any, Location]:
     """Return the case with an empty part added, and the location to edit.
 
     An item of a list goes after the row's item if that is in the same list, else to the end. A turn goes after the
@@ -241,7 +242,7 @@ def new_case(eval_id: str, *, app: str, user: str, camel: bool, scenario: bool =
     return case
 
 
-_OF_CASE: dict[What, tuple[str, dict[str, Any]]] = {
+_OF_CASE: dict[PartKind, tuple[str, dict[str, Any]]] = {
     "session": ("session_input", {"app_name": "", "user_id": "user", "state": {}}),
     "scenario": ("conversation_scenario", {"starting_prompt": "", "conversation_plan": ""}),
     "final_state": ("final_session_state", {}),
@@ -254,7 +255,7 @@ class _Builder:
         self._camel = is_camel(case) if camel is None else camel
         self._turn: Location = ("conversation", row.turn or 0)
 
-    def part(self, what: What) -> tuple[Any, Location]:
+    def part(self, what: PartKind) -> tuple[Any, Location]:
         """Return the case with an empty part added, and the location to edit."""
         if what in _OF_CASE:
             name, fields = _OF_CASE[what]
@@ -376,8 +377,8 @@ class Replacement:
 def replacements(case: Any, where: Where, old: str, new: str) -> list[Replacement]:
     """Return all values of a case that would change if `old` were replaced by `new`, in the order of the file.
 
-    An argument that is not a text, and an argument that equals a quoted text (`"12.50"`), are replaced by `new` read as
-    JSON, or by the text `new` if it is not JSON.
+    An argument whose JSON equals `old` (a number, or a text if `old` is in quotes) becomes `new` read as JSON, or the
+    text `new` if it is not JSON.
     """
     found = _Search(where, old, new).replacements(case, (), None, "")
     return [one for one in found if type(one.old) is not type(one.new) or one.old != one.new]

@@ -42,7 +42,7 @@ class CaseRow:
 
 
 def rows_of(case: Any) -> list[CaseRow]:
-    """Return the rows of a case: ID, turns or scenario, rubrics, session."""
+    """Return the rows of a case: ID, turns or scenario, rubrics, session, final state."""
     return list(_Reader(case).rows()) if isinstance(case, dict) else [_odd((), "case", case, None)]
 
 

@@ -1,7 +1,7 @@
 """Changes of a criteria config, drafts of edited configs, and presets. Keys keep the file's spelling.
 
-Configs that could not run are not written. `python -m workbench.editing.criteria_change` prints the list of presets in
-docs/criteria-editing.md.
+An edit that adds an error that stops a run is refused. `python -m workbench.editing.criteria_change` prints the list of
+presets in docs/criteria-editing.md.
 """
 
 import copy
@@ -140,7 +140,7 @@ def _as_object(content: Content, location: Location) -> Content:
 def without(content: Content, location: Location) -> Content:
     """Return the content without the value at a location.
 
-    Objects and lists that become empty are removed, too, except `criteria`.
+    Objects and lists that become empty are removed, too, except `criteria` and the items of lists.
     """
     changed: Content = case_edit.without(content, location)
     above = location[:-1]
@@ -222,8 +222,8 @@ def _changed_keys(before: Any, after: Any) -> list[str]:
 def merged(base: Content, theirs: Content, mine: Content) -> Content:
     """Return `theirs` with the changes from `base` to `mine`, by whole criteria and whole keys of the file.
 
-    If `mine` has another order of criteria than `base`, so has the result. Criteria that only `theirs` has keep their
-    places.
+    `theirs` is the config on disk, `mine` the edited one, and `base` the one that both come from. If the user moved
+    criteria, the result has the order of `mine`. Criteria that only `theirs` has keep their places.
     """
     both = copy.deepcopy(theirs)
     old, new = mapping(base.get("criteria")), mapping(mine.get("criteria"))
@@ -269,8 +269,8 @@ class ConfigRejectedError(ValueError):
 class ConfigDraft:
     """A config being edited.
 
-    `before` is the file's content when the edit began, or None without a file. `content` is its data. If it names no
-    criteria, `content` has the default criteria, and `defaults` is True.
+    `before` is the file's content when the edit began, or None without a file. `content` is its data. Without a key
+    `criteria` in the file, `content` has the default criteria, and `defaults` is True.
     """
 
     file: Path
@@ -449,7 +449,7 @@ def with_preset(content: Content, preset: Preset, *, instead: bool = False) -> t
     """Return the content with the preset's missing criteria, and the names of what was added. Existing criteria stay.
 
     A preset for simulated users also adds their config if there is none. With `instead`, the preset replaces all
-    criteria, because they are only defaults.
+    criteria, as it should if they are only defaults.
     """
     criteria = {} if instead else mapping(content.get("criteria"))
     new = [name for name in preset.criteria if name not in criteria]

@@ -79,10 +79,13 @@ class EvalsetFile(EvalsetText):
         return self.with_order(order)
 
     def with_copies(self, numbers: Collection[int]) -> tuple[bytes, list[str]]:
-        """Return the content with a copy after each of these cases, and the IDs of the copies, whose turns get new IDs.
+        """Return the content with a copy after each of these cases, and the IDs of the copies.
+
+        The copies' turns get new IDs, too.
 
         Raises:
-            EditError: as in `edited`.
+            RejectedError: as in `with_order`.
+            EditError: as in `with_order`.
         """
         taken = set(self.ids)
         names: list[str] = []
@@ -100,6 +103,7 @@ class EvalsetFile(EvalsetText):
 
         Raises:
             RejectedError: as in `with_order`.
+            EditError: as in `with_order`.
         """
         order: Order = [number for number in range(len(self.ids)) if number not in set(numbers)]
         return self.with_order(order)
@@ -178,7 +182,8 @@ def moved(source: EvalsetFile, numbers: Sequence[int], target: EvalsetFile) -> t
     """Return the content of both files after moving these cases to the end of the target.
 
     Raises:
-        RejectedError: the target has a case with such an ID or another format, or a dataset's case has no ID.
+        RejectedError: the target has a case with such an ID or another format, a dataset's case has no ID, or as in
+            `EvalsetFile.with_order`.
         EditError: as in `EvalsetFile.edited`.
     """
     cases = [source.copied(number) for number in numbers]
@@ -229,7 +234,7 @@ def name_fault(eval_set_id: str) -> str:
 
 
 def new_evalset(eval_set_id: str) -> bytes:
-    """Return the content of a new file without cases."""
+    """Return the content of a new evalset without cases."""
     content = {"eval_set_id": eval_set_id, "name": eval_set_id, "eval_cases": []}
     return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()
 

@@ -79,7 +79,7 @@ def migrate(old: Path, *, name: str, initial_session: dict[str, Any] | None = No
 
 @dataclass(frozen=True)
 class MigratedFile:
-    """A file and its conversion, or None with the reason in `why_not`."""
+    """A file and its conversion. If it cannot be converted, `migration` is None and `why_not` says why."""
 
     file: Path
     migration: Migration | None
@@ -89,7 +89,7 @@ class MigratedFile:
 def migrate_each(paths: Iterable[Path], initial_session: dict[str, Any] | None) -> Iterator[MigratedFile]:
     """Convert old files one by one: those in `paths`, and all below folders in `paths`. Writes nothing.
 
-    Files of the current schema in a folder are skipped. `initial_session` is used for lists of turns.
+    Evalsets of the current schema and datasets in a folder are skipped. `initial_session` is used for old test files.
     """
     named = list(paths)
     files = [file for path in named for file in (_evalsets_below(path) if path.is_dir() else [path])]
@@ -201,7 +201,7 @@ def _recorded(
         name = string(asked.get("name"))
         responses = responses_of(mapping(item.get("llm_recording")).get("llm_responses"))
         if is_gated(name):
-            known = _same(left, index + 1, agent, name, mapping(asked.get("args")))
+            known = _take_equal(left, index + 1, agent, name, mapping(asked.get("args")))
             branch, effects = (known.branch, known.effects) if known is not None else (None, Effects())
             args, answer = mapping(asked.get("args")), encoded(answered.get("response"))
             calls.append(ToolCall(index + 1, agent, name, args, branch, answer, effects=effects))
@@ -210,7 +210,7 @@ def _recorded(
     return tuple(calls), tuple(models)
 
 
-def _same(left: list[ToolCall], turn: int, agent: str, tool: str, args: Mapping[str, Any]) -> ToolCall | None:
+def _take_equal(left: list[ToolCall], turn: int, agent: str, tool: str, args: Mapping[str, Any]) -> ToolCall | None:
     """Remove and return the first call of the session that equals a recorded call, or None."""
     for number, call in enumerate(left):
         if (call.turn, call.agent, call.tool, call.args) == (turn, agent, tool, args):
@@ -350,7 +350,7 @@ class ConvertedConversations:
 
 
 def saved_conversations(paths: Iterable[Path]) -> tuple[list[Path], list[Path]]:
-    """Divide paths into saved conversations and all others. A folder with conversations is replaced by these."""
+    """Divide paths into saved conversations and all others. A folder with conversations is replaced by them."""
     found: list[Path] = []
     others: list[Path] = []
     for path in paths:

@@ -46,8 +46,8 @@ class NoPromptError(Exception):
 class Prompt:
     """An instruction in a file.
 
-    `span` is the first byte and the byte after the last one in `content`: of the literal, or in a text file of the text
-    without the whitespace around it.
+    `span` is the range of bytes in `content`: that of the string literal, or in a text file that of the text without
+    the whitespace around it.
     """
 
     file: Path
@@ -92,9 +92,9 @@ def replaced(prompt: Prompt, text: str) -> bytes:
         return _spliced(prompt.content, prompt.span, text.encode("utf-8"))
     tokens = _tokens(prompt)
     old = prompt.text
-    start = _same(old, text)
+    start = _common(old, text)
     most = min(len(old), len(text)) - start
-    end = len(old) - _same(old[::-1][:most], text[::-1][:most])
+    end = len(old) - _common(old[::-1][:most], text[::-1][:most])
     ends = [0]
     for token in tokens:
         ends.append(ends[-1] + len(token.value))
@@ -128,7 +128,7 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _literals(file: Path, content: bytes, agent: str) -> Iterator[tuple[bool, Prompt]]:
-    """Yield each string literal of a module that can be an instruction, after whether this agent is given it as one.
+    """Yield each string literal of a module that can be an instruction, and whether it is the agent's `instruction=`.
 
     Short texts, names, descriptions, docstrings and parts of f-strings are left out.
     """
@@ -247,7 +247,7 @@ def _tokens(prompt: Prompt) -> list[_Token]:
     return found
 
 
-def _same(one: str, other: str) -> int:
+def _common(one: str, other: str) -> int:
     """Return the length of the common prefix."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((number for number, (first, second) in pairs if first != second), min(len(one), len(other)))
@@ -293,8 +293,8 @@ class Place(NamedTuple):
 def case_place(entry: "EvalsetEntry", case: int, *, exact: bool = True) -> Place:
     """Return the first line of a case in its evalset, or the start of the evalset if `case` is -1.
 
-    The line is also 1 if the evalset cannot be edited here. Without `exact`, the line, which may take a tenth of a
-    second, is not looked up.
+    The line is also 1 if the evalset cannot be edited here. Without `exact`, the line is 0, because looking it up may
+    take a tenth of a second.
     """
     if case < 0 or not entry.document.editable:
         return Place(entry.file)

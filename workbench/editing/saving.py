@@ -265,7 +265,7 @@ _NOT_EDITED = frozenset({".git", STATE_FOLDER})
 class ChangedOnDiskError(Exception):
     """A file has changed since the edit began; nothing was written.
 
-    `theirs` is its content now, or None if it was deleted.
+    `theirs` is the file's content now, or None if it was deleted.
     """
 
     def __init__(self, file: Path, theirs: bytes | None) -> None:
@@ -409,7 +409,7 @@ class Saver:
             self._journal.note("drop")
 
     def _refuse_outside(self, edit: Edit) -> None:
-        """Raise OSError if a file of an edit is outside the project after links, or git's or the workbench's own."""
+        """Raise OSError if a file, with links followed, is outside the project, or is git's or the workbench's own."""
         root = real_path(self._root)
         for change in edit.changes:
             file = real_path(change.file)

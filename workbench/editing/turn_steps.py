@@ -1,7 +1,7 @@
 """The steps of one turn in raw JSON, each with its place, so that single steps can be changed.
 
-They may have either spelling and either form. `recorded` is the form that ADK writes (`invocation_events`), `authored`
-the one written by hand (`tool_uses`, `tool_responses`, `intermediate_responses`).
+The steps may have either spelling and either form. `recorded` is the form that ADK writes (`invocation_events`),
+`authored` the one written by hand (`tool_uses`, `tool_responses`, `intermediate_responses`).
 """
 
 import itertools
@@ -66,7 +66,7 @@ class TextItem:
 class Steps:
     """The steps of a turn.
 
-    `every` has the order of the file. `texts` and `answers` (call → response) are views of it.
+    `every` has the order of the file. `texts` and `answers` (call → response) refer to steps in it.
     """
 
     shape: Shape

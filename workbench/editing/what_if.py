@@ -45,7 +45,7 @@ class CriterionOutlook:
     """Results that the last executions would get from one criterion.
 
     Out of `scored` executions, `before` passed and `after` would pass. `new` of them had no verdict of the criterion.
-    `redo` counts those that need a new score, because other options were used for theirs.
+    `redo` counts the `scored` ones that need a new score, because theirs was made with other options.
     """
 
     scored: int = 0
@@ -73,7 +73,7 @@ class Outlook:
 
 
 class WhatIf:
-    """Calculator of the verdicts that executions would get with other criteria. Cached scores make thresholds fast."""
+    """Calculator of the verdicts that executions would get with other criteria. Scores are cached."""
 
     def __init__(self, records: Iterable[Execution], prices: Prices | None = None) -> None:
         self._records = [record for record in records if record.has_verdict]

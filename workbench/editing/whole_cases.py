@@ -74,6 +74,7 @@ def duplicated(opened: OpenedFiles, chosen: Sequence[CaseSelection]) -> tuple[Co
 
     Raises:
         GoneError: a case cannot be found.
+        RejectedError: the position of a dataset's case without an ID would change.
         EditError: a file cannot be changed safely, or a recording cannot be read.
     """
     contents, names, carried = {}, [], []
@@ -141,7 +142,7 @@ def renamed(opened: OpenedFiles, chosen: CaseSelection, name: str) -> Contents:
     """Return the content with another ID for the selected case.
 
     Raises:
-        RejectedError: the ID is already used.
+        RejectedError: the ID is empty or already used.
         GoneError: as in `duplicated`.
         EditError: as in `duplicated`.
     """
@@ -217,7 +218,7 @@ def _carry(folders: FrozenFolders, case: CarriedCase) -> None:
 
 
 def renamed_content(content: bytes, changes: Mapping[str, str]) -> bytes:
-    """Return a frozen file with other ids. All other bytes stay the same, even in a file with mistakes."""
+    """Return a frozen file with other IDs. All other bytes stay the same, even in a file with mistakes."""
     try:
         text = content.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
@@ -335,15 +336,16 @@ def written(opened: OpenedFiles, choice: Choice) -> Contents:
 
 
 Side: TypeAlias = Literal["theirs", "mine"]
+"""A version of a file or case: the one on disk, or the user's edit."""
 FRAME = ""
 """Key for the parts of the file around the cases. No case can have this ID."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A case that differs between the two versions.
+    """A case that differs between the version on disk (`theirs`) and the user's edit (`mine`).
 
-    `base`, `theirs` and `mine` are its JSON, or None if the version lacks it.
+    `base` is the case before both. Each is the case's JSON, or None if the version lacks it.
     """
 
     eval_id: str
@@ -353,19 +355,19 @@ class Difference:
 
     @property
     def who(self) -> Literal["theirs", "mine", "both"]:
-        """The side that changed it, or "both" if both did, differently."""
+        """The side that changed the case, or "both" if both changed it, differently."""
         if same(self.theirs, self.base):
             return "mine"
         return "theirs" if same(self.mine, self.base) else "both"
 
     @property
     def proposed(self) -> Side:
-        """The default side: the one that changed the case, or mine if both did."""
+        """The default side: the one that changed the case, or `mine` if both did."""
         return "theirs" if self.who == "theirs" else "mine"
 
 
 def differences(base: bytes, theirs: bytes, mine: bytes) -> list[Difference]:
-    """Return the differences between theirs and mine: the frame, their cases, then cases only in mine.
+    """Return the differences between `theirs` and `mine`: the frame, then cases in the order of `theirs`, then others.
 
     Raises:
         EditError: a version is not a valid file of the current schema.
@@ -383,7 +385,7 @@ def differences(base: bytes, theirs: bytes, mine: bytes) -> list[Difference]:
 
 
 def merged(theirs: bytes, found: list[Difference], chosen: Mapping[str, Side], mine: bytes) -> bytes:
-    """Return their file with my version of the chosen differences. All other bytes stay theirs.
+    """Return `theirs` with the differences for which `mine` is chosen or proposed. All other bytes stay as they are.
 
     Raises:
         EditError: the file cannot be changed safely.
@@ -413,7 +415,7 @@ def _take(content: bytes, one: Difference, mine: bytes) -> bytes:
 
 
 def _place(text: EvalsetText, eval_id: str, mine: EvalsetText) -> int:
-    """Return the place after the nearest case that precedes it in my version and exists in theirs."""
+    """Return the place after the nearest case that precedes it in `mine` and exists in `text`, or 0."""
     ids = list(mine.ids)
     for before in reversed(ids[: ids.index(eval_id)]):
         if before in text.ids:

@@ -103,7 +103,7 @@ def use_problems(config: CriteriaConfig, counts: CaseCounts) -> Found:
 def function_problems(config: CriteriaConfig, root: Path, folder: Path) -> Found:
     """Yield a problem for each custom metric whose function is missing or that `adk eval` cannot use.
 
-    The functions are imported from `folder`, the agent's folder.
+    The functions are looked up from `folder`, the agent's folder. Nothing is imported.
     """
     for criterion in config.criteria:
         own = config.custom_metrics.get(criterion.name)
@@ -202,7 +202,7 @@ def empty_rubrics(rubrics: Placed) -> Found:
 
 
 def placed_rubrics(above: Location, rubrics: object) -> Placed:
-    """Return the rubrics in a list, each with its location."""
+    """Return the objects in a list of rubrics, each with its location, or [] if `rubrics` is not a list."""
     every = rubrics if isinstance(rubrics, list | tuple) else ()
     return [((*above, number), rubric) for number, rubric in enumerate(every) if isinstance(rubric, dict)]
 
@@ -240,7 +240,7 @@ _KEEPS_UNKNOWN_KEYS = (2, 3)
 
 
 def case_problems(case: EvalCase, config: CriteriaConfig, tools: DeclaredTools) -> Found:
-    """Yield the problems of a case that the criteria of `config` score. Locations are inside the case."""
+    """Yield the problems of a case under the criteria of `config`. Locations are inside the case."""
     names = {criterion.name for criterion in config.criteria}
     yield from (("unused", breach) for breach in unused_expectations(case, config))
     yield from _references(case.turns or (), names)
@@ -296,7 +296,8 @@ def _call(place: Location, call: ToolCall, tools: DeclaredTools) -> Found:
     missing = sorted(tool.required - call.args.keys())
     if missing:
         message = f"`{call.name}` requires {_listed(missing)}, missing from the expected arguments"
-        hint = "Add it to the expected arguments, or give it a default value in the tool"
+        them, default = ("it", "a default value") if len(missing) == 1 else ("them", "default values")
+        hint = f"Add {them} to the expected arguments, or give {them} {default} in the tool"
         yield "unknown-argument", Breach((*place, "args"), message, hint, "warning")
 
 
@@ -376,10 +377,10 @@ def _turns(place: Location, message: str, hint: str) -> tuple[Rule, Breach]:
 
 
 def history_problem(document: EvalsetDocument, cases: Sequence[int], adk: str | None) -> Problem:
-    """Return the problem that this version of `adk eval` rejects or ignores the earlier events of these cases.
+    """Return a note that `adk eval` rejects or ignores the session events of these cases, placed at the first case.
 
-    The place is the first of the cases. google-adk accepts unknown keys in a session input since version 2.3, and reads
-    none.
+    `adk` is the version of google-adk, or None if unknown. Since 2.3 it accepts unknown keys in a session input, and
+    ignores them.
     """
     numbers = re.match(r"(\d+)\.(\d+)", adk or "")
     more = f", as in {counted(len(cases) - 1, 'other case')} here" if len(cases) > 1 else ""

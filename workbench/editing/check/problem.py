@@ -17,7 +17,7 @@ Rule: TypeAlias = Literal[
     "empty-rubric",  # a rubric without text
     "same-rubric",  # two rubrics with the same ID in a case and a turn
     "unused",  # an expectation that no criterion compares
-    "history",  # what ADK does with the events in a session_input
+    "history",  # events in a session_input, which ADK rejects or ignores
     "turns",  # a malformed turn: an empty message, a wrong role or unmatched IDs
     "test-file-sessions",  # a test file with more than one case
     "unknown-tool",  # an expected tool that the agent does not declare

@@ -78,7 +78,10 @@ class ProjectCheck:
         return in_order(_within(entry.file, self._evalset(entry, root)))
 
     def rest(self, workspace: Workspace) -> list[Problem]:
-        """Return the problems of agents, between evalsets, and of the configs of evalsets that were checked before."""
+        """Return all other problems: of agents, of evalsets compared with each other, and of the configs.
+
+        The configs are those of the evalsets that were checked before.
+        """
         found = list(_within(workspace.target, _same_ids(workspace)))
         message = "this looks like an evalset, but its name does not end in .evalset.json or .test.json"
         hint = "Rename it, or name it on the command line"

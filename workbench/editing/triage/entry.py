@@ -30,8 +30,8 @@ class Choice:
     - "other": the judge is wrong.
     - "": nothing.
 
-    `key` is its letter in the triage dialog and in the review. `label` and `short` are its words there. They differ
-    from `name`, the word in triage files, where the meaning is clear from the verdict.
+    `key` is its letter in the triage dialog and in the review. `label` and `short` are its names there. `name` is the
+    one in triage files.
     """
 
     name: str
@@ -127,7 +127,7 @@ class Entry:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """Identifies the subject and the answer. The file is sorted by key, and the latest entry of a key counts."""
+        """The subject and the answer. The file is sorted by key. Of entries with the same key, the last one counts."""
         about = self.about
         return about.case, about.criterion, about.turn or 0, about.part, about.name, self.judged.answer
 

@@ -76,8 +76,8 @@ def save_triage(saver: Saver, label: str, changes: Mapping[Path, Change]) -> dic
     Changes by others in the meantime are kept. May block, so call it in a thread.
 
     Raises:
-        BrokenTriageError: nothing was written.
-        OSError: nothing was written.
+        BrokenTriageError: a file is invalid. Nothing was written.
+        OSError: a file cannot be read or written. Nothing was written.
     """
     for last in range(_TRIES):
         before = {evalset: _read(triage_path(evalset)) for evalset in changes}
@@ -144,7 +144,7 @@ def changed(
 
 
 def _canonical(data: dict[str, Any]) -> str:
-    """Return the text of a triage file in our own format."""
+    """Return the text of a triage file as this module writes it."""
     return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
 
 

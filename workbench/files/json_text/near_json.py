@@ -81,7 +81,7 @@ class NearJson:
     def _junk(self, start: int) -> tuple[Token | None, int]:
         match = _JUNK.match(self._text, start)
         assert match is not None  # it matches any character
-        self._complain(start, *_what_junk(match.group()))
+        self._complain(start, *_explain_junk(match.group()))
         end = match.end()
         if match.group() == "=":
             return Token(":", start, end), end
@@ -199,7 +199,7 @@ def _control_character(character: str) -> tuple[str, str]:
     return f"a raw {name} inside text", f"Write {escape}"
 
 
-def _what_junk(raw: str) -> tuple[str, str]:
+def _explain_junk(raw: str) -> tuple[str, str]:
     character = raw[0]
     if raw.startswith(("..", "…")):
         return f"`{raw[:3]}` is a placeholder, not JSON", "Delete it or replace it with the real values"
