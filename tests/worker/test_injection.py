@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench.worker.gate import Gate, Inject, Live, Miss, Replay
-from workbench.worker.matching import BrokenRecordingError, Fault, Injection, ToolCall, damaged, is_within
+from workbench.worker.matching import BrokenRecordingError, InjectedFault, Injection, ToolCall, damaged, is_within
 
 
 def due(rule: dict[str, Any], calls: int, seed: int = 1) -> list[int]:
@@ -41,7 +41,7 @@ def test_chance_depends_on_the_seed_only() -> None:
 def test_rule_applies_only_to_its_agent_tool_and_arguments() -> None:
     injection = Injection([{"tool": "search", "agent": "desk", "args": {"filter": {"id": 7}}, "answer": 0}], 1)
     args = {"filter": {"id": 7.0, "open": True}, "page": 2}
-    assert injection.decide("desk", "search", args) == Fault("answer", 0, 1, answer=0)
+    assert injection.decide("desk", "search", args) == InjectedFault("answer", 0, 1, answer=0)
     assert injection.decide("other", "search", args) is None
     assert injection.decide("desk", "find", args) is None
     assert injection.decide("desk", "search", {"filter": {"id": True}}) is None
@@ -51,7 +51,7 @@ def test_rule_counts_calls_that_an_earlier_rule_answers() -> None:
     rules = [{"tool": "*", "only": 1, "answer": "first"}, {"tool": "search", "only": 2, "dropped": "no_answer"}]
     injection = Injection(rules, 1)
     found = [injection.decide("a", "search", {}) for _ in range(3)]
-    assert found == [Fault("answer", 0, 1, answer="first"), Fault("no_answer", 1, 2), None]
+    assert found == [InjectedFault("answer", 0, 1, answer="first"), InjectedFault("no_answer", 1, 2), None]
 
 
 def test_calls_of_other_tools_do_not_change_what_chance_selects() -> None:
@@ -76,10 +76,10 @@ def test_each_rule_gives_its_kind_of_fault() -> None:
     ]
     injection = Injection(rules, 1)
     assert [injection.decide("a", "t", {}) for _ in range(5)] == [
-        Fault("", 0, 1, 2.0),
-        Fault("error", 1, 2, 0.5, error=error),
-        Fault("never", 2, 3),
-        Fault("malformed", 3, 4, how="cut_json"),
+        InjectedFault("", 0, 1, 2.0),
+        InjectedFault("error", 1, 2, 0.5, error=error),
+        InjectedFault("never", 2, 3),
+        InjectedFault("malformed", 3, 4, how="cut_json"),
         None,
     ]
 
@@ -153,7 +153,7 @@ SEARCH = ToolCall("desk", "", "search", {})
 
 def test_injected_fault_consumes_no_recording() -> None:
     opened = gate({"tool": "search", "only": 1, "dropped": "no_answer"}, recorded=1)
-    assert opened.tool(SEARCH) == Inject(Fault("no_answer", 0, 1))
+    assert opened.tool(SEARCH) == Inject(InjectedFault("no_answer", 0, 1))
     again = opened.tool(SEARCH)
     assert isinstance(again, Replay)
     assert again.recorded.value == {"number": 0}
@@ -189,7 +189,7 @@ def test_call_without_recording_after_a_fault_is_off_recording() -> None:
 def test_live_calls_get_faults_too() -> None:
     opened = gate({"tool": "search", "only": 2, "malformed": "wrong_types"})
     assert opened.tool(SEARCH) == Live()
-    assert opened.tool(SEARCH) == Inject(Fault("malformed", 0, 2, how="wrong_types"), Live())
+    assert opened.tool(SEARCH) == Inject(InjectedFault("malformed", 0, 2, how="wrong_types"), Live())
 
 
 def test_wrong_rules_end_the_case_like_a_wrong_recording() -> None:

@@ -26,7 +26,7 @@ _READY_WITHIN = 120.0
 _STOPPED_WITHIN = 1.0
 """Seconds that the child has to stop a cancelled call before it gets no more work."""
 _PART = MAX_FRAME // 4
-"""Maximum characters of a payload in one frame. JSON escapes at most double their number."""
+"""Maximum characters of a payload in one frame. Escaping them in JSON at most doubles their number."""
 _ANSWER_WITHIN = 240.0
 _AT_ONCE = 64
 """Maximum number of concurrent calls in the child; each synchronous one takes a thread."""
@@ -72,7 +72,7 @@ class _Running:
     stopping: set[int] = field(default_factory=set)
 
     def kill_if_stopped(self) -> None:
-        """Kill the child if a signal stops it while a call waits for it."""
+        """Kill the child if a signal stops it while it starts or a call waits for it."""
         self.process.kill_if_stopped(lambda: not self.ready.is_set() or bool(self.calls))
 
     def close_lifeline(self) -> None:
@@ -82,7 +82,7 @@ class _Running:
             self.lifeline = -1
 
     async def end(self) -> None:
-        """End the child. A child that is still starting does not listen yet, so it is killed at once."""
+        """End the child. A child that is still starting reads no messages yet, so it is killed at once."""
         self.close_lifeline()
         await (self.process.close() if self.ready.is_set() else self.process.close(grace=0.0))
 
@@ -93,7 +93,7 @@ class _Running:
 
 
 class AnsweringChild:
-    """A child that starts with the first call, restarts after it ended, and never outlives this process.
+    """A child that starts with the first call, starts again for a call after it ended, and never outlives this process.
 
     A child that does not stop a cancelled call gets no new calls. It is killed when its other calls are answered.
     """
@@ -275,8 +275,9 @@ class FunctionFailedError(Exception):
     """A call without a result.
 
     `kind` is `import_failed`, `no_framework` (google-adk is missing there), `raised`, `wrong_input`, `wrong_result`,
-    `too_large`, `timeout` or `crashed`. `message` is one sentence and `hint` says how to fix it. `traceback` shows the
-    user's own lines. `printed` is the end of the call's output.
+    `too_large`, `timeout`, `crashed` or `internal` (an error of the child itself). `message` is one sentence and `hint`
+    says how to fix it. `traceback` shows the user's own lines. `printed` is the end of the call's output. The last
+    three may be "".
     """
 
     def __init__(self, kind: str, message: str, hint: str = "", traceback: str = "", printed: str = "") -> None:
@@ -289,7 +290,7 @@ class FunctionFailedError(Exception):
 
 
 class Functions:
-    """The functions of one agent. Each call has `within` seconds."""
+    """The functions of one agent. Each call may take `within` seconds."""
 
     def __init__(self, environment: JudgeEnvironment, *, within: float = _ANSWER_WITHIN) -> None:
         self._within = within
@@ -333,7 +334,7 @@ class Functions:
         """Return the answer to a request. If the child crashes, find the call that crashes it.
 
         Any of the calls in progress may have crashed the child. Each is repeated once, alone, in another child. Only a
-        call that crashes that child too fails.
+        call that crashes the other child, too, fails.
 
         Raises:
             FunctionFailedError: the call failed, or crashed both children.

@@ -23,8 +23,8 @@ class LoopChannel:
     """Frames to and from a child process, in order.
 
     `on_frame(frame)` is called for each frame received. `on_end(reason)` is called once, when no more frames can
-    arrive: the other side closed its end (reason ""), or sent something that is not a frame. Neither may raise. No
-    method blocks: data that the other side does not accept yet is queued.
+    arrive: the other side closed its end (reason ""), or sent something that is not a frame (the reason says what).
+    Neither may raise. No method blocks: data that the other side does not accept yet is queued.
     """
 
     def __init__(self, sock: socket.socket, on_frame: Callable[[Frame], None], on_end: Callable[[str], None]) -> None:

@@ -247,7 +247,7 @@ class Command:
 
 
 def own_python(module: str, environment: Mapping[str, str]) -> Command:
-    """Return the command that runs one of our modules in our own interpreter.
+    """Return the command that runs a module of the workbench in the workbench's own interpreter.
 
     The folder above the package is added to PYTHONPATH, unless the package is installed. Python does not import from
     the working directory.
@@ -260,7 +260,7 @@ def own_python(module: str, environment: Mapping[str, str]) -> Command:
 
 
 class ChildProcess:
-    """A started child. `on_frame` gets its messages.
+    """A started child. `on_frame` gets its messages, `lifeline` is its end of a pipe that tells it when to end.
 
     `ended` is done when the child has ended and been reaped. Its result completes a sentence about the child: "was
     killed by SIGKILL".
@@ -318,7 +318,7 @@ class ChildProcess:
                 os.killpg(self.pid, number)
 
     def kill_if_stopped(self, waits: Callable[[], bool]) -> None:
-        """Check every second whether a signal has stopped the child, and kill it then, until `waits()` is false.
+        """Check every second, until `waits()` is false, whether a signal has stopped the child, and kill it then.
 
         Without `/proc`, a stopped child is not noticed.
         """

@@ -76,7 +76,7 @@ class Discovery:
 
 
 def discover(base: Path) -> Discovery:
-    """Return everything in and below `base` (absolute).
+    """Return the agents, evalsets and ignored paths in and below `base` (an absolute path).
 
     Agents are named by their folders; `name_agents` makes the names distinct. A missing or unreadable `base` is one
     entry of `ignored`.
@@ -107,7 +107,7 @@ def discover(base: Path) -> Discovery:
 
 
 def agent_at(folder: Path) -> tuple[AgentFolder | None, tuple[Ignored, ...]]:
-    """Return the agent that `folder` itself defines, if any, and its files that are unreadable or not valid Python.
+    """Return the agent that `folder` itself defines, or None, and its files that are unreadable or not valid Python.
 
     `agent.py` comes before `__init__.py`, which usually only imports the agent, and Python before YAML.
     """
@@ -144,7 +144,7 @@ def _relative(folder: Path, root: Path) -> str:
 
 
 def _agent_in(folder: Folder) -> tuple[AgentFolder | None, Sequence[Ignored]]:
-    """Return the agent of one folder of a walk, if any, and its unusable files.
+    """Return the agent of one folder of a walk, or None, and its unusable files.
 
     If git ignores one of the files that may define an agent, the folder defines none.
     """
@@ -169,9 +169,10 @@ def _classify(folder: Folder, name: str, evalsets: list[Path], others: list[Path
 
 
 def _look_alikes(base: Path, files: Sequence[Path]) -> list[Ignored]:
-    """Return the JSON files that look like evalsets under another name.
+    """Return the JSON files that look like evalsets under another name, or like results of agents-cli.
 
-    Only a limited number is checked, and only their beginnings. A folder of data then does not slow down opening.
+    Only a limited number is checked, and only their beginnings, because a folder of data must not slow down opening. If
+    there are more files, the last item says so.
     """
     found = [
         Ignored(path, "results that agents-cli wrote, not an evalset")

@@ -191,7 +191,7 @@ class Ownership:
         return [folder for folder in file.parents if any(folder.is_relative_to(base) for base in self._bases)]
 
     def _former_owner(self, file: Path, holder: AgentFolder | None) -> tuple[str, str] | None:
-        """Return the innermost folder around `file` whose agent is certainly missing, and why, or None."""
+        """Return the innermost folder around `file` whose agent is surely missing or unreadable, and why, or None."""
         nearest = self._nearest(file)
         for folder in self._folders_above(file):
             if holder is not None and folder == holder.folder:

@@ -304,7 +304,7 @@ def driver_files() -> dict[str, str]:
 
 
 def driver_troubles() -> list[Trouble]:
-    """Return the problems of driver files."""
+    """Return the problems of driver files, and those of drivers with the same name."""
     duplicates = [one for one in installed().duplicates if one.extension.point == "agents"]
     return duplicates + [found for _, found in _found() if isinstance(found, Trouble)]
 
@@ -325,10 +325,11 @@ def _usable(extension: Extension) -> Path | Trouble:
     defined = {node.name for node in module.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
     if lacking := sorted(_FUNCTIONS - defined):
         return Trouble(extension, f"{file} defines no {' and no '.join(lacking)}")
-    foreign = sorted(name for node in module.body for name in _imported(node) if name not in sys.stdlib_module_names)
+    foreign = sorted({name for node in module.body for name in _imported(node)} - sys.stdlib_module_names)
     if foreign:
-        names = ", ".join(foreign)
-        return Trouble(extension, f"{file} imports {names} at its top, but an agent's interpreter may lack it")
+        names = ", ".join("its own package" if name == "." else name for name in foreign)
+        them = "it" if len(foreign) == 1 else "them"
+        return Trouble(extension, f"{file} imports {names} at its top, but an agent's interpreter may lack {them}")
     return file
 
 

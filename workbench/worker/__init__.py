@@ -8,6 +8,8 @@ three levels of processes, each with a socket that carries frames (`frames`):
 - An agent process (`zygote`, too) has imported one version of one agent. It forks case processes.
 - A case process (`case`) runs one case. Where forking is unsafe or unwanted, the agent process runs the cases as tasks
   (`cases`).
+
+Another process without children (`functions`) calls the user's judges and metrics.
 """
 
 import gc
@@ -17,9 +19,9 @@ WORKER_DIR = os.path.dirname(os.path.abspath(__file__))
 
 
 def collect_rarely() -> None:
-    """Collect garbage after 10,000 surviving new objects, not after 700, Python's default. Call this before imports.
+    """Collect garbage only after 10,000 surviving new objects. Call this before imports.
 
-    The default took a quarter of the time to import google-adk and a twentieth of each case. Nearly all objects of an
-    import stay, and nearly all objects of a case are freed without a collection.
+    Python's default, such as 700, took a quarter of the time to import google-adk and a twentieth of each case. Nearly
+    all objects of an import stay, and nearly all objects of a case are freed without a collection.
     """
     gc.set_threshold(10_000)

@@ -9,7 +9,7 @@ import sys
 
 if __name__ == "__main__":
     _HERE = os.path.dirname(os.path.abspath(__file__))
-    # Python puts this folder first on the path, so an agent's `import frames` or `import case` would find ours.
+    # Python puts this folder first on the path, so an agent's `import frames` or `import case` would find the worker's.
     sys.path[:] = [entry for entry in sys.path if not entry or os.path.abspath(entry) != _HERE]
     _spec = importlib.util.spec_from_file_location(
         "agent_workbench_worker", os.path.join(_HERE, "__init__.py"), submodule_search_locations=[_HERE]

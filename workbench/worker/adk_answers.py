@@ -1,7 +1,7 @@
 """The model calls of an ADK agent. Their answers are stored, reused and replayed, and forks can change their requests.
 
-Each answer is stored. A resumed run uses the stored answers instead of calling the model again, and a frozen run uses
-recorded answers. This module wraps the model's own `generate_content_async`. A wrapper is not a callback, so all
+Complete answers are stored. A resumed run uses them instead of calling the model again, and a frozen run uses recorded
+answers. This module wraps the model's own `generate_content_async`. A wrapper is not a callback, so all
 callbacks of the agent and its plugins are still called, and the comparison uses the request that would really be sent.
 An answer is reused only for an identical request of the same agent, each answer once, in the original order.
 
@@ -51,17 +51,18 @@ _set_model = ""
 
 
 class Answers:
-    """The answers of one conversation."""
+    """The answers of the models in one conversation."""
 
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
         self.on_answer: OnAnswer | None = None
-        """A receiver of each answer as `{"agent", "asked", "responses"}`: digest of the request, LlmResponses as JSON.
+        """A receiver of each complete answer, as `{"agent", "asked", "responses"}`.
 
-        `responses` is None if the previous answer turned out to be incomplete.
+        `asked` is the digest of the request. `responses` are LlmResponses as JSON texts, or None if the answer before
+        was not complete after all.
         """
         self.gate: AdkGate | None = None
-        """The gate through which the calls pass, if they are recorded or replayed."""
+        """The gate that the calls pass, or None if they are neither recorded nor replayed."""
         self._recalled: dict[tuple[str, str], deque[list[str]]] = {}
         """(agent, request digest) → answers of the interrupted run that were not reused yet."""
         recorder.on_request = self._expect
@@ -81,7 +82,11 @@ class Answers:
             _pending[id(request)] = request, self, context
 
     async def answer(self, request: Any, context: Any, ask: Callable[[], Any], gated: bool) -> AsyncIterator[Any]:
-        """Yield responses to the request: the model's, or those that the interrupted or recorded run stored."""
+        """Yield responses to the request: the model's, or those that the interrupted or recorded run stored.
+
+        `ask` calls the model. `context` is that of the agent's callbacks, or None. With `gated`, the call passes the
+        gate.
+        """
         if gated:
             await self._follow_fork(request, context)
         sent = self.recorder.sent(request)
@@ -149,7 +154,7 @@ class Answers:
         return decision, call
 
     def _request(self, sent: Sent, calls: Calls) -> Json | None:
-        """Store a request's new parts without generated IDs. Return the digests of all parts, or None if not known."""
+        """Store the new parts of a request, without generated IDs. Return the digests of all parts, or None."""
         if sent.parts is None:
             return None
         for text in self.recorder.trace.take_plain():
@@ -181,7 +186,7 @@ class Answers:
 
 
 class _Storing:
-    """The storage of a live answer for a resumed run."""
+    """A live answer that is being stored for a resumed run."""
 
     def __init__(self, on_answer: OnAnswer, agent: str, digest: str) -> None:
         self._on_answer = on_answer
@@ -192,8 +197,8 @@ class _Storing:
     def add(self, response: Any, text: str | None) -> None:
         """Add a response of the answer. `text` is its JSON form, or None if it has none.
 
-        An answer that may be complete is stored, and withdrawn if another response follows. Responses that cannot be
-        reused prevent storing.
+        An answer is stored after a response that may be its last one, and withdrawn if another one follows. An answer
+        with a response that cannot be reused is not stored.
         """
         if self._stored:
             self._on_answer({**self._call, "responses": None})
@@ -210,7 +215,7 @@ class _Storing:
 async def _kept(
     source: AsyncGenerator[Any, None], call: Call | None, storing: _Storing | None
 ) -> AsyncGenerator[Any, None]:
-    """Yield responses. Record them as the outcome of `call`, and store them for a resumed run."""
+    """Yield responses. Record them as the outcome of `call`, and add them to `storing` (each may be None)."""
     texts: list[str | None] = []
     try:
         async for response in source:
@@ -238,7 +243,7 @@ async def _kept(
 async def _ordered(
     source: AsyncGenerator[Any, None], call: Call | None, order: Order, branch: str
 ) -> AsyncGenerator[Any, None]:
-    """Yield responses when it is their turn in the recorded order."""
+    """Yield each response as soon as the recorded order allows it."""
     place = order.begin(branch, MODEL)
     try:
         async for response in source:
@@ -381,7 +386,7 @@ def _instructed(method: Any) -> Any:
 
 
 class _Model(property):
-    """Our own property, told apart from ADK's by its class."""
+    """The property that replaces ADK's `canonical_model`. Its class shows that it was replaced."""
 
 
 def _model(original: Any, agent: Any) -> Any:

@@ -1,8 +1,8 @@
-"""Interception of code that a model writes for a code executor. Running it passes the gate.
+"""Interception of code executors, which run code that a model wrote. Each execution passes the gate.
 
-Running such code is recorded and replayed like a call of the tool `$code`. A code executor runs it in a thread, or in
-google-adk before 2 in the thread of the event loop, so this works like the tools of plain Python. ADK has no callback
-around it.
+An execution is recorded and replayed like a call of the tool `$code`. ADK has no callback around it. Executors are
+synchronous functions, called in a thread or, in google-adk before 2, in the thread of the event loop. So the gate is
+passed as by the tools of plain-Python agents (`python_tools`).
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from .matching import plain_branch
 from .python_tools import Tools
 
 TOOL = "$code"
-"""The name of these calls. No tool has it."""
+"""The tool name of executions in recordings. No real tool has it."""
 
 Json = dict[str, Any]
 
 
 def intercept_code() -> None:
-    """Make every class of code executors in this process pass its calls to the gate."""
+    """Make every class of code executors in this process pass its executions to the gate."""
     patch_classes(BaseCodeExecutor, {"execute_code": _executing}, subclasses_only=True)
 
 
@@ -55,7 +55,7 @@ def _executing(method: Any) -> Any:
 
 
 def _arguments(given: Any) -> Json:
-    """Return the inputs of a code execution. Files are named by their digest, because they may be large."""
+    """Return the inputs of an execution. Files have a digest instead of their content, which may be large."""
     args: Json = {"code": given.code}
     if given.input_files:
         args["files"] = {file.name: digest(dumps(file.content)) for file in given.input_files}
@@ -63,7 +63,7 @@ def _arguments(given: Any) -> Json:
 
 
 def _data(result: Any) -> Any:
-    """Return a code result as a mapping with `stdout` and all fields that are not empty. Return others unchanged."""
+    """Return ADK's result as a mapping with `stdout` and all fields that are not empty, or another value unchanged."""
     if not dataclasses.is_dataclass(result) or isinstance(result, type):
         return result
     data = {name: value for name, value in dataclasses.asdict(result).items() if value not in (None, "", [])}
@@ -71,7 +71,7 @@ def _data(result: Any) -> Any:
 
 
 def _result(data: Any) -> Any:
-    """Return the result for recorded data, which may be an injected answer of any form."""
+    """Return ADK's result for recorded data. The data may also be an injected answer of any form."""
     if not isinstance(data, dict):
         return CodeExecutionResult(stdout=data if isinstance(data, str) else dumps(data))
     given = data.get("output_files")

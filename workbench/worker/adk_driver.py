@@ -26,7 +26,7 @@ class AdkDriver(Driver):
     name = "adk"
 
     def recognise(self, found: Any, name: str) -> Loaded | None:
-        """Return `found` as a loaded agent if it is ADK's agent, node or App, else None."""
+        """Return `found` as a loaded agent if it is an agent, a node or an App of ADK, else None."""
         if is_app(found):
             return Loaded(name, self.name, agent=found.root_agent, app=found)
         classes = (("google.adk.agents.base_agent", "BaseAgent"), ("google.adk.workflow._base_node", "BaseNode"))
@@ -48,7 +48,7 @@ class AdkDriver(Driver):
         return Loaded(name, self.name, agent=config_agent_utils.from_config(path))
 
     def prepare(self, loaded: Loaded) -> None:
-        """Import google-adk, and cache the declarations of the agent's functions.
+        """Import google-adk, call `block`, and cache the declarations of the agent's functions.
 
         Raises:
             UnusableError: google-adk is too old.
@@ -61,7 +61,7 @@ class AdkDriver(Driver):
         declare_tools(loaded.agent)
 
     def version(self) -> str | None:
-        """Return the version of google-adk, or None."""
+        """Return the version of google-adk, or None if it is not installed."""
         return installed_adk()
 
     def use_model(self, loaded: Loaded, model: str) -> None:
@@ -84,11 +84,11 @@ def is_app(value: Any) -> bool:
 
 
 def declare_tools(agent: Any) -> None:
-    """Build and cache the declarations and digests of the functions among the tools of `agent`.
+    """Cache the declaration and source digest of each function among the tools of `agent`.
 
-    google-adk builds declarations from signatures, with a pydantic model each. In every case process, building would
-    take milliseconds for each tool. No code of the agent is called. Errors are ignored here, because they occur again
-    in the first turn.
+    google-adk builds declarations from signatures, with a pydantic model each. Every case process would need
+    milliseconds for each tool. Versions that cache no declarations are left alone. No code of the agent is called.
+    Errors are ignored here, because they occur again in the first turn.
     """
     tools = getattr(agent, "tools", None)
     if not isinstance(tools, list):
@@ -110,7 +110,7 @@ DRIVER = AdkDriver()
 
 
 def probe() -> None:
-    """Try to import ADK's optional module for remote agents, and remember the error if its package is missing."""
+    """Import ADK's optional module for remote agents. If the package that it needs is missing, remember the error."""
     try:
         importlib.import_module(_MODULE)
     except ModuleNotFoundError as error:
@@ -121,7 +121,7 @@ def probe() -> None:
 
 
 def block() -> None:
-    """Make imports of the optional module fail at once if `probe` failed, unless the project has the package.
+    """Make imports of the optional module fail at once if `probe` found no package for it and the project has none.
 
     Call this when `sys.path` is the agent's.
     """
@@ -131,7 +131,7 @@ def block() -> None:
 
 class _Blocker(importlib.abc.MetaPathFinder):
     def find_spec(self, fullname: str, path: Any, target: Any | None = None) -> importlib.machinery.ModuleSpec | None:
-        """Raise the first failure again for the optional module. Return None for all others."""
+        """Raise the error that `probe` remembered if the module is the optional one, else return None."""
         if fullname == _MODULE:
             first = _failures[0]
             raise ModuleNotFoundError(str(first), name=first.name, path=first.path)

@@ -24,7 +24,7 @@ _MOST_VERSIONS = 100
 
 
 class Effects:
-    """The actions of a context before a call, to find what the call adds. Without a context, there are none."""
+    """The actions and the state of a context before a call, to find what the call changes. The context may be None."""
 
     def __init__(self, context: Any) -> None:
         actions = EventActions() if context is None else context.actions
@@ -36,7 +36,13 @@ class Effects:
         self._actions = _others(actions)
 
     async def taken(self, context: Any, calls: Calls | None) -> dict[str, Any] | None:
-        """Return the effects of the call, or None if there are none. Their values are stored as pieces of `calls`."""
+        """Return the effects of the call, or None without effects, context or `calls`. `calls` stores their values.
+
+        Raises:
+            LookupError: a saved artifact cannot be loaded.
+            TooLargeError: a value is too large to be stored.
+            Exception: any exception of the artifact service.
+        """
         if calls is None or context is None:
             return None
         actions = context.actions
@@ -48,7 +54,7 @@ class Effects:
         }
         if state:
             found["state"] = calls.text_piece(encoded_text(state))
-        # Before google-adk 2.13, such a change is in no delta and is gone after the turn.
+        # Before google-adk 2.13, a change in place is in no delta and is gone after the turn.
         now = _session_state(context)
         in_place = {
             name: value
@@ -68,7 +74,11 @@ class Effects:
         return found or None
 
     async def apply(self, effects: dict[str, Any], context: Any) -> None:
-        """Apply the effects of a recorded call. Raise UnknownFormError if a recorded value cannot be read."""
+        """Apply the effects of a recorded call, if there is a context.
+
+        Raises:
+            UnknownFormError: a recorded value cannot be read.
+        """
         if context is None:
             return
         for name, value in (effects.get("state") or {}).items():
@@ -83,13 +93,13 @@ class Effects:
 
 
 def _session_state(context: Any) -> dict[str, Any]:
-    """Return the session's own state, from which tools get values, or an empty dict."""
+    """Return the session's own state, from which tools get values, or {} without a session."""
     state = getattr(getattr(getattr(context, "_invocation_context", None), "session", None), "state", None)
     return state if isinstance(state, dict) else {}
 
 
 def _change(state: dict[str, Any], name: str, value: Any) -> None:
-    """Change a value of the state in place, because other code may refer to the same object."""
+    """Replace a value of the state: in place if its type stays, because other code may refer to the same object."""
     before = state.get(name)
     if isinstance(before, list) and isinstance(value, list):
         before[:] = value
@@ -109,7 +119,7 @@ def _others(actions: Any) -> dict[str, Any]:
 
 
 def _with_call(actions: dict[str, Any], old: str | None, new: str | None) -> dict[str, Any]:
-    """Return the actions with another ID of the call, also where the ID is a key."""
+    """Return the actions with the call's ID `old` replaced by `new` where it is a key in one of them."""
     return {
         name: {(new if key == old else key): item for key, item in value.items()} if isinstance(value, dict) else value
         for name, value in actions.items()
@@ -126,19 +136,26 @@ async def _artifact(context: Any, calls: Calls, name: str, version: int) -> dict
 
 
 async def artifact_digests(context: Any, names: Iterable[str]) -> dict[str, str]:
-    """Return name → digest of the newest version ("" if missing), or {} if no service can load one of the artifacts."""
+    """Return the digest of each artifact's newest version, or "" if it is missing.
+
+    Return {} if ADK raises ValueError for one of them, as it does without an artifact service.
+    """
     found: dict[str, str] = {}
     for name in names:
         try:
             part = await context.load_artifact(name)
         except ValueError:
-            return {}  # There is no artifact service, or none for this name.
+            return {}
         found[name] = "" if part is None else digest(dumps(part.model_dump(mode="json", exclude_none=True)))
     return found
 
 
 async def _save(context: Any, artifact: dict[str, Any]) -> None:
-    """Save a recorded artifact until it has the recorded version. Raise UnknownFormError for unreadable content."""
+    """Save a recorded artifact, again and again until it has the recorded version.
+
+    Raises:
+        UnknownFormError: its content cannot be read.
+    """
     try:
         part = types.Part.model_validate_json(json.dumps(artifact["content"]))
     except ValueError as error:

@@ -32,13 +32,16 @@ from .error_forms import decoded_error
 from .fork import Asked
 from .fork import state_digest as digest_of_state
 from .gate import Decision, Gate, Inject, Live, Miss, inside, within_tool
-from .matching import Fault, Recorded, ToolCall, canonical, plain_branch
+from .matching import InjectedFault, Recorded, ToolCall, canonical, plain_branch
 from .value_forms import UnknownFormError, decoded
 
-Change = Callable[[Any], Any]
+ChangeAnswer = Callable[[Any], Any]
 """A function that applies an injected fault to an answer."""
 _OURS = "_agent_workbench"
-_CONTROL = frozenset({"transfer_to_agent", "exit_loop", "set_model_response", "finish_task", "request_input"})
+_CONTROL = frozenset(
+    {"transfer_to_agent", "exit_loop", "set_model_response", "finish_task", "request_input", "adk_request_input"}
+)
+"""Names of ADK's control tools, which steer agents and workflows."""
 _CANCEL_SECONDS = 30.0
 """Seconds for which a call waits to be cancelled, if it was cancelled when it was recorded."""
 _NOBODY = "a tool was called outside of its conversation's context, so its recording is unknown"
@@ -48,11 +51,11 @@ _LOOK_BACK = 500
 _PARAMETERS = ("args", "tool_context")
 """Parameters of a tool's `run_async`."""
 _current: contextvars.ContextVar[AdkGate | None] = contextvars.ContextVar("agent_workbench_gate", default=None)
-"""The conversation whose turn is running."""
+"""The gate of the conversation whose turn this task runs, or None."""
 _open: weakref.WeakSet[AdkGate] = weakref.WeakSet()
-"""The gates of all conversations of this process."""
+"""The gates of this process whose conversations are recorded, replayed or changed, from their first turn on."""
 _wrappers: dict[Any, dict[str, Callable[[Any], Any]]] = {}
-"""Base class → the wrappers of methods of its subclasses."""
+"""Base class → method → the function that wraps the method in later subclasses."""
 
 
 class AdkGate:
@@ -63,15 +66,15 @@ class AdkGate:
         self.toolsets: Any = None
         """The conversation's `adk_toolsets.Toolsets`, or None if nothing is recorded, replayed or changed."""
         self.answers: Any = None
-        """The conversation's `adk_answers.Answers`."""
+        """The conversation's `adk_answers.Answers`, or None like `toolsets`."""
         self.sessions: Any = None
-        """The conversation's session service, by which its invocations are known."""
+        """The conversation's session service, which identifies its invocations."""
         self.is_running = False
         """Whether a turn is running."""
         self._arrived: set[str] = set()
         """IDs of the function calls that have reached their tool."""
         self._orders: dict[str, int] = {}
-        """Function call ID → its number."""
+        """Function call ID → its number in the order of the model's calls, until the call reaches its tool."""
 
     @property
     def is_used(self) -> bool:
@@ -123,7 +126,7 @@ class AdkGate:
     async def _answer(
         self, call: Call | None, place: Place, method: Callable[..., Any], args: Any, context: Any, decision: Decision
     ) -> Any:
-        change: Change = _unchanged
+        change: ChangeAnswer = _unchanged
         if isinstance(decision, Inject):
             await asyncio.sleep(decision.fault.seconds)
             if decision.then is None:
@@ -136,7 +139,7 @@ class AdkGate:
         await in_order(self.gate.order, place)
         return await self._replay(call, decision.recorded, context, change)
 
-    async def _inject(self, call: Call | None, fault: Fault) -> Any:
+    async def _inject(self, call: Call | None, fault: InjectedFault) -> Any:
         """Return or raise the outcome that a fault gives to a call. Never return for the fault `never`."""
         if fault.kind == "never":
             if call is not None:
@@ -187,7 +190,7 @@ class AdkGate:
             state=state_digest(context),
         )
 
-    async def _make(self, call: Call | None, method: Callable[[], Any], context: Any, change: Change) -> Any:
+    async def _make(self, call: Call | None, method: Callable[[], Any], context: Any, change: ChangeAnswer) -> Any:
         if call is None:
             with within_tool():
                 return change(await method())
@@ -216,7 +219,7 @@ class AdkGate:
         else:
             outcome(taken)
 
-    async def _replay(self, call: Call | None, recorded: Recorded, context: Any, change: Change) -> Any:
+    async def _replay(self, call: Call | None, recorded: Recorded, context: Any, change: ChangeAnswer) -> Any:
         if self.answers is not None and context is not None:
             self.answers.recorder.mark_frozen(context)
         effects = Effects(context)
@@ -235,14 +238,17 @@ class AdkGate:
         raise raised
 
     async def recorded_error(self, recorded: Recorded) -> Exception:
-        """Return the recorded exception of a call. If the call was cancelled, wait to be cancelled, or end the case."""
+        """Return the recorded exception of a call.
+
+        If the recorded call was cancelled, wait up to `_CANCEL_SECONDS` for the same cancellation, then end the case.
+        """
         if recorded.value["types"][:1] == ["asyncio.exceptions.CancelledError"]:
             await asyncio.sleep(_CANCEL_SECONDS)
             await self.miss(self.gate.not_cancelled(recorded))
         return decoded_error(recorded.value)
 
     def _place(self, context: Any, invocation: Any) -> tuple[int, int]:
-        """Return how many equal calls are ahead of this one, and its number in the order of the model's calls."""
+        """Return the number of equal calls ahead of this one, and the position of this one among the model's calls."""
         own = str(getattr(context, "function_call_id", None) or "")
         together = _model_answer(invocation, own) if own else []
         if own not in self._orders:
@@ -299,15 +305,15 @@ async def _forever() -> Any:
 
 
 def in_turn() -> bool:
-    """Return whether a turn of a conversation is running."""
+    """Return whether the current task runs a turn of a conversation."""
     return _current.get() is not None
 
 
 def current_gate(context: Any = None) -> AdkGate | None:
-    """Return the gate of the conversation that makes a call now, or None.
+    """Return the gate of the conversation that makes a call now, or None if its calls need no gate (`is_used`).
 
-    In a thread or task without the conversation's context variables, the `context` of the call identifies the
-    conversation. Without a context, the only running conversation makes the call.
+    A thread or task may lack the conversation's context variables. Then the only running conversation counts. If there
+    are several, the `context` of the call identifies the conversation. Without such a context, return None.
 
     Raises:
         RuntimeError: several conversations are running, and at least one of them is frozen. The frozen ones are ended.
@@ -322,7 +328,7 @@ def current_gate(context: Any = None) -> AdkGate | None:
         known = [other for other in known if other.sessions is sessions] or known
     if len(known) <= 1:
         return known[0] if known else None
-    frozen = [other for other in known if other.gate.answers]
+    frozen = [other for other in known if other.gate.has_recording]
     for other in frozen:
         other.gate.end(Miss(faults.fault("frozen_miss", _NOBODY, "use --isolation case")))
     if frozen:
@@ -331,7 +337,7 @@ def current_gate(context: Any = None) -> AdkGate | None:
 
 
 def _is_control(tool: Any) -> bool:
-    if tool.name not in _CONTROL and tool.name != "adk_request_input":
+    if tool.name not in _CONTROL:
         return False
     home = getattr(tool.func, "__module__", "") if issubclass(type(tool), FunctionTool) else type(tool).__module__
     return str(home).startswith("google.adk.")
@@ -357,7 +363,10 @@ def intercept_tools() -> None:
 
 
 def patch_classes(base: Any, wrappers: dict[str, Callable[[Any], Any]], *, subclasses_only: bool = False) -> None:
-    """Wrap methods of `base` (unless `subclasses_only`) and of its present and later subclasses that define them."""
+    """Wrap methods of `base` (unless `subclasses_only`) and of its present and later subclasses that define them.
+
+    `wrappers` has a function for each method name, which returns the wrapped method.
+    """
     waiting = type.__subclasses__(base) if subclasses_only else [base]
     while waiting:
         kind = waiting.pop()

@@ -1,8 +1,8 @@
 """Arguments and results of a custom metric of ADK.
 
-`google.adk.evaluation.custom_metric_evaluator` calls it with four positional arguments: the metric without its
-threshold (which is in the criterion), the actual turns, the expected turns or None, the scenario or None. The metric
-sets the status itself.
+`google.adk.evaluation.custom_metric_evaluator` calls the metric with four positional arguments: an EvalMetric without
+its threshold (which is in the criterion), the actual turns, the expected turns or None, the scenario or None. The
+metric sets the status itself.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class Sent(NamedTuple):
     """A request that goes to its model.
 
     `span` is None for an agent without our plugin. `parts` are `{"model", "previous", "contents", "system", "tools",
-    "config"}`, digests except for the first two, or None if the request was too large to be stored.
+    "config"}`, digests except for the first two, or None if the request could not be stored.
     """
 
     span: Span | None
@@ -50,7 +50,7 @@ class Sent(NamedTuple):
 
     @property
     def plain(self) -> dict[str, Any]:
-        """The digests of the parts without generated IDs."""
+        """The model and the digests of the other parts without generated IDs, or {} if not known."""
         if self.parts is None or self.trace is None:
             return {}
         parts, plain = self.parts, self.trace.plain
@@ -62,7 +62,7 @@ NOT_SENT = Sent(None, None, None)
 
 
 def _quiet(hook: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
-    """Wrap a hook. Its exceptions are collected in `troubles`: errors of the trace must not stop the agent."""
+    """Return the hook with its exceptions collected in `troubles`: errors of the trace must not stop the agent."""
 
     @functools.wraps(hook)
     async def quiet(self: Recorder, **given: Any) -> None:
@@ -86,7 +86,7 @@ class Recorder(BasePlugin):  # type: ignore[misc]
         self.trace = trace
         self.troubles: set[str] = set()
         self.on_request: Callable[[Any, Any], None] | None = None
-        """Called with a callback's context and its request."""
+        """A receiver of each request before it is sent, with the callback's context as first argument."""
         self._contents = Contents(trace)
         self._agents: dict[Any, list[Span]] = {}
         """The open spans of (invocation, agent, branch)."""
@@ -95,6 +95,7 @@ class Recorder(BasePlugin):  # type: ignore[misc]
         self._requests: dict[Span, Any] = {}
         """The requests of calls that are not answered yet."""
         self._tools: dict[Any, Span] = {}
+        """The tool calls whose event has not arrived yet."""
         self._unclaimed: dict[Any, list[Span]] = {}
         """Answered model calls whose event has not arrived yet."""
         self._inner_calls: list[dict[str, Any]] = []
@@ -134,7 +135,7 @@ class Recorder(BasePlugin):  # type: ignore[misc]
             self.trace.close(opened.pop(), error=error)
 
     async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> Any | None:
-        """Store the request, and set the same retries as ADK's evaluation. Return None: the model is called."""
+        """Note the request, and give it the retries of ADK's evaluation if it has none. Return None: it is sent."""
         self.askers.add(callback_context.agent_name)
         self._open[callback_context.invocation_id, callback_context.agent_name] = llm_request
         _retry(llm_request)
@@ -143,7 +144,7 @@ class Recorder(BasePlugin):  # type: ignore[misc]
 
     @_quiet
     async def _open_model_call(self, *, callback_context: Any, llm_request: Any) -> None:
-        """Open the span of a model call."""
+        """Open the span of a model call, close an unanswered one, and pass the request to `on_request`."""
         key = _key(callback_context)
         self._end_unanswered(key)
         opened = self._agents.get(key)
@@ -155,7 +156,7 @@ class Recorder(BasePlugin):  # type: ignore[misc]
             self.on_request(callback_context, llm_request)
 
     def sent(self, request: Any) -> Sent:
-        """Return the span of a request that now goes to its model, and the digests of the request."""
+        """Return the span and the parts of a request that now goes to its model, or `NOT_SENT` if unknown."""
         try:
             span = next((span for span, known in self._requests.items() if known is request), None)
             if span is not None:
@@ -166,10 +167,7 @@ class Recorder(BasePlugin):  # type: ignore[misc]
             return NOT_SENT
 
     async def after_model_callback(self, *, callback_context: Any, llm_response: Any) -> Any | None:
-        """Count the answer, but not the streamed parts before it.
-
-        As in ADK, only answered requests show the agent's instructions and tools. None is returned: the answer stays.
-        """
+        """Count the answer, but not its streamed parts, and close the call's span. Return None: the answer stays."""
         if not getattr(llm_response, "partial", None):
             self._count(callback_context, llm_response)
         await self._close_model_call(callback_context=callback_context, llm_response=llm_response)
@@ -212,7 +210,7 @@ class Recorder(BasePlugin):  # type: ignore[misc]
             self._unclaimed.setdefault(key, []).append(span)
 
     def _keep_request(self, span: Span) -> Sent:
-        """Store the request of a model call if there is room. Return the request as it was sent."""
+        """Store the request of a model call if there is room. Return the request with its digests."""
         request = self._requests.pop(span, None)
         if request is None or self.trace.is_full:
             return Sent(span, None, self.trace)
@@ -243,13 +241,13 @@ class Recorder(BasePlugin):  # type: ignore[misc]
         self.usage = self.usage.plus(usage_of(llm_response.usage_metadata))
 
     def other_models(self, invocation_id: str) -> list[str]:
-        """Return and forget remarks about replies of a turn that came from other models than requested."""
+        """Return and forget the remarks about replies of a turn that came from another model than the requested one."""
         return list(dict.fromkeys(self._others.pop(invocation_id, [])))
 
     def app_details(self, invocation_id: str, authors: list[str]) -> dict[str, Any]:
-        """Return ADK's AppDetails of a turn: instructions and tools of each author that called a model.
+        """Return ADK's AppDetails of a turn: instructions and tools of each author whose model answered, as in ADK.
 
-        The agents are in the order of `authors`. The stored requests of the turn are forgotten.
+        The agents are in the order of `authors`. The requests of the turn are then forgotten.
         """
         requests = self._answered.pop(invocation_id, {})
         details = {name: _details(name, requests[name]) for name in dict.fromkeys(authors) if name in requests}
@@ -381,7 +379,10 @@ def _outer_tool(span: Span) -> Span | None:
 
 
 def part_text(request: Any, name: str, index: int) -> str:
-    """Return a part of a request as JSON text without generated IDs, or "". `index` is its position in the contents."""
+    """Return a part of a request as JSON text without generated IDs, or "" if there is none.
+
+    For the part `contents`, it is the content at position `index`.
+    """
     try:
         contents = request.contents or []
         if name == "contents":

@@ -2,8 +2,8 @@
 
 A turn's events are recorded as ADK's evaluation records them: one invocation, as JSON data. The rules of google-adk
 2.13 apply, also for older versions. The last final response wins, but one without text does not replace one with text.
-Its event is stored without the content (unless it also calls functions). So its cost is kept and its text is not
-counted twice. Streaming of texts for a viewer has no effect on the turn.
+The event of the winning response is stored without its content (unless it also calls functions). So its cost is kept
+and its text is not counted twice. Streaming of texts for a viewer has no effect on the turn.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from .adk_code import intercept_code
 from .adk_gate import AdkGate, intercept_tools
 from .adk_plugin import Recorder
 from .adk_toolsets import Toolsets, check_declarations, intercept_toolsets, warn_of_early_toolsets
-from .driver import MODEL, Conversation, FinishedTurn, Json, Loaded, NotGivenWholeError, OnAnswer, OnStep, OnText
+from .driver import MODEL, Conversation, FinishedTurn, IncompleteAnswerError, Json, Loaded, OnAnswer, OnStep, OnText
 from .gate import Gate
 from .spans import Trace, Usage, usage_of
 
@@ -88,7 +88,7 @@ class AdkConversation(Conversation):
         return cls(loaded, runner, session, recorder)
 
     async def turn(self, content: Json, show: OnStep, stream: OnText | None = None) -> FinishedTurn | None:
-        """Send one message. `show` is called with each step. Return the turn, or None without any event."""
+        """Send one message. `show` gets each step. Return the turn, or None if the agent produced no event."""
         message = types.Content.model_validate(content)
         turn = Turn(content, time.time())
         started = time.monotonic()
@@ -123,10 +123,10 @@ class AdkConversation(Conversation):
     def _pieces(self, stream: OnText | None) -> Iterator[Stream]:
         """Provide the receiver of this turn's streamed text.
 
-        The first turn finds out which models can stream. If streaming fails, all later turns get whole answers.
+        The first turn finds out which agents can stream. If streaming fails, later turns do not stream.
 
         Raises:
-            NotGivenWholeError: a text was streamed but never completed.
+            IncompleteAnswerError: a text was streamed but never completed.
         """
         if stream is not None and self._streaming is None:
             self._streaming = streaming_agents(self._loaded)
@@ -140,7 +140,7 @@ class AdkConversation(Conversation):
         self._has_streamed = self._has_streamed or pieces.given
         if pieces.unfinished:
             self._streaming = frozenset()
-            raise NotGivenWholeError(
+            raise IncompleteAnswerError(
                 "the model streamed its answer but never completed it, so the session does not contain it; "
                 "streaming is now off: send the message again"
             )
@@ -160,7 +160,11 @@ class AdkConversation(Conversation):
         self._answers.recall(answer)
 
     def use(self, gate: Gate) -> None:
-        """Let all calls pass `gate`."""
+        """Let all calls pass `gate`.
+
+        Raises:
+            BrokenRecordingError: the recorded declaration of a tool has a wrong form.
+        """
         check_declarations(gate)
         intercept_tools()  # Once more, because the agent's modules may have replaced methods of classes.
         if gate.is_frozen:
@@ -183,7 +187,7 @@ class AdkConversation(Conversation):
 
     @property
     def usage(self) -> Usage:
-        """The usage so far: the larger of two counts, which may each miss some calls.
+        """The usage so far: for each number, the larger of two counts, which may each miss some calls.
 
         The recorder also counts agents used as tools. The events also count answers of an app's plugins.
         """
@@ -195,7 +199,7 @@ class AdkConversation(Conversation):
 
 
 def _event(given: Json, loaded: Loaded) -> Any:
-    """Return an event of the history, without keys that this version of ADK does not know."""
+    """Return an event of the history, without keys that this ADK does not know. The author `MODEL` is renamed."""
     event = _known(Event, given)
     if event.get("actions"):
         event["actions"] = _known(EventActions, event["actions"])
@@ -205,7 +209,7 @@ def _event(given: Json, loaded: Loaded) -> Any:
 
 
 def _known(model: Any, given: Json) -> Json:
-    """Return the keys that a model has, in either spelling."""
+    """Return the entries whose keys are fields of a pydantic model, by name or by alias."""
     fields = {key for name, field in model.model_fields.items() for key in (name, field.alias)}
     return {name: value for name, value in given.items() if name in fields}
 
@@ -354,7 +358,7 @@ class Turn:
 
     @property
     def note(self) -> str:
-        """A remark about the turn for the user."""
+        """A remark about the turn for the user, or ""."""
         notes = list(dict.fromkeys(self._notes))
         if self._final_content is None and not notes:
             notes.append("the agent gave no final answer")
@@ -384,7 +388,10 @@ class Turn:
 
 
 def dump(model: Any) -> Json:
-    """Return a google-genai model as a dict with snake_case keys, without unset fields. Bytes and dates stay."""
+    """Return an object of google-genai as a dict with snake_case keys, without fields that are None.
+
+    Bytes and dates stay as they are.
+    """
     dumped: Json = model.model_dump(exclude_none=True)
     return dumped
 

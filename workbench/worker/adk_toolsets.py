@@ -39,7 +39,7 @@ _DECLARES = BaseTool.process_llm_request
 _asked_outside_turns: dict[str, None] = {}
 """Classes of toolsets that were asked for their tools outside of a turn."""
 _asking: contextvars.ContextVar[bool] = contextvars.ContextVar("agent_workbench_asking", default=False)
-"""Whether a toolset itself is being asked for its tools. It may call its other methods, or other toolsets."""
+"""Whether a real toolset is listing its tools. Its calls of its own methods and of other toolsets are not answered."""
 
 
 class FrozenTool(BaseTool):  # type: ignore[misc]
@@ -74,7 +74,7 @@ class FrozenTool(BaseTool):  # type: ignore[misc]
         return self.__dict__.get("_kind", FrozenTool)
 
     def renamed(self, name: str) -> FrozenTool:
-        """Return the tool under another name."""
+        """Return a copy of the tool with another name."""
         declared = self._declaration and self._declaration.model_copy(update={"name": name})
         made = copy.copy(self)
         made.name, made._declaration = name, declared
@@ -115,10 +115,10 @@ class FrozenTool(BaseTool):  # type: ignore[misc]
 
 
 class Toolsets:
-    """The tools of one conversation's agents: those that were used, and those of its recording.
+    """The tools of one conversation's agents: those that are listed now, and those of its recording.
 
-    `agent` is the conversation's agent, in whose tree a toolset is searched if the agent's code asks the toolset for
-    its tools.
+    `agent` is the conversation's agent. If code of the agent asks a toolset for its tools, the toolset is searched for
+    in the tree of `agent`.
     """
 
     def __init__(self, gate: AdkGate, agent: Any = None) -> None:
@@ -159,7 +159,7 @@ class Toolsets:
         return name, position
 
     def listed(self, agent: str, position: int, tools: list[Any]) -> None:
-        """Record the tools of a toolset."""
+        """Record the tools that a toolset listed, unless it is in no agent's tools."""
         if position:
             number = self._listings[agent, position] = self._next_listing(agent, position)
             for tool in tools:
@@ -332,11 +332,14 @@ def _owners(root: Any, toolset: Any) -> Iterator[tuple[str, int]]:
 
 
 def _types(tool: Any) -> list[str]:
-    """Return the names of a tool's class and its bases, the nearest first, without BaseTool."""
+    """Return the names of a tool's class and its bases, the nearest first, without BaseTool.
+
+    Return [] for a tool that runs an agent.
+    """
     kind = type(tool)
     if kind is FrozenTool:
         return list(tool.recorded_types)
-    # ADK looks into a tool that runs an agent, and a replayed one has nothing inside.
+    # ADK reads the agent in such a tool, and a replayed tool has none.
     if any(base.__name__ in ("AgentTool", "NodeTool") for base in kind.__mro__):
         return []
     bases = [base for base in kind.__mro__ if issubclass(base, BaseTool) and base is not BaseTool]
@@ -382,7 +385,7 @@ def check_declarations(gate: Any) -> None:
 
 
 def intercept_toolsets() -> None:
-    """Make every class of toolsets in this process ask the gate for its tools."""
+    """Let the gate list the tools of each toolset in this process, and note what tools and toolsets add to requests."""
     patch_classes(BaseToolset, {"get_tools_with_prefix": _listing, "get_auth_config": _authorizing})
     patch_classes(BaseToolset, {"get_tools": _naming, "__init__": _constructing}, subclasses_only=True)
     # Their own implementations do nothing that could be noted.
@@ -391,7 +394,7 @@ def intercept_toolsets() -> None:
 
 
 def warn_of_early_toolsets() -> None:
-    """Print a warning for each toolset that connected before the conversation began: no recording can replace it."""
+    """Print a warning for each class of toolsets that listed its tools outside of a turn: it cannot be frozen."""
     for name in _asked_outside_turns:
         print(f"warning: {_not_frozen(name)}", file=sys.stderr)
 

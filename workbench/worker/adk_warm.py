@@ -1,4 +1,4 @@
-"""Dummy cases run with google-adk, which fill its lazy imports and caches before the first fork."""
+"""Dummy cases, which trigger google-adk's lazy imports and fill its caches before the first fork."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ def run_dummy_cases(count: int) -> None:
 
 def _run_case(loaded: Loaded) -> None:
     """Run a case from the first message to the last, exactly like a forked case. Raise RuntimeError if it fails."""
-    ours, theirs = socket.socketpair()
-    with ours:
-        channel = Channel(ours)
+    own_end, end_of_case = socket.socketpair()
+    with own_end:
+        channel = Channel(own_end)
         channel.send({"op": "turn", "content": _MESSAGE})
         channel.send({"op": "end"})
         try:
-            asyncio.run(Case(SocketWire(theirs), _SPEC, loaded, shared=False).run())
+            asyncio.run(Case(SocketWire(end_of_case), _SPEC, loaded, shared=False).run())
         finally:
             # A case sets a timer for its teardown, whose signal would end this process.
             signal.setitimer(signal.ITIMER_REAL, 0)

@@ -37,7 +37,7 @@ _SETTLED = 0.05
 _LONGEST = 30.0
 """Maximum seconds that a call waits, because another branch may itself wait for this call."""
 _POLLS = 10
-"""Minimum number of checks before a wait ends. On a slow machine, time alone would end it too soon."""
+"""Minimum number of checks before a wait ends. On a slow machine, time alone would end the wait too soon."""
 
 
 class TooLargeError(Exception):
@@ -124,7 +124,7 @@ class Calls:
             return first
 
     def begin(self, **data: Any) -> Call:
-        """Return a call that begins now."""
+        """Return a call that begins now. `data` are its fields. Those that are None are left out."""
         return Call(self, {name: value for name, value in data.items() if value is not None})
 
     def add(self, call: Json) -> None:
@@ -185,13 +185,15 @@ class Calls:
 
 
 class Ended:
-    """A recorded end of a call."""
+    """The recorded end of a call, and the progress of the same call in the replay."""
 
     def __init__(self, index: int, key: Key) -> None:
         self.index = index
         self.turn, self.branch, self.tool = key
         self.begun = False
+        """Whether the call has begun."""
         self.waits = False
+        """Whether the call waits for calls that had ended before it."""
         self.released = 0.0
         """The monotonic time at which the answer was given, or 0."""
         self.polls = 0
@@ -203,7 +205,7 @@ class Ended:
 
 
 class Place:
-    """A call that is being made, and its position in the recorded order."""
+    """A call that is being made, and its end in the recording (`ended`, or None if it has none)."""
 
     def __init__(self, branch: str, tool: str, recorded: Recorded | None, ended: Ended | None) -> None:
         self.branch = branch
@@ -235,7 +237,7 @@ class Order:
             self._ends.append(Ended(index, key))
             self._by_key.setdefault(key, {})[item["nth"]] = self._ends[-1]
         self._loaded: dict[int, tuple[Ended | None, int]] = {}
-        """`id` of a recorded call → its end, and its rank among the recorded calls; -1 if that is not known."""
+        """`id` of a recorded call → its end, and its rank among the recorded calls (-1: not known)."""
         self._numbers: dict[Key, int] = {}
         self._running: list[Place] = []
         self._moves = 0
@@ -246,7 +248,7 @@ class Order:
         self._reordered: set[str] = set()
 
     def load(self, recorded: Recorded) -> None:
-        """Add a recorded tool call. Add the calls in the order in which they began."""
+        """Add a recorded tool call. The calls must be added in the order in which they began."""
         key = recorded.turn, recorded.branch or "", recorded.tool
         number = self._numbers[key] = self._numbers.get(key, 0) + 1
         ended = self._by_key.get(key, {}).get(number)
@@ -254,14 +256,14 @@ class Order:
         self._loaded[id(recorded)] = ended, rank
 
     def end_turn(self) -> None:
-        """Begin the next turn."""
+        """End the turn. Calls that begin from now on belong to the next one."""
         with self._lock:
             self._turn += 1
             self._running.clear()
 
     @property
     def reordered(self) -> list[str]:
-        """The tools whose recorded answers were replayed in another order, where one of them changed the state."""
+        """The sorted tools whose answers came in another order than recorded, where one of the calls changed state."""
         with self._lock:
             return sorted(self._reordered)
 
@@ -338,7 +340,7 @@ class Order:
         self._done.append((rank, changes, recorded.tool))
 
     def _is_awaited(self, one: Ended, ended: Ended) -> bool:
-        """Return whether an earlier end has not come, or has not shown yet in the agent's events."""
+        """Return whether `ended` still waits for the earlier `one`: not answered, or its branch has not continued."""
         if one.skipped:
             return False
         if not one.released:

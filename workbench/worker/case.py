@@ -37,11 +37,11 @@ _T = TypeVar("_T")
 
 
 class WorkbenchGoneError(Exception):
-    """The workbench no longer reads our messages."""
+    """A message that the workbench no longer reads."""
 
 
 class MissedError(Exception):
-    """A turn made a call without a recording."""
+    """A turn that made a call without a recording."""
 
     def __init__(self, fault: faults.Fault) -> None:
         super().__init__(fault["message"])
@@ -90,7 +90,7 @@ class Case:
             self._wire.close()
 
     def stopped(self, where: str) -> None:
-        """Report where the agent was stopped, unless a message is being sent or the workbench no longer reads."""
+        """Report where the agent was stopped. Do nothing while a message is being sent, or if the workbench is gone."""
         self._stopped = True
         if not self._sending:
             with contextlib.suppress(WorkbenchGoneError):
@@ -101,7 +101,7 @@ class Case:
     def printed(self, stream: str, text: str) -> bool:
         """Report output of a case that shares its process, from any thread.
 
-        Return False if the workbench no longer reads, or if a fork of the agent printed it.
+        Return False without reporting it if the workbench no longer reads, or if a fork of the agent printed it.
         """
         return self._send_from_thread({"event": "Printed", "stream": stream, "text": text})
 
@@ -129,7 +129,7 @@ class Case:
         self._send(message)
 
     async def _converse(self) -> bool:
-        """Run the conversation. Return whether it finished."""
+        """Run the conversation. Return whether all its turns finished."""
         try:
             given = self._spec.get("session_input")
             self._opened = await open_conversation(self._loaded, given, shared=self._shared)
@@ -137,7 +137,7 @@ class Case:
                 self._opened.conversation.store_answers(self._send_answer)
             if self._spec.get("calls"):
                 self._gate = Gate(self._spec["calls"], self._on_miss)
-                if self._shared and self._gate.answers:
+                if self._shared and self._gate.has_recording:
                     self._miss = asyncio.get_running_loop().create_future()
                 self._opened.conversation.use(self._gate)
             async for content in self._messages():
@@ -298,7 +298,10 @@ class Case:
         return [f"closing the agent's tools ended with {faults.sentence(error)}"]
 
     def _send_touched(self) -> None:
-        """Report the files that the case read and the folders that it listed, together with the next message."""
+        """Report the files that the case read and the folders that it listed, with the next message.
+
+        Do nothing if not all of them are known.
+        """
         if project_files.is_complete():
             # The files first: they tell which databases have changed.
             files, folders = project_files.new_files(), project_files.folders()
@@ -331,7 +334,7 @@ class Case:
         assert self._opened is not None
         shows_own = not self._opened.conversation.makes_calls_of(acted.get("author") or "")
         if called and self._gate is not None and shows_own:
-            self._gate.shown(tool for tool in called if not tool.startswith(_QUESTION))
+            self._gate.note_shown(tool for tool in called if not tool.startswith(_QUESTION))
         if called or not self._wire.is_crowded():
             self._send(message)
             return

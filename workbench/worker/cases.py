@@ -21,7 +21,7 @@ from typing import Any
 
 from . import faults
 from .case import Case, MissedError, Wire, WorkbenchGoneError
-from .driver import FinishedTurn, Loaded, NotGivenWholeError
+from .driver import FinishedTurn, IncompleteAnswerError, Loaded
 from .faults import Place, place_lines
 from .frames import Channel, FrameTooLargeError, SharedWire, SocketWire
 from .project_files import is_project_file
@@ -34,7 +34,7 @@ _MOST_TASKS = 3
 
 
 def case_of(wire: Wire, spec: dict[str, Any], loaded: Loaded, *, shared: bool) -> Case:
-    """Return the case of a spec, or a chat with a user."""
+    """Return the case of a spec, or the chat with a user if the spec has `chat`."""
     return (Chat if spec.get("chat") else Case)(wire, spec, loaded, shared=shared)
 
 
@@ -149,7 +149,7 @@ class Chat(Case):
             raise
         except MissedError as error:
             return error.fault
-        except NotGivenWholeError as error:
+        except IncompleteAnswerError as error:
             return faults.fault("agent_raised", str(error))
         except FrameTooLargeError as error:
             return faults.fault("too_large", f"a step of the agent has {error}")
@@ -169,7 +169,7 @@ class Chat(Case):
 
 
 class SharedCases:
-    """The cases that `channel` requests until it ends."""
+    """The cases that the workbench requests on `channel`, as tasks of one event loop."""
 
     def __init__(self, channel: Channel, lifeline: int, loaded: Loaded) -> None:
         self._channel = channel

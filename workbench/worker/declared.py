@@ -50,12 +50,12 @@ def signature_declaration(tool: str, function: Any) -> Json | None:
 
 
 def json_declaration(tool: Any) -> Any:
-    """Return the declaration of an ADK tool as JSON data, or None if it has none."""
+    """Return the declaration of an ADK tool as JSON data, or None if the tool has none or raises an exception."""
     try:
         declared = tool._get_declaration()
         return None if declared is None else declared.model_dump(mode="json", exclude_none=True)
     except Exception:
-        # The tool's own code. The model got along without it.
+        # The tool's own code failed. A replay does not need the declaration.
         return None
 
 
@@ -132,10 +132,11 @@ def _texts(given: Any) -> list[str]:
 
 
 class _Statement(NamedTuple):
-    """A statement at the top of a module, with the names that it binds and uses. `dotted` are those like `a.b`.
+    """A statement at the top of a module, with the names that it binds and uses.
 
-    `imports` are the names that it imports, each with its module and its name there ("": a module). `fills` are the
-    names whose values it changes, such as `TABLE["a"] = 1` and `TABLE.update(a=1)`.
+    `lines` are its first and last line. `dotted` are the uses like `a.b`. `imports` are the names that it imports, each
+    with its module and its name there ("": a module). `fills` are the names whose values it changes, such as `TABLE` in
+    `TABLE["a"] = 1` and `TABLE.update(a=1)`.
     """
 
     text: str
@@ -193,7 +194,7 @@ def _places(home: str, statement: _Statement) -> Iterator[tuple[str, str]]:
 
 def _binding(module: str, name: str) -> Iterator[tuple[str, _Statement]]:
     """Yield the statements that bind a name of a module or change its value, each with its module."""
-    for _ in range(_DEEPEST):  # A module may import the name, and that one, too.
+    for _ in range(_DEEPEST):  # A module may import the name from another that imports it, too.
         yield from ((module, one) for one in _statements(module) if name in one.binds | one.fills)
         is_bound = any(name in one.binds for one in _statements(module))
         place = None if is_bound else _imported(module).get(name)

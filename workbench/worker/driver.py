@@ -1,4 +1,4 @@
-"""The interface of an agent kind: its agents, the conversation with one, and the history of a session."""
+"""The interface of a driver of one agent kind: its agents, conversations with them, and the history of a session."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Loaded:
     """A loaded agent.
 
     Exactly one of `agent` (ADK's, a callable or a plugin's) and `factory` (`get_agent_async`, to be awaited in each
-    case's own event loop) is set. `app` is ADK's App around `agent`.
+    case's own event loop) is set. `app` is ADK's App around `agent`, or None.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Loaded:
 
 
 class UnusableError(Exception):
-    """An agent cannot be used as requested: a package is missing, or its model cannot be set."""
+    """An agent that cannot be used as requested: a package is missing or too old, or its model cannot be set."""
 
     def __init__(self, fault: Fault) -> None:
         super().__init__(fault["message"])
@@ -56,9 +56,9 @@ class Driver(abc.ABC):
 
     @abc.abstractmethod
     def recognise(self, found: Any, name: str) -> Loaded | None:
-        """Return the agent `name` that `found` is, or None if it is not of this kind.
+        """Return the object `found` as the agent `name`, or None if it is not of this kind.
 
-        Imports no framework: a framework that was not imported cannot have made the object.
+        No framework is imported: a framework that was not imported cannot have made the object.
         """
 
     @abc.abstractmethod
@@ -72,11 +72,11 @@ class Driver(abc.ABC):
         """Do work in advance that each case would otherwise repeat.
 
         Raises:
-            UnusableError: the interpreter lacks a package that such agents need.
+            UnusableError: a package that such agents need is missing or too old.
         """
 
     def version(self) -> str | None:
-        """Return the version of the framework, or None."""
+        """Return the version of the framework, or None if there is none."""
         return None
 
     def use_model(self, loaded: Loaded, model: str) -> None:
@@ -94,15 +94,15 @@ class Driver(abc.ABC):
         )
 
 
-class NotGivenWholeError(Exception):
-    """The model streamed an answer but never completed it, so the session does not contain it."""
+class IncompleteAnswerError(Exception):
+    """A streamed answer that the model never completed, so the session does not contain it."""
 
 
 class FinishedTurn(NamedTuple):
     """A finished turn.
 
-    `actual` is an ADK invocation; `note` is a remark for the user. `inner_calls` are the calls inside agents that are
-    used as tools, as in the event `TurnFinished`.
+    `actual` is an ADK invocation. `note` is a remark for the user, or "". `inner_calls` are the calls inside agents
+    that are used as tools, as in the event `TurnFinished`.
     """
 
     actual: Json
@@ -117,18 +117,21 @@ class Conversation(abc.ABC):
     async def turn(self, content: Json, show: OnStep, stream: OnText | None = None) -> FinishedTurn | None:
         """Send one user message. Return the finished turn, or None if the agent did nothing.
 
-        `stream` gets the pieces of streamed texts, if the agent supports streaming. It does not change the turn.
-        Exceptions of the agent are raised.
+        `show` gets each step. `stream` gets the pieces of streamed texts, if the agent supports streaming.
+
+        Raises:
+            IncompleteAnswerError: a text was streamed but never completed.
+            BaseException: any exception of the agent.
         """
 
     @abc.abstractmethod
     async def state(self) -> Any:
-        """Return the session's current state: the agent's own objects, not to be changed."""
+        """Return the session's current state. It may contain the agent's own objects, so do not change it."""
 
     @property
     @abc.abstractmethod
     def usage(self) -> Usage:
-        """The usage so far."""
+        """The model calls and tokens of the conversation so far."""
 
     def store_answers(self, on_answer: OnAnswer) -> None:  # noqa: B027 (most make no calls that can be seen)
         """Call `on_answer` with each model answer from now on, if the framework reveals them."""
@@ -137,24 +140,29 @@ class Conversation(abc.ABC):
         """Reuse a stored answer of an interrupted run for the same call, once."""
 
     def use(self, gate: Gate) -> None:  # noqa: B027 (a driver that makes no calls that can be seen)
-        """Let all calls of tools and models from now on pass `gate`, as far as the framework reveals them."""
+        """Let all calls of tools and models from now on pass `gate`, as far as the framework reveals them.
+
+        Raises:
+            BrokenRecordingError: the recorded declaration of a tool has a wrong form.
+        """
 
     def makes_calls_of(self, author: str) -> bool:
         """Return whether the framework makes the calls that an author's steps show. If so, all reach the gate."""
         return False
 
     def spans(self) -> Json | None:
-        """Return the spans since the last call (`spans.Trace.take`), or None if unknown."""
+        """Return the spans since the last call (`spans.Trace.take`), or None if there are none."""
         return None
 
     async def close(self) -> None:  # noqa: B027 (most have nothing to close)
-        """Release the agent's resources. Exceptions of the agent are raised."""
+        """Release the agent's resources. Raise any exception of the agent."""
 
 
 def turns_of(events: Iterable[Json], agent: str) -> Iterator[Json]:
     """Yield the turns of a session's events, as in `session.history` of a plain-Python agent.
 
-    A message of the user begins a turn. The answer is the last text of the agent in the turn.
+    A message of the user begins a turn. The answer is the last text in the turn that is not the user's. Events of the
+    author `MODEL` get the name `agent`.
     """
     turn: list[Json] = []
     for event in events:
@@ -177,7 +185,7 @@ def state_of(events: Iterable[Json]) -> Json:
 
 
 def text_of(content: Json) -> str:
-    """Return the text of a Content, one line for each of its parts."""
+    """Return the texts of a Content's parts, joined with line breaks."""
     return "\n".join(part["text"] for part in content.get("parts") or [] if part.get("text"))
 
 

@@ -1,13 +1,14 @@
-"""The agents of this process: their drivers (ours, and the files of plugins), their import and conversations.
+"""The drivers of this process (built-in ones and files of plugins), and the import and conversations of its agent.
 
 A plugin's driver file defines `recognise(found)`, which says whether an object is an agent of its kind, and
 `answer(agent, message, session)`, which is called like a plain-Python agent (`docs/python-agents.md`). It imports only
 the standard library at its top, because the agent's interpreter may have nothing else.
 
-The possible names of an agent have the same order as in `adk eval`: first the package's submodule `agent`, then the
-package itself; in each first `app`, then `root_agent`, then `get_agent_async`. As in ADK's loader, the package is
-imported under its folder's name with its parent first on `sys.path`, so absolute imports of the agent's own package
-work. Unlike in ADK, the folder's name need not be an identifier and may clash with an installed package.
+The agent is searched for in the same order as in `adk eval`: first in the submodule `agent` if the package imports it,
+then in the package, then in a submodule `agent` that the package does not import. In each module, the first of `app`,
+`root_agent` and `get_agent_async` counts. As in ADK's loader, the package is imported under its folder's name with its
+parent first on `sys.path`, so absolute imports of the agent's own package work. Unlike in ADK, the folder's name need
+not be an identifier and may clash with an installed package.
 """
 
 from __future__ import annotations
@@ -33,11 +34,11 @@ _broken: dict[str, str] = {}
 
 
 class NoAgentError(Exception):
-    """The imported modules define no agent. The message says what was found."""
+    """An import that found no agent. The message says what was found instead."""
 
 
 def use_plugins(files: dict[str, str]) -> None:
-    """Load the driver files of plugins (name → path). Print a warning for each that cannot be loaded."""
+    """Load the driver files of plugins (name → path), each once. Print a warning for each that cannot be loaded."""
     for name, file in files.items():
         if name in _plugins:
             continue
@@ -54,7 +55,9 @@ def driver_of(loaded: Loaded) -> Driver:
 
 
 def recognised(found: Any, name: str, place: str) -> Loaded:
-    """Return `found`, which is at `place`, as the agent `name` of the first driver that recognises it.
+    """Return the object `found` as the agent `name`, from the first driver that recognises it.
+
+    `place` says in the error where the object was found.
 
     Raises:
         NoAgentError: no driver does.
@@ -72,7 +75,13 @@ class FileDriver(python_runner.PythonDriver):
     """A plugin's driver, which adapts its agents to plain-Python ones."""
 
     def __init__(self, name: str, file: str) -> None:
-        """Load the file. Raise its exceptions, ImportError, or AttributeError if it lacks a function."""
+        """Load the file.
+
+        Raises:
+            ImportError: it is not a Python file.
+            AttributeError: it lacks a function.
+            BaseException: any exception of the file.
+        """
         self.name = name
         spec = importlib.util.spec_from_file_location(f"agent_workbench_driver_{name}", file)
         if spec is None or spec.loader is None:
@@ -83,7 +92,7 @@ class FileDriver(python_runner.PythonDriver):
         self._answer = module.answer
 
     def recognise(self, found: Any, name: str) -> Loaded | None:
-        """Return the agent if the plugin recognises it, else None. Exceptions of the plugin become warnings."""
+        """Return `found` as an agent if the plugin recognises it, else None. Print an exception of the plugin."""
         try:
             is_its_own = self._recognise(found)
         except (Exception, SystemExit) as error:
@@ -101,7 +110,7 @@ def load(spec: dict[str, Any]) -> Loaded:
     """Import the agent of an AgentSpec.
 
     Raises:
-        NoAgentError: there is nothing to run.
+        NoAgentError: the modules define no agent.
         UnusableError: the interpreter lacks a package that the agent needs.
         BaseException: any exception from the agent's modules.
     """
@@ -167,7 +176,7 @@ def _inner_package(folder: str) -> types.ModuleType:
 
 
 def _modules(package: types.ModuleType, folder: str) -> Iterator[types.ModuleType]:
-    """Yield the modules that may define the agent, in order. The last one is imported when it is asked for."""
+    """Yield the modules that may define the agent, in order. A last submodule `agent` is imported only on demand."""
     own = getattr(package, "agent", None)
     if isinstance(own, types.ModuleType):
         yield own
@@ -213,7 +222,7 @@ class Opened:
         return self._stack is not None or self._closing
 
     async def close(self) -> list[str]:
-        """Close the resources of this conversation that no other one shares. Return failures as texts."""
+        """Close the resources that only this conversation uses. Return failures as texts."""
         warnings = []
         if self._closing:
             warnings += await _closed("closing the agent's toolsets and plugins", self.conversation.close)
@@ -226,7 +235,11 @@ async def open_conversation(loaded: Loaded, session_input: Json | None, *, share
     """Start a session. `get_agent_async` is awaited here, in the event loop of the case.
 
     With `shared`, other cases use the same process and, unless a factory made it for this case, the same agent object.
-    Its toolsets then stay open.
+    The toolsets of a shared agent object stay open.
+
+    Raises:
+        NoAgentError: `get_agent_async` returned no agent.
+        BaseException: any exception of `get_agent_async`.
     """
     stack, closing = None, not shared
     if loaded.factory is not None:

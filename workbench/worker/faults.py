@@ -25,7 +25,7 @@ Fault = dict[str, str]
 Place = tuple[str, int, str]
 """File, line, function."""
 PYTHON = sys.executable or "python"
-"""The path of the Python that runs this process, with links unresolved."""
+"""The path of the Python that runs this process. Links are not resolved."""
 ADK = f'"google-adk>={OLDEST}"'
 _MOST_FRAMES = 40
 _LONGEST = 2000
@@ -122,7 +122,7 @@ def _install_hint(missing: str) -> str:
 
 
 def no_framework(trace: str = "") -> Fault:
-    """Return the fault that google-adk is missing in this interpreter, or too old."""
+    """Return the fault that google-adk is missing in this interpreter, or is too old."""
     version = installed_adk()
     if version is None:
         message = f"google-adk is not installed in {PYTHON}"
@@ -190,9 +190,9 @@ def _exit(error: SystemExit) -> str:
 
 
 def project_traceback(error: BaseException) -> str:
-    """Return a traceback of the project's own lines, innermost last. Runs of library lines are counted.
+    """Return a traceback of the project's own lines, innermost last. Lines of libraries between them are only counted.
 
-    If no line is the project's, it has the innermost lines.
+    If no line is the project's, the traceback has the innermost lines.
     """
     parts: list[str] = []
     for raised in _chain(error):
@@ -222,10 +222,10 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def place_lines(places: list[Place]) -> list[str]:
-    """Return the lines of a traceback.
+    """Return the lines of a traceback through `places`.
 
-    They show the project's places and the innermost one, and count the places between these. If none is the project's,
-    the innermost few are shown.
+    They show the project's places and the innermost one, and count the others between these. If no place is the
+    project's, they show the innermost few.
     """
     last = len(places) - 1
     own = [index for index, place in enumerate(places) if is_project_file(place[0])][-_MOST_FRAMES:]
@@ -247,7 +247,7 @@ def wrong_type(what: str, value: Any) -> TypeError:
 
 
 class Remedy(NamedTuple):
-    """A known failure. `kind` is `quota` or `agent_raised`. `message` names the cause first."""
+    """A known failure and a hint. `kind` is `quota` or `agent_raised`. `message` names the cause first."""
 
     kind: str
     message: str

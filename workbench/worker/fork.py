@@ -26,7 +26,7 @@ _NEEDED = object()
 
 
 class Change(NamedTuple):
-    """The change that applies from the point on. `kind` is `instruction` or `model`, `text` is the new one.
+    """A change of one agent that applies from the point on. `kind` is `instruction` or `model`, `text` is the new one.
 
     With `whole`, the text replaces all instructions of a request, else only those of the agent itself.
     """
@@ -38,7 +38,11 @@ class Change(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """A call that is about to be made. `args` are empty for a model, `state` is a digest or None."""
+    """A call that is about to be made.
+
+    `kind` is `tool` or `model`. For a model, `tool` and `args` are empty. `state` is a digest of the session's state,
+    or None if it is not known.
+    """
 
     kind: str
     agent: str
@@ -51,7 +55,7 @@ class Asked(NamedTuple):
 class Fork:
     """A fork of one conversation. Its methods may be called from any thread.
 
-    `settings` is `fork` of the case's `calls` (`docs/worker-protocol.md`).
+    `settings` are the `fork` in the case's `calls` (`docs/worker-protocol.md`).
 
     Raises:
         BrokenRecordingError: the settings have a wrong form.
@@ -80,7 +84,7 @@ class Fork:
             self.change = Change(kind, agent, text, _typed(change, "whole", bool, False))
 
     def load(self, recorded: Recorded) -> None:
-        """Add a recorded call from before the point of the fork. Add the calls in recorded order."""
+        """Add a recorded call from before the point. The calls must be added in recorded order."""
         self._calls.append(recorded)
 
     def expect(self, turn: Any, acted: Any) -> None:
@@ -97,7 +101,8 @@ class Fork:
     def end_turn(self, turn: int) -> faults.Fault | None:
         """Record that a turn ended. If it is the turn of the point, return the difference from the recording, or None.
 
-        Models of plain-Python agents are live even before the point, so these agents may skip calls.
+        Without a difference, the point is passed. Models of plain-Python agents are live even before the point, so
+        these agents may skip calls.
         """
         with self._lock:
             if self.passed or turn != self.point:
@@ -115,12 +120,12 @@ class Fork:
             self._acted.setdefault(turn, []).append(_plain(acted))
 
     def recorded(self, asked: Asked) -> Recorded | None:
-        """Return the recorded call that answers this one, or None if it comes after the point."""
+        """Return the recorded call that answers `asked`, or None if `asked` is at or after the point."""
         with self._lock:
             return None if self.passed else self._find(asked)
 
     def take(self, asked: Asked) -> Recorded | None:
-        """Return the recorded call that answers `asked`, marked as used, or None if `asked` comes after the point."""
+        """Return the recorded call that answers `asked`, marked as used, or None as in `recorded`."""
         with self._lock:
             found = None if self.passed else self._find(asked)
             if found is not None:
@@ -218,7 +223,7 @@ class Fork:
         return self._diverged(self._turn, f"the session's state differs when {what}")
 
     def _differing(self, before: int) -> faults.Fault | None:
-        """Return the first difference in the turns before this one, or None."""
+        """Return the first difference in the turns before the turn `before`, or None."""
         for turn in range(before):
             then, now = self._expected.get(turn, []), self._acted.get(turn, [])
             for number, (old, new) in enumerate(zip(then, now)):  # noqa: B905 (not in Python 3.9)
@@ -259,7 +264,7 @@ class Fork:
 
 
 def state_digest(state: Any) -> str:
-    """Return a digest of a session's state, to compare it with that of another conversation."""
+    """Return a digest of a session's state that another conversation with an equal state has, too."""
     if isinstance(state, dict):
         state = {name: value for name, value in state.items() if name not in _CODE_RUNS}
     return plain_digest(dumps(state))

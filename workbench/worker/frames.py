@@ -31,7 +31,7 @@ _AT_ONCE = _WAITING | int(getattr(socket, "MSG_DONTWAIT", 0))
 
 
 class FrameTooLargeError(Exception):
-    """A message has more bytes of JSON (`size`) than a frame may have."""
+    """A message with more bytes of JSON (`size`) than a frame may have."""
 
     def __init__(self, size: int) -> None:
         super().__init__(f"{size:,} bytes in one message; at most {MAX_FRAME:,} are allowed")
@@ -140,7 +140,7 @@ class Channel:
         return self.pending.popleft()
 
     def take_fds(self, count: int) -> list[int]:
-        """Return the next `count` file descriptors that came with messages. Call it for each message that has some.
+        """Return the next `count` file descriptors that came with messages. Call this for each message that has some.
 
         Raises:
             ValueError: the message came with fewer descriptors.
@@ -183,9 +183,9 @@ class SocketWire(Channel):
 
 
 class SharedWire:
-    """The share of case `number` in its process's socket. Each message carries the number.
+    """The messages of case `number` on a socket that several cases share. Each message carries the number.
 
-    It has the interface of a `SocketWire`; `write` takes its frames.
+    The interface is that of a `SocketWire`. `write` sends encoded frames.
     """
 
     def __init__(self, write: Callable[[bytes], None], number: int, is_crowded: Callable[[], bool]) -> None:

@@ -46,7 +46,7 @@ def serve_functions(control: int, lifeline: int, folder: str, root: str) -> NoRe
 
 
 class UserFunctions:
-    """Functions of the agent in `folder`, in the state of their modules when first imported."""
+    """The functions of the agent in `folder`. Their modules are imported once and never reloaded."""
 
     def __init__(self, folder: str, root: str) -> None:
         self._folder = folder
@@ -60,7 +60,8 @@ class UserFunctions:
         `value` is the function's result as JSON data, `printed` the end of its output.
 
         Raises:
-            CallFailedError: with the fields of a fault; kind `stale` if a module changed since its import.
+            CallFailedError: the call failed. `error` has the fields of a fault, and usually `printed`. Its kind is
+                `stale` if a module changed since its import.
         """
         if any(_stamp(file) != stamp for file, stamp in self._seen.items()):
             raise _failed("stale", "a module changed after it was imported")
@@ -83,7 +84,11 @@ class UserFunctions:
         return {"value": value, "printed": printed.text}
 
     def find(self, path: str) -> Callable[..., Any]:
-        """Return the function with this dotted path. Raise CallFailedError if it cannot be imported."""
+        """Return the function with this dotted path.
+
+        Raises:
+            CallFailedError: the path does not name a function, or the function cannot be imported.
+        """
         module_name, colon, name = path.partition(":")
         if not colon:
             module_name, _, name = path.rpartition(".")
@@ -216,7 +221,7 @@ def _rated(result: Any, path: str) -> dict[str, Any]:
 
 
 def _with_line(fault: faults.Fault, error: BaseException, file: str) -> faults.Fault:
-    """Return the fault with the line of `file` in which the error happened."""
+    """Return the fault with the line of `file` in which the error happened, if its traceback has one."""
     line = next(
         (frame.lineno for frame in reversed(traceback.extract_tb(error.__traceback__)) if frame.filename == file), None
     )

@@ -17,7 +17,16 @@ from .calls import MODEL, Call, Calls, Order, Place, TooLargeError
 from .declared import no_longer_fits, signature_declaration, source_digest
 from .fork import Asked, Fork
 from .jsonable import dumps
-from .matching import BrokenRecordingError, Fault, Injection, Recorded, Recordings, ToolCall, damaged, shown_call
+from .matching import (
+    BrokenRecordingError,
+    InjectedFault,
+    Injection,
+    Recorded,
+    Recordings,
+    ToolCall,
+    damaged,
+    shown_call,
+)
 
 Json = dict[str, Any]
 OnMiss = Callable[[faults.Fault], None]
@@ -56,7 +65,7 @@ def within_tool() -> Iterator[None]:
 
 
 class Live(NamedTuple):
-    """A call that is really made. `missed` says whether a recording was expected."""
+    """A call that is really made. `missed` says that a recording was expected but is missing."""
 
     missed: bool = False
 
@@ -91,7 +100,7 @@ class Miss(NamedTuple):
     parts: tuple[str, ...] = ()
 
     def with_request(self, value: Callable[[str, int], str]) -> Miss:
-        """Return the miss with the part of the request that differs. `value` returns a part as JSON text."""
+        """Return the miss, completed by the part of the request that differs. `value` returns a part as JSON text."""
         if self.differs is None:
             return self
         now = value(self.differs["part"], self.differs.get("at", 0))
@@ -100,17 +109,17 @@ class Miss(NamedTuple):
 
 
 class Inject(NamedTuple):
-    """A call that gets a fault (`matching.Fault`).
+    """A call that gets an injected fault (`matching.InjectedFault`).
 
     If the only fault is a delay, `then` is the decision after the delay. For a malformed answer, it is the decision
     that provides the answer. For all other faults it is None, because nothing is called or replayed.
     """
 
-    fault: Fault
+    fault: InjectedFault
     then: Live | Replay | Miss | None = None
 
     def changed(self, answer: Any) -> Any:
-        """Return the answer that the agent gets instead of the real or recorded one."""
+        """Return what the agent gets for a real or recorded answer: damaged if the fault says so, else unchanged."""
         return damaged(answer, self.fault.how) if self.fault.kind == "malformed" else answer
 
 
@@ -171,7 +180,7 @@ class Gate:
         """Whether a fault was injected, which may lead the agent away from its recording."""
 
     @property
-    def answers(self) -> bool:
+    def has_recording(self) -> bool:
         """Whether some calls are answered from a recording."""
         return self.is_frozen or self.fork is not None
 
@@ -196,7 +205,9 @@ class Gate:
             self._models.append(recorded)
 
     def counts(self) -> Json | None:
-        """Return the calls so far: replayed `tools` and `models`, `live` ones, and `misses`. None without replay.
+        """Return the numbers of calls so far, or None without replay.
+
+        They are `tools` and `models` (replayed calls), `live` (calls made without a recording) and `misses`.
 
         If present, `reordered` names tools whose answers were replayed in another order than recorded, where one of
         them changed the state.
@@ -213,7 +224,7 @@ class Gate:
         return self.order.begin(branch, tool, found.recorded if isinstance(found, Replay) else None)
 
     def take_messages(self) -> list[Json]:
-        """Return the unreported calls as `Calls` messages, without their turn."""
+        """Return the calls since the last time as `Calls` messages, without their turn."""
         # A turn that ended with an error may have shown a call that it did not get to make.
         self._take_escaped(self._shown[:-1])
         counts = self.counts()
@@ -224,7 +235,7 @@ class Gate:
 
     def tool(self, call: ToolCall) -> Decision:
         """Decide about a call of a tool. An injected fault consumes no recording. A call that is only delayed does."""
-        self.passed(call.tool)
+        self.count_passed(call.tool)
         if self._ended is not None:
             return self._ended
         fault = self._injection.decide(call.agent, call.tool, call.args) if self._injection is not None else None
@@ -264,7 +275,7 @@ class Gate:
         return no_longer_fits(then, call.declaration, call.args)
 
     def declare(self, agent: str, tool: str, function: Any) -> Any:
-        """Return the declaration of a plain-Python agent's tool, and report it once."""
+        """Return the declaration of a plain-Python agent's tool, or None if it is unknown. Report it once."""
         if tool.startswith("$"):
             return None  # Code that a model wrote.
         if (agent, tool) not in self._declared:
@@ -280,20 +291,20 @@ class Gate:
                 self.calls.add({"kind": "tools", "agent": agent, "plain": True, "tools": [entry]})
         return self._declared[agent, tool]
 
-    def passed(self, tool: str) -> None:
+    def count_passed(self, tool: str) -> None:
         """Count a tool call that reached this gate, directly or from inside another tool."""
         with self._lock:
             self._passed[tool] = self._passed.get(tool, 0) + 1
 
-    def shown(self, tools: Iterable[str]) -> None:
-        """Record the tools of calls that the transcript shows. `end_turn` checks that they reached this gate."""
+    def note_shown(self, tools: Iterable[str]) -> None:
+        """Record the tools of calls that the transcript shows. `end_turn` checks that these calls reached this gate."""
         self._shown += tools
 
     def end_turn(self) -> faults.Fault | None:
         """End a turn that had no error, and report the calls that its transcript shows but that did not reach the gate.
 
-        Return a fault if there are such calls and the case is frozen, because the recording cannot answer them. Return
-        None otherwise, and with `--on-miss live`.
+        If there are such calls, return a fault, because the recording could not answer them. Return None if there are
+        none, if nothing is frozen, or with `--on-miss live`.
         """
         self.order.end_turn()
         escaped = self._take_escaped(self._shown)
@@ -379,7 +390,7 @@ class Gate:
         return self.calls.begin(kind=kind, agent=agent, branch=branch, **data, **source)
 
     def no_toolset(self, agent: str, toolset: str) -> Live | Miss:
-        """Decide about a toolset of an agent whose tools are not in the recording. `agent` may be ""."""
+        """Decide about a toolset that is not in the recording. `agent` is "" if no agent has the toolset."""
         if self._ended is not None:
             return self._ended
         if not self.is_frozen:
@@ -407,7 +418,7 @@ class Gate:
         return Miss(faults.fault("frozen_miss", f"{call} was cancelled when it was recorded, but not now", _HINT))
 
     def next_order(self, count: int = 1) -> int:
-        """Return the number of the next call, and reserve `count` numbers from there."""
+        """Return the number of the next call, and reserve `count` numbers from there. Return 0 if none are recorded."""
         return self.calls.next_order(count) if self.calls is not None else 0
 
     def _no_recording(self, message: str, hint: str = "") -> Live | Miss:
@@ -459,9 +470,9 @@ def _why_other(
 ) -> tuple[str, Json | None]:
     """Return why no recording answers a request, and the first part that differs (None if it cannot be compared)."""
     if not recorded:
-        return "no request of it is recorded", None
+        return "none of its requests is recorded", None
     if position >= len(recorded):
-        return f"only {len(recorded)} of its requests are recorded", None
+        return f"only {len(recorded)} of its requests {'is' if len(recorded) == 1 else 'are'} recorded", None
     then, now = recorded[position].request, call.parts
     if then is None or not now:
         return f"its request {position + 1} differs from the recorded one", None

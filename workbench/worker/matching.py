@@ -28,11 +28,11 @@ Json = dict[str, Any]
 FAULTS = ("error", "answer", "dropped", "malformed")
 """The keys of a rule that name a fault. A rule has at most one of them."""
 MOST_SECONDS = 120.0
-"""Longest delay of one call."""
+"""Maximum delay of one call, in seconds."""
 
 
 class BrokenRecordingError(ValueError):
-    """A recorded call or a setting of the replay has an unexpected form. The message names the field."""
+    """A recorded call or a setting of the replay with an unexpected form. The message names the field."""
 
 
 class ToolCall(NamedTuple):
@@ -173,7 +173,7 @@ class Recordings:
 
 
 def canonical(value: Any) -> str:
-    """Return the same text for equal values, with sorted keys. 1 equals 1.0. true and false are not numbers."""
+    """Return a value as JSON text that is the same for equal values. 1 equals 1.0. true and false are not numbers."""
     try:
         return json.dumps(_by_value(value), sort_keys=True, separators=(",", ":"))
     except RecursionError:
@@ -269,8 +269,8 @@ def _checked_effects(effects: dict[str, Any]) -> dict[str, Any]:
     return effects
 
 
-class Fault(NamedTuple):
-    """The fault of one call. The gate first waits `seconds`. Then `kind` decides.
+class InjectedFault(NamedTuple):
+    """The injected fault of one call. The gate first waits `seconds`. Then `kind` decides.
 
     - `""`: only a delay. After it, the call is made as usual, and may use a recording.
     - `"error"`: `error` is raised, as on replay: `{"types": ["module.Class", …], "message": text}`.
@@ -283,7 +283,7 @@ class Fault(NamedTuple):
 
     kind: str
     rule: int
-    """Position of the rule in the file, from 0."""
+    """Position of the rule among all rules, from 0."""
     nth: int
     """Number of the call among those that the rule is for, from 1."""
     seconds: float = 0.0
@@ -294,14 +294,14 @@ class Fault(NamedTuple):
 
 
 class Injection:
-    """The rules of one conversation, and the number of calls that each has counted.
+    """The rules for injected faults of one conversation, and the number of calls that each has counted.
 
     `rules` are JSON data: `{"tool": name or "*", "agent"?, "args"?, "only"? | "every"? | "since"?, "probability"?,
     "latency_seconds"?, "error"? | "answer"? | "dropped"? | "malformed"?}`. `error` is `{"types", "message"}`. The same
     `seed` and calls give the same faults.
 
     Raises:
-        ValueError: a rule has another shape.
+        ValueError: `rules` is not a list, or a rule is invalid.
     """
 
     def __init__(self, rules: Any, seed: int) -> None:
@@ -312,7 +312,7 @@ class Injection:
         self._seen = [0] * len(self._rules)
         self._lock = threading.Lock()
 
-    def decide(self, agent: str, tool: str, args: Any) -> Fault | None:
+    def decide(self, agent: str, tool: str, args: Any) -> InjectedFault | None:
         """Return the fault of a call, or None. Call it once for each call, in the order of the calls.
 
         `args` are JSON data. Each rule counts all calls that it is for. The first rule that applies decides.
@@ -358,7 +358,7 @@ def _with_wrong_types(value: Any) -> Any:
 
 
 def is_within(wanted: Any, given: Any) -> bool:
-    """Return whether `given` has everything that `wanted` has: objects may have more keys, all else is equal.
+    """Return whether `given` has everything that `wanted` has: objects may have more keys, all else must be equal.
 
     Numbers are compared by value, so 1 equals 1.0. true and false are not numbers.
     """
@@ -381,15 +381,15 @@ def _is_due(rule: Json, nth: int) -> bool:
     return bool(nth >= rule.get("since", 1))
 
 
-def _fault(rule: Json, number: int, nth: int) -> Fault:
+def _fault(rule: Json, number: int, nth: int) -> InjectedFault:
     seconds = float(rule.get("latency_seconds", 0.0))
     if "error" in rule:
-        return Fault("error", number, nth, seconds, error=rule["error"])
+        return InjectedFault("error", number, nth, seconds, error=rule["error"])
     if "answer" in rule:
-        return Fault("answer", number, nth, seconds, answer=copy.deepcopy(rule["answer"]))
+        return InjectedFault("answer", number, nth, seconds, answer=copy.deepcopy(rule["answer"]))
     if "malformed" in rule:
-        return Fault("malformed", number, nth, seconds, how=rule["malformed"])
-    return Fault(rule.get("dropped", ""), number, nth, seconds)
+        return InjectedFault("malformed", number, nth, seconds, how=rule["malformed"])
+    return InjectedFault(rule.get("dropped", ""), number, nth, seconds)
 
 
 def _checked(rule: Any, number: int) -> Json:

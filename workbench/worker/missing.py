@@ -101,7 +101,7 @@ def imports_of(start: Sequence[str], folder: str, root: str) -> Imports:
 
 
 def syntax_tree(source: bytes | str, name: str = "<unknown>", mode: str = "exec") -> Any:
-    """Parse other people's Python, from any thread.
+    """Return the syntax tree of other people's Python, without printing warnings. Any thread may call this.
 
     Raises:
         SyntaxError, ValueError: the source is not Python.
@@ -217,8 +217,8 @@ class Missing(NamedTuple):
 def find_missing(folder: str, root: str, error: ImportError) -> Missing:
     """Return the modules that the agent in `folder` cannot import. `error` is the first failure.
 
-    The project's imports are resolved without executing them. Only google-adk's own modules are imported, to find out
-    which optional packages they need.
+    The project's imports are resolved without executing them. Only modules of google-adk and those that they import
+    are imported, to find out which optional packages they need.
     """
     modules = dict.fromkeys(_named(error))
     adk: dict[str, None] = {}
@@ -381,7 +381,7 @@ def _project(folder: str, root: str) -> tuple[str, str]:
 
 
 def _found(path: str, pattern: str) -> list[str]:
-    """Return what a pattern of lines finds in a file, or [] if the file cannot be read."""
+    """Return the matches of a pattern in the lines of a file, or [] if the file cannot be read."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             return re.findall(pattern, file.read(), re.MULTILINE)
@@ -391,7 +391,7 @@ def _found(path: str, pattern: str) -> list[str]:
 
 @functools.lru_cache(maxsize=None)
 def installed_adk() -> str | None:
-    """Return the version of google-adk, or None if it is not installed. The result is cached for forks."""
+    """Return the version of google-adk, or None if it is not installed. The result is cached, also for forks."""
     from importlib.metadata import PackageNotFoundError, version  # Its import costs 12 ms, and commands start with it.
 
     try:
@@ -402,8 +402,8 @@ def installed_adk() -> str | None:
 
 def is_supported(version: str) -> bool:
     """Return whether a version of google-adk is `OLDEST` or later."""
-    ours, oldest = (tuple(map(int, re.findall(r"\d+", one)[:2])) for one in (version, OLDEST))
-    return ours >= oldest
+    given, oldest = (tuple(map(int, re.findall(r"\d+", one)[:2])) for one in (version, OLDEST))
+    return given >= oldest
 
 
 def install(python: str, package: str) -> str:

@@ -1,7 +1,8 @@
-"""Processes of the operating system: those that we fork, signals at the death of a parent, descendants, and threads.
+"""Processes of the operating system: forks, signals at the death of a parent, descendants, and threads.
 
-The zygote forks agent processes and an agent process forks case processes, both with a `ForkServer`. Linux only, except
-`kill_group` and `die_at_end_of`. On other systems nothing is forked (`cannot_fork`).
+The zygote forks agent processes and an agent process forks case processes, both with a `ForkServer`. This needs Linux,
+and so does everything that reads /proc (`threads_left`, `children`, `kill_descendants`). On other systems, agents and
+cases are not forked (`cannot_fork`).
 """
 
 from __future__ import annotations
@@ -34,7 +35,10 @@ _libc: dict[str, ctypes.CDLL] = {}
 
 
 class ForkServer:
-    """The child processes, by the workbench's numbers. Create it when no more foreign code will run in this process."""
+    """The forked children of this process, by the workbench's numbers.
+
+    Create it when no more foreign code will run in this process.
+    """
 
     def __init__(self, channel: Channel, lifeline: int) -> None:
         self._channel = channel
@@ -78,7 +82,7 @@ class ForkServer:
                 return self._end()
 
     def fork(self, number: int, body: Callable[[], None]) -> int:
-        """Run `body` in a child with its own session that dies with us. Return its process ID."""
+        """Run `body` in a child with its own session, which is killed when this process ends. Return its process ID."""
         parent = os.getpid()
         pid = _fork()
         if pid == 0:
@@ -103,7 +107,7 @@ class ForkServer:
             return
 
     def release(self) -> None:
-        """Restore signals and descriptors, for a process that continues without the loop."""
+        """Restore the signal handlers and close the descriptors, in a process that does not call `serve` any more."""
         signal.set_wakeup_fd(self._wakeup_fd)
         for number, handler in self._handlers.items():
             signal.signal(number, handler if handler is not None else signal.SIG_DFL)
@@ -230,7 +234,7 @@ def threads_left() -> str:
         return f"the import left threads running ({', '.join(foreign[:5])})"
     maps = _text("/proc/self/maps").lower() if others else ""
     if others and not any(library in maps for library in _FORK_SAFE_POOLS):
-        return f"the import left {len(others)} native threads running"
+        return f"the import left {len(others)} native {'thread' if len(others) == 1 else 'threads'} running"
     return ""
 
 
@@ -242,7 +246,8 @@ def adopt_orphans() -> None:
 def shield_parent(control: int) -> None:
     """Fork and continue in the child, while this process only waits and then ends as the child did.
 
-    An agent that stops or kills its parent hits this process, and not the workbench. `control` is left to the child.
+    An agent that stops or kills its parent hits this process, and not the workbench. Only the child keeps the socket
+    `control`.
     """
     child = os.fork()
     if not child:
@@ -296,7 +301,7 @@ def kill(pid: int, number: int = signal.SIGKILL) -> None:
 
 
 def kill_descendants() -> None:
-    """Kill all children, the groups they lead, and the orphans this makes, until none is left or time is up."""
+    """Kill all children, the groups they lead, and the orphans that this leaves, for at most `_KILL_WITHIN` seconds."""
     deadline = time.monotonic() + _KILL_WITHIN
     seen: set[int] = set()
     while time.monotonic() < deadline:
@@ -314,7 +319,10 @@ def kill_descendants() -> None:
 
 
 def die_at_end_of(lifeline: int) -> None:
-    """End this process and its descendants when the lifeline's other end is closed. Run this in its own thread."""
+    """Wait until the lifeline's other end is closed, then end this process, its group and (on Linux) its descendants.
+
+    Run this in its own thread.
+    """
     os.read(lifeline, 1)
     if sys.platform == "linux":
         # Some may have their own sessions, so killing the group of this process does not reach them.

@@ -26,7 +26,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 WORKER = os.path.dirname(os.path.abspath(__file__)) + os.sep
-"""The folder of our own files."""
+"""The folder of the worker, with a separator at its end."""
 _LIBRARIES = tuple(
     os.path.realpath(path) + os.sep
     for path in {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
@@ -80,8 +80,9 @@ _unseen: set[str] = set()
 _outside: set[str] = set()
 """Files outside the project that were opened for writing. Reading them later does not make them inputs."""
 _noted: list[int] = []
-"""The number of cached listings that `note_listings` saw. It kept those in `_doubtful` that may be of a project."""
+"""The number of cached listings that `note_listings` saw, as the only item."""
 _doubtful: list[str] = []
+"""The folders among them that may be a project's."""
 _looked_up: list[bool] = []
 """Whether the address of a host was looked up."""
 _prefixes: list[str] = []
@@ -115,18 +116,18 @@ class SourceOnlyLoader(importlib.machinery.SourceFileLoader):
     """A loader that compiles a module's source, ignores any .pyc and writes none."""
 
     def get_code(self, fullname: str) -> types.CodeType | None:
-        """Compile the source."""
+        """Return the compiled source."""
         path = self.get_filename(fullname)
         return self.source_to_code(self.get_data(path), path)
 
 
 class ProjectFinder(importlib.abc.MetaPathFinder):
-    """A finder that uses the other finders and makes `SourceOnlyLoader` load the project's modules."""
+    """A finder that asks the other finders and lets `SourceOnlyLoader` load the project's modules."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        """Return the spec of the first other finder that has one, or None. The project's modules get our loader."""
+        """Return the spec of the first other finder that has one, or None. Project modules get `SourceOnlyLoader`."""
         for finder in sys.meta_path:
             find: Any = getattr(finder, "find_spec", None)
             spec: importlib.machinery.ModuleSpec | None = (
@@ -163,10 +164,10 @@ def import_from_source(*roots: str) -> None:
 
 
 def note_listings() -> None:
-    """Note which cached listings of folders cannot be of a project, so that forks need not look at them.
+    """Note which cached listings of folders may be of a project. Forks need not look at the others.
 
-    Each look writes to an object, and so copies a page of memory: for all of them a sixth of the pages that an agent
-    copies until it is imported.
+    Each look writes to an object and so copies a page of memory. For all listings, these were a sixth of the pages that
+    an agent copied until it was imported.
     """
     _noted[:] = [len(sys.path_importer_cache)]
     _doubtful[:] = [path for path, finder in sys.path_importer_cache.items() if finder is None or not _installed(path)]
@@ -206,7 +207,10 @@ def package(name: str, folder: str) -> types.ModuleType:
 
 
 def watch(*roots: str) -> None:
-    """Start to record files opened below `roots`, and the user's modules elsewhere, here and in forks."""
+    """Start to record, here and in forks, what is opened or listed below `roots`, and other inputs of the agent.
+
+    A later call only replaces `roots`. The user's modules elsewhere are recorded, too.
+    """
     global _watched
     first = not _watched
     _watched = tuple(os.path.join(os.path.abspath(root), "") for root in roots)
@@ -227,7 +231,7 @@ def on_written(callback: Callable[[str], None]) -> None:
 
 
 def new_files() -> list[str]:
-    """Return the sorted files that were read since the last call."""
+    """Return the sorted files of the project that were read since the last call and never written."""
     _find_changed()
     found = sorted(path for path in _read - _reported - _written if is_project_file(path))
     _reported.update(found)
@@ -235,7 +239,7 @@ def new_files() -> list[str]:
 
 
 def is_complete() -> bool:
-    """Return whether all reads are known: files are watched, and there were not too many."""
+    """Return whether all files that were read are known: they are recorded, and there were not too many."""
     return bool(_watched) and not _overflowed
 
 
@@ -342,7 +346,7 @@ def _wrote(full: str) -> None:
 
 
 def _note_outside(full: str, *, writes: bool) -> None:
-    """Note a file elsewhere, unless it belongs to the system, to Python or to a library."""
+    """Record a file outside the project: as written, or as unseen if it is neither the system's nor a library's."""
     if writes:
         _outside.add(full)
     elif OUTSIDE not in _unseen and full not in _outside and not full.startswith((*_SYSTEM, *_prefixes)):
@@ -352,7 +356,7 @@ def _note_outside(full: str, *, writes: bool) -> None:
 
 
 def _note_host(event: str, args: tuple[Any, ...]) -> None:
-    """Note a connection, unless it is to a model."""
+    """Note a connection or the lookup of a host, unless it is for a model."""
     if SOCKETS in _unseen:
         return
     host = args[0] if event == "socket.getaddrinfo" else args[1]

@@ -65,7 +65,7 @@ class Session:
 
 
 class PythonConversation(Conversation):
-    """A session with a plain-Python agent, which is called once a turn."""
+    """A session with a plain-Python agent, which is called once in each turn."""
 
     def __init__(self, loaded: Loaded, session_input: Json | None, threads: bool) -> None:
         self._agent = loaded.agent
@@ -93,7 +93,7 @@ class PythonConversation(Conversation):
         return self._usage
 
     async def turn(self, content: Json, show: OnStep, stream: OnText | None = None) -> FinishedTurn | None:
-        """Call the agent with one message. Return a record of its items, or None if it returns or yields none."""
+        """Call the agent with one message. Return the turn with its items, or None if it returns or yields none."""
         steps = Steps(self._trace, self._name)
         recorded = _Recorded(self._name, show, steps, stream)
         timestamp, started = time.time(), time.monotonic()
@@ -156,7 +156,7 @@ class _Recorded:
         self.usage = Usage()
 
     def take(self, item: Any) -> None:
-        """Record an item that the agent yielded. Raise TypeError if the protocol does not know it."""
+        """Record an item that the agent yielded. Raise TypeError if the item is not part of the protocol."""
         if isinstance(item, dict) and "text" in item and not item.get("author"):
             item = _typed(item["text"], str, "text")
         if isinstance(item, str):

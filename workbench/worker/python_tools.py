@@ -26,7 +26,7 @@ State = dict[str, Any]
 class Tools:
     """The tools of one conversation of the agent `name`. `session` has its `state`, which the agent may replace.
 
-    With `waits`, a thread whose call has no answer waits until its process ends. Else its call is cancelled.
+    With `waits`, a thread whose call has no answer waits until its process ends. Without it, the call is cancelled.
     """
 
     def __init__(self, name: str, session: Any, *, branch: str = "", waits: bool = True) -> None:
@@ -38,11 +38,16 @@ class Tools:
         """The gate that the calls pass, or None if they are neither recorded nor replayed."""
 
     def call(self, tool: str, args: dict[str, Any], function: Callable[..., Any]) -> Any:
-        """Return `function(**args)`, or the recorded answer of this call. It is awaitable for an async function."""
+        """Return `function(**args)`, or the recorded or injected answer. For an async function, it is awaitable.
+
+        Raises:
+            Exception: the function's own exception, or the recorded or injected one.
+            CancelledError: the case has ended, and the call must not return.
+        """
         if self.gate is None:
             return function(**args)
         if inside.get():
-            self.gate.passed(tool)
+            self.gate.count_passed(tool)
             return function(**args)
         if _is_async(function):
             return self._call_async(tool, args, function)
@@ -117,7 +122,7 @@ class Tools:
             return keep(_changed(decision, answer))
 
     def _replay(self, recording: _Recording | None, decision: Decision) -> Any:
-        """Return or raise the recorded or injected outcome. Raise _NoAnswerError without a readable outcome."""
+        """Return or raise the recorded or injected outcome. Raise _NoAnswerError if there is none."""
         found = decision.then if isinstance(decision, Inject) else decision
         if isinstance(found, Miss):
             raise _NoAnswerError(found)
@@ -172,7 +177,7 @@ class _Recording:
         self._before = {name: dumps(value) for name, value in self._state.items()}
 
     def effects(self) -> dict[str, Any] | None:
-        """Store the changes of the state since then. Return `{"state": digest}`, or None without changes."""
+        """Store the changes of the state since the call began. Return `{"state": digest}`, or None without changes."""
         changed = {name: value for name, value in self._state.items() if self._before.get(name) != dumps(value)}
         return {"state": self._calls.text_piece(encoded_text(changed))} if changed else None
 
@@ -204,9 +209,9 @@ def _end(recording: _Recording, outcome: Callable[..., None], value: Any) -> Non
 
 
 def _never() -> Any:
-    """Do not return, because the case has ended. A thread waits until its process ends.
+    """Never return, because the case has ended. A thread waits until its process ends, then raises CancelledError.
 
-    The thread of an event loop cannot wait, because other cases use the loop.
+    The thread of an event loop raises it at once, because other cases use the loop.
     """
     if not _has_loop():
         # The interpreter waits for threads of executors when it ends.

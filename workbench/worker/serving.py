@@ -39,7 +39,7 @@ _of_process: dict[str, TextIO] = {}
 
 
 class CallFailedError(Exception):
-    """A call failed; `error` is the JSON data sent to the other side."""
+    """A failed call. `error` is the JSON data that is sent to the other side."""
 
     def __init__(self, error: dict[str, Any]) -> None:
         super().__init__(str(error.get("message", "")))
@@ -47,9 +47,9 @@ class CallFailedError(Exception):
 
 
 def serve(control: int, lifeline: int, answer: Answer) -> NoReturn:
-    """Answer calls from the socket `control` until the other side disconnects, then end the process and all it started.
+    """Answer calls from the socket `control` until the other side disconnects, then end this process.
 
-    `answer(payload)` raises CallFailedError if it fails.
+    On Linux, all processes that it started are killed, too. `answer(payload)` raises CallFailedError if it fails.
     """
     for descriptor in (control, lifeline):
         os.set_inheritable(descriptor, False)
@@ -139,7 +139,7 @@ class _Server:
 
 
 class _Routed:
-    """A stand-in for `sys.stdout` or `sys.stderr` that forwards everything to the current case's stream."""
+    """A stand-in for `sys.stdout` or `sys.stderr` that forwards to the stream of the current call or case, if any."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -195,7 +195,7 @@ class _CaseStream(io.RawIOBase):
         return _of_process[self._stream].fileno()
 
     def write(self, data: Any) -> int:
-        """Report the text, in pieces."""
+        """Report the text, in pieces. Return the number of bytes."""
         everything = bytes(data)
         for start in range(0, len(everything), _PIECE):
             text = self._decode(everything[start : start + _PIECE])
@@ -205,7 +205,7 @@ class _CaseStream(io.RawIOBase):
 
 
 class Printed(io.TextIOBase):
-    """A stream that stores the end of the written text."""
+    """A stream that keeps the end of the written text, `most` characters."""
 
     def __init__(self, most: int) -> None:
         self.text = ""
@@ -216,13 +216,13 @@ class Printed(io.TextIOBase):
         return True
 
     def write(self, text: str) -> int:
-        """Append the text, and store the last `most` characters."""
+        """Append the text, and keep the end. Return the number of characters given."""
         self.text = (self.text + text)[-self._most :]
         return len(text)
 
 
 def keep_output(most: int) -> Printed:
-    """Store the last `most` characters of all further output of the current task and its subtasks."""
+    """Return a stream that keeps the end of all further output of the current task and its subtasks."""
     printed = Printed(most)
     _current.set({"stdout": cast(TextIO, printed), "stderr": cast(TextIO, printed)})
     return printed

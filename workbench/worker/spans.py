@@ -173,7 +173,7 @@ class Trace:
         return name
 
     def plain(self, piece: str) -> str:
-        """Return the digest of a stored piece without generated IDs. Other texts are returned unchanged."""
+        """Return the digest that the piece with this digest has without generated IDs. Other texts stay unchanged."""
         return self._plain.get(piece, piece)
 
     def take_plain(self) -> list[str]:
@@ -183,11 +183,11 @@ class Trace:
 
     @property
     def is_full(self) -> bool:
-        """Whether no more pieces will be stored."""
+        """Whether the pieces have nearly reached `PIECES_LIMIT`. Requests are then no longer stored."""
         return self._size > PIECES_LIMIT * 0.95
 
     def take(self) -> dict[str, Any] | None:
-        """Return the unreported spans and pieces, or None: `spans` as JSON text and `pieces` (digest → JSON text)."""
+        """Return the new `spans` as JSON text and the new `pieces` (digest → JSON text), or None without new spans."""
         if not self._spans:
             return None
         spans, pieces, lost = self._spans, self._pieces, self._lost
@@ -249,7 +249,7 @@ def plain_digest(text: str) -> str:
 
 
 class Usage(NamedTuple):
-    """Calls and tokens; zero if nothing was reported."""
+    """Numbers of model calls and tokens. They are 0 if nothing was reported."""
 
     model_calls: int = 0
     input_tokens: int = 0
@@ -279,7 +279,7 @@ def _count(metadata: Any, name: str) -> int:
 
 
 def model_name(model: str) -> str:
-    """Return a model's name without its provider or project."""
+    """Return a model's name in lower case, without its provider or project."""
     return model.rpartition("/")[2].lower()
 
 

@@ -114,24 +114,24 @@ class Zygote:
     def _make_spare(self, warm: bool) -> None:
         if self._spare is not None:
             return
-        own, theirs = socket.socketpair()
+        own_end, end_of_spare = socket.socketpair()
 
         def wait_for_task() -> None:
-            own.close()
+            own_end.close()
             if warm:
                 warm_up(1)
-            channel = Channel(theirs)
+            channel = Channel(end_of_spare)
             command = channel.receive()
             if command is not None:
                 fds = channel.take_fds(3)
                 channel.close()
                 self._be_agent(command["spec"], *fds)
 
-        self._spare = self._forks.fork(0, wait_for_task), own  # Its number comes with its task.
-        theirs.close()
+        self._spare = self._forks.fork(0, wait_for_task), own_end  # Its number comes with its task.
+        end_of_spare.close()
 
     def _give_to_spare(self, command: dict[str, Any], fds: Sequence[int]) -> bool:
-        """Give the command to the spare process. Return False if there is none, or it has ended."""
+        """Give the command to the spare process. Return False if there is none, or if it has ended."""
         if self._spare is None:
             return False
         (pid, sock), self._spare = self._spare, None
@@ -163,7 +163,7 @@ def warm_up(cases: int) -> None:
 
 
 def run_agent(channel: Channel, lifeline: int, spec: Spec) -> None:
-    """Import the agent, and run its cases until the workbench disconnects. The process is then the agent's."""
+    """Turn this process into the agent's, and run cases until the workbench disconnects or the import fails."""
     loaded = _enter(channel, spec)
     if loaded is None:
         return

@@ -48,7 +48,7 @@ def test_cases_that_miss_the_same_argument_have_the_same_cause() -> None:
         ('its request 2 has another instruction: was "a", now "b"', "another instruction than recorded"),
         ("its request 1 has other tools", "other tools than recorded"),
         ("only 3 of its requests are recorded", "more requests than recorded"),
-        ("no request of it is recorded", "request is not in the recording"),
+        ("none of its requests is recorded", "request is not in the recording"),
         ("its outcome was not recorded: gone", "its outcome was not recorded"),
     ],
 )
