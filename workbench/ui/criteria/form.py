@@ -187,7 +187,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
     action_edit = action_enter
 
     def on_key(self, event: Key) -> None:
-        """Add typed digits to the number on the row under the cursor, or delete its last one on backspace."""
+        """Add typed digits to the number on the row under the cursor, or delete its last digit on backspace."""
         if not self.field.display and self._typing.key(event):
             event.stop()
 
@@ -228,7 +228,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         elif row.kind in ("flag", "choice"):
             self.change(lambda: self.changes.next_choice(row))
         else:
-            self.say("this value has no choices: enter edits it")
+            self.say("this value has no choices: enter edits it" if row.kind in FORMS else "no choices here")
 
     def _choose_judge(self, row: FormRow, model: str | None) -> None:
         if model == "":

@@ -144,10 +144,10 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
     DEFAULT_CSS = "Body { height: 1fr; }"
 
     class Moved(Message):
-        """The scroll position or the cursor's item has changed."""
+        """A report that the scroll position or the cursor's item has changed."""
 
     class Resized(Message):
-        """The size available for lines has changed."""
+        """A report that the size available for lines has changed."""
 
     class Picked(Message):
         """A click on the item under the cursor."""

@@ -100,7 +100,7 @@ class Layout:
 def layout(size: Size, aside: bool, listed: int = sys.maxsize) -> Layout:
     """Return the layout for a widget of this size, whose list has `listed` lines.
 
-    An aside below the list gets at least the lines that the list does not need.
+    A low widget has no aside. An aside below the list gets at least the lines that the list does not need.
     """
     width, height = max(size.width - 1, 0), size.height
     if height < _LEAST_HEIGHT or not aside:
@@ -140,7 +140,7 @@ class Aside:
         return moved
 
     def line(self, y: int) -> Line:
-        """Return line `y`. If lines below are hidden, the last line has their number."""
+        """Return the visible line `y`. If more lines follow, the last visible line says how many."""
         shares = self._of[1]
         more = len(self._lines) - self._top - shares.aside_height
         if more > 0 and y == shares.aside_height - 1:

@@ -1,1 +1,1 @@
-"""Dialogs shared by all screens, and the bases of screens with a list."""
+"""Dialogs shared by all screens, and a base of dialogs with rows."""

@@ -11,7 +11,7 @@ _COMPARED = 300
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One row of a pick list. All texts are safe.
+    """One row of a pick list, which returns `value` if it is picked. All texts are safe.
 
     `kind` is a dimmed word before the label, such as "case", and `hint` a text on the right. `help` is shown while the
     cursor is on the row. A heading cannot be picked. `why_not` is the reason why the item has no effect now, or "".

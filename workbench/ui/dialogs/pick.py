@@ -162,7 +162,7 @@ class PickScreen(ModalScreen[Any]):
 
 
 def key_items(where: Where, keys: Mapping[str, tuple[str, ...]]) -> list[Item]:
-    """Return an item for each action of a place that has keys, with the call of the action as its value."""
+    """Return an item for each action of a place, if it has a key. The value of an item is the call of its action."""
     rows = [row for row in actions_in(where) if keys[row.id]]
     labels = [" ".join(map(key_label, keys[row.id])) for row in rows]
     width = max(map(cell_len, labels), default=0)

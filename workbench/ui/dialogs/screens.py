@@ -1,4 +1,4 @@
-"""A dialog with a page of lines, a base of dialogs with rows, and the pace at which a screen shows a run."""
+"""A dialog with a page of lines, a base of dialogs with rows, and a schedule for showing events of a run."""
 
 import time
 from collections.abc import Callable, Mapping

@@ -18,7 +18,7 @@ from workbench.ui.running.news import News
 from workbench.ui.running.run import Run
 from workbench.ui.screen.controller import Controller
 from workbench.ui.terminal.host import Host, copy
-from workbench.ui.tree.outline import Row
+from workbench.ui.tree.outline import Pair, Row
 from workbench.ui.triage.controller import Triage, case_names, utc_now
 
 if TYPE_CHECKING:
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from workbench.ui.review.screen import CaseReviewScreen
     from workbench.ui.screen.view import View
     from workbench.ui.triage.question import Option
-
-Pair = tuple[int, int]
 
 
 class Review(Controller):
@@ -87,7 +85,7 @@ class Review(Controller):
         else:
             self._open(self._causes(pairs), current)
 
-    def _causes(self, pairs: "Sequence[Pair]") -> "list[Section]":
+    def _causes(self, pairs: Sequence[Pair]) -> "list[Section]":
         """Return the cases by cause, the biggest cause first. Causes with only errors come last."""
         from workbench.store.reasons import ONE_OF_A_KIND
         from workbench.ui.review.model import Section
@@ -107,7 +105,7 @@ class Review(Controller):
             for group in groups
         ]
 
-    def _open(self, sections: "list[Section]", current: "Pair | None", *, passes: bool = False) -> None:
+    def _open(self, sections: "list[Section]", current: Pair | None, *, passes: bool = False) -> None:
         from workbench.ui.review.model import Review as Model
         from workbench.ui.review.screen import CaseReviewScreen
 
@@ -145,7 +143,7 @@ class Review(Controller):
         return None if row is None else self.view.subject(row)
 
     def cause(self, name: "CaseName") -> str:
-        """Return why a case fails, as safe text, or "" if it does not fail."""
+        """Return why a case failed or ended in an error, as safe text, or "" for other cases."""
         cause = self._cases.cause(name)
         return "" if cause is None else cause.text
 

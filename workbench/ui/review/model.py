@@ -46,8 +46,9 @@ class Given:
 class Step:
     """The verdicts given with one key, and what is needed to undo them.
 
-    `at` is the case that was shown. `unseen` are the cases that the user has not seen. `before` has the earlier
-    verdicts. `edit` is the edit of the triage files, or None before it is saved.
+    `at` is the case that was shown, and `names` are the cases that get the verdict. `unseen` are those of them that the
+    user has not seen. `before` has the earlier verdicts. `edit` is the edit of the triage files, or None before it is
+    saved.
     """
 
     choice: str
@@ -74,7 +75,7 @@ class Question:
 
 
 Judgeable = Literal["verdict", "passed", "error", "nothing"]
-"""What the user can do with a case.
+"""The action that a case allows the user.
 
 `verdict`: give a verdict. `passed`: nothing, because the case has passed since the review began. `error`: skip it,
 because it has no verdict to judge. `nothing`: nothing, because the case is running, has no result, or no longer exists.
@@ -226,7 +227,7 @@ class Review:
     # Verdicts
 
     def begin_whole(self) -> bool:
-        """Make the next verdict or skip apply to all cases left in this cause, or again to the current case only.
+        """Toggle whether the next verdict or skip is for all cases left in this cause.
 
         Return False if no case is left, if each case has its own cause, or after the last case.
         """

@@ -40,7 +40,7 @@ class ReviewController(Protocol):
         """Return the data for the panes of a case, or None if the case no longer exists."""
 
     def cause(self, name: CaseName) -> str:
-        """Return why a case fails, as safe text, or "" if it does not fail."""
+        """Return why a case failed or ended in an error, as safe text, or "" for other cases."""
 
     def offered(self, name: CaseName) -> Offered:
         """Return the actions that are possible for a case."""
@@ -385,7 +385,7 @@ class CaseReviewScreen(Screen[None]):
             self._controller.verdict(option)
 
     def action_whole_cause(self) -> None:
-        """Apply the next verdict or skip to all cases left in this cause, or again to one. Skip errors at once."""
+        """Toggle whether the next verdict or skip is for all cases left in this cause. Skip several errors at once."""
         review = self.review
         if review.done:
             return

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 from workbench.events.events import Noticed
 from workbench.text.safe_text import one_line, plain
-from workbench.ui.tree.outline import Row
+from workbench.ui.tree.outline import Pair, Row
 
 if TYPE_CHECKING:
     from workbench.agents.workspace import Workspace
@@ -42,7 +42,7 @@ class Controller:
         self.view.say("put the cursor on a case or an evalset first")
         return None
 
-    def marked_or_current(self) -> list[tuple[int, int]]:
+    def marked_or_current(self) -> list[Pair]:
         """Return the marked cases, else the current case, as (evalset, case). If none, show a message and return []."""
         row = self.view.rows.cursor
         if marked := sorted(self.view.rows.marks):

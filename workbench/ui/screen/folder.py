@@ -184,7 +184,11 @@ class Folder(Controller):
         return True
 
     def _read(self, loop: asyncio.AbstractEventLoop | None, is_left: Callable[[], bool]) -> "Workspace":
-        """Read the folder in a thread, until `is_left` returns true. With a `loop`, show partial results in it."""
+        """Read the folder. With a `loop`, show partial results in it. Call this in a thread.
+
+        Raises:
+            _ReadCancelledError: `is_left` has returned True, because the caller was cancelled.
+        """
         self._due = time.monotonic() + _SHOWN_EVERY
 
         def arrived(workspace: "Workspace") -> None:

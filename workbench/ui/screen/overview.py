@@ -135,7 +135,7 @@ class Overview(Controller):
             self.view.work(partial(self._read_stored, scope), "overview")
 
     async def _read_stored(self, scope: Scope) -> None:
-        """Read and show trend and costs in steps. Stop if the scope or the run changes."""
+        """Read trend and costs in steps. Show them if the overview still has the same scope."""
         contents = self.view.overviews.contents
         run_id, state = self.session.store.run.run_id, self.session.state_dir
         if self._read_run != run_id:

@@ -64,7 +64,7 @@ class FilterInput(PlainInput):
         return Strip([Segment(_KEPT, style), *strip]).crop(0, self.size.width)
 
     def on_focus(self) -> None:
-        """Mark the field as being typed in."""
+        """Record that the user is typing in the field."""
         self.typing = True
 
     def on_mouse_down(self, event: MouseDown) -> None:
@@ -75,7 +75,7 @@ class FilterInput(PlainInput):
             self.cursor_position = sum(end <= cells for end in accumulate(map(cell_len, self.value)))
 
     def on_blur(self) -> None:
-        """Mark the field as not being typed in."""
+        """Record that the user is no longer typing in the field."""
         self.typing = False
 
     def open(self) -> None:
@@ -84,7 +84,7 @@ class FilterInput(PlainInput):
         self.focus()
 
     def use(self, text: str) -> None:
-        """Set the text without sending `Changed`. Hide the field if the text is empty."""
+        """Set the text without sending `Changed`. Show the field, or hide it if the text is empty."""
         with self.prevent(PlainInput.Changed):
             self.value = text
         self.cursor_position = len(text)
@@ -261,7 +261,7 @@ class Right(Vertical):
     def show_past_runs(
         self, ref: "CaseRef", earlier: "tuple[PastRun, ...]", compared: "ComparedCase | None" = None
     ) -> None:
-        """Add the results of earlier runs of a case, if it is shown."""
+        """Add the results of earlier runs of a case and the comparison of its runs, if the case is shown."""
         if self.shows_case:
             self.detail.show_past_runs(ref, earlier, compared)
 

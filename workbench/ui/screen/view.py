@@ -327,7 +327,7 @@ class View(Screen[None]):
         self.show_keys_here()
 
     def tick(self) -> None:
-        """Update the running times."""
+        """Update the elapsed times on the screen."""
         self.show_facts()
         self.tree_view.tick()
 
