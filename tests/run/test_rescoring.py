@@ -155,6 +155,28 @@ async def test_criteria_that_do_not_see_a_replaced_secret_are_scored_again(
     assert verdicts(again)["hello"] == verdicts(stored.outcome)["hello"]
 
 
+SECRET_STATE = """
+def root_agent(message, session):
+    session.state["key"] = "zebra99zebra"
+    yield "done"
+"""
+
+
+async def test_end_state_with_a_replaced_secret_is_not_compared_again(project: Project, children: Children) -> None:
+    project.agent(SECRET_STATE)
+    project.write("desk/.env", "MY_API_KEY=zebra99zebra\n")
+    rule = {"threshold": 1.0, "state_match": {"key": {"regex": "zebra.*"}}}
+    project.cases(session_state_match=rule, response_match_score=0.0)
+    data = evalset("all", {"hello": [turn("hello", "done")]})
+    data["eval_cases"][0]["final_session_state"] = {"key": "zebra"}
+    project.write("desk/all.evalset.json", data)
+    stored = Stored(project, await execute(project.plan(), children))
+    assert verdicts(stored.outcome)["hello"][0] == "passed"
+    _, _, after = verdicts(await rescored(stored.plan(), children))["hello"]
+    assert after["session_state_match"].status == "not_evaluated", "the rule would see `[secret MY_API_KEY]`"
+    assert after["response_match_score"].status == "passed", "the conversation has no secret"
+
+
 async def test_same_criteria_give_the_same_verdicts(ran: Any, children: Children) -> None:
     stored = await ran("look", "hello", "raise", tool_trajectory_avg_score=1.0, response_match_score=0.5)
     again = await rescored(stored.plan(), children)

@@ -7,14 +7,14 @@ too. Scoring sees the agent's original words. Everything that leaves the engine 
 import dataclasses
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from workbench.criteria.base import Scored, unscored_result
 from workbench.criteria.description import Part
 from workbench.criteria.registry import descriptions
 from workbench.events.events import CaseRef, Event, PlannedCase
-from workbench.files.criteria import CriteriaConfig
+from workbench.files.criteria import CriteriaConfig, Criterion
 from workbench.files.invocation import Invocation, content_text, tool_calls
 from workbench.judges.secret_forms import (
     REPLACED,
@@ -130,22 +130,25 @@ def not_scored_again(stored: StoredCase, config: CriteriaConfig) -> tuple[Scored
     """
     started = stored.started
     assert started is not None  # The transcript is complete.
-    actual = [turn.actual for turn in stored.turns]
-    if not holds_secrets([started.expected, actual, started.scenario, started.rubrics]):
+    turns = [*(started.expected or ()), *(turn.actual for turn in stored.turns)]
+    states = [started.final_session_state, *(turn.state for turn in stored.turns[-1:])]
+    conversation = [turns, started.scenario, started.rubrics]
+    if not holds_secrets([conversation, states]):
         return ()
-    turns = [*(started.expected or ()), *actual]
+
+    def sees_secrets(item: Criterion) -> bool:
+        info = descriptions().get(item.name)
+        if info is None or item.name in config.custom_metrics:
+            return True
+        if info.compares_end_state:
+            return holds_secrets(states)
+        if info.asks is not None or not info.looks_at:
+            return holds_secrets(conversation)
+        return holds_secrets([_PARTS[part](turn) for part in info.looks_at for turn in turns])
+
     return tuple(
-        Scored(unscored_result(item, "not_evaluated", _REASON))
-        for item in config.criteria
-        if item.name in config.custom_metrics or _is_shown_secrets(item.name, turns)
+        Scored(unscored_result(item, "not_evaluated", _REASON)) for item in config.criteria if sees_secrets(item)
     )
 
 
 _REASON = "a secret was removed from the stored transcript, so the agent's words are incomplete: run the case again"
-
-
-def _is_shown_secrets(name: str, turns: Sequence[Invocation]) -> bool:
-    info = descriptions().get(name)
-    if info is None or info.asks is not None or not info.looks_at:
-        return True  # The criterion sees the whole conversation, which has a replaced secret.
-    return holds_secrets([_PARTS[part](turn) for part in info.looks_at for turn in turns])
