@@ -185,7 +185,7 @@ def _line(run: "ListedRun", root: Path, kept_in: str, *, is_baseline: bool) -> s
     marks = ["baseline"] if is_baseline else []
     if kept_in:
         marks.append(f"in {kept_in}")
-    if run.adk:
+    if run.is_foreign:
         marks.append(f"{run.made_by} {relative_to(run.file, root)}")
     elif run.seconds is None:
         marks.append("did not end")

@@ -288,8 +288,9 @@ def history_text(root: str, runs: Iterable[tuple[ListedRun, str, bool]]) -> str:
             commit=run.commit or None,
             kept_in=kept_in,
             baseline=is_baseline,
+            adk=run.is_foreign,
             made_by=run.made_by or None,
-            file=relative_to(run.file, Path(root)) if run.adk else None,
+            file=relative_to(run.file, Path(root)) if run.is_foreign else None,
         )
         for run, kept_in, is_baseline in runs
     ]

@@ -38,7 +38,7 @@ def test_our_runs_and_adks_are_in_one_list(tmp_path: Path) -> None:
     keep_run(tmp_path, "2026-11-22T10-00-00-bbbb", ALL_PASS)
     runs, trouble = list_all_runs(tmp_path, tmp_path, [tmp_path / "desk"])
     assert [run.started[:10] for run in runs] == ["2026-11-22", "2025-11-21", "2025-11-20"]
-    assert [run.adk for run in runs] == [False, True, False]
+    assert [run.is_foreign for run in runs] == [False, True, False]
     assert [run.better for run in runs] == [1, None, None]
     assert runs[1].name == str(runs[1].file)
     assert not trouble

@@ -65,7 +65,7 @@ class Trend:
 
 
 def votes_of_run(entry: ListedRun) -> dict[Case, float]:
-    """Return the vote of each case that a run decided, {} if its summary cannot be read."""
+    """Return the vote of each case that a run decided, or {} if its summary cannot be read."""
     try:
         return case_votes(read_summary(entry.file)[0].executions.values())
     except (UsageFaultError, OSError, ValueError):
@@ -113,7 +113,7 @@ def runs_by_question(
     changed since the last commit if it differs from the last comparable run of the same commit without other changes.
     `pinned` is the baseline. Reads summaries, so call it in a thread.
     """
-    baseline = next((other for other in others if other.run_id == pinned and not other.adk), None)
+    baseline = next((other for other in others if other.run_id == pinned and not other.is_foreign), None)
     earlier = [other for other in others if (day := _day(other)) is not None and day < today]
     committed = [other for other in others if run.commit and other.commit == run.commit and not other.dirty]
     found = [

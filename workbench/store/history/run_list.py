@@ -71,7 +71,7 @@ def _entry(state: Path, row: RunRow, found: RunList) -> ListedRun | None:
 
 
 def newest_runs(state: Path) -> list[ListedRun]:
-    """Return the workbench's own runs, newest first."""
+    """Return the workbench's own runs, newest first, each compared with the previous run of the same cases."""
     return _compared(list_runs(state).runs)
 
 
@@ -98,7 +98,7 @@ def _compared(listed: Sequence[ListedRun]) -> list[ListedRun]:
     runs: list[ListedRun] = []
     for run in reversed(listed):
         # Only runs that decided the same cases are compared, one vote per case.
-        key = (run.adk, run.agents, run.decided)
+        key = (run.is_foreign, run.agents, run.decided)
         is_whole = run.total > 0 and run.ended and not (run.interrupted or run.injected or run.fork)
         runs.append(replace(run, better=run.votes - passed[key]) if is_whole and key in passed else run)
         if is_whole:

@@ -90,19 +90,19 @@ class ListedRun:
         return Path(self.path)
 
     @property
-    def adk(self) -> bool:
+    def is_foreign(self) -> bool:
         """Whether another program made the run."""
         return bool(self.made_by)
 
     @property
     def ended(self) -> bool:
         """Whether the run has ended, as far as stored. Runs of other programs always have."""
-        return self.adk or self.seconds is not None
+        return self.is_foreign or self.seconds is not None
 
     @property
     def name(self) -> str:
         """The name of the run for `open_summary`: its ID, or the path of a result file."""
-        return self.path if self.adk else self.run_id
+        return self.path if self.is_foreign else self.run_id
 
     @property
     def total(self) -> int:

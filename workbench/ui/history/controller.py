@@ -59,7 +59,7 @@ class History(Controller):
             self.view.work(self._compare_last, "compare")
 
     def _show_run(self, run: "ListedRun") -> None:
-        if run.injected and not run.adk:
+        if run.injected and not run.is_foreign:
             self.view.work(partial(self._show_injected, run), "history")
         else:
             self._show_cases(run)
@@ -114,7 +114,7 @@ class History(Controller):
         from workbench.project.targets import compare_command
         from workbench.ui.history.compare_screen import CompareScreen
 
-        first, second = (str(run.path) if run.adk else run.run_id for run in (before, after))
+        first, second = (str(run.path) if run.is_foreign else run.run_id for run in (before, after))
         root, state = self.session.opened.root, self.session.state_dir
         self.session.last_command = partial(compare_command, first, second, root, state)
         self.view.push(CompareScreen(before, after, state, self.view.keys, self._host, self._files.go_to_stored))
@@ -125,7 +125,7 @@ class History(Controller):
         here = self.session.store.run.run_id
         known = [run for run in runs if not run.trouble]
         own = (run for run in known if run.run_id == here)
-        judged = (run for run in known if not (run.adk or run.injected or run.fork))
+        judged = (run for run in known if not (run.is_foreign or run.injected or run.fork))
         run = next(own, None) or next(judged, None)
         if run is None:
             self.view.say("no stored runs yet: r runs the cases under the cursor")

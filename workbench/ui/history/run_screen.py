@@ -46,8 +46,8 @@ from workbench.ui.widgets.rows import Piece
 
 def reason_undeletable(runs: Sequence[ListedRun], running: str) -> str:
     """Return why these runs cannot be deleted, or "" if they can. `running` is the ID of the active run."""
-    if any(run.adk for run in runs):
-        return "results of ADK cannot be deleted here"
+    if any(run.is_foreign for run in runs):
+        return "results of other programs cannot be deleted here"
     if any(run.run_id == running for run in runs):
         return "an active run cannot be deleted"
     return ""
@@ -265,7 +265,7 @@ class RunScreen(SplitScreen):
             lines.append(("models", one_line(f"{agent}: {named or 'not named in its files'}")))
         lines.append(("stored in", one_line(str(run.file))))
         lines += [("skipped", one_line(text)) for text in self._trouble[:5]]
-        if not run.adk:
+        if not run.is_foreign:
             lines.append(("export", f"agent-workbench export {one_line(run.run_id)} --format html -o run.html"))
         return lines
 
@@ -322,8 +322,8 @@ class RunScreen(SplitScreen):
         record = self._records.get(ref) if (ref := self.tree_view.ref) is not None else None
         if record is None or not record.turns:
             self.say("put the cursor on a case with a conversation first")
-        elif self._run.adk:
-            self.say("cannot fork a run of ADK: ADK does not record what a replay needs")
+        elif self._run.is_foreign:
+            self.say("cannot fork a run of another program: it lacks what a replay needs")
         else:
             self._fork(record, self.right.detail.place_names)
 

@@ -316,8 +316,8 @@ class HistoryScreen(ListScreen):
         run = self._run()
         if run is None:
             return
-        if run.adk:
-            self.say("ADK results cannot be the baseline; mark one and press C to compare", warning=True)
+        if run.is_foreign:
+            self.say("results of other programs cannot be the baseline; mark one and press C to compare", warning=True)
             return
         start_work(self, partial(self._pin, run), "pin", exclusive=True)
 

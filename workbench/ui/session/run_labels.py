@@ -181,7 +181,7 @@ def flags(run: ListedRun, *, baseline: str | None, running: str) -> list[str]:
     found = []
     if run.trouble:
         found.append("newer version" if "later version" in run.trouble else "damaged")
-    if run.run_id == baseline and not run.adk:
+    if run.run_id == baseline and not run.is_foreign:
         found.append("baseline")
     if run.run_id == running:
         found.append("running")
@@ -195,7 +195,7 @@ def flags(run: ListedRun, *, baseline: str | None, running: str) -> list[str]:
         (run.fork, "fork"),
         (run.frozen, f"{FROZEN.glyph} {frozen_count(run.frozen, run.total)}"),
         (run.scored_from, "scored again"),
-        (run.adk, run.made_by),
+        (run.is_foreign, run.made_by),
     )
     return [*found, *(flag for holds, flag in others if holds)]
 
