@@ -61,7 +61,7 @@ def test_case_score_is_the_mean_and_names_the_first_differing_turn(turn: MakeTur
     assert found.result.status == "failed"
     assert found.result.threshold == 0.5
     assert found.result.reason == (
-        'turn 2: args.amount: number 12.5, got text "12.50" (call 1: refund), and 1 more of 3 turns differ'
+        'turn 2: args.amount: number 12.5, got text "12.50" (call 1: refund), and 1 more of 3 turns'
     )
     assert [result.status for result in found.turns] == ["passed", "failed", "failed"]
     assert found.result.details["other_match_types"]["names only"] == 2 / 3

@@ -60,7 +60,11 @@ class AnswerMatchOptions(Options):
         return self
 
     def checks(self, answer: str) -> Iterator[dict[str, Any]]:
-        """Yield each condition with whether the answer meets it."""
+        """Yield each condition, and whether the answer meets it.
+
+        Raises:
+            NotScorableError: A pattern takes too long.
+        """
         for text in self.contains:
             yield {"kind": "contains", "text": text, "met": text in answer}
         for text in self.not_contains:
@@ -105,7 +109,7 @@ def score(request: ScoreRequest) -> Scored:
     turns = tuple(
         _turn(criterion, options, turn) if index in wanted else left_out for index, turn in enumerate(request.actual)
     )
-    overall = mean(turn.score for turn in turns if turn.score is not None)
+    overall = mean(turn.score for turn in turns)
     failed = [(number, turn.reason) for number, turn in enumerate(turns, 1) if turn.status == "failed"]
     reason = ""
     if failed:

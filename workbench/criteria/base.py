@@ -84,7 +84,7 @@ class Functions(Protocol):
         `kind` is "judge", "metric" or "evaluate".
 
         Raises:
-            FunctionFailedError: The function could not be imported, raised, or ended the child.
+            FunctionFailedError: The import failed, the function raised or took too long, or the child ended.
         """
         ...
 
@@ -119,7 +119,7 @@ class Bench(Protocol):
 
 
 def status_of(score: float | None, threshold: float) -> MetricStatus:
-    """Return ADK's status of a score: at or above the threshold passes, unrounded. A missing score is an error."""
+    """Return `passed` if the unrounded score is at or above the threshold, else `failed`. No score is an `error`."""
     if score is None:
         return "error"
     return "passed" if score >= threshold else "failed"
@@ -164,7 +164,7 @@ def require_same_length(request: ScoreRequest) -> None:
 
 
 def finite(value: Any) -> float | None:
-    """Return a score as a float, or None for booleans, texts, NaN, infinity and integers too large for a float."""
+    """Return a score as a float, or None if it is not a finite number. Booleans are not numbers here."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     try:
         return float(value) if number and math.isfinite(value) else None
@@ -173,9 +173,10 @@ def finite(value: Any) -> float | None:
 
 
 def mean(scores: Iterable[float | None]) -> float | None:
-    """Return the mean as ADK computes it: a running float sum divided by the count. Return None without any score.
+    """Return the mean as ADK computes it: a running float sum divided by the count, or None without any score.
 
-    The built-in `sum` is more exact from Python 3.12 on, so its results could differ from ADK's.
+    Scores that are None are left out. The built-in `sum` is more exact from Python 3.12 on, so its results could differ
+    from ADK's.
     """
     total, known = 0.0, [score for score in scores if score is not None]
     for score in known:

@@ -1,8 +1,9 @@
 """Alignment of expected and actual tool calls, one row per call.
 
-Every call is in exactly one row. Identical calls are matched first, in order (`same`) and then anywhere (`moved`). The
-rest is paired by name: `differs`, or `moved` with differences if the order differs too. ANY_ORDER is therefore
-satisfied exactly if every expected call is in a `same` row or in a `moved` row without differences.
+Every call is in exactly one row. Calls that are equal under the rules are matched first, in order (`same`) and then
+anywhere (`moved`). The rest is paired by name: `differs`, or `moved` with differences if the order differs too. A call
+without a partner is `missing` or `extra`. ANY_ORDER is therefore satisfied exactly if every expected call is in a
+`same` row or in a `moved` row without differences.
 """
 
 import itertools
@@ -38,22 +39,22 @@ MAX_ARGUMENTS = 200
 class CallRules:
     """Rules for comparing calls: by name only, or by name and arguments.
 
-    `args_match` has rules for arguments by tool, or "*" for every tool, and dotted path. A tool's own rule wins.
+    `args_match` maps a tool, or "*" for every tool, to rules by dotted path of an argument. A tool's own rule wins.
     """
 
     ignore_args: bool = False
     args_match: Mapping[str, Rules] = field(default_factory=dict)
 
     def for_tool(self, tool: str) -> Rules:
-        """Return the rules for the arguments of a tool."""
+        """Return the rules for the arguments of a tool, by dotted path, including those for every tool."""
         return {**self.args_match.get("*", {}), **self.args_match.get(tool, {})} if self.args_match else {}
 
 
 class Calls:
     """The expected and actual calls of a turn, and which of them are equal under the rules.
 
-    `expected` and `actual` are hashable keys. Without rules for arguments, equality is ADK's: a call without args
-    differs from one with {}.
+    `expected` and `actual` are hashable keys. `equal` compares two keys under rules for arguments. Without such rules
+    it is None, and keys are compared with `==`, as in ADK: a call without args differs from one with {}.
     """
 
     def __init__(self, expected: Sequence[ToolCall], actual: Sequence[ToolCall], rules: CallRules) -> None:
@@ -108,7 +109,8 @@ def call_rows(expected: Sequence[ToolCall], actual: Sequence[ToolCall], rules: C
     - `mark`: same, differs, missing, extra or moved
     - `expected`, `actual`: {"name", "args"} or null
     - `expected_index`, `actual_index`: positions of the calls from 0, or null
-    - `differences`: as returned by `value_rules.described`
+    - `differences`: those that no rule accepts, at most `MAX_DIFFERENCES`, each from `value_rules.described`
+    - `more_differences`: the number of further ones; left out if there are none
     - `accepted`: the differences that a rule accepts; left out if there are none
     - `inside`: the tool whose agent made the actual call; left out for the agent's own calls
     """
@@ -141,7 +143,7 @@ RowFault: TypeAlias = Literal["differs", "missing", "extra", "moved"]
 
 
 class FaultyRow(NamedTuple):
-    """A row that keeps a turn from matching. `instead` is the call in place of a missing one, or ""."""
+    """A row that keeps a turn from matching. `instead` names the tool called instead of a missing call, or is ""."""
 
     fault: RowFault
     row: dict[str, Any]
@@ -218,7 +220,7 @@ class _Similarity:
 def _differing(
     in_order: list[tuple[int, int]], moved: dict[int, int], similarity: _Similarity
 ) -> list[tuple[int, int]]:
-    """Pair the calls between two matched pairs: same name, different arguments, the most similar ones together."""
+    """Pair the calls between neighbouring matched pairs: same name, different arguments, the most similar together."""
     taken = set(moved.values())
     pairs: list[tuple[int, int]] = []
     above, left = -1, -1
@@ -293,7 +295,7 @@ def difference_cause(difference: Mapping[str, Any], root: str = "args") -> str:
 
 
 def _order(moved: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return the cause that names a call out of order, and the call that it should have preceded or followed."""
+    """Return the cause for a call out of order, if possible with a call that it should have preceded or followed."""
     name, place, came = moved["expected"]["name"], moved["expected_index"], moved["actual_index"]
     for row in rows:
         other, other_place, other_came = row.get("expected"), row.get("expected_index"), row.get("actual_index")

@@ -57,7 +57,7 @@ class Interval(NamedTuple):
 
 
 def declared_interval(config: Mapping[str, Any]) -> Interval | None:
-    """Return the interval of an entry of `custom_metrics`, or None if it declares none."""
+    """Return the interval of an entry of `custom_metrics`, or None if it does not declare one with two numbers."""
     found: Any = config
     for key in ("metric_info", "metric_value_info", "interval"):
         found = get(found, key)
@@ -92,7 +92,7 @@ _REASON = 300
 
 
 async def score(request: ScoreRequest, bench: Bench) -> Scored:
-    """Call the function and return its verdict on the case.
+    """Call the function and return its verdict on the case. If the function fails, the verdict is an error.
 
     Raises:
         NotScorableError: A turn gets two rubrics with the same ID, or the conversations differ in length.

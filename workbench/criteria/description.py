@@ -102,7 +102,10 @@ def field_extra(field: FieldInfo, key: str) -> str:
 
 
 def default_text(field: FieldInfo) -> str:
-    """Return the default of an option as text, or "" for a required option and for an option with its own options."""
+    """Return the default of an option as text, such as `none`.
+
+    Return "" for a required option and for an option with its own options.
+    """
     default = field.get_default(call_default_factory=True)
     if words := field_extra(field, "none"):
         return words
@@ -114,7 +117,7 @@ def default_text(field: FieldInfo) -> str:
 
 
 def choices_of(field: FieldInfo) -> tuple[Any, ...]:
-    """Return the values that a field can have, or () if they cannot be listed."""
+    """Return the values of a field whose type is bool or `Literal`."""
     return (False, True) if field.annotation is bool else get_args(field.annotation)
 
 
@@ -122,7 +125,7 @@ def read_options(model: type[AnyOptions], criterion: Criterion) -> AnyOptions:
     """Read the options of a criterion as ADK reads them.
 
     Raises:
-        NotScorableError: ADK refuses an option.
+        NotScorableError: An option is refused.
     """
     try:
         return model.model_validate(criterion.options)
@@ -152,7 +155,7 @@ class CriterionDescription:
     """The description of one criterion.
 
     `measures`, `when_to_use` and `how_to_read` are sentences for people. `title` and `short_name` have two or three
-    words. `short` is the title of its column in tables: at most six letters, by default from the name.
+    words. `short` is the title of its column in tables: at most six letters, by default made from the name.
     """
 
     name: str
@@ -182,20 +185,21 @@ class CriterionDescription:
     """The unit of an informational criterion."""
     informational: bool = False
     limit: str = ""
-    """The limit of the criterion `limits` that concerns the same figure, for a criterion that only measures."""
+    """For an informational criterion: the option of `limits` that limits the same figure, or ""."""
     looks_at: frozenset[Part] = frozenset()
     """Parts of a turn that the criterion examines. If empty, it examines the whole conversation."""
     shown_in: frozenset[Shown] = frozenset()
     rescore: str = ""
-    """`module:function` that returns the score with other options from a result's `details`, or None if it cannot.
+    """`module:function` that computes the score with other options from a result's `details`.
 
-    It is for criteria with fields from `decides`. Without it, the transcript is scored again.
+    It returns None if the details do not suffice. It is for criteria with fields from `decides`. Without it, the
+    transcript is scored again.
     """
     cause: str = ""
     """`module:function` that names the cause of a failure, by which failing cases are grouped.
 
-    It turns the result of a failed case and those of its turns into a short text without what differs from case to
-    case, such as `rubric no_jargon not met`, or "" if it knows none. Stored details may have any form: if the function
+    It gets the result of a failed case and those of its turns. It returns a short text that is the same for similar
+    cases, such as `rubric no_jargon not met`, or "" if it knows none. Stored details may have any form: if the function
     raises, that counts as "".
     """
     adk_ignores: frozenset[str] = frozenset()
@@ -287,7 +291,10 @@ class CriterionDescription:
 
 
 def short_title(name: str) -> str:
-    """Return at most six letters of the first distinctive word of a name: `greeti` for `checkGreeting`."""
+    """Return at most six letters of the first distinctive word of a name: `greeti` for `checkGreeting`.
+
+    A word of one or two letters is joined with the next distinctive word.
+    """
     words = [word for word in _WORDS.sub(r" \1", name).replace("_", " ").split() if not _COUNT.fullmatch(word)]
     telling = [word for word in words if not _FILLERS.fullmatch(word)] or words or [name.strip() or "?"]
     found = one_line(telling[0].lower())

@@ -323,7 +323,8 @@ def _excess(name: str, used: float, limit: float, prices: Prices) -> str:
         words = [money(figure, prices.currency) for figure in figures]
         return f"cost {words[0]}, limit {words[1]}: {words[2]} too much"
     words = [amount(figure) for figure in figures]
-    return f"{words[0]} {_UNITS[name]}, limit {words[1]}: {words[2]} too {'long' if name == 'seconds' else 'many'}"
+    unit = _UNITS[name].removesuffix("s") if used == 1 and name != "seconds" else _UNITS[name]
+    return f"{words[0]} {unit}, limit {words[1]}: {words[2]} too {'long' if name == 'seconds' else 'many'}"
 
 
 def _name(name: str) -> str:

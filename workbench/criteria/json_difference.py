@@ -1,7 +1,7 @@
 """Differences between two JSON values, in texts that tell a user what to change, and pairs of items of two lists.
 
 Values are compared with Python's `==`, as in ADK: 1 = 1.0 = true, the order of keys does not matter, the order of a
-list does, and NaN equals nothing.
+list does, and nothing equals NaN.
 """
 
 import itertools
@@ -196,7 +196,7 @@ def lcs_pairs(left: Sequence[Hashable], right: Sequence[Hashable], equal: Equal 
 def equal_pairs(
     left: Sequence[Hashable], right: Sequence[Hashable], taken: Collection[tuple[int, int]]
 ) -> dict[int, int]:
-    """Pair equal items in any order, besides the pairs in `taken`: the right index by the left one."""
+    """Map left to right indexes of equal items, in any order. Items in the pairs of `taken` are left out."""
     rows, columns = {row for row, _ in taken}, {column for _, column in taken}
     free: dict[Hashable, list[int]] = defaultdict(list)
     for column in range(len(right) - 1, -1, -1):

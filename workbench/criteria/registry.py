@@ -95,7 +95,7 @@ async def score_with_bench(request: ScoreRequest, bench: Bench) -> Scored:
     """Judge one case by any criterion. `bench` provides judges, services and functions.
 
     If the judge, service or function that the criterion needs is not available, the result is `not_evaluated`, and its
-    reason says how to continue.
+    reason says why.
 
     Raises:
         NotScorableError: The request cannot be scored, for example because the conversations differ in length.
@@ -121,7 +121,7 @@ async def score_with_bench(request: ScoreRequest, bench: Bench) -> Scored:
 def _checked(name: str, scored: Any) -> Scored:
     """Return a score unchanged if it is a `Scored`. Functions of other packages may return anything."""
     if not isinstance(scored, Scored):
-        raise TypeError(f"the score of {name} is a {type(scored).__name__}, not a Scored")
+        raise TypeError(f"the score of {name} has the type {type(scored).__name__}, not Scored")
     return scored
 
 
@@ -157,10 +157,11 @@ def _leaves_out(key: str, request: ScoreRequest) -> bool:
 
 
 def check_criteria(config: CriteriaConfig) -> tuple[Fault, ...]:
-    """Return the faults of the criteria's names and options.
+    """Return the faults of the criteria's names, thresholds and options.
 
     Errors are problems that ADK notices only after the agent has run, if at all: unknown names, refused values,
-    misspelt keys. Warnings are keys that ADK drops.
+    misspelt keys. Warnings are settings that are valid but odd, such as keys that ADK drops or a threshold that no
+    score reaches. Notes say what `adk eval` ignores.
     """
     return tuple(fault for criterion in config.criteria for fault in _check_criterion(config, criterion))
 
@@ -216,8 +217,8 @@ def _unknown(config: CriteriaConfig, name: str) -> Fault:
 
 
 def _check_interval(config: CriteriaConfig, criterion: Criterion) -> Iterator[Fault]:
-    """Warn if the declared interval is empty or excludes the threshold."""
-    from workbench.criteria.custom import declared_interval  # Loads pydantic, which commands like --help do without.
+    """Yield a warning if the declared interval is empty or excludes the threshold."""
+    from workbench.criteria.custom import declared_interval  # Loads asyncio, which only custom metrics need here.
 
     name = criterion.name
     entry = config.custom_metrics[name]
@@ -290,7 +291,7 @@ def first_cause(status: str, error_message: str | None, causes: Iterable[tuple[s
     """
     causes = [item for item in causes if status != "failed" or item[1].layer != "error"]
     if status == "error" and error_message is not None:
-        # The error of a criterion begins with its name, in which nothing is a value.
+        # The error of a criterion begins with its name, of which `error_text` would replace parts.
         own = (cause for name, cause in causes if error_message.startswith(f"{name}: ") and cause.layer == "error")
         return next(own, None) or make_cause("error", error_text(error_message) or "error without a message")
     if status not in ("failed", "error") or not causes:
@@ -301,7 +302,7 @@ def first_cause(status: str, error_message: str | None, causes: Iterable[tuple[s
 
 
 def criterion_cause(result: MetricResult, turns: Sequence[MetricResult] = ()) -> Cause | None:
-    """Return the cause that a criterion gives for a failing case, or None if the criterion did not fail."""
+    """Return the cause that a criterion gives for a failing case, or None if it neither failed nor is an error."""
     if result.status == "error":
         return make_cause("error", f"{result.name}: {error_text(result.reason) or 'error without a message'}")
     if result.status != "failed":

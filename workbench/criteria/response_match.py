@@ -169,7 +169,7 @@ def _some(found: Sequence[str]) -> str:
 
 
 class _Stems(dict[str, str]):
-    """Cache from a word to its compared form: the Porter stem of an ASCII word, other words unchanged.
+    """Cache of the form in which a word is compared: the Porter stem of an ASCII word, other words unchanged.
 
     Stemming takes nine tenths of rouge_score's time, and words recur.
     """
@@ -230,7 +230,7 @@ _KINDS: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
         ("a negation", "another negation", r"\b(?:not|no|never|none|cannot|nicht|kein\w*|nie)\b|\b\w+n['’]t\b"),
     )
 )
-"""Kinds of facts, the most informative first: the cause if one is missing, the cause if it differs, and the pattern."""
+"""Kinds of facts, the most informative first: the words if one is missing, those if it differs, and the pattern."""
 _FILL_WORDS = frozenset(
     re.findall(
         r"\w+",
@@ -277,7 +277,7 @@ def _words(missing: Sequence[str]) -> str:
 
 
 def _fact(details: dict[str, Any]) -> str:
-    """Return the first kind of fact that has a missing word, or ""."""
+    """Return a cause that names the first kind of fact with a missing word, or ""."""
     expected = _Marked(details["expected_marks"], "missing")
     for missing, other, pattern in _KINDS:
         if expected.has(pattern) and not (missing == "a name" and expected.share(pattern) > 0.25):
@@ -287,7 +287,7 @@ def _fact(details: dict[str, Any]) -> str:
 
 
 class _Marked:
-    """A text with the places of its pieces that have one mark."""
+    """A text, and the places of its pieces with a given mark."""
 
     def __init__(self, marks: Sequence[Sequence[str]], mark: str) -> None:
         self._text = "".join(string(piece) for piece, _ in marks)

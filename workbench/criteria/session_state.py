@@ -1,10 +1,10 @@
 """session_state_match: is the session state at the end of a case as expected?
 
-The expected state is the case's `final_session_state`, which ADK keeps and compares with nothing. The score is 1.0 or
-0.0. Values are compared exactly, except where `state_match` has a rule.
+The expected state is the case's `final_session_state`, which ADK keeps but does not compare. The score is 1.0 or 0.0.
+Values are compared exactly, except where `state_match` has a rule.
 
-Details: `mode`, `differences` (see `value_rules.described`), `more_differences` (those above `MAX_DIFFERENCES`), and
-`accepted`: the differences that a rule accepts. Paths begin with `state`.
+Details: `mode`, `differences` (see `value_rules.described`), `more_differences` (the number of those above
+`MAX_DIFFERENCES`, if any), and `accepted`: the differences that a rule accepts, if any. Paths begin with `state`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -79,7 +79,7 @@ DESCRIPTION = CriterionDescription(
 
 
 def rules_of(criteria: Iterable[Criterion]) -> Rules:
-    """Return the rules by which these criteria compare end states, or the default rules without valid options."""
+    """Return the rules by which these criteria compare end states. Without valid options, return the default rules."""
     criterion = next((one for one in criteria if one.name == DESCRIPTION.name), None)
     try:
         options = None if criterion is None else read_options(SessionStateOptions, criterion)
@@ -92,7 +92,7 @@ def score(request: ScoreRequest) -> Scored:
     """Compare the session state at the end of the case.
 
     Raises:
-        NotScorableError: An option is refused.
+        NotScorableError: An option is refused, or a pattern takes too long.
     """
     criterion = request.criterion
     options = read_options(SessionStateOptions, criterion)

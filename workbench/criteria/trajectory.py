@@ -123,7 +123,8 @@ def score(request: ScoreRequest) -> Scored:
     """Score each turn and their mean, and record how the calls align.
 
     Raises:
-        NotScorableError: The two conversations differ in length, or an option is refused.
+        NotScorableError: There is no reference, the two conversations differ in length, an option is refused, or a
+            pattern takes too long.
     """
     criterion = request.criterion
     rule = read_options(TrajectoryOptions, criterion)
@@ -229,5 +230,5 @@ def _case_reason(turns: Sequence[MetricResult]) -> str:
     if not complaints:
         return ""
     number, reason = complaints[0]
-    others = f", and {len(complaints) - 1} more of {len(turns)} turns differ" if len(complaints) > 1 else ""
+    others = f", and {len(complaints) - 1} more of {len(turns)} turns" if len(complaints) > 1 else ""
     return f"turn {number}: {reason}{others}" if len(turns) > 1 else reason

@@ -120,7 +120,10 @@ class ValueRule:
         return self.kind if self.operand is None else {self.kind: self.operand}
 
     def phrase(self, expected: Any, words: str) -> str:
-        """Return what the rule accepts, or "" without an effect. `words` is the expected value as text: `number 12`."""
+        """Return what the rule accepts as text, or "" if the rule has no effect on this expected value.
+
+        `words` is the expected value as text: `number 12`.
+        """
         text = ""
         match self.kind:
             case "any":
@@ -208,17 +211,24 @@ class Difference:
 
 
 def compare(expected: Any, actual: Any, rules: Rules, root: str) -> Iterator[Difference]:
-    """Yield each smallest part that differs, also if a rule accepts it.
+    """Yield each smallest part that differs, even if a rule accepts it.
 
     `root` is the first word of each path. The dotted paths of rules begin below it. Keys come in the order of the
     expected object, then keys that only the actual one has. List elements are compared by position. Below a "contains"
     rule, they are first paired with elements that fit. `ABSENT` marks a side without a value.
+
+    Raises:
+        NotScorableError: A pattern takes too long.
     """
     yield from _compare(expected, actual, _Place(root), rules, contains=False)
 
 
 def agrees(expected: Any, actual: Any, rules: Rules) -> bool:
-    """Return whether the rules accept all differences of two values."""
+    """Return whether the rules accept all differences of two values.
+
+    Raises:
+        NotScorableError: A pattern takes too long.
+    """
     return all(difference.accepted for difference in compare(expected, actual, rules, ""))
 
 

@@ -34,7 +34,8 @@ class RetryPolicy:
 
     An attempt may take `timeout`. After the n-th failed one the wait is `first` × 2ⁿ⁻¹, at most `longest`, minus up to
     half of it by chance. After a quota error, a queue waits as long as the service asks, or `quota_first` × 2ⁿ⁻¹ at its
-    n-th pause in a row. If the service asks for more than `longest_pause`, the question fails at once.
+    n-th pause in a row, at most `longest_pause`, plus up to a tenth of it by chance. If the service asks for more than
+    `longest_pause`, the question fails at once.
     `sleep`, `now` and `chance` (0 to 1) can be replaced in tests.
     """
 
@@ -131,7 +132,7 @@ class ModelQueue:
         """Wait until a question may be sent.
 
         Raises:
-            JudgeCallError: the quota is exhausted for too long, or the queue is closed.
+            JudgeCallError: The quota is exhausted for too long, or the queue is closed.
         """
         while True:
             if self._shut is not None:
@@ -174,7 +175,8 @@ class ModelQueue:
     def refused(self, since: float, error: JudgeCallError) -> bool:
         """Pause the queue because the attempt that began at `since` was refused for its quota.
 
-        Return whether to retry after the pause.
+        Return whether to retry after the pause. After too many pauses in a row, or if the service asks for too long a
+        pause, all waiting questions fail.
         """
         if self._refusal is not None:
             return False
@@ -279,7 +281,10 @@ class Outcome(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class CallLimits:
-    """Limits that an attempt waits for: its criterion's (None: no limit), its model's queue, and the run's slots."""
+    """Limits that an attempt waits for: the `queue` of its model, the `slots` of the run, and its criterion's `cap`.
+
+    Without a limit of the criterion, `cap` is None.
+    """
 
     queue: ModelQueue
     slots: asyncio.Semaphore
@@ -292,7 +297,7 @@ class CallLimits:
         """Wait for all three limits, and release them after the attempt, even if it raises.
 
         Raises:
-            JudgeCallError: the model's quota is exhausted for too long, or the model refuses every question.
+            JudgeCallError: The model's quota is exhausted for too long, or the model refuses every question.
         """
         async with self.cap or nullcontext():
             while True:

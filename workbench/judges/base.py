@@ -42,7 +42,7 @@ DEFAULT_SAMPLES = 5
 
 
 class NotAvailableError(Exception):
-    """A judge or service cannot be used because a key, a credential or an extra is missing.
+    """A judge or service that cannot be used, because a key, a credential or an extra is missing.
 
     `str(error)` is one sentence with the cause, and `hint` says how to enable the judge or service.
     """
@@ -283,7 +283,7 @@ class Answerer(Protocol):
         """Make one attempt to get an answer.
 
         Raises:
-            JudgeCallError: there is no answer.
+            JudgeCallError: There is no answer.
         """
 
     async def close(self) -> None:
@@ -291,7 +291,7 @@ class Answerer(Protocol):
 
 
 class JudgeModelOptions(BaseModel):
-    """ADK's options. Unknown keys are refused; snake_case and camelCase are both accepted."""
+    """ADK's options for a judge. Unknown keys are refused. Keys may be in snake_case or camelCase."""
 
     model_config = ConfigDict(**STRICT, defer_build=True)
 

@@ -27,7 +27,7 @@ _MOMENT = 0.1
 
 
 def key_of(parts: Mapping[str, Any]) -> str:
-    """Return the hash of `parts`, JSON data in any order."""
+    """Return the hash of `parts` (JSON data) and `VERSION`. The order of keys does not matter."""
     text = json.dumps({"version": VERSION, **parts}, sort_keys=True, separators=(",", ":"), allow_nan=True)
     return hashlib.sha256(text.encode()).hexdigest()
 

@@ -41,7 +41,7 @@ class ClientChild:
         """Return the child's answer.
 
         Raises:
-            JudgeCallError: the child reported a failure, has ended, or could not be started.
+            JudgeCallError: The child reported a failure, has ended, or could not be started.
         """
         try:
             answer: dict[str, Any] = await self._child.call(payload)
@@ -87,7 +87,7 @@ def require(package: str, who: str, extra: str) -> None:
     """Check, without importing it, that an optional package is installed.
 
     Raises:
-        NotAvailableError: the package is not installed. The hint names the extra.
+        NotAvailableError: The package is not installed. The hint names the extra.
     """
     if not installed(package):
         raise NotAvailableError(f"{who} is not installed", install_extra(extra))

@@ -41,7 +41,7 @@ class LiteLlm(ClientChild):
     """Client of LiteLLM for one environment, as an `Answerer`. The child process starts on first use.
 
     Raises:
-        NotAvailableError: the library is not installed.
+        NotAvailableError: The library is not installed.
     """
 
     def __init__(self, environment: JudgeEnvironment, scrub: Scrub) -> None:
@@ -52,7 +52,7 @@ class LiteLlm(ClientChild):
         """Make one attempt.
 
         Raises:
-            JudgeCallError: there is no answer.
+            JudgeCallError: There is no answer.
         """
         schema = None if question.schema is None else dict(question.schema)
         payload = {"model": options.model, "prompt": question.prompt, "schema": schema, "config": dict(options.config)}
@@ -65,7 +65,7 @@ def connect_litellm(to: Connection) -> LiteLlm:
     """Return the answerer of an environment for models behind LiteLLM.
 
     Raises:
-        NotAvailableError: the library is not installed.
+        NotAvailableError: The library is not installed.
     """
     return LiteLlm(to.environment, to.scrub)
 
@@ -84,7 +84,7 @@ def vertex_access(values: Mapping[str, str]) -> GoogleAccess:
     GOOGLE_API_KEY comes first. Without it, a project with its location and credentials is used.
 
     Raises:
-        NotAvailableError: neither is complete, the extra is missing, or the base address is not safe.
+        NotAvailableError: Neither is complete, the extra is missing, or the base address is not safe.
     """
     for package in _PACKAGES:
         require(package, "Google's evaluation client (google-cloud-aiplatform)", "vertex")
@@ -106,7 +106,7 @@ class Vertex(ClientChild):
     """Client of the evaluation service for the agent of `environment`. The child process starts on first use.
 
     Raises:
-        NotAvailableError: the service cannot be used with this environment.
+        NotAvailableError: The service cannot be used with this environment.
     """
 
     def __init__(self, environment: JudgeEnvironment, scrub: Scrub) -> None:
@@ -124,7 +124,7 @@ class Vertex(ClientChild):
         `metric` is ADK's name of the metric.
 
         Raises:
-            JudgeCallError: there is no rating.
+            JudgeCallError: There is no rating.
         """
         answer = await self.call({"metric": metric, "instance": dict(instance)})
         return Rating(answer["score"], answer["explanation"], tuple(answer["rubrics"]))
@@ -149,7 +149,7 @@ class PythonFunction:
         """Call the function once. Its errors are not retried.
 
         Raises:
-            JudgeCallError: the function cannot be imported, raised, hung, crashed or returned something unusable.
+            JudgeCallError: The function cannot be imported, raised, hung, crashed or returned something unusable.
         """
         path = options.model.removeprefix(FUNCTION)
         schema = None if question.schema is None else dict(question.schema)

@@ -2,8 +2,8 @@
 
 The client is configured to make one fast attempt: its most expensive steps are left out. Timeouts, retries and limits
 belong to the judge pool. Exceptions of google-genai and its transports contain the request with its key. Only type,
-code and a scrubbed message are used. They are recognised by name, because the client uses httpx, httpx2 or aiohttp
-depending on what is installed.
+code and a scrubbed message are used. Exceptions are recognised by name, because the client uses httpx, httpx2 or
+aiohttp, depending on which is installed.
 """
 
 import asyncio
@@ -102,7 +102,7 @@ class Gemini:
         any more.
 
         Raises:
-            JudgeCallError: there is no answer.
+            JudgeCallError: There is no answer.
         """
         schema = None if options.model in self._free_text else question.schema
         try:
@@ -169,7 +169,7 @@ def _read(response: Any) -> Answer:
     """Return the answer in a GenerateContentResponse: its text without thoughts.
 
     Raises:
-        JudgeCallError: the service refused to answer, or its tokens were used up before the answer began.
+        JudgeCallError: The service refused to answer, or its tokens were used up before the answer began.
     """
     usage = response.usage_metadata
     given = getattr(usage, "prompt_token_count", None)
@@ -193,7 +193,7 @@ def _read(response: Any) -> Answer:
 
 
 def _name(reason: Any) -> str:
-    """Return the name of a reason, also if this version of the client does not define it, or "" for None."""
+    """Return the name of a reason, even if this version of the client does not define it, or "" for None."""
     return "" if reason is None else str(getattr(reason, "value", reason))
 
 
@@ -201,7 +201,7 @@ def connect(to: Connection) -> Gemini:
     """Return the answerer of an environment for Google's models.
 
     Raises:
-        NotAvailableError: a key, a project or credentials are missing.
+        NotAvailableError: A key, a project or credentials are missing.
     """
     return Gemini(gemini_access(to.model, to.environment.values), to.scrub)
 
@@ -269,7 +269,7 @@ def _hint(code: int, model: str, access: GoogleAccess) -> str:
 
 
 def _wait(error: Any) -> float | None:
-    """Return the seconds to wait that a header or the error's details name, or None if there is no readable number."""
+    """Return the seconds to wait that a header or the error's details name, or None if there are none to read."""
     headers = getattr(error.response, "headers", None)
     if headers is not None and (value := headers.get("Retry-After") or headers.get("retry-after")):
         return retry_after(str(value))

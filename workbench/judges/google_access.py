@@ -31,7 +31,7 @@ def checked_address(name: str, address: str) -> str:
     """Return `address`, the value of the variable `name`, without a trailing slash, or "" if it is empty.
 
     Raises:
-        NotAvailableError: the address is neither https nor on this machine, so keys could be read on the way.
+        NotAvailableError: The address is neither https nor on this machine, so keys could be read on the way.
     """
     address = address.strip().rstrip("/")
     if not address:
@@ -110,7 +110,7 @@ def gemini_access(model: str, values: Mapping[str, str]) -> GoogleAccess:
     """Return the access to `model`.
 
     Raises:
-        NotAvailableError: a key, a project or credentials are missing, or the base address is not safe.
+        NotAvailableError: A key, a project or credentials are missing, or the base address is not safe.
     """
     key = (values.get("GOOGLE_API_KEY") or values.get("GEMINI_API_KEY") or "").strip()
     if not uses_vertex(values):
@@ -139,7 +139,7 @@ def find_credentials(who: str, address: str, values: Mapping[str, str]) -> Crede
     """Return the credentials for calls of `who` to `address`, by the rules of application default credentials.
 
     Raises:
-        NotAvailableError: there are no credentials.
+        NotAvailableError: There are no credentials.
     """
     named = values.get("GOOGLE_APPLICATION_CREDENTIALS", "").strip()
     if named:

@@ -64,7 +64,7 @@ class EnvironmentClients:
         """Return the client that answers for `model`.
 
         Raises:
-            NotAvailableError: no client can be made for the model.
+            NotAvailableError: No client can be made for the model.
         """
         kind = kind_of(model)
         if kind.name not in self._answerers and is_own(kind):
@@ -84,7 +84,7 @@ class EnvironmentClients:
         """Return the client of the evaluation service.
 
         Raises:
-            NotAvailableError: the service cannot be used with this environment.
+            NotAvailableError: The service cannot be used with this environment.
         """
         if self._rater is None:
             self._rater = Vertex(self.environment, self.scrub)
@@ -144,7 +144,7 @@ class JudgePool:
         return CaseBench(self._runs[-1], clients, repeat, all_votes)
 
     def stop_calls(self) -> None:
-        """Make no further calls. Calls in progress continue."""
+        """Refuse all further calls. Calls in progress continue."""
         for run in self._runs:
             run.open = False
 
@@ -172,7 +172,7 @@ class CaseBench:
         """Return a judge with these options.
 
         Raises:
-            NotAvailableError: the judge cannot be used here.
+            NotAvailableError: The judge cannot be used here.
         """
         return PooledJudge(self, options, identify_judge(options, self.clients.environment))
 
@@ -180,7 +180,7 @@ class CaseBench:
         """Return Google's evaluation service.
 
         Raises:
-            NotAvailableError: the project, the credentials or the package is missing.
+            NotAvailableError: The project, the credentials or the package is missing.
         """
         return PooledService(self, vertex_access(self.clients.environment.values))
 

@@ -98,7 +98,7 @@ class JudgeKind:
     """A kind of judge.
 
     `spelling` shows how its models are named. `answers_for` says whether a model name belongs to this kind; it raises
-    NotAvailableError if the name belongs to it but is malformed. `identify` returns who judges, and raises
+    NotAvailableError if the name belongs to it but is malformed. `identify` returns the judge's identity, and raises
     NotAvailableError if a key, a credential or a package is missing. `connect` is `module:attribute` of a function from
     a Connection to an Answerer. It is called in the scorer process; for other packages, in a child of that process.
 
@@ -131,7 +131,7 @@ def kind_of(model: str) -> JudgeKind:
     """Return the kind of judge that `model` names.
 
     Raises:
-        NotAvailableError: `model` names no kind.
+        NotAvailableError: `model` names no kind, or is malformed.
     """
     failures = []
     for kind in _in_order():
@@ -160,7 +160,8 @@ def identify_judge(options: JudgeOptions, environment: JudgeEnvironment) -> Judg
     """Return the identity of the judge for these options, for the agent of `environment`.
 
     Raises:
-        NotAvailableError: no judge can answer: a key, a credential or an extra is missing, or the name is unknown.
+        NotAvailableError: A key, a credential or an extra is missing, the name is unknown or malformed, or a judge of
+            another package failed.
     """
     kind = kind_of(options.model)
     if is_own(kind):
@@ -225,9 +226,9 @@ RETIRING: Mapping[str, _Retiring] = {
     "gemini-3-pro-preview": _Retiring("gemini-3.1-pro-preview", (_api(2026, 3, 9),)),
     "gemini-3.1-flash-lite-preview": _Retiring("gemini-3.1-flash-lite", (_api(2026, 5, 25),)),
 }
-"""Models → their successor and their ends, by name without provider and project."""
+"""The successor and the announced ends of retiring models, by name without provider and project."""
 NAMES = re.compile("|".join(map(re.escape, RETIRING)).encode())
-"""A pattern that finds a model of the table in a source file."""
+"""A pattern that finds the models of `RETIRING` in a source file."""
 
 
 def retirement(model: str, today: date | None = None) -> str:

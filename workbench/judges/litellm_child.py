@@ -1,9 +1,10 @@
 """Child process with LiteLLM, in the agent's environment. Each call is one attempt, without retries or waits.
 
-→ `{"model", "prompt", "schema", "config"}` ← `{"text", "model_version", "input_tokens", "output_tokens", "cut"}`
+Request: `{"model", "prompt", "schema", "config"}`. Reply: `{"text", "model_version", "input_tokens", "output_tokens",
+"cut"}`.
 
-LiteLLM's exceptions may contain the request with its key. Only kind, code and message are used. Their classes are
-recognised by name and status.
+LiteLLM's exceptions may contain the request with its key. Only kind, code and message are used. Exceptions are
+recognised by the name of their class and by their status.
 """
 
 import logging
@@ -84,7 +85,7 @@ def _status(error: Exception) -> int | None:
 
 
 def _wait(error: Any) -> float | None:
-    """Return the seconds to wait that a header names, or None if there is no readable number."""
+    """Return the seconds to wait that a header names, or None if there are none to read."""
     own, response = getattr(error, "litellm_response_headers", None), getattr(error, "response", None)
     for headers in (own, getattr(response, "headers", None)):
         if headers is not None and (value := headers.get("retry-after")):
@@ -99,7 +100,7 @@ def _short_text(error: Exception) -> str:
 
 
 def _chain(error: BaseException) -> str:
-    """Return the messages of the error and its causes, with class names, as LiteLLM wraps most errors in one class."""
+    """Return the messages of the error and its causes, with class names: LiteLLM wraps most errors in one class."""
     parts: list[str] = []
     current: BaseException | None = error
     while current is not None and len(parts) < 10:
@@ -124,7 +125,7 @@ _CONFIG = {
     "frequency_penalty": "frequency_penalty",
     "frequencyPenalty": "frequency_penalty",
 }
-"""Fields of a GenerateContentConfig → LiteLLM's names. LiteLLM drops the options that a model does not have."""
+"""LiteLLM's names for fields of a GenerateContentConfig. LiteLLM drops the options that a model does not have."""
 _CUT = "MAX_TOKENS"
 """Google's word for the finish reason that LiteLLM calls `length`."""
 
@@ -151,7 +152,7 @@ class Completion:
         any more.
 
         Raises:
-            JudgeCallError: there is no answer.
+            JudgeCallError: There is no answer.
         """
         model = payload["model"]
         schema = payload["schema"] if model not in self._free_text and self._takes_schema(model) else None
@@ -191,7 +192,7 @@ def _read(response: Any) -> dict[str, Any]:
     """Return the answer in a ModelResponse.
 
     Raises:
-        JudgeCallError: the response has no choices, or no text because it was filtered or cut off.
+        JudgeCallError: The response has no choices, or no text because it was filtered or cut off.
     """
     choices = getattr(response, "choices", None)
     if not choices:

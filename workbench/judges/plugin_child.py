@@ -1,6 +1,6 @@
 """Child process with the judges of other packages, in the agent's environment: one process per kind.
 
-→ `{"judge", "environment", "question", "options", "sample"}` ← an `Answer`, as JSON
+Request: `{"judge", "environment", "question", "options", "sample"}`. Reply: an `Answer`, as JSON.
 """
 
 import os
@@ -35,7 +35,7 @@ class PluginJudge(ClientChild):
         """Make one attempt.
 
         Raises:
-            JudgeCallError: there is no answer.
+            JudgeCallError: There is no answer.
         """
         call = {"question": asdict(question), "options": asdict(options), "sample": sample}
         payload = {"judge": self._judge, "environment": self._environment, **call}
@@ -52,7 +52,7 @@ class Judges:
         """Let the judge make one attempt, and return its answer as JSON data.
 
         Raises:
-            JudgeCallError: there is no answer. Any exception of a plugin becomes such an error.
+            JudgeCallError: There is no answer. Any exception of a plugin becomes such an error.
         """
         options = JudgeOptions(**payload["options"])
         try:

@@ -76,7 +76,7 @@ def read_scenario(data: Mapping[str, Any]) -> Scenario:
     """Read a case's `conversation_scenario`, as the evalset's model or `full_scenario` returns it.
 
     Raises:
-        UnknownPersonaError: the scenario names an unknown persona.
+        UnknownPersonaError: The scenario names an unknown persona.
     """
     return Scenario(data["starting_prompt"], data["conversation_plan"], persona_of(data.get("user_persona")))
 
@@ -126,7 +126,7 @@ def persona_of(value: str | Mapping[str, Any] | None) -> Persona | None:
     """Return the persona of a scenario's `user_persona`: a prebuilt one by its name, one given in full, or None.
 
     Raises:
-        UnknownPersonaError: there is no persona of that name.
+        UnknownPersonaError: There is no persona of that name.
     """
     if value is None:
         return None

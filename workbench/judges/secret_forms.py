@@ -80,7 +80,7 @@ def named_secrets(values: Mapping[str, str]) -> dict[str, str]:
 
 
 class SecretForms:
-    """All forms of some secrets, given as secret → name, and their replacement."""
+    """All forms of some secrets, and their replacement. `named` maps each secret to its name."""
 
     def __init__(self, named: Mapping[str, str]) -> None:
         forms = {form: name for secret, name in named.items() for form in forms_of(secret)}
@@ -289,7 +289,7 @@ class Scrubber:
         self._forms = SecretForms(named)
 
     def __call__(self, text: str) -> str:
-        """Return `text` without secrets, cut to the length of a message."""
+        """Return `text` without secrets, cut to 2,000 characters."""
         text = self._forms.replace(text)
         text = without_piece(text, self._values)
         text = _HEADER.sub(r"\1\2[secret header]", text)
@@ -300,7 +300,7 @@ class Scrubber:
 
 
 def without_piece(text: str, secrets: Sequence[tuple[str, str]]) -> str:
-    """Return `text` with the beginning of a secret at its end replaced, if the text was cut there ("…").
+    """If `text` was cut inside a secret ("…"), return it with that piece of the secret replaced, else unchanged.
 
     `secrets` are (value, name).
     """

@@ -74,7 +74,7 @@ def next_message_question(scenario: Scenario, config: SimulatorConfig, lines: Se
     and `persona` (ADK's UserPersona, or None).
 
     Raises:
-        TemplateFaultError: the custom instructions, or a text of the persona, cannot be rendered.
+        TemplateFaultError: The custom instructions, or a text of the persona, cannot be rendered.
     """
     persona = scenario.persona
     names = {"stop_signal": STOP_SIGNAL, "conversation_plan": scenario.plan, "conversation_history": transcript(lines)}
@@ -170,7 +170,7 @@ def render(template: str, names: Mapping[str, Any]) -> str:
     """Return the output of a Jinja template for `names`. Undefined names become empty text, as in ADK.
 
     Raises:
-        TemplateFaultError: the template is invalid or does what the sandbox forbids, or its output is too long.
+        TemplateFaultError: The template is invalid or does what the sandbox forbids, or its output is too long.
     """
     # 30 ms to import, and few cases have a simulated user.
     from jinja2 import pass_context
@@ -184,7 +184,7 @@ def render(template: str, names: Mapping[str, Any]) -> str:
         made = range(*arguments)
         left -= len(made)
         if left < 0:
-            raise TemplateFaultError(f"its loops have more than {_MOST_ROUNDS} rounds")
+            raise TemplateFaultError(f"its loops have more than {_MOST_ROUNDS:,} rounds")
         return made
 
     @pass_context
@@ -202,7 +202,7 @@ def render(template: str, names: Mapping[str, Any]) -> str:
             pieces.append(piece)
             size += len(piece)
             if size > _MOST_CHARACTERS:
-                raise TemplateFaultError(f"its output has more than {_MOST_CHARACTERS} characters")
+                raise TemplateFaultError(f"its output has more than {_MOST_CHARACTERS:,} characters")
     except TemplateFaultError:
         raise
     except Exception as error:  # A template can raise whatever an expression can.

@@ -4,7 +4,8 @@ Each call rates one instance with the client's `evaluate_instances`. The client'
 sets, but with a progress bar, swallowed errors and waits that cannot be cancelled. The content sent for an instance is
 the same.
 
-→ `{"metric", "instance"}` ← `{"score": float | None, "explanation", "rubrics": [{"id", "text", "met", "reasoning"}]}`
+Request: `{"metric", "instance"}`. Reply: `{"score": float | None, "explanation", "rubrics": [{"id", "text", "met",
+"reasoning"}]}`.
 """
 
 import asyncio
@@ -69,7 +70,7 @@ class Evaluation:
         """Make one attempt to rate an instance.
 
         Raises:
-            JudgeCallError: there is no rating.
+            JudgeCallError: There is no rating.
         """
         metric = await self._metric(payload["metric"])
         try:
@@ -152,7 +153,7 @@ def _rating(reply: Any) -> dict[str, Any]:
     """Return the reply's result for its only metric. An error in the result counts as an error of the call.
 
     Raises:
-        JudgeCallError: the reply has no result, or the result is an error.
+        JudgeCallError: The reply has no result, or the result is an error.
     """
     results = getattr(reply, "metric_results", None)
     if not results:
@@ -170,7 +171,7 @@ def _rating(reply: Any) -> dict[str, Any]:
 
 
 def _rubric(verdict: Any) -> dict[str, Any]:
-    """Return a verdict on a rubric that the service generated. Its `verdict` is missing if the rubric is not met."""
+    """Return the service's verdict on a rubric that it generated. It sends no `verdict` if the rubric is not met."""
     rubric = verdict.evaluated_rubric
     described = getattr(getattr(getattr(rubric, "content", None), "property", None), "description", None)
     return {
@@ -182,7 +183,7 @@ def _rubric(verdict: Any) -> dict[str, Any]:
 
 
 def _fault(code: int | None, message: str) -> JudgeCallError:
-    """Return the error for a status (`google.rpc.Status`) in place of a result."""
+    """Return the error for a status (`google.rpc.Status`) that the service sent instead of a result."""
     name = _STATUSES.get(code or 0, "UNKNOWN")
     kind: FaultKind = "quota" if name == "RESOURCE_EXHAUSTED" else "http"
     how = {"retryable": name in _AGAIN, "final": name in _FINAL}

@@ -17,13 +17,13 @@ from workbench.store.reasons import make_cause
 _BUDGET = 4 * 2**20
 """Limit of details in memory, in bytes of stored events. As Python objects they take about ten times as much."""
 _SMALLEST = 2_000
-"""Minimum number of bytes that a case counts."""
+"""Minimum number of bytes counted for a case."""
 _LEAST = 3
 """Number of executions whose details stay in memory, however large: a screen shows two at a time."""
 _LOST = "the database is damaged: the conversation of this case is lost"
 _lock = threading.Lock()
 _recent: OrderedDict[int, tuple[Execution, CaseRecord, int]] = OrderedDict()
-"""Execution's `id()` → the execution, its details and their counted bytes, the least recently used first."""
+"""Executions with their details and counted bytes, by `id()` of the execution, the least recently used first."""
 _bytes = 0
 
 
@@ -56,7 +56,7 @@ def read_details(execution: Execution) -> CaseRecord:
 
 
 def keep_details(execution: Execution, record: CaseRecord) -> None:
-    """Keep the details of an execution in memory, and drop the least recently used ones."""
+    """Keep the details of an execution in memory. Drop the least recently used ones if all are too large together."""
     global _bytes
     size = max(execution.size, _SMALLEST)
     with _lock:
@@ -86,8 +86,8 @@ def read_records(file: Path, refs: Collection[CaseRef]) -> dict[CaseRef, CaseRec
     A case without events gets an empty record.
 
     Raises:
-        OSError: the run cannot be read.
-        ValueError: a part of a case is lost.
+        OSError: The run cannot be read.
+        ValueError: A part of a case is lost.
     """
     # Imported late, so that verdicts appear on the screen sooner.
     from workbench.store.history.reading import case_events

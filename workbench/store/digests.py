@@ -1,4 +1,4 @@
-"""Digests of files and texts with the project's salt, so that their values cannot be guessed."""
+"""Digests of files and texts with the project's salt, so that the contents cannot be guessed."""
 
 import contextlib
 import functools
@@ -37,8 +37,7 @@ _Status: TypeAlias = tuple[int, int, int, int]
 class DigestCache:
     """Digests of files, stored in the state folder `state` (None: only in memory).
 
-    `kind` tells with what salt, or for what purpose, the digests are taken. The digests of the most recently used files
-    are stored.
+    `kind` names the salt or the purpose of the digests. Only the digests of the most recently used files are stored.
     """
 
     def __init__(self, state: Path | None, kind: str) -> None:
@@ -52,7 +51,7 @@ class DigestCache:
         self._lock = threading.Lock()
 
     def find(self, path: Path, status: os.stat_result) -> str | None:
-        """Return the stored digest of a file, or None if there is none or the file's status has changed."""
+        """Return the cached digest of a file, or None if there is none or the file's status has changed."""
         with self._lock:
             name = str(path)
             entry = self._loaded().get(name)
@@ -163,7 +162,7 @@ class Digests:
     def file(self, path: Path) -> str:
         """Return the digest of a file's content, as it was at the first call.
 
-        `ABSENT` stands for a missing file, "unreadable" for one that cannot be read.
+        `ABSENT` stands for a missing file or an empty write-ahead log, "unreadable" for a file that cannot be read.
         """
         found = self._files.get(path)
         if found is None:

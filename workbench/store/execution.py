@@ -46,7 +46,7 @@ from workbench.store.reasons import Cause, is_split_in, judge_in
 from workbench.text.json_values import mapping
 
 CaseState: TypeAlias = Literal["queued", "running", "passed", "failed", "error", "not_evaluated", "cancelled"]
-MetricNames: TypeAlias = dict[str, MetricResult]
+MetricsByName: TypeAlias = dict[str, MetricResult]
 _OUTPUT_KEPT = 200_000
 """Characters of printed output kept in memory for each case and stream. The database has all captured output."""
 _LONGEST_MESSAGE = 2_000
@@ -63,7 +63,7 @@ class Turn:
     note: str = ""
     state: dict[str, Any] | None = None
     """The session state after the turn, as far as it is known."""
-    metrics: MetricNames = field(default_factory=dict)
+    metrics: MetricsByName = field(default_factory=dict)
     spans: SpansRecorded | None = None
     """The spans of the turn, or None if none were recorded."""
     calls: tuple[CallsRecorded, ...] = ()
@@ -90,7 +90,7 @@ class Execution:
     planned: PlannedCase
     state: CaseState = "queued"
     started_at: float | None = None
-    scores: MetricNames = field(default_factory=dict)
+    scores: MetricsByName = field(default_factory=dict)
     """The verdicts of the criteria. Reasons and details may be missing, but never who judged."""
     error: CaseError | None = None
     """Why the case has no verdict, or what broke beside a failed criterion. Its traceback may be missing."""
@@ -176,7 +176,7 @@ class Execution:
 
     @property
     def decisive(self) -> MetricResult | None:
-        """The verdict that is worst against its threshold, or None if no criterion passed or failed with a score."""
+        """The verdict whose score minus its threshold is the lowest, or None if none passed or failed with a score."""
         scored = [
             (result.score - (result.threshold or 0.0), result.score, result)
             for result in self.scores.values()
@@ -220,7 +220,7 @@ class CaseRecord(Execution):
     """How a live case differs from its recording, or None if they were not compared."""
 
     @property
-    def metrics(self) -> MetricNames:
+    def metrics(self) -> MetricsByName:
         """The verdicts of the criteria, with their reasons and details."""
         return self.scores
 
@@ -261,7 +261,7 @@ def answer_digest(turns: Iterable[object], broken_by: str | None) -> str:
 
 
 def brief_score(result: MetricResult, *, reasons: bool = False) -> MetricResult:
-    """Return a verdict with the judge as its only detail, and with its reason (cut to 2,000) only if `reasons`."""
+    """Return a verdict with the judge as its only detail. `reasons` keeps its reason, cut to 2,000 characters."""
     judge = judge_in(result.details)
     named = tuple((str(name), str(value)) for name, value in judge.items()) if judge else ()
     reason = result.reason[:_LONGEST_MESSAGE] if reasons else ""
@@ -386,7 +386,7 @@ def _apply_to_turn(turn: Turn, event: AgentActed | TurnFinished | SpansRecorded 
             turn.calls += (event,)
 
 
-def _put(metrics: MetricNames, result: MetricResult, criteria: Mapping[str, Any]) -> None:
+def _put(metrics: MetricsByName, result: MetricResult, criteria: Mapping[str, Any]) -> None:
     """Add a verdict, and keep the verdicts in the order of the config's criteria. Judges answer in any order.
 
     Other measurements come last.

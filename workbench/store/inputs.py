@@ -133,7 +133,7 @@ def not_recorded(kinds: Sequence[Input]) -> tuple[Change, ...]:
 
 
 Values = Mapping[str, str]
-"""Name of an input → its value: a digest, or short JSON text."""
+"""Values of inputs by name. Each value is a digest or a short JSON text."""
 CODE = "custom_metrics"
 """The option of a criterion that names the user's own function. The function gets the threshold and decides itself."""
 INTERPRETER = "interpreter"
@@ -206,7 +206,7 @@ _canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=dic
 
 
 class RunInputs:
-    """The bundles of one run by their numbers, each once.
+    """The bundles of one run, by number.
 
     `planned` and `options` have the form of `RunStarted.inputs`. Data of any shape is accepted. An invalid bundle keeps
     its number and is empty.
@@ -305,7 +305,7 @@ def started_case(started: CaseStarted) -> Bundle:
 
 
 def started_config(started: CaseStarted, config_file: str | None) -> tuple[Bundle, Bundle]:
-    """Return the inputs in the config of a case that has started."""
+    """Return the inputs in the config of a case that has started: the criteria, and the simulated user's settings."""
     # Imported late: it needs pydantic, which is slow to load, and most lists of runs do not need it.
     from workbench.files.criteria import stored_config
 
@@ -359,7 +359,7 @@ def simulator_bundle(config: Mapping[str, Any] | None, file: str | None) -> Bund
 
 
 def readable(value: Any) -> str:
-    """Return the JSON of a value if it is short enough to show, else its digest."""
+    """Return the JSON of a value if it is short enough to show, else `LONG` and its digest."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
     return text if len(text) <= _LONGEST else LONG + digest(value)
 

@@ -16,7 +16,7 @@ from workbench.text.counting import counted
 
 
 class OwnersFileError(ValueError):
-    """The owners cannot be stored."""
+    """Owners that cannot be stored. The message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class OwnersToKeep:
 
 @dataclass(frozen=True, slots=True)
 class StoredOwners:
-    """Stored owners: the user's `answers` (evalset → agent folder) and the `last` owners by evalset.
+    """Stored owners by evalset: the agent folders in the user's `answers`, and the agents of the `last` runs.
 
     `faults` are warnings about owners that cannot be read. They count as missing.
     """
@@ -77,7 +77,7 @@ def save_owner(state_dir: Path, evalset: str, agent_folder: Path, root: Path) ->
     """Save the answer that `evalset` (relative to the root) belongs to the agent in `agent_folder`.
 
     Raises:
-        OwnersFileError: the answer cannot be stored.
+        OwnersFileError: The answer cannot be stored.
     """
     _update(state_dir, {evalset: {"chosen": stored_name(relative_to(agent_folder, root))}})
 
@@ -86,7 +86,7 @@ def save_last_owners(state_dir: Path, current: Mapping[str, LastOwner]) -> None:
     """Save the current agents of these evalsets. Nothing is written if nothing changed.
 
     Raises:
-        OwnersFileError: the owners cannot be stored.
+        OwnersFileError: The owners cannot be stored.
     """
     before = read_owners(state_dir).last
     changed = {}

@@ -74,7 +74,7 @@ def pass_rate(passed: int, total: int) -> PassRate:
     interval is 0 to 1.
 
     Raises:
-        ValueError: `passed` is above `total`.
+        ValueError: `passed` is negative or above `total`.
     """
     if not 0 <= passed <= total:
         raise ValueError(f"{passed} of {total} cannot have passed")
@@ -102,7 +102,7 @@ def pass_hat_k(passed: int, total: int, k: int) -> float | None:
     contain only passes (Yao et al., tau-bench, 2024). None if there are fewer than k runs.
 
     Raises:
-        ValueError: k is below 1, or more passed than there were.
+        ValueError: K is below 1, or more passed than there were.
     """
     if k < 1 or not 0 <= passed <= total:
         raise ValueError(f"pass^{k} needs k ≥ 1 and 0 to {total} passes, not {passed}")
@@ -206,7 +206,7 @@ def case_votes(executions: Iterable[Execution]) -> dict[Case, float]:
 
 
 def are_enough(shared: Collection[Case], wanted: Collection[Case]) -> bool:
-    """Return whether the shared cases are at least one, and at least half of the wanted cases."""
+    """Return whether there are shared cases, and they are at least half as many as the wanted ones."""
     return bool(shared) and 2 * len(shared) >= len(wanted)
 
 

@@ -221,7 +221,7 @@ def _int(value: Any) -> int:
 
 
 class PieceLostError(Exception):
-    """The piece cannot be shown. The message tells the user why."""
+    """A piece that cannot be shown. The message tells the user why."""
 
 
 Recorded: TypeAlias = SpansRecorded | CallsRecorded
@@ -248,7 +248,7 @@ class Pieces:
         """Return the piece as JSON data.
 
         Raises:
-            PieceLostError: the piece was not stored, is missing or is damaged.
+            PieceLostError: The piece was not stored, is missing or is damaged.
         """
         for index, event in enumerate(self._events):
             if digest in event.pieces:
@@ -315,7 +315,7 @@ def content_digests(node: Node, models: Mapping[int, Node]) -> list[str]:
 
 
 def request_of(node: Node) -> dict[str, Any]:
-    """Return the request's own fields: digests of `system` instruction, `tools` and `config`, and its contents."""
+    """Return the fields of a node's request, or {}: digests of `system` instruction, `tools`, `config` and contents."""
     return mapping(node.facts.get("request"))
 
 

@@ -104,7 +104,7 @@ def _owner(ref: CaseRef) -> tuple[str, str]:
 
 
 class Store:
-    """The newest state of every case that ran or is planned, over all runs since the program started."""
+    """The newest state of every case that ran or is planned, over all runs."""
 
     def __init__(self) -> None:
         self.run = RunSummary()
@@ -122,7 +122,7 @@ class Store:
         self._counts: Counter[CaseState] = Counter()
         """Number of executions of `current` in each state. Updated with each event, because every frame reads it."""
         self.writers: dict[str, RunWriter] = {}
-        """Run id → its writer. Executions of other runs keep their details in memory."""
+        """Writers of stored runs by run ID. Executions of other runs keep their details in memory."""
         self._executions: dict[CaseName, list[CaseRef]] = {}
         """The executions of each case of the newest run."""
         self._owners: dict[CaseName, tuple[str, str]] = {}
@@ -132,7 +132,7 @@ class Store:
         self._cancelled: dict[CaseRef, Execution] = {}
         """Cancelled executions of the newest run whose case has an older verdict in `records`."""
         self.reinstated: dict[CaseName, list[CaseRef]] = {}
-        """Case → executions of its older verdict, if the newest run of the case decided nothing."""
+        """By case, the executions of its older verdict, if the newest run of the case decided nothing."""
         self._inputs = RunInputs()
         """Inputs that the newest run has recorded."""
         self._listeners: list[Listener] = []
@@ -161,10 +161,9 @@ class Store:
             self._request = replace(self._request, number=number)
 
     def drop_request(self, number: int | None = None) -> None:
-        """Forget the requested run, which will not start.
+        """Forget the requested run, which will not start, if the engine has it under this number.
 
-        With `number`, forget it only if the engine has it under that number: another run may have been requested
-        since.
+        None stands for a run that the engine does not have yet. If another run was requested since, it stays.
         """
         if self._request is not None and number == self._request.number:
             self._request = None
@@ -178,7 +177,7 @@ class Store:
         """Update the state with one event and tell the listeners.
 
         Raises:
-            KeyError: no run announced the event's case. That is a bug of the engine.
+            KeyError: No run announced the event's case. That is a bug of the engine.
         """
         match event:
             case RunStarted():
@@ -252,7 +251,7 @@ class Store:
         return sum(record.failed_with_errors for record in self.current_records())
 
     def problems(self) -> Iterator[Execution]:
-        """Yield the cases of the newest run that failed or ended with an error, in plan order."""
+        """Yield the executions of the newest run that failed or ended with an error, in plan order."""
         return (record for record in self.current_records() if record.state in ("failed", "error"))
 
     def current_records(self) -> Iterator[Execution]:
@@ -390,7 +389,7 @@ class Store:
     def _apply_counted(self, ref: CaseRef, event: Event) -> None:
         record = self.current_record(ref)
         if not isinstance(record, CaseRecord):
-            # This is rare: it is tried again, or its verdict could not be kept on disk.
+            # This is rare: the case is tried again, or its verdict could not be kept on disk.
             record = read_details(record)
             self._replace(record)
         before, was_frozen, had_drifted = record.state, record.frozen is not None, bool(record.drifted)

@@ -96,7 +96,7 @@ async def test_turn_gets_rubrics_from_config_case_and_turns() -> None:
     ]
     assert scored.result.score == pytest.approx(5 / 6)
     assert scored.result.details["unused"] == ["plain"]
-    assert scored.result.reason.endswith("not used because they have no type: plain")
+    assert scored.result.reason.endswith("; rubrics without a type are not used: plain")
 
 
 async def test_score_is_the_mean_over_rubrics_not_turns() -> None:

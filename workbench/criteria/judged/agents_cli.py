@@ -76,7 +76,7 @@ async def score_turns(request: ScoreRequest, bench: Bench) -> Scored:
     """Return the service's score of each turn, and their mean.
 
     Raises:
-        NotScorableError: The conversations differ in length, or a required reference is missing.
+        NotScorableError: The conversations differ in length, or the criterion needs a reference and the case has none.
         NotAvailableError: The project or the credentials are missing.
     """
     criterion = request.criterion
@@ -143,7 +143,7 @@ async def score_conversation(request: ScoreRequest, bench: Bench) -> Scored:
 
 
 def conversation_sent(turns: Sequence[Invocation]) -> dict[str, Any]:
-    """Return a conversation as the client's `AgentData`, as ADK builds it, with numbers instead of random ids."""
+    """Return a conversation as `AgentData` of Vertex AI, as ADK builds it, with numbers instead of random ids."""
     ids: dict[str, str] = {}
     known: dict[str, dict[str, Any]] = {}
     for turn in turns:
@@ -225,8 +225,8 @@ async def score(request: ScoreRequest, bench: Bench) -> Scored:
     """Return the score of the case by a metric of agents-cli.
 
     Raises:
-        NotScorableError: the agent gave no text, without which agents-cli grades nothing.
-        NotAvailableError: the judge or the service cannot be used here.
+        NotScorableError: The agent gave no text to grade, a reference is missing, or it has another number of turns.
+        NotAvailableError: The judge, the service or functions cannot be used here.
     """
     own = own_entry(request.custom_config)
     kind = own.get("kind")
@@ -363,7 +363,7 @@ def _read_score(text: str) -> dict[str, Any]:
     """Return the score and explanation in a reply.
 
     Raises:
-        UnreadableError: there is no score, or there are several different ones.
+        UnreadableError: There is no score, or there are several different ones.
     """
     found = [item for item in json_objects(text) if "score" in item]
     found = found or [item for item in line_objects(text, ("score", "explanation")) if "score" in item]
@@ -381,7 +381,7 @@ def _number(value: Any) -> float | None:
 
 
 async def _by_service(request: ScoreRequest, own: dict[str, Any], bench: Bench) -> Scored:
-    """Score with Google's service. Without it, the reason or the error names the nearest criterion here."""
+    """Score with Google's service. If that is impossible, the reason or the error names the nearest criterion here."""
     metric, criterion = own["metric"], request.criterion
     nearest = f"The nearest criterion here is {own['nearest']}" if own["nearest"] else ""
     if not metric:

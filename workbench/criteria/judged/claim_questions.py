@@ -69,8 +69,9 @@ class Passage(NamedTuple):
 def passages(text: str, sentences: Sequence[str]) -> list[Passage]:
     """Return the judge's sentences in their order, then the passages of `text` that none of them covers.
 
-    A repeated sentence is returned at most as often as the text contains it; `times` counts the repetitions. A sentence
-    that the text does not contain is returned once, as `invented`, unless a passage of the text can replace it.
+    A repeated sentence is returned at most as often as the text contains it. Its first passage counts further
+    repetitions in `times`. A sentence that the text does not contain is returned once, as `invented`, unless a passage
+    of the text can replace it.
     """
     coverage = _Coverage(words_with_offsets(_without_markup(text)))
     cut = [(sentence, _key(sentence)) for sentence in sentences]
@@ -118,7 +119,7 @@ class _Coverage:
                 self._places[self._words[start : start + size]].append(start)
 
     def cover(self, wanted: tuple[str, ...]) -> Place:
-        """Return whether the text has a sentence (see `Place`), and mark the next uncovered place as covered."""
+        """Return the place of a sentence in the text (see `Place`), and mark its words there as covered."""
         places = self._places.get(wanted[:_MAX_KEY], [])
         following = bisect_left(places, self._reached)
         near = (*places[following : following + _MAX_PLACES], *places[: min(following, _MAX_PLACES)])
@@ -146,7 +147,7 @@ class _Dropped:
     def take(self, wanted: tuple[str, ...]) -> list[Passage] | None:
         """Return the passages that a sentence rewords, without those already taken, or None if it rewords no passage.
 
-        The sentence and the passage must share half of the words of one of them.
+        The sentence and the passage must share at least half of the words of the shorter one.
         """
         sentence = Counter(wanted)
         common: Counter[int] = Counter()
@@ -171,7 +172,7 @@ class _Dropped:
 
 
 def _runs(text: str, coverage: _Coverage) -> Iterator[list[Word]]:
-    """Yield the words between sentences, split where a sentence seems to end."""
+    """Yield each run of words that no sentence covers, split where a sentence seems to end."""
     run: list[Word] = []
     for word, covered in zip(coverage.placed, coverage.covered, strict=True):
         if run and (covered or _ends(text, run[-1], word)):
@@ -226,7 +227,7 @@ Reply with one JSON object and nothing else: {"sentences": ["first sentence", "s
 
 
 def sentences_question(text: str) -> Question:
-    """Return the question which sentences a text has.
+    """Return the question that asks for the sentences of a text.
 
     Reply: `{"sentences": [str, …]}`, copied from the text, in its order.
     """
@@ -277,14 +278,14 @@ appears exactly once. Reply with one JSON object and nothing else:
 
 
 def claims_question(text: str, sentences: Sequence[str], context: Sequence[dict[str, Any]]) -> Question:
-    """Return the question whether the agent's knowledge supports each sentence of a text.
+    """Return the question that asks whether the agent's knowledge supports each sentence of a text.
 
     Reply: `{"claims": [{"number": int, "rationale": str, "supporting_excerpt": str, "contradicting_excerpt": str,
     "label": "supported" | "unsupported" | "contradictory" | "disputed" | "not_applicable"}, …]}`, one claim for each
     sentence. `number` counts from 1. An excerpt is copied from the context, "" if there is none. `context` is a list of
     {"kind", "name", "text", "event", "call_id"}. `kind` is one of instructions, user, tools, grounding, said, call,
-    result; `name` the agent or tool; `event` the index in the turn's `invocation_events`, or null; `text` is what the
-    judge reads (JSON for tools, calls, results and grounding).
+    result; `name` the agent or tool; `event` the index in the turn's `invocation_events`, or null; `call_id` the id of
+    a call or result, or null; `text` is what the judge reads (JSON for tools, calls, results and grounding).
     """
     numbered = "\n".join(f"{number}. {as_json(sentence)}" for number, sentence in enumerate(sentences, 1))
     shown = blocks([*map(_piece, context), ("sentences to check", numbered)])
@@ -304,7 +305,7 @@ _TITLES = {
 
 
 def _piece(piece: dict[str, Any]) -> tuple[str, str]:
-    """Return the name and the text of a block: an agent's text must not look like the result of a tool."""
+    """Return the title and the text of a block. The title says that an agent's text is not the result of a tool."""
     return _TITLES[piece["kind"]].format(name=piece["name"] or "(without a name)"), piece["text"]
 
 
@@ -350,7 +351,7 @@ def read_sentences(text: str) -> list[str]:
     """Return the sentences, or [] if the reply says that there are none.
 
     Raises:
-        UnreadableError: The reply holds no list of sentences.
+        UnreadableError: The reply holds no list of sentences or several, or is too long.
     """
     values = json_values(text)
     lists = [
@@ -376,7 +377,7 @@ def read_claims(text: str, sentences: Sequence[str]) -> list[Claim]:
     counts.
 
     Raises:
-        UnreadableError: The reply holds no claim at all, or labels beside those in its JSON.
+        UnreadableError: The reply holds no claim at all, or labels beside those in its JSON, or is too long.
     """
     entries = _labelled(json_objects(text, ("claims", "sentences", "results")))
     if entries and any(first_word(value) in LABELS for value in values_outside_json(text, _LABEL)):

@@ -269,7 +269,7 @@ def rubric_cause(result: MetricResult, turns: Sequence[MetricResult]) -> str:
 
 
 def claim_cause(result: MetricResult, turns: Sequence[MetricResult]) -> str:
-    """Return the label of the first sentence that is not grounded, or ""."""
+    """Return `unsupported claim` or the like for the first sentence that is not grounded, or ""."""
     for turn in _failed(turns):
         for text in objects(turn.details.get("texts")):
             for sentence in objects(text.get("sentences")):

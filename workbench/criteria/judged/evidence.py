@@ -130,7 +130,7 @@ def data_text(value: Any) -> str:
 
 
 def _response(call: ToolCall, left: list[dict[str, Any]]) -> Any:
-    """Remove the response of a call from `left` and return it, or None. A call without an id gets the tool's first."""
+    """Remove the response of a call from `left` and return it, or None. A call without an id takes its tool's first."""
     for index, response in enumerate(left):
         same = response.get("id") == call.id if call.id else response.get("name") == call.name
         if same:

@@ -57,7 +57,7 @@ Compare first, then decide. Reply with one JSON object and nothing else:
 
 
 def answer_question(user: str, response: str, reference: str) -> Question:
-    """Return the question whether the answer serves the user as the reference does. Reply: see `SCHEMA`."""
+    """Return the question that asks whether the answer serves the user as the reference does. Reply: see `SCHEMA`."""
     data = {"user": user, "response": response, "reference": reference}
     shown = blocks([("user's message", user), ("reference answer", reference), ("agent's answer", response)])
     return Question("final_response_match", _TASK + shown + _REPLY, SCHEMA, data)
@@ -67,7 +67,7 @@ async def score(request: ScoreRequest, bench: Bench) -> Scored:
     """Judge each turn. The score is their mean.
 
     Raises:
-        NotScorableError: The conversations differ in length, or an option is refused.
+        NotScorableError: There is no reference, the conversations differ in length, or an option is refused.
         NotAvailableError: The judge cannot be used here.
     """
     criterion = request.criterion

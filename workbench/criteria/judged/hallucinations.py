@@ -5,7 +5,8 @@ the context (instructions, the user's message, tools, calls, results, grounding)
 final answer and, with `evaluate_intermediate_nl_responses`, each text of its events. A text scores the share of its
 sentences that are supported or not applicable, a turn the mean of its texts, the case the mean of its turns (exact,
 rounded once at the end). `num_samples` has no effect. A text that could not be split, or a sentence without a label,
-makes the criterion an error. A text without sentences for the judge is left out if another text of the turn has some.
+makes the criterion an error. If the judge finds no sentence in a text, the text is left out, but at least one text of
+the turn must have some.
 
 A judge may drop parts of a text, and the text may tell it to. So a passage that is in none of the judge's sentences is
 labelled too (`passages`). It counts unless it claims nothing. `adk_score` is the score without those passages.
@@ -89,7 +90,7 @@ def context_of(turn: Invocation, before: int | None = None) -> list[Piece]:
 
 
 class Sources:
-    """Search for the piece that an excerpt comes from. Only words are compared, because judges change the rest."""
+    """Pieces in which an excerpt is searched. Only words are compared, because judges change the rest."""
 
     def __init__(self, pieces: Sequence[Piece]) -> None:
         ordered = sorted(pieces, key=lambda piece: _SEARCHED.index(piece["kind"]))
@@ -148,7 +149,7 @@ class _Text(NamedTuple):
 
 @dataclass(frozen=True)
 class _Judged:
-    """A text with its claims. `unread` says why a part of it has no label."""
+    """A text with its claims. `unread` says why a part of it has no label, or is ""."""
 
     text: _Text
     context: Sequence[Piece]

@@ -154,9 +154,13 @@ async def _main(model: str, env_file: Path | None, kinds: Sequence[str]) -> int:
 
 
 def main() -> int:
-    """Run the probe. Exit code 0: all answers are right; 1: some are not; 2: the judge cannot be used."""
-    parser = argparse.ArgumentParser(prog="python -m workbench.criteria.judged.probe", description=__doc__)
-    parser.add_argument("--model", required=True, help="as `judge_model` names it")
+    """Run the probe. Return 0 if all answers are right, 1 if some are not, or 2 if the judge cannot be used."""
+    parser = argparse.ArgumentParser(
+        prog="python -m workbench.criteria.judged.probe",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--model", required=True, help="the judge, as in `judge_model`")
     parser.add_argument("--env-file", type=Path, help="file with the judge's key")
     parser.add_argument("--kind", action="append", choices=list(KINDS), help="only this kind of question; repeatable")
     arguments = parser.parse_args()

@@ -80,7 +80,7 @@ nothing else:
 
 
 def rubrics_question(data: Mapping[str, Any]) -> Question:
-    """Return the question: does an answer, the tool calls of a turn, or a conversation have each property?
+    """Return the question that asks whether an answer, a turn's tool calls, or a conversation has each property.
 
     Reply: `{"verdicts": [{"id": str, "rationale": str, "verdict": "yes" | "no" | "unclear"}, …]}`, one for each rubric.
     Data: `{"rubrics": [{"id", "text"}], "user": str, "answer": str | null, "instructions": str, "tools": {agent:
@@ -130,7 +130,7 @@ def rubrics_by_turn(request: ScoreRequest, kind: str) -> list[tuple[Rubric, ...]
     """Return the rubrics of type `kind` for each turn.
 
     Raises:
-        NotScorableError: An id is used twice, or the config's rubrics are invalid.
+        NotScorableError: A turn has an id twice, or the config's rubrics are invalid.
     """
     criterion = request.criterion
     try:
@@ -200,7 +200,7 @@ def read_votes(text: str, rubrics: Sequence[Rubric]) -> dict[str, RubricVote]:
     answers is the reply's one vote (a tie is no). Entries without a verdict are left out.
 
     Raises:
-        UnreadableError: The reply holds no entry at all, or verdicts beside those in its JSON.
+        UnreadableError: The reply holds no entry at all, or verdicts beside those in its JSON, or is too long.
     """
     entries = _spread(json_objects(text, ("verdicts", "rubrics", "results")), rubrics)
     if not any(first_present(entry, _VERDICT) is not None for entry in entries):

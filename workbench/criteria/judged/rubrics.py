@@ -76,7 +76,8 @@ async def score(request: ScoreRequest, bench: Bench) -> Scored:
     """Judge each turn, or the whole conversation. The score is the mean over all rubrics.
 
     Raises:
-        NotScorableError: Rubric ids repeat, only some turns have rubrics, or an option is refused.
+        NotScorableError: Rubric ids repeat, only some turns have rubrics, the reference has another number of turns, or
+            an option is refused.
         NotAvailableError: The judge cannot be used here.
     """
     criterion = request.criterion
@@ -116,7 +117,8 @@ def _no_rubrics(request: ScoreRequest, kind: _Kind) -> Scored:
     untyped = untyped_ids(request)
     reason = f"no rubrics: add them to the criterion, or to a case or turn with the type {kind.type}"
     if untyped:
-        reason = f'no rubrics: {", ".join(untyped)} lacks "type": "{kind.type}"'
+        lack = "lacks" if len(untyped) == 1 else "lack"
+        reason = f'no rubrics: {", ".join(untyped)} {lack} "type": "{kind.type}"'
     turns = [unscored_result(request.criterion, "not_applicable", reason)] * len(request.actual)
     return case_result(request.criterion, turns, None, "", {"unused": untyped})
 
@@ -233,7 +235,7 @@ def _case(request: ScoreRequest, judge: Judge, turns: Sequence[MetricResult]) ->
     }
     reason = first_failure(turns, "all rubrics are fulfilled")
     if untyped:
-        reason += f"; not used because they have no type: {', '.join(untyped)}"
+        reason += f"; rubrics without a type are not used: {', '.join(untyped)}"
     return case_result(request.criterion, turns, exact_mean(row["score"] for row in rows), reason, details)
 
 

@@ -71,7 +71,7 @@ Think first, then decide. Reply with one JSON object and nothing else:
 def message_question(
     scenario: Mapping[str, Any], history: Sequence[Mapping[str, str]], message: str, stop_signal: str
 ) -> Question:
-    """Return the question whether `message` is what the simulated user should say now.
+    """Return the question that asks whether `message` is what the simulated user should say now.
 
     If `message` is the stop signal, the question is about ending the conversation. The data is `{"plan": str,
     "starting_prompt": str, "history": [{"role": "user" | "agent", "text": str}], "message": str, "stop_signal": str,

@@ -92,6 +92,9 @@ def json_objects(text: str, inside: Collection[str] = ()) -> list[dict[str, Any]
     """Return the objects among the JSON values of a text, and those in lists.
 
     If an object has one of the keys `inside`, return the object under that key, or those in the list under it, instead.
+
+    Raises:
+        UnreadableError: The text is too long.
     """
     found: list[dict[str, Any]] = []
     for value in json_values(text):
@@ -287,12 +290,15 @@ def samples_text(count: int, of: int) -> str:
 
 
 def short(reason: str) -> str:
-    """Return a reason on one line, cut because text from models can be long."""
+    """Return a reason on one line, cut to 300 characters, because text from models can be long."""
     return one_line(reason, limit=300)
 
 
 def exact_mean(scores: Iterable[float | None]) -> float | None:
-    """Return the mean, rounded once at the end, as ADK's rubric and hallucination criteria compute it."""
+    """Return the mean of the known scores, or None without any.
+
+    It is rounded once at the end, as in ADK's rubric and hallucination criteria.
+    """
     known = [score for score in scores if score is not None]
     return statistics.mean(known) if known else None
 
@@ -300,7 +306,7 @@ def exact_mean(scores: Iterable[float | None]) -> float | None:
 _VERDICT = ("verdict", "is_the_agent_response_valid", "is_valid", "valid")
 _REASONS = ("reasoning", "rationale", "explanation", "reason")
 _UNCLEAR = "unclear"
-"""The judge's word for a question that it cannot decide. It does not count as a vote, like an unreadable reply."""
+"""The judge's word for a question that it cannot decide. Like an unreadable reply, it is no vote."""
 _WORDS = {
     **dict.fromkeys(("valid", "true", "yes"), True),
     **dict.fromkeys(("invalid", "false", "no", "almost", "partially", "partially_valid"), False),
@@ -325,7 +331,8 @@ def read_verdict(text: str) -> Verdict:
     If the reply holds several verdicts, in its JSON or beside it, all must agree: one of them may only be quoted.
 
     Raises:
-        UnreadableError: There is no verdict, an unknown one, or several different ones, or the judge cannot tell.
+        UnreadableError: There is no verdict, an unknown one, or several different ones, the judge cannot tell, or the
+            reply is too long.
     """
     found = [item for item in json_objects(text) if first_present(item, _VERDICT) is not None]
     found = found or [item for item in line_objects(text, (*_VERDICT, *_REASONS)) if first_present(item, _VERDICT)]
@@ -358,7 +365,10 @@ def verdict_of(sampled: SampledQuestion[Verdict]) -> bool | None:
 
 
 def verdict_result(criterion: Criterion, judge: Judge, sampled: SampledQuestion[Verdict], **more: Any) -> MetricResult:
-    """Return the result of a turn that one question judges: the score 1.0 or 0.0. `more` are further details."""
+    """Return the result of a turn that one question judges: the score 1.0 or 0.0, or an error without any vote.
+
+    `more` are further details.
+    """
     verdict = verdict_of(sampled)
     details = {**verdict_details(sampled, judge), **more}
     score = None if verdict is None else float(verdict)
@@ -379,7 +389,7 @@ def verdict_details(sampled: SampledQuestion[Verdict], judge: Judge) -> dict[str
 
 
 def verdict_reason(sampled: SampledQuestion[Verdict], verdict: bool | None) -> str:
-    """Return one sentence with the votes and the reasoning of the first judge on the winning side."""
+    """Return one sentence with the votes and the first reasoning on the winning side, or why there is no verdict."""
     samples = samples_text(len(sampled.samples), sampled.of)
     if verdict is None:
         return f"no verdict ({samples}): {sampled.unread}"

@@ -77,7 +77,7 @@ class Database:
         Existing rows are copied. Return whether the database is in memory now. Call it in a thread.
 
         Raises:
-            OSError: the existing database cannot be read.
+            OSError: The existing database cannot be read.
         """
         with self._writing:
             if self.is_lasting and error.errno in _UNWRITABLE:
@@ -97,7 +97,7 @@ class Database:
         A damaged database is first replaced by a new one with its readable rows.
 
         Raises:
-            OSError: the database can be neither read nor replaced.
+            OSError: The database can be neither read nor replaced.
         """
         try:
             return self._ask(ask)
@@ -116,7 +116,7 @@ class Database:
         With `sync`, wait until this and all earlier writes are on disk.
 
         Raises:
-            OSError: the database cannot be written. Nothing was changed.
+            OSError: The database cannot be written. Nothing was changed.
         """
         with self._writing:
             try:

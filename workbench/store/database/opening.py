@@ -100,11 +100,11 @@ SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
 
 
 class DamagedError(OSError):
-    """The file is not a database, or a part of it cannot be read."""
+    """A file that is not a usable database, or that cannot be read completely."""
 
 
 class NewerError(OSError):
-    """A later version of the workbench made the database."""
+    """A database that a later version of the workbench made."""
 
 
 @contextmanager
@@ -150,12 +150,14 @@ class Opened(NamedTuple):
 
 
 def identity_of(path: Path) -> Identity:
-    """Return the identity of the file at `path` without opening it, which would release the locks of open connections.
+    """Return the identity of the file at `path`, without opening it.
+
+    Opening and closing the file would release the locks of open connections.
 
     Raises:
-        FileNotFoundError: there is no such file.
-        DamagedError: the database or a file beside it is a link or a device.
-        OSError: the folder of the file cannot be read.
+        FileNotFoundError: There is no such file.
+        DamagedError: The database or a file beside it is a link or a device.
+        OSError: The folder of the file cannot be read.
     """
     found = _regular(path)
     for ending in BESIDE:
@@ -176,8 +178,8 @@ def open_to_read(path: Path) -> Opened:
     """Open an existing database.
 
     Raises:
-        FileNotFoundError: there is no database.
-        DamagedError, NewerError, OSError: the database cannot be used.
+        FileNotFoundError: There is no database.
+        DamagedError, NewerError, OSError: The database cannot be used.
     """
     identity = identity_of(path)
     with translated(path):
@@ -199,7 +201,7 @@ def open_to_write(path: Path) -> Opened:
     """Open a database, and create it if there is none.
 
     Raises:
-        DamagedError, NewerError, OSError: the database cannot be used.
+        DamagedError, NewerError, OSError: The database cannot be used.
     """
     if not os.path.lexists(path):
         # Only its owner can read it. SQLite would let others read it.
@@ -225,7 +227,7 @@ def open_to_write(path: Path) -> Opened:
 
 
 def open_in_memory(path: Path, source: Opened | None = None) -> Opened:
-    """Return a database in memory that replaces the one at `path`, with a copy of `source`."""
+    """Return a database in memory that replaces the one at `path`: a copy of `source`, or an empty one."""
     with translated(path):
         connection = _connect(path, "mode=memory", check=False)
         if source is not None:

@@ -359,7 +359,7 @@ def executions_of_case(
 
 
 def run_starts(connection: Connection, runs: Iterable[int]) -> dict[int, tuple[str, str]]:
-    """Return run number → ID and start time of these runs."""
+    """Map the numbers of these runs to their IDs and start times. Deleted runs are left out."""
     found = {}
     for run in runs:
         row = connection.execute("SELECT run_id, started FROM run WHERE id = ? AND NOT deleted", (run,)).fetchone()
@@ -369,7 +369,7 @@ def run_starts(connection: Connection, runs: Iterable[int]) -> dict[int, tuple[s
 
 
 def runs_with_cases(connection: Connection, cases: Iterable[tuple[str, str]]) -> set[int]:
-    """Return the runs that have one of these cases, given as evalset and ID. An empty ID is any case of the evalset."""
+    """Return the numbers of runs with one of these cases (evalset, ID). An empty ID is any case of the evalset."""
     found: set[int] = set()
     for file, eval_id in cases:
         rows = connection.execute(
@@ -396,7 +396,7 @@ def some_events(
     Cases that ended with an error of a kind in `retried` do not count as decided.
 
     Raises:
-        DamagedError: the events are not in order, so that repeated calls would never reach the end.
+        DamagedError: The events are not in order, so that repeated calls would never reach the end.
     """
     low = run << EVENT_BITS
     rows = connection.execute(

@@ -31,7 +31,7 @@ def set_aside(path: Path) -> Path | None:
     of transactions.
 
     Raises:
-        OSError: the folder cannot be written.
+        OSError: The folder cannot be written.
     """
     with _alone(path.parent):
         if not _is_damaged(path):

@@ -159,7 +159,7 @@ def owners(connection: Connection) -> tuple[list[OwnerRow], int]:
 
 
 def put_owners(connection: Connection, rows: Iterable[OwnerRow]) -> None:
-    """Store owners, in place of those of the same evalsets."""
+    """Store owners. They replace those of the same evalsets."""
     connection.executemany(
         "INSERT OR REPLACE INTO owner (evalset, chosen, agent, app_name, crc) VALUES (?, ?, ?, ?, ?)",
         [(*row, checksum(tuple(row))) for row in rows],
@@ -182,7 +182,7 @@ def edits(connection: Connection) -> tuple[list[EditRow], int | None]:
 
 
 def put_edit(connection: Connection, row: EditRow) -> None:
-    """Store an edit, in place of the one with the same id."""
+    """Store an edit. It replaces the one with the same id."""
     connection.execute(
         "INSERT OR REPLACE INTO edit (id, state, edit, crc) VALUES (?, ?, ?, ?)", (*row, checksum(tuple(row)))
     )

@@ -104,7 +104,7 @@ def past_runs(state: Path, ref: CaseRef, most: int) -> tuple[PastRun, ...]:
     The other cases of the runs are not read. Damaged executions are left out.
 
     Raises:
-        OSError: the database cannot be read.
+        OSError: The database cannot be read.
     """
 
     def ask(connection: Connection) -> tuple[list[ExecutionRow], dict[int, tuple[str, str]]]:
@@ -133,7 +133,10 @@ def _decided(state: Path, run_id: str, rows: Iterable[ExecutionRow], ref: CaseRe
 
 
 def newest_options(state: Path, latest: Iterable[LatestRun] = ()) -> Mapping[str, Any]:
-    """Return the options of the newest run with an agent's verdict, or {}. `latest` are runs that were read already."""
+    """Return the options of the newest run that ran agents and decided a case, or {}.
+
+    `latest` are runs that were read already.
+    """
     read = {run.summary.run_id: run.summary for run in latest}
     for run in _newest(state)[:_MAX_RUNS]:
         try:
@@ -211,7 +214,7 @@ class OtherRuns:
         self._version = -1
         """The database's version at the last call of `look`."""
         self._known: dict[int, int] = {}
-        """Run → number of its events when it was last read. It is not read again before it gets more."""
+        """Number of events of each run when it was last read. A run is read again when it has more."""
         self._followed: dict[int, _Followed] = {}
         self._has_begun = False
 

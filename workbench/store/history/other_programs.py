@@ -1,7 +1,7 @@
 """Result files of other programs as runs in the list.
 
 `adk eval` and `adk web` write `AGENT/.adk/eval_history/*.evalset_result.json`, one file per evalset and run. Old
-versions encoded it twice: a JSON string that contains the JSON.
+versions of ADK encoded the content twice: a JSON string that contains the JSON.
 
 `agents-cli eval grade` writes `artifacts/grade_results/results_TIME.json`. A file names neither the agent nor the
 dataset, and has no thresholds. So its cases have scores and no verdicts. A case is named by its ID in the dataset, or
@@ -80,8 +80,8 @@ def read_adk_result(path: Path) -> dict[str, Any]:
     """Return the content of a result file with keys in snake_case. ADK also reads camelCase keys.
 
     Raises:
-        OSError: the file cannot be read.
-        ValueError: the file is not an ADK result file.
+        OSError: The file cannot be read.
+        ValueError: The file is not an ADK result file.
     """
     try:
         data = json.loads(read_regular(path))
@@ -126,8 +126,8 @@ def adk_case_events(path: Path, refs: Collection[CaseRef] | None = None) -> Iter
     """Yield a result file as the events of a run, with the cases `refs` or with all cases.
 
     Raises:
-        OSError: the file cannot be read.
-        ValueError: the file is not an ADK result file.
+        OSError: The file cannot be read.
+        ValueError: The file is not an ADK result file.
     """
     data = read_adk_result(path)
     found = {ref: result for ref, result in _results(path, data).items() if refs is None or ref in refs}
@@ -187,7 +187,7 @@ def _metrics(items: Any) -> Iterator[MetricResult]:
 
 
 def _reason(item: dict[str, Any]) -> str:
-    """Return a judge's rationales, if the file has them."""
+    """Return a judge's rationales, or "" if the file has none."""
     details = item.get("details")
     rubrics = details.get("rubric_scores") if isinstance(details, dict) else None
     rationales = [rubric.get("rationale") for rubric in rubrics or () if isinstance(rubric, dict)]
@@ -262,8 +262,8 @@ def agents_cli_events(path: Path, refs: Collection[CaseRef] | None = None) -> It
     """Yield a result file as the events of a run, with the cases `refs` or with all cases.
 
     Raises:
-        OSError: the file cannot be read.
-        ValueError: the file is not a result file of agents-cli.
+        OSError: The file cannot be read.
+        ValueError: The file is not a result file of agents-cli.
     """
     data = _read_graded(path)
     found = {ref: item for ref, item in _graded(data) if refs is None or ref in refs}

@@ -67,7 +67,7 @@ def open_summary(name: str, state: Path, folder: Path) -> tuple[Summary, list[st
     """Return the summary of the run named `name`, and messages about unreadable parts. Files are relative to `folder`.
 
     Raises:
-        UsageFaultError: there is no such run, or none of it can be read.
+        UsageFaultError: There is no such run, or none of it can be read.
     """
     try:
         return read_summary(find_run(name, state, folder))
@@ -102,7 +102,7 @@ def read_run_events(name: str, state: Path, folder: Path) -> list[Event]:
     Files are relative to `folder`.
 
     Raises:
-        UsageFaultError: there is no such run, or none of it can be read.
+        UsageFaultError: There is no such run, or none of it can be read.
     """
     try:
         path = find_run(name, state, folder)
@@ -120,8 +120,8 @@ def read_run_events(name: str, state: Path, folder: Path) -> list[Event]:
 def _stored_events(path: Path) -> list[Event]:
     """Return the events of a run, and an end for each case whose end is missing.
 
-    If the run is complete, that end was lost. If the run has no end, the case is cancelled. To an interrupted run,
-    nothing is added.
+    If the run is complete, that end was lost. If the run has no end, the case is cancelled. Nothing is added to an
+    interrupted run.
     """
     events = list(read_run(path))
     unended: dict[CaseRef, None] = {}
@@ -160,7 +160,7 @@ def open_run(name: str, state: Path, folder: Path) -> StoredRun:
     Parts that cannot be read are named in `trouble`.
 
     Raises:
-        UsageFaultError: there is no such run, or none of it can be read.
+        UsageFaultError: There is no such run, or none of it can be read.
     """
     path = find_run(name, state, folder)
     try:
@@ -198,8 +198,8 @@ def case_events(file: Path, refs: Collection[CaseRef]) -> Iterator[Event]:
     `file` names a stored run (`run_path`), or is a result file of ADK or agents-cli.
 
     Raises:
-        OSError: the database or the file cannot be read, or there is no such run.
-        ValueError: the file is not a result file, or a part of a case is lost.
+        OSError: The database or the file cannot be read, or there is no such run.
+        ValueError: The file is not a result file, or a part of a case is lost.
     """
     if is_stored(file):
         yield from _stored_cases(file, refs)
@@ -257,8 +257,8 @@ def load_summary(state: Path, run_id: str) -> tuple[Summary, list[str]]:
     Damaged and missing rows are rebuilt from the run's events.
 
     Raises:
-        FileNotFoundError: there is no such run.
-        OSError: the database cannot be read.
+        FileNotFoundError: There is no such run.
+        OSError: The database cannot be read.
     """
     path, stored = run_path(state, run_id), database(state)
     summary = stored.read(lambda connection: _whole_summary(connection, stored, path))

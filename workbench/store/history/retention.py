@@ -31,10 +31,10 @@ _RECENT = 3600.0
 
 
 def pin(state: Path, run_id: str) -> None:
-    """Make a run the baseline, in place of any other.
+    """Make a run the baseline. It replaces any other.
 
     Raises:
-        OSError: the database cannot be written, or another workbench has deleted the run.
+        OSError: The database cannot be written, or another workbench has deleted the run.
     """
 
     def change(connection: Connection) -> None:
@@ -46,7 +46,11 @@ def pin(state: Path, run_id: str) -> None:
 
 
 def unpin(state: Path) -> None:
-    """Clear the baseline. Raises OSError."""
+    """Clear the baseline.
+
+    Raises:
+        OSError: The database cannot be written.
+    """
     if database(state).exists:
         database(state).write(lambda connection: set_value(connection, BASELINE, None))
 
@@ -55,14 +59,18 @@ def delete_runs(state: Path, run_ids: Iterable[str]) -> list[str]:
     """Delete runs that are not being written, and file contents that no other run uses. Return the deleted IDs.
 
     Raises:
-        OSError: the database cannot be written. Nothing was deleted.
+        OSError: The database cannot be written. Nothing was deleted.
     """
     wanted = list(run_ids)
     return _delete(state, lambda connection: wanted) if wanted else []
 
 
 def deletable_runs(state: Path, keep: int) -> list[str]:
-    """Return the IDs of runs beyond the newest `keep` that may be deleted."""
+    """Return the IDs of runs beyond the newest `keep` that may be deleted.
+
+    Raises:
+        OSError: The database cannot be read.
+    """
 
     def ask(connection: Connection) -> list[str]:
         runs = _newest_first(connection)
@@ -77,7 +85,7 @@ def tidy(state: Path, limits: Limits) -> list[str]:
     The limits can be slightly exceeded, because otherwise every run would lead to deletions. Call it in a thread.
 
     Raises:
-        OSError: the database cannot be read or written.
+        OSError: The database cannot be read or written.
     """
     if not database(state).read(lambda connection: _exceeds(_newest_first(connection), limits)):
         return []

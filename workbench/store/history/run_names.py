@@ -26,7 +26,7 @@ _SECOND = len("2026-11-21T10-30-00")
 _ID_TIME = "%Y-%m-%dT%H-%M-%S"
 _MAX_DEPTH = 4
 _MAX_FOLDERS = 2_000
-"""Maximum number of folders searched for older state folders."""
+"""Maximum number of folders searched for nested state folders."""
 _IGNORED = frozenset({"node_modules", "site-packages", "__pycache__"})
 
 
@@ -109,7 +109,7 @@ def find_run(name: str, state: Path, folder: Path) -> Path:
     The file is not read.
 
     Raises:
-        UsageFaultError: there is no such run, or it is in a state folder that is not trusted.
+        UsageFaultError: There is no such run, or it is in a state folder that is not trusted.
     """
     stored = _by_id(name, state)
     if stored is not None:
@@ -143,7 +143,7 @@ def is_there(path: Path) -> bool:
 def last_run_without_faults(state: Path) -> str:
     """Return the ID of the newest run in which agents ran cases without injected faults, or `last` if there is none.
 
-    Older state folders nested in the project are searched, too.
+    State folders nested in the project are searched, too.
     """
     runs = ((path for path in _runs(one) if not _has_other_verdicts(path, faults=True)) for one in states_of(state))
     found = _newest(path for one in runs if (path := next(one, None)) is not None)

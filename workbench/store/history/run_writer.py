@@ -68,7 +68,10 @@ class RunWriter:
 
     @classmethod
     def open(cls, state: Path, run_id: str) -> "RunWriter":
-        """Begin a run. The state folder and its database are created if they are missing."""
+        """Begin a run. The state folder and its database are created if they are missing.
+
+        If they cannot be written, the run is kept in memory, and `notice` says so.
+        """
         stored = database(state)
 
         def add() -> RunRow:
@@ -97,7 +100,7 @@ class RunWriter:
         """Continue an interrupted run. Return None if another process writes it, or if it was deleted.
 
         Raises:
-            OSError: the run cannot be read or written.
+            OSError: The run cannot be read or written.
         """
 
         def take(connection: Connection) -> RunRow | None:
@@ -137,7 +140,7 @@ class RunWriter:
         """Store events. With `sync`, wait until these and all earlier ones are on disk.
 
         Raises:
-            OSError: the disk is full, or the database is gone. Neither these events nor later ones are stored.
+            OSError: The disk is full, or the database is gone. Neither these events nor later ones are stored.
         """
         if self._row is None:
             return
@@ -220,7 +223,7 @@ class RunWriter:
         """Store which agents the evalsets run with. Does nothing if the run cannot be written.
 
         Raises:
-            OwnersFileError: the owners cannot be read or written.
+            OwnersFileError: The owners cannot be read or written.
         """
         if self._failure is None:
             state = state_of(self.path)

@@ -57,8 +57,8 @@ def stored_events(path: Path, *, unread: Unread = "none", retried: Collection[st
     count as decided.
 
     Raises:
-        FileNotFoundError: there is no such run.
-        OSError: the database cannot be read.
+        FileNotFoundError: There is no such run.
+        OSError: The database cannot be read.
     """
     stored = database(state_of(path))
     row = stored.read(lambda connection: find_run(connection, path.name))
@@ -104,8 +104,8 @@ def read_run(path: Path) -> Iterator[Event]:
     by one with the cases that other events name. A run that was killed has no `RunFinished`.
 
     Raises:
-        FileNotFoundError: there is no such run.
-        OSError: the database cannot be read.
+        FileNotFoundError: There is no such run.
+        OSError: The database cannot be read.
     """
     events = _events(path)
     notices: list[Event] = []
@@ -141,7 +141,7 @@ def _events(path: Path) -> Iterator[Event]:
 
 
 def _announcement(path: Path) -> RunStarted:
-    """Return a `RunStarted` in place of a lost one, with the cases that other events name."""
+    """Return a substitute for a lost `RunStarted`, with the cases that other events name."""
     refs: dict[CaseRef, None] = {}
     for event in _events(path):
         if (ref := getattr(event, "case", None)) is not None:
@@ -171,7 +171,7 @@ _BROKEN_OFF = {"user_content", "intermediate_data"}
 
 
 class _WrongShapeError(ValueError):
-    """The case does not have the form of a report's case."""
+    """A case that does not have the form of a report's case."""
 
 
 def read_report(path: Path) -> StoredRun:
@@ -180,8 +180,8 @@ def read_report(path: Path) -> StoredRun:
     A report has only names and thresholds of the criteria, and nothing of custom metrics.
 
     Raises:
-        UsageFaultError: the file is not a report, or the report says that nothing ran.
-        OSError: the file cannot be read.
+        UsageFaultError: The file is not a report, or the report says that nothing ran.
+        OSError: The file cannot be read.
     """
     events = list(report_events(path, verdicts=False))
     run = collect(events)
@@ -322,7 +322,8 @@ def _besides(ref: CaseRef, item: dict[str, Any]) -> Iterator[Event]:
     """Yield the turns of the simulated user and the agent's output, which only the report of a shard has."""
     found = _for_merge(item)
     for move in _list(found, "simulated"):
-        yield from_json({**_object(move, "a move of its user"), "event": "UserSimulated", "case": asdict(ref)})
+        fields = _object(move, "a turn of its simulated user")
+        yield from_json({**fields, "event": "UserSimulated", "case": asdict(ref)})
     for stream, text in _object(found.get("output") or {}, "its output").items():
         yield from_json({"event": "OutputCaptured", "case": asdict(ref), "stream": stream, "text": text})
 
