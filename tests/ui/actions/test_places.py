@@ -43,7 +43,10 @@ def line(at: Situation) -> str:
             replace(ON_CASE, side="panes", state="failed"),
             "esc back to cases   r run 1   enter full text   A accept actual 1   Y copy   : find",
         ),
-        (replace(ON_CASE, side="panes", state="failed", folded=False), "esc back to cases   r run 1   A accept actual"),
+        (
+            replace(ON_CASE, side="panes", state="failed", can_unfold=False),
+            "esc back to cases   r run 1   A accept actual",
+        ),
         (replace(ON_CASE, side="panes", state="error", missed=True), "esc back to cases   K fix miss   r run 1"),
         (replace(ON_CASE, side="panes", state="error"), "esc back to cases   r run 1   enter full text   Y copy"),
         (

@@ -10,7 +10,8 @@ from workbench.events.events import CaseError
 from workbench.files.faults import Fault
 from workbench.run.processes.agent_host import TrialImport
 from workbench.ui.dialogs.pick import PickScreen
-from workbench.ui.session.findings import WHOLE_EVALSET, check, group_by_row
+from workbench.ui.session.findings import check, group_by_row
+from workbench.ui.tree.outline import WHOLE_EVALSET
 from workbench.ui.tree.verdicts import ImportResults
 
 

@@ -127,8 +127,8 @@ def test_changed_judge_is_used_and_listed_as_a_change(tmp_path: Path, value: Any
 def test_edits_used_by_a_run_leave_the_draft_and_later_ones_stay(choice: CriteriaChoice) -> None:
     draft = draft_with(choice, CONFIG, without(CONFIG, ("criteria", "safety_v1")))
     in_use = draft.copy()
-    draft.used(in_use)
+    draft.drop_used(in_use)
     assert draft.empty
     draft.change(choice.config.path, CONFIG, with_value(CONFIG, ("criteria", "response_match_score"), 0.4))
-    draft.used(in_use)
+    draft.drop_used(in_use)
     assert not draft.empty, "what was changed since is for the next run"

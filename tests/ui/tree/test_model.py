@@ -497,7 +497,7 @@ def test_fold_counts_the_cases_that_were_triaged(tree: Tree, feed: Feed, shop: W
     triaged = {"on_time": "digest", "late_parcel": "digest", "unknown_order": "another answer"}
     entries = tuple(Entry(About(name), Judged("passed", answer), "right") for name, answer in triaged.items())
     assert folded_marks(tree) == ""
-    tree.verdicts.triage.take(shop.evalsets[0].file, Triage(entries))
+    tree.verdicts.triage.replace(shop.evalsets[0].file, Triage(entries))
     assert folded_marks(tree) == "⚑1 ⚐1"
 
 

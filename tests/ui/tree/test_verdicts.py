@@ -10,7 +10,8 @@ from workbench.agents.workspace import Workspace
 from workbench.events.events import CaseError, CaseFinished
 from workbench.store.inputs import Change
 from workbench.store.store import Store
-from workbench.ui.tree.verdicts import WHOLE_FILE, Verdicts
+from workbench.ui.tree.outline import WHOLE_EVALSET
+from workbench.ui.tree.verdicts import Verdicts
 
 PROMPT = Change("agent_file", "desk/prompt.txt", "desk/prompt.txt", "run")
 
@@ -96,7 +97,7 @@ def test_verdicts_find_their_cases_again_by_id(verdicts: Verdicts, feed: Feed, m
 def test_unreadable_file_has_its_own_verdict(verdicts: Verdicts, feed: Feed) -> None:
     (ref,) = feed.start(("refunds", ""))
     feed.store.apply(CaseFinished(ref, "error", CaseError("broken_file", "not JSON"), 0.0))
-    assert verdicts.by_case[0, WHOLE_FILE].state == "error"
+    assert verdicts.by_case[0, WHOLE_EVALSET].state == "error"
     assert not +verdicts.counts[0]
 
 

@@ -23,7 +23,7 @@ class Situation:
         side: The part that has the focus: the cases, the filter while the user types, the panes of a case, or a page or
             overview.
         case_shown: Whether the right side shows the panes of a case or evalset.
-        folded: Whether the item under the cursor can be unfolded or folded, or has a source to go to.
+        can_unfold: Whether the item under the cursor can be unfolded or folded, or has a source to go to.
         count: Returns the number of cases on which the action with this ID would act.
         marked: Number of marked cases.
         marking: Whether a range is being marked.
@@ -50,7 +50,7 @@ class Situation:
     state: str = ""
     side: Literal["cases", "filter", "panes", "page"] = "cases"
     case_shown: bool = False
-    folded: bool = True
+    can_unfold: bool = True
     count: Callable[[str], int] = _one
     marked: int = 0
     marking: bool = False
@@ -118,7 +118,7 @@ _READ: Conditions = (
 )
 _CASES = (*_READ, Condition(lambda at: at.folder == "cases", "there are no cases"))
 _ENTERABLE = (
-    Condition(lambda at: at.side != "panes" or at.folded, "nothing to unfold here"),
+    Condition(lambda at: at.side != "panes" or at.can_unfold, "nothing to unfold here"),
     *_unless(lambda at: at.folder == "nothing", _CASES),
 )
 _TARGETS = (*_CASES, Condition(lambda at: at.count("run"), "no cases here"))

@@ -43,7 +43,7 @@ OTHERS: tuple[Action, ...] = (
         "whole_cause",
         "*",
         "whole cause",
-        "Apply the next verdict or skip to all remaining cases of this cause. Errors are skipped at once.",
+        "The next verdict or skip applies to all remaining cases of this cause. Errors are skipped at once.",
         VERDICTS,
     ),
 )
@@ -155,7 +155,7 @@ IN_PLACE: Mapping[Where, Mapping[str, str]] = {
     "accept": {
         "mark": "choose: Choose the difference, the turn or the case. Press again to undo.",
         "mark_all": "choose all: Choose everything. Press again to choose nothing.",
-        "criteria": "by a rule: Accept any value here, or those that a rule describes.",
+        "criteria": "by a rule: Accept any value here, or values that match a rule.",
     },
     "triage": {
         "triage": "note: Write a note. enter saves it, esc discards it.",

@@ -38,7 +38,8 @@ from workbench.ui.session import run_labels
 from workbench.ui.session.run_labels import ended_in, evalset_name, state_of
 from workbench.ui.terminal.host import Host
 from workbench.ui.tree.case_tree import CaseTree
-from workbench.ui.tree.verdicts import WHOLE_FILE, Verdicts
+from workbench.ui.tree.outline import WHOLE_EVALSET
+from workbench.ui.tree.verdicts import Verdicts
 from workbench.ui.widgets.basics import Line, start_work
 from workbench.ui.widgets.footer import bindings, bindings_of
 from workbench.ui.widgets.rows import Piece
@@ -93,7 +94,7 @@ class StoredRunTree(CaseTree):
         self.load(_workspace(summary))
         numbers = {entry.relative: number for number, entry in enumerate(self.model.entries)}
         for (name, eval_id), every in cases.items():
-            place = verdicts.place(name, eval_id) or (numbers[name], WHOLE_FILE)
+            place = verdicts.place(name, eval_id) or (numbers[name], WHOLE_EVALSET)
             self._executions[place] = tuple(one.ref for one in every)
         if self.next_problem(1) is None:
             self.when_moved()

@@ -141,7 +141,7 @@ class MainScreen(View):
     def action_enter(self) -> None:
         """Expand or collapse a row. On a case, go to its panes. In the filter field, keep the filter.
 
-        In a pane, unfold or fold the item. In the overview, filter by the item.
+        In a pane, unfold or fold the item, or go to its source. In the overview, go to the changed case or filter.
         """
         if self.cases.input.has_focus:
             self.cases.input.action_done()

@@ -248,7 +248,7 @@ class Run(Controller):
 
     def _take(self, event: Event) -> None:
         if isinstance(event, RunStarted):
-            self.session.draft.used(self._draft_in_use)
+            self.session.draft.drop_used(self._draft_in_use)
             self._draft_in_use = Draft()
         if isinstance(event, RunStarted | RunFinished):
             self.session.cancelling.clear()

@@ -115,7 +115,7 @@ class View(Screen[None]):
             self.rows,
             side,
             case_shown=self.right.shows_case,
-            folded=side != "panes" or self.right.detail.can_unfold,
+            can_unfold=side != "panes" or self.right.detail.can_unfold,
             selected=self.selected,
             back_to=self._way_back.name if self._way_back is not None else "",
             opens=self._opens,

@@ -49,7 +49,7 @@ class Facts:
     rescored: bool = False
     """Whether stored transcripts were scored again and the agent did not run."""
     phase: str = ""
-    """The current step while no case is in progress, such as `starting agents`."""
+    """The step of a run that starts or is cancelled, such as `starting agents`, or ""."""
     left: tuple[str, str] = ("", "")
     """Remaining time of the run."""
     when: tuple[str, str] = ("", "")
@@ -64,7 +64,7 @@ class Facts:
     by_function: bool = False
     """Whether a Python function replaced a judge model."""
     waiting: tuple[str, str] = ("", "")
-    """The judge that is waiting for its quota."""
+    """The judge that waits longest before its next call, such as for its quota."""
     frozen: tuple[str, str] = ("", "")
     """Number of replayed cases of the run."""
     other_criteria: bool = False
@@ -308,7 +308,7 @@ def bar_facts(session: Session, agents: int, now: datetime) -> Facts:
 
 
 def _phase(session: Session) -> str:
-    """Return the step of a run that is not running cases, such as `starting agents` or `cancelling`, else ""."""
+    """Return the step of a run that starts or is cancelled, such as `starting agents` or `cancelling`, else ""."""
     activity, counts = session.store.activity, session.store.counts()
     if activity.starting:
         job = activity.watch_job

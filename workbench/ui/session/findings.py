@@ -6,14 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from workbench.ui.tree.outline import WHOLE_EVALSET, Pair
+
 if TYPE_CHECKING:
     from workbench.agents.workspace import Workspace
     from workbench.files.faults import Fault
 
 Severity: TypeAlias = Literal["error", "warning"]
-Pair: TypeAlias = tuple[int, int]
-WHOLE_EVALSET = -1
-"""The case index of problems of a whole evalset."""
 MOST_CASES = 3_000
 """A folder with more cases is not checked automatically, because the check would slow down the screen."""
 _CASE = re.compile(r"(?:eval_cases|evalCases)?\[(\d+)\]")

@@ -49,14 +49,14 @@ class Draft:
         """Drop the edit of a config, because it was saved to the file."""
         self._edits.pop(path, None)
 
-    def used(self, other: "Draft") -> None:
-        """Drop the edits that a run used, given as the `other` draft. Later edits apply to the next run."""
-        for path, edit in other._edits.items():
+    def drop_used(self, used: "Draft") -> None:
+        """Drop the edits that a run `used`. Later edits apply to the next run."""
+        for path, edit in used._edits.items():
             if self._edits.get(path) == edit:
                 del self._edits[path]
 
     def content(self, path: Path | None, now: Content) -> Content:
-        """Return the content of a config for the next run. `now` is the content of the file."""
+        """Return the content of a config for the next run: the file's content `now` with the edit merged into it."""
         from workbench.editing.criteria_change import merged
 
         if path not in self._edits:
@@ -149,7 +149,7 @@ def _shown(value: Any) -> str:
 
 
 Mode: TypeAlias = Literal["", "tools", "all", "thaw"]
-"""The calls that recordings answer. "" and `thaw`: none; `thaw` also compares live answers with the recordings."""
+"""The calls that recordings answer: tools, all, or none ("" and `thaw`). `thaw` compares live calls with recordings."""
 _MODES: tuple[Mode, ...] = ("", "tools", "all", "thaw")
 _WORDS = {"": "off", "tools": "tools", "all": "tools and models", "thaw": "thaw"}
 _HELP = {

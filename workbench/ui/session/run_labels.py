@@ -92,7 +92,7 @@ def seconds_until_change(started: str, now: datetime) -> float | None:
 
 
 def no_runs_text(state: Path) -> str:
-    """Return an explanation why a state folder has no runs."""
+    """Return a text for an empty list of runs: how to store one, or that the state folder is not writable."""
     place = next(path for path in (state, *state.parents) if os.access(path, os.F_OK))
     if place.is_dir() and os.access(place, os.W_OK | os.X_OK):
         return (

@@ -105,7 +105,10 @@ class JudgeCount:
 
     @property
     def text(self) -> str:
-        """Text such as `12 judge calls, 3 cached, 6 simulator calls, 0.0054 EUR` (if known), or "" without calls."""
+        """Text such as `12 judge calls, 3 cached, 6 simulator calls, 0.0054 EUR`, or "" without calls.
+
+        The cost is left out if it is not known.
+        """
         judges = _calls(self.calls, self.cached, "judge call")
         text = ", ".join(filter(None, [judges, _calls(self.simulated, self.simulated_cached, "simulator call")]))
         if not text:

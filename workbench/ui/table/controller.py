@@ -73,7 +73,7 @@ class CaseTable(Controller):
             self._page.show_changed(pairs)
 
     def arranged(self) -> None:
-        """Filter and sort the table again after a run has ended or verdicts were loaded."""
+        """Filter and sort the table again after a run has ended or verdicts were loaded. During a run, do nothing."""
         table = self._table
         if table is None or self.session.store.activity.running:
             return

@@ -98,7 +98,10 @@ class Table:
         return scope_at(tree, tree.names().row(self._name, tree.outline), filtered=False)
 
     def load(self, entries: Sequence[object], marks: Marks) -> None:
-        """Filter and sort the cases by the current verdicts. The cursor stays on its case, if it is still there."""
+        """Update the columns, and filter and sort the cases by the current verdicts.
+
+        The cursor stays on its case, if that is still in the table.
+        """
         pairs = self.pairs
         orders = arrange(entries, self._verdicts, self.query, "file", marks)  # type: ignore[arg-type]
         if orders is not None:

@@ -346,7 +346,7 @@ def _outcome(executions: Sequence[Execution]) -> Outcome:
 
 
 def _why(execution: Execution) -> str:
-    """Return why an execution did not pass, as raw text: its error, else its first failed criterion, else ""."""
+    """Return why an execution did not pass, as raw text: its error, else the first criterion with its status, or ""."""
     if (error := execution.broken_by) is not None:
         return (error.message or error.kind)[:_REASON]
     for name, result in execution.scores.items():

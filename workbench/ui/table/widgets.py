@@ -24,7 +24,7 @@ class TableRows(RowView):
     """The rows of a `Table`. Only visible rows and columns are drawn."""
 
     def __init__(self, table: Table, marks: Callable[[Pair], bool], seconds: Callable[[Pair], str]) -> None:
-        """Create the rows. `seconds` returns how long a running case has been running."""
+        """Create the rows. `marks` returns whether a case is marked, `seconds` how long it has been running, or ""."""
         super().__init__()
         self.table, self._marked, self._seconds = table, marks, seconds
         self.when_column_moved: Callable[[], None] = lambda: None

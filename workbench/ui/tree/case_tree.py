@@ -33,7 +33,7 @@ class CaseTree(RowView):
         self.when_changed: list[Callable[[set[tuple[int, int]]], None]] = []
         """Called with the cases whose verdicts changed, after they are painted."""
         self.when_arranged: list[Callable[[], None]] = []
-        """Called after the cases are filtered and sorted by the current verdicts."""
+        """Called after each `arrange_again`, even if no row has changed."""
         self._now = now
         self._labels = Labels(self.model, now)
         self._flashing: set[tuple[int, int]] = set()
@@ -59,7 +59,10 @@ class CaseTree(RowView):
         return sort
 
     def arrange_again(self) -> None:
-        """Filter, sort and fold the cases by the current verdicts. The cursor stays on its case and screen line."""
+        """Filter, sort and fold the cases by the current verdicts, and call `when_arranged`.
+
+        The cursor stays on its case and screen line.
+        """
         if self.model.arrange_again():
             self._lay_out()
         for notify in self.when_arranged:

@@ -27,8 +27,8 @@ from workbench.store.execution import Execution
 from workbench.text.counting import counted, cut_score, percent
 from workbench.text.safe_text import one_line
 from workbench.ui.tree.model import Tree
-from workbench.ui.tree.outline import Outline, Row
-from workbench.ui.tree.verdicts import WHOLE_FILE, CaseVerdict, TriageMark
+from workbench.ui.tree.outline import WHOLE_EVALSET, Outline, Row
+from workbench.ui.tree.verdicts import CaseVerdict, TriageMark
 
 Piece = tuple[str, str]
 Pieces = list[Piece]
@@ -111,14 +111,14 @@ class Labels:
     def _evalset(self, outline: Outline, row: Row, width: int) -> tuple[Pieces, Pieces]:
         entry = self._entries[row.evalset]
         left = [("  " + _arrow(outline, row), "muted"), (self._evalset_name(row.evalset), "")]
-        left += self._check_sign((row.evalset, WHOLE_FILE), width)
+        left += self._check_sign((row.evalset, WHOLE_EVALSET), width)
         if not entry.document.cases and entry.document.broken:
             return left, [(FACES["error"].glyph + " broken file", "error")]
         if entry.owned.rule == "location":
             left.append((" by location", "muted"))
         if entry.owned.lost and entry.agent is None:
             return left, [(FACES["error"].glyph + " agent missing", "error")]
-        if whole := self._verdicts.by_case.get((row.evalset, WHOLE_FILE)):
+        if whole := self._verdicts.by_case.get((row.evalset, WHOLE_EVALSET)):
             return left, [(FACES[whole.state].glyph, style_of(whole.state))]
         right = self._counts(row)
         if entry.document.broken:

@@ -227,7 +227,7 @@ class Tree:
         return self._arrange((row.evalset, row.case) if row and row.case >= 0 else None)
 
     def repeats_changed(self) -> bool:
-        """Update the rows after the number of repeats changed. Return False if no row shows its repeats."""
+        """Update the rows after the number of repeats changed. Return whether the rows may have changed."""
         if not self.outline.opened:
             return False
         self.outline.rebuild()
@@ -259,7 +259,7 @@ class Tree:
         return True
 
     def problem(self, step: int) -> tuple[Row, bool] | None:
-        """Return the next (1) or previous (-1) failure or error, and whether the search wrapped around.
+        """Return the row of the next (1) or previous (-1) failure or error, and whether the search wrapped around.
 
         Return None if no filtered case failed or ended in an error.
         """

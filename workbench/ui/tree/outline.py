@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 Pair: TypeAlias = tuple[int, int]
 """A case as (evalset, case)."""
+WHOLE_EVALSET = -1
+"""The case index of a pair for a whole evalset, such as one that cannot be read."""
 Part: TypeAlias = tuple[int, Sequence[int]]
 """An evalset, and some of its cases."""
 Kind: TypeAlias = Literal["all", "agent", "evalset", "passed", "case", "repeat"]

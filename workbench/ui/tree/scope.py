@@ -31,9 +31,9 @@ _STATES: Mapping[str, Sequence[Status]] = {
 class Scope:
     """Some cases, by evalset.
 
-    `row` is the row of the tree that has the cases, and `total` the number of all cases at and below it. If only some
-    of these are selected, it is by the filter text `query`, by the user's marks (`marked`), or by an item of the
-    overview (`name`, safe text).
+    `row` is the row of the tree that has the cases, and `total` the number of all cases at and below it. The scope may
+    have only those that match the filter text `query`, that the user `marked`, or that belong to an item of the
+    overview. `name` is the item's name as safe text.
     """
 
     parts: tuple[Part, ...]
@@ -97,7 +97,7 @@ def title_of(scope: Scope, tree: Tree) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """The cases that an action acts on: the cases of the scope with one of the `states`, or all for None."""
+    """The cases that an action acts on: the cases of the scope with one of the `states`, or all if that is None."""
 
     tree: Tree
     scope: Scope

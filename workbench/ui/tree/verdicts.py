@@ -27,6 +27,7 @@ from workbench.store.execution import Execution
 from workbench.store.rates import PassRate, rate_of
 from workbench.store.reasons import UNKNOWN, Cause
 from workbench.store.store import Store
+from workbench.ui.tree.outline import WHOLE_EVALSET
 
 if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry
@@ -55,7 +56,7 @@ class TriageIndex:
         self.cases: dict[tuple[Path, str], tuple[Entry, ...]] = {}
         """The entries by evalset and case ID. Each change replaces the dict."""
 
-    def take(self, evalset: Path, triage: "Triage") -> None:
+    def replace(self, evalset: Path, triage: "Triage") -> None:
         """Replace the entries of an evalset."""
         self.cases = {key: entries for key, entries in self.cases.items() if key[0] != evalset}
         for entry in triage.entries:
@@ -72,7 +73,7 @@ class TriageIndex:
         return [entry for (file, _), entries in self.cases.items() if file in wanted for entry in entries]
 
     def mark(self, evalset: Path, eval_id: str, record: Execution | None) -> TriageMark | None:
-        """Return the mark of a case, from its newest entry about the current answer, else about an earlier one.
+        """Return the mark of a case, from its newest entry that still applies, else from its newest outdated one.
 
         Entries about the whole case come before those about labels. Return None if there are no entries.
         """
@@ -109,15 +110,12 @@ class ImportResults:
             self.imported.discard(agent)
 
     def add_case(self, agent: str, error: CaseError | None) -> None:
-        """Add the import error of an agent's case. A case without an error clears the agent's import error."""
+        """Add the error of a finished case if it is an import error. A case without an error clears the agent's."""
         if error is not None and error.kind in _KINDS:
             self.add(agent, error)
         elif error is None and agent in self.failed:
             self.add(agent, None)
 
-
-WHOLE_FILE = -1
-"""The case index of verdicts and check results for a whole file."""
 
 _FAILED_WITH_ERRORS: frozenset[Status] = frozenset({"failed", "error"})
 
@@ -156,7 +154,7 @@ class Verdicts:
         self.just_flipped: set[tuple[int, int]] = set()
         """Cases whose changed verdict is not painted yet."""
         self.check_results: dict[tuple[int, int], Literal["error", "warning"]] = {}
-        """The worst severity found by `check` for each case, or with WHOLE_FILE, for each evalset."""
+        """The worst severity found by `check` for each case, or with WHOLE_EVALSET, for each evalset."""
         self.triage = TriageIndex()
         self.imports = ImportResults()
         self._entries: Sequence[EvalsetEntry] = ()
@@ -239,7 +237,7 @@ class Verdicts:
         self.flips_version += 1
 
     def set_check_results(self, found: dict[tuple[int, int], Literal["error", "warning"]]) -> None:
-        """Set the worst severity found by `check` for each case or, with WHOLE_FILE, for each evalset."""
+        """Set the worst severity found by `check` for each case or, with WHOLE_EVALSET, for each evalset."""
         self.changed |= _differing(self.check_results, found)
         self.check_results = found
 
@@ -273,7 +271,7 @@ class Verdicts:
         return len(verdict.refs) if verdict else 0
 
     def flaky(self, evalset: int, case: int) -> bool:
-        """Return whether a case passed in some of its repeats but not in all."""
+        """Return whether some repeats of a case passed and others did not, counted as in `rate`."""
         return self.repeats(evalset, case) > 1 and self.rate(evalset, case).flaky
 
     def rate(self, evalset: int, case: int) -> PassRate:
@@ -386,7 +384,7 @@ class Verdicts:
         number = self.number(evalset, eval_id)
         if not eval_id and (number is None or self._entries[evalset].document.broken):
             # A broken file has a verdict as a whole. In others, "" is the ID of a case.
-            number = WHOLE_FILE
+            number = WHOLE_EVALSET
         if number is None:
             return
         before = self.by_case.get((evalset, number))
@@ -394,7 +392,7 @@ class Verdicts:
         self.changed.add((evalset, number))
         self._changes += 1
         self.versions[evalset] = self._changes
-        if number == WHOLE_FILE or (before is not None and before.state == verdict.state):
+        if number == WHOLE_EVALSET or (before is not None and before.state == verdict.state):
             return
         counts = self.counts[evalset]
         counts[verdict.state] += 1

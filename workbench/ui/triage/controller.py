@@ -78,7 +78,7 @@ class Triage(Controller):
             return found
 
         for entry, triage, trouble in await asyncio.to_thread(read):
-            self.session.verdicts.triage.take(entry.file, triage)
+            self.session.verdicts.triage.replace(entry.file, triage)
             known, self._trouble[entry.file] = self._trouble.get(entry.file, ""), trouble
             if trouble and trouble != known:
                 self.view.notify(plain(trouble, limit=600), title="triage", severity="warning", timeout=8)
@@ -216,7 +216,7 @@ class Triage(Controller):
             self._files.show_error(error)
             return None
         for file, triage in found.items():
-            self.session.verdicts.triage.take(file, triage)
+            self.session.verdicts.triage.replace(file, triage)
         self._files.warn_if_undo_is_temporary()
         self._show_triage()
         return saver.newest

@@ -50,7 +50,7 @@ class Titled(Vertical):
 
 
 class PlainInput(Input):
-    """A text field of one line for safe text. The cursor does not blink: an idle screen sends nothing."""
+    """A text field of one line for safe text. The cursor does not blink, so an idle screen sends nothing."""
 
     def __init__(self, value: str = "", *, placeholder: str = "") -> None:
         super().__init__(value, placeholder=placeholder, compact=True, select_on_focus=False)

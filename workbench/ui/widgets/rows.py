@@ -85,7 +85,7 @@ class RowView(ScrollView, can_focus=True):
     def __init__(self) -> None:
         super().__init__()
         self.when_moved: Callable[[], None] = lambda: None
-        """Called when the cursor has moved to another row, before the next frame is painted."""
+        """Called when the cursor may be on another row, before the next frame is painted."""
         self._cursor = 0
         self._styles = NamedStyles(self, _STYLES, _IN_ANSI)
 
@@ -119,7 +119,7 @@ class RowView(ScrollView, can_focus=True):
     def move_to(self, position: int) -> None:
         """Put the cursor on the row at `position` and show it.
 
-        If it cannot stop there, it goes to the next row in the direction of the move, else back to the nearest one.
+        If the cursor cannot stop there, it goes to the next possible row in the direction of the move, else back.
         """
         count = self.row_count()
         if not count:
