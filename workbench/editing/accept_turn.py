@@ -9,9 +9,9 @@ from workbench.criteria.call_rows import CallRules, call_rows
 from workbench.criteria.json_difference import ABSENT, hashable, heaviest_pairs, lcs_pairs
 from workbench.editing.case_edit import free_name
 from workbench.editing.turn_steps import (
-    Places,
     Shape,
     Step,
+    StepChanges,
     TextItem,
     new_step,
     new_text,
@@ -175,32 +175,32 @@ class TurnComparison:
     def accept(self, wanted: Collection[Hunk]) -> None:
         """Accept these hunks in the turn. Hunks of other turns are ignored."""
         mine = [hunk for hunk in self.hunks() if hunk in wanted]
-        places = self._places()
+        changes = self._changes()
         for hunk in mine:
             match hunk.kind:
                 case "argument" | "arguments" | "result":
                     self._set(hunk)
                 case "text":
-                    self._say(hunk, places)
+                    self._say(hunk, changes)
                 case "call removed" | "text removed":
-                    places.removed.update(self._steps_of(hunk))
+                    changes.removed.update(self._steps_of(hunk))
                 case "answer":
                     self._answer()
         if any(hunk.kind == "order" for hunk in mine):
-            places.reorder(self._common)
+            changes.reorder(self._common)
         for hunk in mine:
-            self._add(hunk, places)
-        if places.changed:
-            with_steps(self._turn, self._expected_steps, places.every, camel=self._camel)
+            self._add(hunk, changes)
+        if changes.changed:
+            with_steps(self._turn, self._expected_steps, changes.every, camel=self._camel)
 
-    def _places(self) -> Places:
+    def _changes(self) -> StepChanges:
         partners: dict[Step, Step] = {}
         for expected, actual in self._common:
             partners[self._actual_steps.calls[actual]] = self._expected_steps.calls[expected]
         for one, other in self._text_pairs:
             if one is not None and other is not None:
                 partners[self._actual_steps.texts[other].steps[-1]] = self._expected_steps.texts[one].steps[-1]
-        return Places(self._expected_steps, self._actual_steps, partners)
+        return StepChanges(self._expected_steps, self._actual_steps, partners)
 
     def _set(self, hunk: Hunk) -> None:
         assert hunk.expected is not None
@@ -221,14 +221,14 @@ class TurnComparison:
         else:
             put(call.value, name, hunk.new, camel=self._camel)
 
-    def _say(self, hunk: Hunk, places: Places) -> None:
+    def _say(self, hunk: Hunk, changes: StepChanges) -> None:
         assert hunk.expected is not None
         item = self._expected_steps.texts[hunk.expected]
         if self._expected_steps.shape == "authored":
             item.steps[0].value[1] = set_text(item.steps[0].value[1], hunk.new)
             return
         kept = set_text([step.part for step in item.steps], hunk.new)
-        places.removed.update(step for step in item.steps if not any(step.part is part for part in kept))
+        changes.removed.update(step for step in item.steps if not any(step.part is part for part in kept))
 
     def _steps_of(self, hunk: Hunk) -> list[Step]:
         """Return the reference's steps of a hunk: the steps of its text, or its call and the call's response."""
@@ -238,21 +238,21 @@ class TurnComparison:
         call = self._expected_steps.calls[hunk.expected]
         return [step for step in (call, self._expected_steps.answers.get(call)) if step is not None]
 
-    def _add(self, hunk: Hunk, places: Places) -> None:
+    def _add(self, hunk: Hunk, changes: StepChanges) -> None:
         if hunk.actual is None or hunk.kind not in ("call added", "text added"):
             return
         if hunk.kind == "text added":
             item: TextItem = self._actual_steps.texts[hunk.actual]
-            places.add_text(item.steps[-1], new_text(item, self._expected_steps.shape))
+            changes.add_text(item.steps[-1], new_text(item, self._expected_steps.shape))
             return
         call = self._actual_steps.calls[hunk.actual]
         recorded = self._expected_steps.shape == "recorded"
         response = self._actual_steps.answers.get(call) if recorded or self._expected_steps.responses else None
         named = recorded or response is not None or any(step.id for step in self._expected_steps.calls)
-        call_id = free_name(call.id, places.ids) if named and call.id else None
+        call_id = free_name(call.id, changes.ids) if named and call.id else None
         made = [step for step in (call, response) if step is not None]
         shape = self._expected_steps.shape
-        places.add_call(call, *(new_step(step, shape, camel=self._camel, call_id=call_id) for step in made))
+        changes.add_call(call, *(new_step(step, shape, camel=self._camel, call_id=call_id) for step in made))
 
     def _answer(self) -> None:
         actual = _content(self._actual, "final_response")

@@ -52,7 +52,7 @@ class EvalsetFile(EvalsetText):
 
         Raises:
             RejectedError: ADK would reject the change, a dataset cannot store it, or the case's ID is empty or used.
-            EditError: the case is nested too deeply.
+            EditError: as in `EvalsetText.edited`.
         """
         before = self.stored(number)
         if self.is_dataset and isinstance(before, dict) and "eval_id" in mapping(wanted):

@@ -107,7 +107,7 @@ def migrate_each(paths: Iterable[Path], initial_session: dict[str, Any] | None) 
 
 
 def _evalsets_below(folder: Path) -> list[Path]:
-    """Return the evalsets below a folder, including those with other names, as paths that begin with `folder`."""
+    """Return the evalsets below a folder, whatever their names end with, as paths that begin with `folder`."""
     base = absolute(folder)
     found = discover(base)
     files = {*found.evalsets, *(item.path for item in found.ignored if item.evalset)}

@@ -209,7 +209,7 @@ class UndoJournal:
         self._store([known], [], sync=did != "made")
 
     def _read(self) -> list[int]:
-        """Read the stored edits. Return the IDs of unusable ones."""
+        """Read the stored edits. Return the IDs of those to delete: the unusable ones, and the oldest of too many."""
         try:
             rows, damaged = self._stored.read(edits) or ([], None)
         except OSError:

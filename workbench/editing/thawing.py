@@ -74,7 +74,7 @@ def thawed_file(case: StoredCase, run: StoredRun, root: Path) -> ThawedFile:
     """Compare a live case with its recording as it is on disk now. Reads files.
 
     Raises:
-        NotRecordedError: the case has no complete transcript.
+        NotRecordedError: as in `taken_from`.
         OwnFileError: the recording cannot be read.
     """
     ref = case.ref

@@ -100,7 +100,7 @@ def in_both_shapes(turn: Any) -> bool:
 
 
 def steps_of(turn: Any, default_shape: Shape = "authored") -> Steps:
-    """Return the steps of a turn, which refer to the turn's own objects. Without steps, use `default_shape`."""
+    """Return the steps of a turn, which refer to the turn's own objects. Without steps, the form is `default_shape`."""
     steps = Steps(shape_of(turn) or default_shape)
     data = get(turn, "intermediate_data")
     if steps.shape == "recorded":
@@ -228,7 +228,7 @@ def set_text(parts: list[Any], text: str) -> list[Any]:
     return [part for part in parts if part is texts[0] or not any(part is one for one in texts)]
 
 
-class Places:
+class StepChanges:
     """The reference's steps while they are changed. `partners` maps actual steps to expected ones."""
 
     def __init__(self, expected: Steps, actual: Steps, partners: Mapping[Step, Step]) -> None:

@@ -30,7 +30,8 @@ Outcome: TypeAlias = CaseStatus | Literal["unknown"]
 class Flip:
     """A case with a changed verdict.
 
-    `name` is raw text. `score` is the score of the criterion it is listed under, or None in the list over all criteria.
+    `name` is raw text. `before` is "" if there was no verdict. `score` is the score of the criterion that the case is
+    listed under, or None in the list over all criteria.
     """
 
     ref: CaseRef

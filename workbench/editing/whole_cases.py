@@ -1,8 +1,8 @@
 """Edits of whole cases: duplicate, delete, move, add, rename, and changes proposed for many of them.
 
-They apply to the current content of the files. Cases are found by ID, so changes by others in the meantime are kept:
-two newer versions of a file are merged case by case. Recordings are read from the disk and follow their cases: an edit
-that renames, moves, copies or deletes a case includes its frozen file. All changes of one action are one edit.
+The edits apply to the current content of the files. Cases are found by ID, so changes by others in the meantime are
+kept. Two newer versions of a file are merged case by case. Recordings are read from the disk and follow their cases: an
+edit that renames, moves, copies or deletes a case includes its frozen file. All changes of one action are one edit.
 """
 
 import contextlib
@@ -128,7 +128,7 @@ def added(opened: OpenedFiles, file: Path, case: dict[str, Any], *, after: CaseS
     """Return the content with a new case after the case `after`, or at the end if `after` is None or no longer exists.
 
     Raises:
-        RejectedError: ADK would reject the case, or its ID is already used.
+        RejectedError: ADK would reject the case, or its ID is empty or already used.
         EditError: as in `duplicated`.
     """
     evalset = opened[file]
@@ -250,7 +250,7 @@ def kept_contents(file: Path, before: bytes | None, cases: list[tuple[dict[str, 
 
     Raises:
         RejectedError: ADK would reject a case, or its ID is used.
-        EditError: a case is nested too deeply.
+        EditError: the evalset cannot be changed safely, or a case is nested too deeply.
         OSError: a frozen file there cannot be read.
         RecursionError: a recorded value is nested too deeply.
     """
@@ -370,7 +370,7 @@ def differences(base: bytes, theirs: bytes, mine: bytes) -> list[Difference]:
     """Return the differences between `theirs` and `mine`: the frame, then cases in the order of `theirs`, then others.
 
     Raises:
-        EditError: a version is not a valid file of the current schema.
+        EditError: a version is not an evalset that can be edited.
         ValueError: a version has two cases with the same ID, or a case without an ID.
     """
     versions = [EvalsetText(content) for content in (base, theirs, mine)]

@@ -68,8 +68,6 @@ def validate(schema: type, text: bytes) -> tuple[dict[str, Any] | None, list[Bre
 class CurrentCases:
     """Cases by position. Each fault has its place in the whole file."""
 
-    format = "current"
-
     def __init__(self, path: Path, file: TextFile, index: CaseIndex) -> None:
         self._path = path
         self._file = file

@@ -299,7 +299,7 @@ class _Places:
             yield Place((*shown, "actions", "state_delta"), self._at(stored, "state_delta"))
 
     def _rubrics(self) -> Iterator[Place]:
-        """Yield the places of the rubrics of all groups. Group and position are the ID of a rubric that has none."""
+        """Yield the places of the rubrics of all groups. A rubric without an ID gets `GROUP_POSITION`."""
         above, shown = self._at((), "rubric_groups"), 0
         for group, content in mapping(value_at(self._case, above)).items():
             inside = self._at((*above, group), "rubrics")

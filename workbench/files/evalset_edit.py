@@ -27,7 +27,6 @@ from workbench.files.json_text.scanner import is_scannable, scan
 from workbench.files.json_text.text_file import TextFile
 from workbench.text.json_values import case_id
 
-_NOT_UTF8 = "the file is not UTF-8: save it as UTF-8 first"
 _HEAD = 64 * 1024
 """Maximum number of bytes before a case that are searched for its indentation."""
 
@@ -129,8 +128,9 @@ class EvalsetText:
         children = [Child(Node("object", start, end), None, start, end) for start, end in pairs]
         cut, gap = self._index.frame_cut, len(self._data) - len(self._index.frame)
         node = Node("array", cut - 1, cut + gap + 1, children=children)
-        kept, added = self._moves(order, self._layout())
-        return self._bom + apply_splices(text, rearrange(text, node, kept, added, self._layout())).encode("latin-1")
+        layout = self._layout()
+        kept, added = self._moves(order, layout)
+        return self._bom + apply_splices(text, rearrange(text, node, kept, added, layout)).encode("latin-1")
 
     def with_frame(self, changes: Mapping[str, Any]) -> bytes:
         """Return the file with changed keys beside its cases (`eval_set_id`, `name`, `description`).
@@ -155,10 +155,7 @@ class EvalsetText:
 
     def _piece(self, number: int) -> str:
         start, end = self._index.starts[number], self._index.ends[number]
-        try:
-            return self._data[start:end].decode("utf-8", "surrogatepass")
-        except UnicodeDecodeError:
-            raise EditError(_NOT_UTF8) from None
+        return self._data[start:end].decode("utf-8", "surrogatepass")
 
     def _lead(self, start: int) -> str:
         before = self._data[max(start - _HEAD, 0) : start].decode("latin-1")
@@ -247,7 +244,7 @@ def _bytes(text: str) -> bytes:
 
 def _edit_obstacle(file: TextFile) -> str:
     if file.encoding == "broken":
-        return _NOT_UTF8
+        return "the file is not UTF-8: save it as UTF-8 first"
     if not is_scannable(file.data):
         return "the file is too large to edit here; edit it in a text editor"
     if any(flaw.severity == "error" for flaw in scan(file.text()).flaws):

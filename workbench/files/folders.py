@@ -156,13 +156,13 @@ def untrusted_root(state: Path) -> Path | None:
 
 
 def why_untrusted(root: Path) -> str:
-    """Return why `.workbench` in `root` is not used, or "" if it is used or can be made. An empty one gets an `id`."""
+    """Return why `.workbench` in `root` is not used, or "" if it is used or can be made. If empty, it gets an `id`."""
     folder = _folder_of(root)
     return "" if folder in _made_here or is_trusted(folder) else _why_unusable(folder) or _why_foreign(folder)
 
 
 def untrusted_text(root: Path) -> tuple[str, str]:
-    """Return the message and the hint about an unused `.workbench` in `root`, or two "" if it is used."""
+    """Return the message and the hint about an unused `.workbench` in `root`, or ("", "") if it is used."""
     why, folder = why_untrusted(root), _folder_of(root)
     if not why:
         return "", ""

@@ -89,9 +89,9 @@ def rules_above(base: Path, skipped: list[tuple[Path, str]]) -> tuple[IgnoreFile
 
 
 def read_rules(source: Path, folder: Path, skipped: list[tuple[Path, str]]) -> tuple[IgnoreFile, ...]:
-    """Return the rules of the ignore file `source` for everything under `folder`, or () if there is no file.
+    """Return the rules of the ignore file `source` for everything under `folder`, or () if it cannot be read.
 
-    A file that cannot be read is added to `skipped` with the reason.
+    An unreadable file is added to `skipped` with the reason, a missing one is not.
     """
     if not source.is_file():
         return ()

@@ -34,7 +34,7 @@ class ToolCall:
 
 
 def leaves_out(invocation: Invocation, key: str) -> bool:
-    """Return whether a reference has no expectation for a part of its turn: its key is null. Only datasets do that."""
+    """Return whether a reference expects nothing for a part of its turn: the part's key is null, as in datasets."""
     return key in invocation and invocation[key] is None
 
 
@@ -137,7 +137,10 @@ def _recorded_parts(invocation: Invocation) -> Iterator[tuple[dict[str, Any], di
 
 
 def tool_steps(actual: Mapping[str, Any]) -> "list[tuple[Any, Any]]":
-    """Return the tool calls, as ([name, args], None), and results, as (None, [name, response]), in their order."""
+    """Return the tool calls, as ([name, args], None), and results, as (None, [name, response]), in their order.
+
+    In the shape that people write, all calls come first.
+    """
     data = mapping(actual.get("intermediate_data"))
     steps: list[tuple[Any, Any]] = []
     for event in recorded_events(actual) or ():

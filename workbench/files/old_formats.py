@@ -100,8 +100,8 @@ def old_format_of(content: Any) -> OldFormat | None:
 def _is_old_case(item: dict[str, Any]) -> bool:
     """Return whether an object looks like an old case.
 
-    With `data`, it does unless `data` is a list of objects and none has a key of a turn. Without `data`, it does if it
-    has a `name` and only keys of an old case. Misspelled keys count, too.
+    With `data`, it does unless `data` is a non-empty list of objects, none of which has a key of a turn. Without
+    `data`, it needs a `name` and only keys of an old case. Misspelled keys count, too.
     """
     turns = item.get("data")
     if isinstance(turns, list) and turns:

@@ -77,7 +77,7 @@ class Cases(Protocol):
         """
 
     def raw(self, number: int) -> Any:
-        """Return the case as JSON data. Raises ValueError if it cannot be read, such as too deeply nested JSON."""
+        """Return the case as JSON data. Raises ValueError if it cannot be read, as when it is nested too deeply."""
 
     def text(self, number: int) -> bytes:
         """Return the case's text."""

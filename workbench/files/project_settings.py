@@ -1,6 +1,6 @@
 """A project's settings for its runs: which calls are frozen, and where agents run.
 
-They are in the `pyproject.toml` of its root:
+The settings are in the `pyproject.toml` of the project's root:
 
 [tool.agent-workbench]
 frozen = "tools"   # default of --frozen: tools, all or off
@@ -158,4 +158,5 @@ def _settings(root: Path) -> dict[str, Any]:
 
 
 def _wrong(what: str, found: Any, expected: str) -> UsageFaultError:
-    return UsageFaultError(f"{FILE}: {what} is {found!r}", f"Expected {expected}", "config")
+    shown = "missing" if found is None else repr(found)
+    return UsageFaultError(f"{FILE}: {what} is {shown}", f"Expected {expected}", "config")

@@ -146,7 +146,7 @@ class RunOptions:
     proven.
     """
     waits_for_verdicts: bool = False
-    """Whether an execution keeps its slot until it is scored, so that a limit is noticed before more cases start."""
+    """Whether an execution keeps its slot until it is scored, so that `try --max-cost` can stop the next ones."""
     thaw: bool = False
     """Whether the calls of live cases are compared with their recordings."""
     place: PlaceChoice | None = None

@@ -6,8 +6,8 @@ The policies differ from model to model, as they do in ADK:
 
 - `STRICT` accepts snake_case and camelCase, and rejects unknown keys.
 - `OPEN` accepts both and keeps unknown keys.
-- `LOOSE` accepts both and drops unknown keys.
-- `PLAIN` accepts snake_case only and drops unknown keys.
+- `LOOSE` accepts both. ADK drops unknown keys.
+- `PLAIN` accepts snake_case only. ADK drops unknown keys.
 
 Rules that involve several fields (which of two shapes, exactly one of two keys, personas by name) are in `case_rules`.
 As unions and validators here, they would give incomprehensible error messages. The options of single criteria are with
@@ -33,7 +33,7 @@ from workbench.files.genai_types import (
 )
 
 OPEN = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="allow", loc_by_alias=False)
-# Keys that ADK drops are accepted here too: `raw` keeps them, and they get a warning.
+# Keys that ADK drops are kept here, because they get a warning.
 LOOSE = OPEN
 PLAIN = ConfigDict(extra="allow")
 

@@ -1,6 +1,6 @@
 """The user's settings: their limits, prices, keys and theme.
 
-They are one TOML file, beside a folder of themes, in the platform's config folder:
+The settings are one TOML file in the platform's config folder, beside a folder of themes:
 
     theme = "paper"        # a built-in theme or one of the user's own
     mouse = false

@@ -120,6 +120,7 @@ def test_without_a_setting_agents_run_on_this_machine(tmp_path: Path) -> None:
     ("line", "fault"),
     [
         ('at = ""', "`at` in [tool.agent-workbench.places.cluster] is ''"),
+        ("env = []", "`at` in [tool.agent-workbench.places.cluster] is missing"),
         ("at = 5", "`at` in [tool.agent-workbench.places.cluster] is 5"),
         ('at = "local"\nslots = 3', "a key of [tool.agent-workbench.places.cluster] is 'slots'"),
         ('at = "local"\nenv = "KEY"', "`env` in [tool.agent-workbench.places.cluster] is 'KEY'"),

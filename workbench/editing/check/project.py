@@ -78,7 +78,7 @@ class ProjectCheck:
         return in_order(_within(entry.file, self._evalset(entry, root)))
 
     def rest(self, workspace: Workspace) -> list[Problem]:
-        """Return all other problems: of agents, of evalsets compared with each other, and of the configs.
+        """Return the problems that are not of a single evalset: of agents, configs, shared IDs and file names.
 
         The configs are those of the evalsets that were checked before.
         """

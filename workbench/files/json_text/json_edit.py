@@ -1,9 +1,8 @@
 """Edits of JSON text that change only what differs between the old and the wanted value.
 
 Everything else keeps its bytes: order and spelling of keys, numbers, escapes, unknown members, nulls and white space.
-An added member or item is formatted like its neighbours. An added object in a list is a changed copy of the object
-before it, so it keeps that spelling. A removed item is removed with its comma and its line. A moved item keeps its own
-text.
+An added member or item is formatted like its neighbours. An object added to a list is a changed copy of its neighbour,
+with the same spelling of keys. A removed item is removed with its comma and its line. A moved item keeps its own text.
 """
 
 import json

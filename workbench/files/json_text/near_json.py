@@ -1,7 +1,7 @@
 """Text that looks like JSON but is not: comments, other quotes, Python literals, broken strings and numbers.
 
-Each becomes the token that was meant, plus a complaint. The patterns take a while to compile and valid files never need
-them, so `scanner` imports this module only for text that is not plain JSON.
+Each becomes the token that was probably meant, or is skipped, and gets a complaint. The patterns take a while to
+compile and valid files never need them, so `scanner` imports this module only for text that is not plain JSON.
 """
 
 import json

@@ -119,7 +119,7 @@ class Scan:
 
 
 def scan(text: str, *, places: Places | None = None, depth: int = 0) -> Scan:
-    """Read any `text`. Never raises. Invalid JSON has at least one flaw of severity error.
+    """Return the tree and the flaws of any `text`. Never raises. Invalid JSON has at least one flaw of severity error.
 
     `places` has the lines and columns of `text` if it is a piece of a file. `depth` is the number of brackets open
     around that piece. This takes a hundred times as long and as much memory as a fast reader, so call `is_scannable`
@@ -136,8 +136,9 @@ def is_scannable(data: bytes) -> bool:
 class _Scanner:
     """A state machine over tokens.
 
-    Reading stops at a token that is not allowed at its place. The intended text is not guessed. Nearly all files are
-    indented, so the hint can name the line where the indentation suggests a missing bracket.
+    Small mistakes, such as a missing comma, are repaired. Reading stops at any other token that is not allowed at its
+    place. Nearly all files are indented, so the hint can name the line where the indentation suggests a missing
+    bracket.
     """
 
     def __init__(self, text: str, places: Places, depth: int) -> None:

@@ -134,7 +134,8 @@ def yaml_data(text: str) -> Any:
     Dates stay strings, because JSON has none. Keys of other types become strings.
 
     Raises:
-        YamlError: the text is not YAML, has a value that JSON cannot hold, or repeats too much by aliases.
+        YamlError: the text is not YAML, has a value that JSON cannot hold, is nested too deeply, or repeats too much by
+            aliases.
     """
     # 12 ms to import, and most projects have no such file.
     import yaml
@@ -154,9 +155,9 @@ def yaml_data(text: str) -> Any:
 
 
 def yaml_place(text: str, location: Sequence[str | int]) -> tuple[int, int]:
-    """Return the line and column (from 1) of a value in a YAML text that `yaml_data` accepts, or of its parent.
+    """Return the line and column (from 1) of a value in a YAML text that `yaml_data` accepts.
 
-    The parent is the nearest one that the text has.
+    If the text lacks the value, the place is that of its nearest parent, or (0, 0) in an empty text.
     """
     import yaml
 
