@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.ui.conftest import MakeWorkspace, case_json
 from tests.ui.fake_view import Bench
 from workbench.ui.editing.drafts import CaseDraft, open_case
@@ -48,10 +50,45 @@ async def test_text_from_the_external_editor_is_saved_or_offered_again(bench: Be
     assert row is not None
     draft = await edit.draft(row)
     assert draft is not None
-    await edit.draft_outside(draft)
+    _, message = await edit.draft_outside(draft)
     assert b"from outside" in bench.session.entry(0).file.read_bytes()
     assert bench.view.asked[1].startswith("line 1, column 1:")
-    assert bench.view.said == ["saved: late_parcel"]
+    assert message == "saved: late_parcel: edit in $EDITOR"
+
+
+async def test_dataset_case_from_the_external_editor_is_shown_like_a_case(
+    bench: Bench, make_workspace: MakeWorkspace
+) -> None:
+    data = json.dumps({"eval_cases": [{"eval_case_id": "one", "prompt": {"role": "user", "parts": [{"text": "Hi"}]}}]})
+    bench.view.show_workspace(make_workspace({"desk": {"data": data}}))
+    bench.put_cursor(0, 0)
+    bench.view.answers = [data[16:-2].replace("Hi", "Hello")]
+    row = bench.view.rows.cursor
+    assert row is not None
+    edit = Edit(bench.view, bench.files)
+    draft = await edit.draft(row)
+    assert draft is not None
+    after, _ = await edit.draft_outside(draft)
+    assert after is not None
+    assert [one.value for one in after.rows() if one.kind == "user"] == ["Hello"]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [("[]", "the evalset must be an object"), ('{"eval_set_id": "refunds", "extra": 1}', "only the ID, name and")],
+)
+async def test_keys_of_an_evalset_that_cannot_be_changed_are_refused(bench: Bench, text: str, reason: str) -> None:
+    edit = Edit(bench.view, bench.files)
+    bench.put_cursor(0)
+    before = bench.session.entry(0).file.read_bytes()
+    bench.view.answers = [text, False]
+    row = bench.view.rows.cursor
+    assert row is not None
+    draft = await edit.draft(row)
+    assert draft is not None
+    assert await edit.draft_outside(draft) == (draft, "no changes")
+    assert reason in bench.view.asked[1]
+    assert bench.session.entry(0).file.read_bytes() == before
 
 
 async def test_case_is_opened_at_its_line(bench: Bench, make_workspace: MakeWorkspace) -> None:

@@ -14,12 +14,12 @@ from typing import Any
 
 from workbench.editing.case_edit import with_value, without
 from workbench.editing.case_rows import CaseRow, frame_rows, rows_of
-from workbench.editing.evalset_file import EvalsetFile
+from workbench.editing.evalset_file import EvalsetFile, RejectedError
 from workbench.editing.saving import Contents
 from workbench.editing.whole_cases import CarriedCase, CaseSelection, with_recordings
 from workbench.files.breaches import resolve
 from workbench.files.evalset import EvalsetDocument
-from workbench.files.faults import Location, Places
+from workbench.files.faults import Breach, Location, Places
 from workbench.files.file_access import read_regular
 from workbench.files.json_text.scanner import scan
 from workbench.text.json_values import case_id, value_at
@@ -56,7 +56,7 @@ def json_text(value: Any) -> str:
 
 
 def json_head(value: Any, most: int, *, indent: int | None = None) -> str:
-    """Return at least the first `most` characters of a value's JSON. A large value is not encoded as a whole."""
+    """Return a value's JSON, or a start of it with at least `most` characters. The rest is not encoded."""
     pieces: list[str] = []
     length = 0
     for piece in json.JSONEncoder(ensure_ascii=False, indent=indent).iterencode(value):
@@ -123,7 +123,7 @@ _MOST = 2_000
 
 
 def in_short(value: object) -> str:
-    """Return a value as safe text on one line, or "(empty)" for a blank text."""
+    """Return a value as safe text on one line, cut if it is long, or "(empty)" for a blank text."""
     if isinstance(value, str):
         return one_line(value) if value[:_MOST].strip() else "(empty)"
     return one_line(json_head(value, _MOST))
@@ -131,7 +131,7 @@ def in_short(value: object) -> str:
 
 @dataclass(frozen=True)
 class CaseDraft:
-    """A case being edited. `value` is its JSON. A case of a dataset is converted to an evalset's form."""
+    """A case being edited: its position `number`, and its JSON `value`, which for a dataset has an evalset's form."""
 
     file: Path
     evalset: EvalsetFile
@@ -157,7 +157,7 @@ class CaseDraft:
         return self.evalset.edited(self.number, value)
 
     def with_recordings(self, value: Any, contents: Contents) -> Contents:
-        """Return the contents, with the renamed recording added if the case gets another ID. Reads files.
+        """Return the contents of an edit. If it changes the case's ID, add the renaming of its recording. Reads files.
 
         Raises:
             EditError: The recording cannot be read.
@@ -201,8 +201,11 @@ class FrameDraft:
 
     def after(self, value: Any) -> EvalsetFile:
         """Return the file with the changed keys of `value`. Raises the errors of `EvalsetFile.with_frame`."""
-        keys = [str(row.location[0]) for row in self.rows()]
-        changed = {key: value.get(key) for key in keys if value.get(key) != self.value.get(key)}
+        if not isinstance(value, dict):
+            raise RejectedError([Breach((), "the evalset must be an object: { … }")])
+        changed = {key: value.get(key) for key in {**self.value, **value} if value.get(key) != self.value.get(key)}
+        for key in changed.keys() - {str(row.location[0]) for row in self.rows()}:
+            raise RejectedError([Breach((key,), "only the ID, name and description can be changed here")])
         return EvalsetFile(self.evalset.with_frame(changed))
 
     def with_recordings(self, value: Any, contents: Contents) -> Contents:
@@ -215,7 +218,7 @@ class FrameDraft:
 
 
 class NotSavedError(Exception):
-    """An error because a draft could not be written. The message is safe text and says why."""
+    """A draft could not be saved. The message is safe text and says why."""
 
 
 _WHOLES = {"args": "call", "call": "call", "response": "result", "rubric": "rubric", "session": "session"}

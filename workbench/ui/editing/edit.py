@@ -1,4 +1,4 @@
-"""Editing of the case or evalset under the cursor, here or in the user's editor (`$VISUAL`, else `$EDITOR`)."""
+"""Editing of the case or evalset under the cursor, on a screen or in the user's editor (`$VISUAL`, else `$EDITOR`)."""
 
 import asyncio
 import os
@@ -55,22 +55,17 @@ class Edit(Controller):
             await self._files.folder.read_again()
 
     async def edit_row(self, row: Row, *, at: "Location | None" = None, editing: bool = False) -> None:
-        """Open the editor screen on a case or evalset, and wait until the user closes it."""
+        """Open the editor screen on a case or evalset, and wait until the user closes it.
+
+        `at` is the location of the first row under the cursor. With `editing`, its field is open at once.
+        """
         from workbench.ui.editing.editor import EditorScreen
 
         draft = await self.draft(row)
         if draft is not None:
             self._files.warn_if_undo_is_temporary()
-            screen = EditorScreen(
-                draft,
-                self.view.keys,
-                self._files,
-                self.draft_outside,
-                at=at,
-                editing=editing,
-                over=lambda: self.view.right.region,
-            )
-            await self.view.ask(screen)
+            outside, over = self.draft_outside, lambda: self.view.right.region
+            await self.view.ask(EditorScreen(draft, self.view.keys, self._files, outside, over, at=at, editing=editing))
 
     async def draft(self, row: Row) -> "Draft | None":
         """Return a draft of a row's case or evalset. If it cannot be edited, show why and return None."""
@@ -87,14 +82,14 @@ class Edit(Controller):
                 return await asyncio.to_thread(open_frame, entry.file)
             return await asyncio.to_thread(open_case, self._files.chosen(row.evalset, [row.case]), entry.document)
         except (EditError, GoneError, OSError) as error:
-            self._files.show_error(error)
+            self._files.show_error(error, "not opened")
             await self._files.reopen(entry.file)
             return None
 
-    async def draft_outside(self, draft: "Draft") -> "Draft | None":
+    async def draft_outside(self, draft: "Draft") -> "tuple[Draft | None, str]":
         """Open a draft in the user's editor, again and again until it can be saved or the user discards it.
 
-        Return the updated draft, or None if the case is no longer in the file.
+        Return the updated draft and a safe message. The draft is None if the case is no longer in the file.
         """
         from workbench.ui.editing.drafts import json_text
 
@@ -104,21 +99,17 @@ class Edit(Controller):
                 text = self.view.lend_terminal(partial(edit_text, draft.name, text))
             except NoEditorError as error:
                 self.view.notify(plain(str(error)), severity="warning", timeout=8)
-                return draft
-            after = draft if text.strip() == first.strip() else await self._save_outside(draft, text)
-            if not isinstance(after, str):
-                self.view.say("no changes" if after is draft else f"saved: {one_line(draft.name)}")
-                return after
-            why = one_line(after)
+                return draft, "no changes"
+            saved = (draft, "no changes") if text.strip() == first.strip() else await self._save_outside(draft, text)
+            if not isinstance(saved, str):
+                return saved
+            why = one_line(saved)
             items = [Item("edit again", True, help=why), Item("discard your text", False)]
             if not await self.view.pick(why, items):
-                return draft
+                return draft, "no changes"
 
-    async def _save_outside(self, draft: "Draft", text: str) -> "Draft | str | None":
-        """Save the edited text of a draft. Return the saved draft, or the reason why it was not saved.
-
-        Return None if the case is no longer in the file.
-        """
+    async def _save_outside(self, draft: "Draft", text: str) -> "tuple[Draft | None, str] | str":
+        """Save the edited text as `Files.save` does, and return the same. If it cannot be saved, return the reason."""
         from workbench.editing.evalset_file import RejectedError
         from workbench.files.json_text.json_edit import same
         from workbench.ui.editing.drafts import NotSavedError, UnreadableError, place_of, read_json_text
@@ -126,7 +117,7 @@ class Edit(Controller):
         try:
             value = read_json_text(text)
             if same(value, draft.stored):
-                return draft
+                return draft, "no changes"
             return await self._files.save(draft, value, f"{draft.name}: edit in $EDITOR")
         except UnreadableError as error:
             return f"line {error.line}, column {error.column}: {error}"
@@ -144,7 +135,7 @@ _PLUS_LINE = frozenset(
 )
 _GOTO = frozenset({"code", "code-insiders", "codium", "cursor", "windsurf"})
 _COLON_LINE = frozenset({"hx", "helix", "subl", "zed"})
-"""How editors take a line number: `+38 FILE`, `--goto FILE:38` or `FILE:38`. Others get only the file."""
+"""Editors by their form of a line number: `+38 FILE`, `--goto FILE:38`, `FILE:38`. Others get only the file."""
 
 
 def editor_command(environment: Mapping[str, str]) -> list[str]:
@@ -168,7 +159,7 @@ def editor_command(environment: Mapping[str, str]) -> list[str]:
 
 
 def open_file(file: Path, line: int) -> None:
-    """Open a file in the user's editor, at a line if it is known how the editor takes one.
+    """Open a file in the user's editor, at a line if the editor is one of those known here.
 
     The terminal must be free.
 
@@ -196,7 +187,7 @@ def _run(command: list[str]) -> None:
     finally:
         signal.signal(signal.SIGINT, before)
     if done.returncode:
-        raise NoEditorError(f"{command[0]} exited with code {done.returncode}: no changes")
+        raise NoEditorError(f"{command[0]} exited with code {done.returncode}")
 
 
 def edit_text(name: str, text: str) -> str:
@@ -205,7 +196,7 @@ def edit_text(name: str, text: str) -> str:
     The terminal must be free. The temporary file is named after `name`.
 
     Raises:
-        NoEditorError: The editor could not be started, or exited with an error. Its text is discarded.
+        NoEditorError: The editor could not be started, or exited with an error. The edited text is then discarded.
     """
     command = editor_command(os.environ)
     safe = "".join(letter if letter.isascii() and (letter.isalnum() or letter in "-_") else "_" for letter in name)

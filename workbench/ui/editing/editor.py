@@ -80,7 +80,7 @@ class ValuePane(Vertical):
 
     def open(self, row: CaseRow) -> str:
         """Replace the preview with the field. Return a hint for the user, or ""."""
-        self.field.take(row)
+        self.field.load(row)
         self.border_title = Content(place_in_words(row))
         self._preview.display = False
         if row.form != "json" and as_json(row):
@@ -93,7 +93,7 @@ class ValuePane(Vertical):
         self._preview.display = True
 
     def show(self, row: CaseRow | None) -> None:
-        """Preview the value of a row. Without a value, show the keys that work on the row."""
+        """Preview the value of a row. If the row has no value, show its keys. With None, show nothing."""
         text = ""
         if row is not None and row.form == "heading":
             text = "d duplicates this turn, D deletes it, < and > move it, + adds a part"
@@ -109,7 +109,7 @@ class ValuePane(Vertical):
         return f"line {line}, column {column}: {one_line(message)}"
 
     def reject(self, error: RejectedError) -> str:
-        """Return why ADK would reject the value. If the fault is in the field, put the field's cursor there."""
+        """Return why the value was rejected. If the fault is in the field, put the field's cursor there."""
         breach, row = error.breaches[0], self.field.row
         if not self.typing or row is None:
             return f"not saved: {one_line(str(error))}"
@@ -147,7 +147,11 @@ def _footer(draft: Draft, row: CaseRow | None) -> list[Action]:
 
 
 class EditorScreen(FieldScreen[None]):
-    """The editor of a draft. `outside` opens the draft in the user's own editor. `over` returns the region to cover."""
+    """The editor of a draft.
+
+    `outside` opens the draft in the user's own editor, and returns the new draft and a message. `over` returns the
+    region to cover. `at` is the location of the first row under the cursor. With `editing`, its field is open at once.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings("next_turn", "previous_turn", "open", "close", "keys"),
@@ -159,11 +163,11 @@ class EditorScreen(FieldScreen[None]):
         draft: Draft,
         keys: Mapping[str, tuple[str, ...]],
         files: Files,
-        outside: Callable[[Draft], Awaitable[Draft | None]],
+        outside: Callable[[Draft], Awaitable[tuple[Draft | None, str]]],
+        over: Callable[[], Region],
         *,
         at: Location | None = None,
         editing: bool = False,
-        over: Callable[[], Region] | None = None,
     ) -> None:
         self.list = RowList()
         super().__init__(self.list, keys, _footer(draft, None))
@@ -202,7 +206,7 @@ class EditorScreen(FieldScreen[None]):
 
     def _cover_panes(self) -> None:
         """Cover the panes, or the whole screen if they are not visible."""
-        region = self._over() if self._over is not None else Region()
+        region = self._over()
         frame = self.query_one(".editor")
         frame.styles.width = region.width if region.width > 20 else "100%"
         frame.styles.margin = (region.y or 1, 0, 0, 0)
@@ -336,13 +340,11 @@ class EditorScreen(FieldScreen[None]):
             self._continue_with(after, self.place, words)
 
     async def _edit_whole(self) -> None:
-        before = self.draft
         self._busy = True
         try:
-            after = await self._outside(before)
+            after, words = await self._outside(self.draft)
         finally:
             self._busy = False
-        words = "no changes" if after is before else f"saved from your editor: {one_line(before.name)}"
         self._continue_with(after, self.place, words)
 
     def _save(self, value: Any, label: str, at: Location, *, go_on: bool = False) -> None:
@@ -352,7 +354,7 @@ class EditorScreen(FieldScreen[None]):
 
     async def _write(self, value: Any, label: str, at: Location, go_on: bool) -> None:
         try:
-            after = await self._files.save(self.draft, value, label)
+            after, words = await self._files.save(self.draft, value, label)
         except RejectedError as error:
             self.say(self._value.reject(error), warning=True)
             return
@@ -362,10 +364,7 @@ class EditorScreen(FieldScreen[None]):
         finally:
             self._busy = False
         self.out_of_field()
-        # If another program changed the case too, the user may have kept the version on disk.
-        mine = after is not None and after.value == value
-        discarded = "kept the version on disk; discarded your edit"
-        self._continue_with(after, at, f"saved: {one_line(label, limit=80)}" if mine else discarded)
+        self._continue_with(after, at, words)
         if go_on:
             row = self.list.row_or_none
             if row is not None and row.form == "heading":

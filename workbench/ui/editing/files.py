@@ -37,7 +37,7 @@ class Files(Controller):
         self.folder = folder
         self._warned = False
         self.other_readers: list[Callable[[Sequence[Path]], Awaitable[bool]]] = []
-        """Functions that reread files that are not evalsets. Each returns False for other kinds of files."""
+        """Functions that read files again that are not evalsets. Each returns whether it has read them."""
         self._one_at_a_time = asyncio.Lock()
         """A lock that keeps two quick undos in order."""
 
@@ -57,7 +57,7 @@ class Files(Controller):
             self.view.say(message)
 
     async def take_back(self, *, again: bool) -> "tuple[Edit | None, str]":
-        """Undo the newest edit, or redo the one undone last with `again`. Return the edit and a safe message.
+        """Undo the newest edit. With `again`, redo the edit undone last. Return the edit and a safe message.
 
         The edit is None if nothing was undone or redone. The message is "" if the user declined.
         """
@@ -102,7 +102,11 @@ class Files(Controller):
             return
         items = [
             Item("finish the edit", True, help=one_line(f"{edit.label}: {self._named(edit)}", limit=1000)),
-            Item("discard the edit", False, help="The files stay as they are. The edit cannot be redone."),
+            Item(
+                "discard the edit",
+                False,
+                help="The files stay as they are. You can no longer undo the edit.",
+            ),
         ]
         wanted = await self.view.pick(one_line(f"an edit was interrupted: {edit.label}"), items)
         try:
@@ -167,7 +171,8 @@ class Files(Controller):
     ) -> "Iterator[tuple[tuple[int, int], CaseSelection, Any]]":
         """Yield each case with its selection and its JSON on disk. Runs in a thread.
 
-        If an evalset cannot be edited safely, its cases are counted in `left_out`, by the reason as safe text.
+        If an evalset cannot be edited safely, or lacks one of its cases, they are counted in `left_out` by the reason
+        (safe text).
         """
         from workbench.editing.evalset_file import EvalsetFile
         from workbench.files.file_access import read_regular
@@ -214,7 +219,7 @@ class Files(Controller):
         """Write files as one edit and show them. If nothing can be written, show why and return False.
 
         Raises:
-            ChangedOnDiskError: Another program has changed one of the files. Only raised with `again`.
+            ChangedOnDiskError: Another program has changed a file. Only with `again`: the caller then tries again.
         """
         from workbench.editing.saving import ChangedOnDiskError
 
@@ -236,7 +241,7 @@ class Files(Controller):
         return True
 
     async def reopened(self, draft: "Draft") -> "Draft | None":
-        """Return this draft for the file on disk, or None if the case can no longer be read."""
+        """Return a draft for the content on disk, or None if the file or its case can no longer be read."""
         from workbench.editing.evalset_file import EvalsetFile
         from workbench.files.json_text.json_edit import EditError
 
@@ -246,11 +251,11 @@ class Files(Controller):
         except (EditError, OSError):
             return None
 
-    async def save(self, draft: "Draft", value: Any, label: str) -> "Draft | None":
-        """Write a draft with a new value, and show its file.
+    async def save(self, draft: "Draft", value: Any, label: str) -> "tuple[Draft | None, str]":
+        """Write a draft with a new value, and show its file. Return the updated draft and a safe message.
 
-        If another program changed the file, the user chooses which version to keep. Return the updated draft, or None
-        if the case is no longer in the file.
+        If another program changed the file, the user chooses which version to keep. The draft is None if the case is no
+        longer in the file.
 
         Raises:
             RejectedError: ADK could not read the result.
@@ -258,7 +263,7 @@ class Files(Controller):
         """
         from workbench.files.json_text.json_edit import EditError
         from workbench.ui.editing.conflicts import choose_cases, save, save_error_message
-        from workbench.ui.editing.drafts import NotSavedError
+        from workbench.ui.editing.drafts import CaseDraft, NotSavedError
 
         saver, base = await self.saver(), draft.evalset.content
         try:
@@ -271,8 +276,15 @@ class Files(Controller):
         except (EditError, OSError) as error:
             raise NotSavedError(save_error_message(error)) from None
         await self.reopen(draft.file)
-        same = saved.content == mine.content
-        return replace(draft, evalset=mine, value=value) if same else await self.reopened(draft)
+        if saved.content == mine.content:
+            # A dataset's case from the user's editor is in the form of the file.
+            shown = mine.case(draft.number) if isinstance(draft, CaseDraft) else value
+            after: Draft | None = replace(draft, evalset=mine, value=shown)
+        else:
+            after = await self.reopened(draft)
+            if after is None or value not in (after.value, after.stored):
+                return after, "kept the version on disk; discarded your edit"
+        return after, f"saved: {one_line(label, limit=80)}"
 
     def go_to_case(self, file: Path, eval_id: str) -> None:
         """Put the cursor on a case of a file, or on the file if it has no such case. Clear a filter that hides it."""
@@ -306,11 +318,11 @@ class Files(Controller):
                 self.view.go_to(number, min(case, len(entry.document.cases) - 1))
                 self.view.show_row()
 
-    def show_error(self, error: Exception) -> None:
-        """Show why a file could not be read or written."""
+    def show_error(self, error: Exception, failed: str = "not saved") -> None:
+        """Show the words `failed`, and why a file could not be read or written."""
         from workbench.ui.editing.conflicts import save_error_message
 
-        self.view.notify(save_error_message(error), severity="error", timeout=10)
+        self.view.notify(save_error_message(error, failed), severity="error", timeout=10)
 
     def warn_if_undo_is_temporary(self) -> None:
         """Warn once if edits cannot be stored, because undo then works only until the session ends."""
