@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 
 from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
+from workbench.editing.triage.entry import About, Judged
 from workbench.events.events import CaseFinished, CaseRef, MetricResult, MetricScored, TurnFinished, TurnStarted
-from workbench.ui.triage.dialog import TriageScreen
+from workbench.ui.triage.dialog import Answer, TriageScreen
+from workbench.ui.triage.question import Option, Question
 
 
 def end(screen: Screen, ref: CaseRef, status: Any, said: str = "On its way.") -> None:
@@ -117,3 +119,17 @@ async def test_dialog_leaves_the_evidence_visible_and_esc_restores_the_note(
         await screen.until(pilot, lambda: "On its way." in screen.text and "agent bug" in screen.text)
         await pilot.press("t", *"kept", "enter", "t", *"!?", "escape", "a")
         await screen.until(pilot, lambda: [one["note"] for one in entries(screen)] == ["kept"])
+
+
+async def test_label_has_no_key_and_enter_answers(open_screen: OpenScreen) -> None:
+    about, options = About("on_time", "judge", 1, "rubric", "r"), (Option("yes", "yes", ""), Option("no", "no", ""))
+    question = Question(about, Judged("yes", "digest"), "rubric “r”", "yes", options)
+    screen = open_screen()
+    answers: list[Answer | None] = []
+    async with screen.open((80, 24)) as pilot:
+        dialog = TriageScreen("on_time", [question], {}, screen.main.keys, lambda: 40)
+        screen.app.push_screen(dialog, answers.append)
+        await screen.until(pilot, lambda: "enter answer" in screen.text)
+        assert "1  yes" not in screen.text
+        await pilot.press("j", "enter")
+        await screen.until(pilot, lambda: answers == [Answer(question, options[1], "", False)])

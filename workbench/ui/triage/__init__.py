@@ -1,1 +1,1 @@
-"""The triage of verdicts: the dialog and its questions."""
+"""The triage of verdicts: the actions, the dialog and its questions."""

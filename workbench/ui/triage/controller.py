@@ -50,7 +50,7 @@ class Triage(Controller):
         self.view.work(partial(self._read_triage, self.session.opened.evalsets), "triage")
 
     async def reread(self, files: Sequence[Path]) -> bool:
-        """Read triage files again. Return False if any of the files is not the triage file of an evalset."""
+        """Read triage files again. If a file is not the triage file of an evalset, read none and return False."""
         from workbench.editing.triage.triage_file import triage_path
 
         entries = {triage_path(entry.file): entry for entry in self.session.opened.evalsets}
@@ -60,7 +60,7 @@ class Triage(Controller):
         return True
 
     async def _read_triage(self, entries: "Sequence[EvalsetEntry]") -> None:
-        """Read the triage files of some evalsets, and warn about those that cannot be read."""
+        """Read the triage files of some evalsets, and warn about new faults in them."""
 
         def read() -> "list[tuple[EvalsetEntry, TriageFile, str]]":
             # Imported here, so that the first keys need not wait for it.
@@ -148,7 +148,7 @@ class Triage(Controller):
         return found
 
     async def _triage_marked(self, marked: Sequence[Pair]) -> None:
-        """Open one dialog for several cases. The answer applies to the first question about each case."""
+        """Open one dialog for several cases. The answer applies to each case whose first question offers it."""
         from workbench.ui.triage.dialog import TriageScreen
         from workbench.ui.triage.question import case_questions
 
@@ -197,7 +197,7 @@ class Triage(Controller):
         return True
 
     async def write(self, edit: str, changes: "Mapping[Path, Change]") -> "Edit | None":
-        """Change triage files as one edit, and show them. Return the edit.
+        """Change triage files as one edit, and show them. Return the newest edit.
 
         `changes` are by evalset file. If they cannot be written, show why and return None.
         """
@@ -231,12 +231,11 @@ class Triage(Controller):
         members = rows.members(rows.cursor) if rows.cursor is not None else range(len(rows.entries))
         entries = self.session.verdicts.triage.every([self.session.entry(number).file for number in members])
         found, unseen = agreements(entries), left_out(entries)
-
         self.view.push(PageScreen("judge agreement", lambda width: list(agreement_lines(found, width, unseen))))
 
 
 def _combined(many: str, questions: "Sequence[Question]") -> "Question":
-    """Return one question to ask in place of several, with all their options."""
+    """Return one question that replaces several, with all their options."""
     from workbench.editing.triage.entry import BY_NAME
     from workbench.ui.triage.question import Question
 

@@ -1,4 +1,4 @@
-"""The triage dialog: a question with one key for each option, and a field for a note."""
+"""The triage dialog: a question with its options, and a field for a note."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class NoteInput(PlainInput):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter,up,down,tab", "done"), Binding("escape", "discard")]
 
     class Done(Message):
-        """A report that the user leaves the field."""
+        """The user's request to leave the field."""
 
     def __init__(self) -> None:
         super().__init__(placeholder="note")
@@ -152,8 +152,7 @@ class OptionGrid(Widget, can_focus=True):
 
     def _text(self, number: int) -> str:
         option = self.options[number]
-        key = self._key_of(option) if option.key else str(number + 1)
-        return f"{key}  {option.word}{' ⚑' if option.value == self.chosen else ''}"
+        return f"{self._key_of(option)}  {option.word}{' ⚑' if option.value == self.chosen else ''}"
 
     def _cell(self, number: int, width: int) -> Line:
         key, _, words = self._text(number).partition("  ")
@@ -201,7 +200,8 @@ class TriageScreen(ModalScreen[Answer | None]):
     ) -> None:
         """Create the dialog. If `name` is cut, it stays different from `others`.
 
-        `auto_advance` is None if there is no next problem. `can_clear`: there are answers that `earlier` does not have.
+        `auto_advance` is None if the dialog cannot continue with the next problem. With `can_clear`, the user can clear
+        answers that `earlier` does not have.
         """
         super().__init__()
         self._frame = Titled("triage: ", name, classes="dialog -triage", others=others)
@@ -259,7 +259,8 @@ class TriageScreen(ModalScreen[Answer | None]):
         ids += ["delete"] if self._can_clear or self._question.key() in self._earlier else []
         rows = {row.id: row for row in actions_in("triage")}
         parts = [key_words(key_label(self._keys[name][0]), rows[name].label) for name in ids if self._keys[name]]
-        parts += [key_words(key_label(self._keys["back"][0]), "close")] if self._keys["back"] else []
+        others = {"back": "close"} if self._question.options[0].key else {"enter": "answer", "back": "close"}
+        parts += [key_words(key_label(self._keys[name][0]), word) for name, word in others.items() if self._keys[name]]
         self._key_lines.show([*flow(parts, self._room, "  ")])
 
     @property
@@ -310,7 +311,7 @@ class TriageScreen(ModalScreen[Answer | None]):
         self.dismiss(None)
 
     def action_other_side(self) -> None:
-        """Ask the next question, about another label or criterion, or about the case."""
+        """Ask the next question, about another label or criterion, or about the case. After the last, ask the first."""
         self._place = (self._place + 1) % len(self._questions)
         self._ask()
 

@@ -42,7 +42,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question about a verdict or label. `what` says about which one. `what` and `judged_words` are safe text."""
+    """A question about a verdict or label. `what` names it, and `judged_words` show it. Both are safe text."""
 
     about: About
     judged: Judged
@@ -68,13 +68,13 @@ class Question:
 def questions(record: CaseRecord, item: str) -> list[Question]:
     """Return the questions about a case, the most likely first.
 
-    Questions about the label of the pane's selected `item` come before those of `case_questions`.
+    A question about the label at `item`, the key of the pane's selected item, comes before those of `case_questions`.
     """
     return [*_of_item(record, item), *case_questions(record)]
 
 
 def case_questions(record: Execution) -> list[Question]:
-    """Return questions about the criterion that decided the case, about the case, and about its other criteria."""
+    """Return questions about the deciding criterion, if any, the case, and its other criteria that have a verdict."""
     names = [name for name, result in record.scores.items() if result.status in ("passed", "failed", "error")]
     first = deciding_criterion(record)
     order = [first, *(["", *names] if first else names)]
