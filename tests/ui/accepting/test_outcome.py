@@ -11,7 +11,9 @@ from workbench.criteria.session_state import rules_of
 from workbench.editing.accept import Comparison, NotComparableError
 from workbench.files.criteria import Criterion
 from workbench.files.dataset import in_evalset_form
-from workbench.ui.accepting.outcome import Transcript, concerns, outcomes
+from workbench.files.run_options import UsageFaultError
+from workbench.ui.accepting import outcome
+from workbench.ui.accepting.outcome import Transcript, concerns, of_last_run, outcomes
 
 FIND = ("find_order", {"id": "A-7"})
 
@@ -97,3 +99,13 @@ def test_calls_inside_agent_tools_are_accepted_where_the_criterion_compares_them
     assert (found.before, found.after) == (0.0, 1.0)
     with pytest.raises(NotComparableError, match="were not recorded"):
         Transcript("run", 1, made, None, (None,)).compared(criteria)
+
+
+def test_run_that_cannot_be_read_has_nothing_to_accept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unreadable(*names: object) -> None:
+        raise UsageFaultError("runs.db is damaged")
+
+    monkeypatch.setattr(outcome, "last_run", lambda state: state)
+    monkeypatch.setattr(outcome, "open_run", unreadable)
+    with pytest.raises(NotComparableError, match=r"runs\.db is damaged"):
+        of_last_run(tmp_path, "desk/refunds.evalset.json", "late_parcel")

@@ -26,6 +26,12 @@ def test_diff_of_a_one_line_file_shows_text_around_the_change() -> None:
     assert all(len(line.text) < 200 for line in found)
 
 
+def test_diff_of_many_lines_is_safe_text() -> None:
+    found = file_diff(b"a\n" * 4_100, b"\x1b[2J\n" * 4_100)
+    assert not any("\x1b" in line.text for line in found)
+    assert not any("\x1b" in line.text for line in file_diff(b"\x1b[2J\n" * 4_100, b"a\n" * 4_100))
+
+
 def test_equal_files_have_no_diff() -> None:
     assert file_diff(b"a", b"a") == []
 

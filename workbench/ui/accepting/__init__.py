@@ -1,1 +1,1 @@
-"""The dialog that accepts the agent's actual behavior as expected."""
+"""Acceptance of the agent's actual behavior as expected: the actions, the dialog and the new scores."""

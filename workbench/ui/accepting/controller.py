@@ -54,7 +54,7 @@ class Accept(Controller):
             self._accept_expected()
 
     def _accept_expected(self) -> None:
-        """Save the actual behavior as expected, and leave the recordings unchanged."""
+        """Let the user save the actual behavior as expected. The recordings stay unchanged."""
         pairs, row = self.view.targets("accept"), self.view.rows.cursor
         if not pairs:
             self.view.say(self.session.why_nothing_found("no case here failed: nothing to accept"))
@@ -171,7 +171,7 @@ class Accept(Controller):
             self.view.notify(str(error), title="nothing to accept", severity="warning", timeout=8)
             return None
         except (OSError, ValueError) as error:
-            self._files.show_error(error)
+            self._files.show_error(error, "not compared")
             return None
         if not comparison.hunks:
             self.view.say("no differences: the agent did what is expected")
@@ -185,7 +185,7 @@ class Accept(Controller):
         return self.session.draft.apply(entry.criteria).config.criteria
 
     async def _config_for_rules(self, entry: "EvalsetEntry") -> "tuple[ConfigDraft | None, str]":
-        """Return the config for new argument rules and a text about it, or None and why there is none."""
+        """Return the config for new argument rules and a text about it, or None and why rules cannot be added."""
         from workbench.editing.accept import obstacle
 
         if why := obstacle(entry.criteria.config):
@@ -247,7 +247,7 @@ class Accept(Controller):
 
 
 def _failed_of(record: "CaseRecord | None") -> "Callable[[Hunk], str]":
-    """Return a function that lists the failed criteria of a hunk's turn, as text."""
+    """Return a function that names the failed criteria that a hunk can affect, or returns "" if there are none."""
     from workbench.criteria.registry import descriptions
     from workbench.ui.accepting.outcome import concerns
 

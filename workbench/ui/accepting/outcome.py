@@ -14,6 +14,7 @@ from workbench.editing.accept import NotComparableError
 from workbench.events.events import InnerCalls, MetricResult
 from workbench.files.criteria import Criterion
 from workbench.files.invocation import content_text, with_inner_calls
+from workbench.files.run_options import UsageFaultError
 from workbench.files.spelling import get
 from workbench.store.history.reading import open_run
 from workbench.store.history.run_names import LAST, last_run
@@ -57,10 +58,16 @@ def of_last_run(state: Path, file: str, eval_id: str) -> Transcript | None:
     """Return the transcript of a case in the last stored run, or None if there is no run or no transcript.
 
     `state` is the state folder, and `file` is relative to the root. Reads the run, so call it in a thread.
+
+    Raises:
+        NotComparableError: The run cannot be read.
     """
     if last_run(state) is None:
         return None
-    run = open_run(LAST, state, state)
+    try:
+        run = open_run(LAST, state, state)
+    except UsageFaultError as error:
+        raise NotComparableError(str(error)) from None
     cases = (case for ref, case in run.cases.items() if ref.name == (file, eval_id))
     return next((found for case in cases if (found := transcript_of(run.run_id, case)) is not None), None)
 
@@ -86,7 +93,7 @@ Results = Sequence[Mapping[str, MetricResult]]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A criterion's score before and after accepting. A score is None if there is nothing to judge."""
+    """A criterion's scores before and after accepting; None: nothing to judge. `passes` is about the score after."""
 
     name: str
     before: float | None
@@ -109,7 +116,7 @@ def outcomes(
     that a criterion compares. `verdicts` are the results of its turns. `changed` replaces criteria of the same name for
     the score after accepting. `state` is the session state at the end.
 
-    Return [] if the transcript is incomplete or too large.
+    Return [] if the case is invalid, its turns do not match those of the transcript, or the transcript is too large.
     """
     whole = [turn for turn in actual if turn is not None]
     if len(json.dumps(whole, default=str)) > _LONGEST:

@@ -36,10 +36,11 @@ from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.editing.conflicts import save_error_message
 from workbench.ui.editing.drafts import CaseDraft
 from workbench.ui.editing.proposals import (
-    BOXES,
+    BOX_OF_RULE,
     ChangeList,
     ChangesScreen,
     DiffLine,
+    checkbox,
     file_diff,
     show_hunks,
     shown_change,
@@ -51,7 +52,7 @@ from workbench.ui.widgets.rows import Piece
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of the list: the whole case (`turn` -1), a whole turn, or one hunk."""
+    """A row of the list: the case (`turn` -1), a turn, the end state (its `turn` is the number of turns), or a hunk."""
 
     turn: int
     hunk: Hunk | None = None
@@ -83,7 +84,7 @@ class HunkList(ChangeList[Row]):
         return [hunk for hunk in self._hunks if line.turn in (-1, hunk.turn)]
 
     def toggle(self, line: Row) -> None:
-        """Choose all hunks of a line without a rule, or deselect them if all are chosen. Remove the rule of a hunk."""
+        """Choose a line's hunks that have no rule, or deselect them if all are chosen. From a hunk, remove its rule."""
         hunks = {hunk for hunk in self.below(line) if hunk not in self.offers}
         if line.hunk in self.offers:
             del self.offers[line.hunk]
@@ -111,10 +112,9 @@ class HunkList(ChangeList[Row]):
 
     def _box(self, line: Row) -> Piece:
         if line.hunk in self.offers:
-            return (BOXES["rule"], "passed")
-        hunks, chosen = set(self.below(line)), self.chosen | set(self.offers)
-        state = "all" if hunks <= chosen else "some" if hunks & chosen else "none"
-        return (BOXES[state], "passed" if state == "all" else "accent" if state == "some" else "muted")
+            return BOX_OF_RULE
+        hunks = self.below(line)
+        return checkbox(sum(hunk in self.chosen or hunk in self.offers for hunk in hunks), len(hunks))
 
 
 _UNSAVABLE = (RejectedError, ConfigRejectedError, EditError, OSError)
@@ -141,7 +141,7 @@ class Acceptance:
 
 
 class AcceptScreen(ChangesScreen[HunkList, bool]):
-    """The dialog that accepts differences. Its result is whether the file was written. At first, nothing is chosen."""
+    """The dialog that accepts differences. Its result is whether it saved any. At first, nothing is chosen."""
 
     def __init__(self, about: Acceptance, saver: Saver, keys: Mapping[str, tuple[str, ...]]) -> None:
         questions = [content_text(turn and turn.get("user_content")) for turn in about.transcript.turns]
@@ -177,7 +177,7 @@ class AcceptScreen(ChangesScreen[HunkList, bool]):
             self.say(one_line("not compared: " + "; ".join(notes)), warning=True)
 
     def action_criteria(self) -> None:
-        """Pick a rule that accepts the argument under the cursor."""
+        """Let the user pick a rule that accepts the argument under the cursor."""
         hunk, about = self.list.row.hunk, self._about
         if hunk is None or hunk.kind != "argument":
             self.say("rules are for single arguments: put the cursor on one")

@@ -1,4 +1,4 @@
-"""The dialog that reviews changes of many cases, and diffs of files."""
+"""The dialog in which the user reviews changes of several cases, and diffs of files."""
 
 import asyncio
 import json
@@ -54,7 +54,7 @@ _COMPARED = 4_000
 
 @dataclass(frozen=True, slots=True)
 class DiffLine:
-    """A line of a diff. `text` is safe."""
+    """A line of a diff. `text` is safe. The sign `@` marks a heading, such as `line 12`."""
 
     sign: Literal["-", "+", " ", "@"]
     text: str
@@ -72,10 +72,10 @@ def file_diff(before: bytes, after: bytes) -> list[DiffLine]:
     if max(map(len, (*old, *new)), default=0) > _LONG:
         lines = [DiffLine("@", f"line {first}, around the change"), *_cut_out(before, after)]
     elif max(len(old), len(new)) > _COMPARED:
-        lines = [DiffLine("@", f"line {first}"), *(DiffLine("-", line) for line in old)]
-        lines += [DiffLine("+", line) for line in new]
+        lines = [DiffLine("@", f"line {first}"), *(DiffLine("-", plain(line, limit=_LONG)) for line in old)]
+        lines += [DiffLine("+", plain(line, limit=_LONG)) for line in new]
     else:
-        lines = _closer(list(_unified(old, new, first)))
+        lines = _dedented(list(_unified(old, new, first)))
     if len(lines) > MAX_LINES:
         lines[MAX_LINES:] = [DiffLine("@", f"… {counted(len(lines) - MAX_LINES, 'more line')}")]
     return lines
@@ -94,7 +94,7 @@ def _changed(before: bytes, after: bytes) -> tuple[int, list[str], list[str]]:
     return start, _lines(before[start:end]), _lines(after[start : len(after) - tail])
 
 
-def _closer(lines: list[DiffLine]) -> list[DiffLine]:
+def _dedented(lines: list[DiffLine]) -> list[DiffLine]:
     """Remove the indentation that all lines share."""
     texts = [line.text for line in lines if line.sign != "@" and line.text.strip()]
     unit = min((len(text) - len(text.lstrip(" ")) for text in texts), default=0)
@@ -134,18 +134,25 @@ def _cut_out(before: bytes, after: bytes) -> Iterator[DiffLine]:
             yield DiffLine("-" if sign == "-" else "+", plain(line, limit=4_000))
 
 
-BOXES: Mapping[str, str] = {"none": "[ ] ", "some": "[-] ", "all": "[x] ", "rule": "[~] "}
-"""Checkboxes by how much of a line is chosen. "rule": a rule that accepts the difference is chosen."""
+BOX_OF_RULE: Piece = ("[~] ", "passed")
+"""Checkbox of a difference for which a rule is chosen that accepts it."""
 
 
-def show_hunks(body: Body, hunks: Iterable[Any]) -> None:
-    """Show differences as the pane Evidence does, or hide the body if there are none.
+def checkbox(chosen: int, total: int) -> Piece:
+    """Return a checkbox that shows whether all, some or none of `total` changes are chosen."""
+    if not chosen:
+        return "[ ] ", "muted"
+    return ("[x] ", "passed") if chosen == total else ("[-] ", "accent")
+
+
+def show_hunks(body: Body, parts: Iterable[Any]) -> None:
+    """Show the hunks among the parts as the pane Evidence does. Without hunks, hide the body.
 
     The body becomes as high as its content.
     """
     shares = body.planned()
     view = View(max(shares.width, 24), narrow=shares.narrow)
-    found = [hunk for hunk in hunks if isinstance(hunk, Hunk)][:_HUNKS]
+    found = [part for part in parts if isinstance(part, Hunk)][:_HUNKS]
     document = Document(line for hunk in found for line in hunk_lines(hunk, view))
     body.styles.height = len(document.lines) + 1  # With the line above it.
     body.display = bool(found)
@@ -174,7 +181,7 @@ _List = TypeVar("_List", bound=ChangeList[Any])
 
 
 class ChangesScreen(RowsScreen[ScreenResultType], Generic[_List, ScreenResultType]):
-    """A dialog in which the user chooses changes: the list, the current change, and the resulting file."""
+    """A dialog in which the user chooses changes. It shows a list, the current change, and the diff of the file."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of("accept")]
     where = "accept"
@@ -244,7 +251,7 @@ class ProposalList(ChangeList[Line]):
 
     @property
     def kinds(self) -> list[tuple[str, int, int]]:
-        """The kinds of changes as (safe text, number chosen, number in all), most frequent first."""
+        """The kinds of changes as (safe text, number chosen, total number), most frequent first."""
         total: Counter[str] = Counter()
         chosen: Counter[str] = Counter()
         for proposal, numbers in self.chosen.items():
@@ -262,8 +269,7 @@ class ProposalList(ChangeList[Line]):
 
     def toggle(self, line: Line) -> None:
         """Choose all parts of a line, or deselect them if all are chosen."""
-        proposals = self._proposals if line.proposal is None else [line.proposal]
-        wanted = {one: {line.part} if line.part >= 0 else set(range(len(one.parts))) for one in proposals}
+        wanted = self._below(line)
         drop = all(numbers <= self.chosen[one] for one, numbers in wanted.items())
         for one, numbers in wanted.items():
             self.chosen[one] = self.chosen[one] - numbers if drop else self.chosen[one] | numbers
@@ -293,22 +299,21 @@ class ProposalList(ChangeList[Line]):
             left.append((f"  {' → '.join(sides)}", "muted"))
         return left, []
 
+    def _below(self, line: Line) -> dict[Proposal, set[int]]:
+        """Return the indexes of the parts of a line, by case."""
+        proposals = self._proposals if line.proposal is None else [line.proposal]
+        return {one: {line.part} if line.part >= 0 else set(range(len(one.parts))) for one in proposals}
+
     def _box(self, line: Line) -> Piece:
-        if line.proposal is None:
-            count = sum(map(len, self.chosen.values()))
-            state = "all" if count == self._total else "some" if count else "none"
-        elif line.part >= 0:
-            state = "all" if line.part in self.chosen[line.proposal] else "none"
-        else:
-            count = len(self.chosen[line.proposal])
-            state = "all" if count == len(line.proposal.parts) else "some" if count else "none"
-        return (BOXES[state], "passed" if state == "all" else "accent" if state == "some" else "muted")
+        below = self._below(line)
+        chosen = sum(len(numbers & self.chosen[one]) for one, numbers in below.items())
+        return checkbox(chosen, sum(map(len, below.values())))
 
 
 class SeveralScreen(ChangesScreen[ProposalList, Choice | None]):
-    """The dialog that reviews changes of several cases. Its result is the chosen parts, or None if the user cancels.
+    """The dialog to review changes of several cases. Its result is the chosen parts, or None if the user cancels.
 
-    `title` and `note` are safe text. The note says how many cases are left out, and why.
+    `title` and `note` are safe text. The note says what is left out, and why.
     """
 
     def __init__(

@@ -23,7 +23,7 @@ from workbench.text.safe_text import one_line
 from workbench.ui.actions import footer
 from workbench.ui.detail.body import Body
 from workbench.ui.dialogs.screens import RowsScreen
-from workbench.ui.editing.proposals import BOXES
+from workbench.ui.editing.proposals import checkbox
 from workbench.ui.widgets.basics import start_work
 from workbench.ui.widgets.footer import KeyLine, bindings_of
 from workbench.ui.widgets.rows import Piece, RowsOf
@@ -54,7 +54,7 @@ class FreezeList(RowsOf[FrozenCase]):
 
     def show_cases(self, cases: Sequence[FrozenCase]) -> None:
         """Replace the cases. Cases that the user deselected stay deselected."""
-        new = {case.ref.name for case in cases if _can_be_frozen(case)}
+        new = {case.ref.name for case in cases if _would_change(case)}
         self.chosen = (self.chosen & new) | (new - self._known)
         self._known |= new
         self.rows = cases
@@ -62,8 +62,8 @@ class FreezeList(RowsOf[FrozenCase]):
         self.move_to(self.cursor)
 
     def toggle(self, cases: Sequence[FrozenCase]) -> bool:
-        """Choose these cases, or deselect them if all are chosen. Return False if none of them can be frozen."""
-        names = {case.ref.name for case in cases if _can_be_frozen(case)}
+        """Choose these cases, or deselect them if all are chosen. Return False if no recording would change."""
+        names = {case.ref.name for case in cases if _would_change(case)}
         self.chosen = self.chosen - names if names <= self.chosen else self.chosen | names
         self.refresh()
         return bool(names)
@@ -71,8 +71,7 @@ class FreezeList(RowsOf[FrozenCase]):
     def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
         """Return checkbox, name and change of a case."""
         case = self.rows[position]
-        box = "all" if case.ref.name in self.chosen else "none"
-        mark = (BOXES[box], "passed" if box == "all" else "muted") if _can_be_frozen(case) else ("    ", "")
+        mark = checkbox(case.ref.name in self.chosen, 1) if _would_change(case) else ("    ", "")
         words = case.change if width < _WORDS_FROM or case.recording is None else f"{case.change}, {call_words(case)}"
         room = max(width - 4 - cell_len(words) - 1, 8)
         name = cut_name(one_line(case.ref.eval_id, limit=200), room, (one.ref.eval_id for one in self.rows))
@@ -184,7 +183,7 @@ class FreezeScreen(RowsScreen[FreezeChoice | None]):
 
     def _show(self) -> None:
         self.list.show_cases(self._freezing.cases)
-        # One below the other, a few cases leave their room to what is written.
+        # On a narrow screen, the details are below the list and get the lines that it does not need.
         self._choice.styles.max_height = max(len(self._freezing.cases), 1)
         self._show_facts()
         self._show_case()
@@ -201,5 +200,5 @@ class FreezeScreen(RowsScreen[FreezeChoice | None]):
             self._about.show(Document(case_lines(self.list.row, self._root, width)), 0)
 
 
-def _can_be_frozen(case: FrozenCase) -> bool:
+def _would_change(case: FrozenCase) -> bool:
     return case.change in ("new", "changed")
