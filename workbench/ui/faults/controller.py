@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Faults(Controller):
-    """The action that makes tools of the marked or current cases fail. It changes no verdicts."""
+    """The action that makes tools of the marked or current cases fail. Executions with faults change no verdicts."""
 
     def __init__(self, view: "View", news: News, files: Files, run: Run, engine: Engine, host: Host) -> None:
         super().__init__(view)
@@ -41,7 +41,7 @@ class Faults(Controller):
         news.when_taken.append(self.after_news)
 
     def try_faults(self) -> None:
-        """Show how many executions each fault in each tool takes, and run them if the user agrees."""
+        """Show how many executions it takes to try each fault in each tool, and run them if the user agrees."""
         pairs = self.view.targets("try_faults")
         if self._run.can_start(pairs):
             self.view.work(partial(self._offer, pairs), "faults")
@@ -72,7 +72,7 @@ class Faults(Controller):
             self._show(matrix)
 
     def _are_frozen(self, pairs: Targets) -> bool:
-        """Return whether the next run uses recordings, or the newest executions of these cases did."""
+        """Return whether the next run uses recordings, or the newest executions of these cases all did."""
         if self.session.recordings.effective in ("tools", "all"):
             return True
         records = [next(iter(self.session.verdicts.records(*pair)), None) for pair in pairs]
@@ -104,7 +104,7 @@ class Faults(Controller):
         If that run was cancelled, or another screen is open, only tell the user.
         """
         if not ended or self._waiting is None or self.session.store.activity.busy:
-            return  # The run before may have ended.
+            return  # The run that finds the tools may wait for another one, which has ended.
         (names, frozen), self._waiting = self._waiting, None
         if self.session.store.run.interrupted:
             self.view.say("the run was cancelled, so no faults were tried", warning=True)
@@ -168,7 +168,7 @@ def _stored(run: "ListedRun", state: "Path") -> "Matrix | None":
     try:
         summary, _ = open_summary(run.name, state, state)
     except UsageFaultError:
-        return None  # The other screen says why.
+        return None  # The screen of ordinary runs says why.
     return stored_matrix(summary) if summary.is_matrix else None
 
 
@@ -197,7 +197,11 @@ def _notes(outlook: "Outlook") -> "Sequence[str]":
     notes = []
     if outlook.tools:
         notes.append(f"tools: {few([one_line(tool, limit=40) for tool in outlook.tools], 5)}")
-    asked = [f"{one_line(name, limit=40)} at most {calls:,} times" for name, calls in outlook.judges.items() if calls]
+    asked = [
+        f"{one_line(name, limit=40)} at most {counted(calls, 'time')}"
+        for name, calls in outlook.judges.items()
+        if calls
+    ]
     if asked:
         notes.append(f"judges: {', '.join(asked)}")
     if outlook.unknown:

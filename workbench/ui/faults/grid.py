@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Matrix:
-    """The executions of a matrix with their outcomes. `link` is None if they are not run here.
+    """The executions of a fault matrix: each kind of fault in each tool.
 
-    `writers` are the writers of this session's runs, by run ID.
+    `link` is their run, or None if they are stored or not started. `writers` are the writers of this session's runs, by
+    run ID.
     """
 
     store: Store = field(default_factory=Store)
@@ -48,10 +49,9 @@ class Matrix:
         """Whether executions may still run."""
         return self.link is not None and not self.link.over
 
-    def take(self) -> bool:
-        """Apply new events of the run. Return whether there were any."""
-        news = self.link.take() if self.link is not None else []
-        for event in news:
+    def take(self) -> None:
+        """Apply new events of the run."""
+        for event in self.link.take() if self.link is not None else ():
             if isinstance(event, Refused):
                 self.refused = event
                 continue
@@ -61,7 +61,6 @@ class Matrix:
                 self.store.writers[event.run_id] = self.writers[event.run_id]
             elif isinstance(event, Noticed) and event.level != "info" and self.warning is None:
                 self.warning = event
-        return bool(news)
 
 
 def stored_matrix(summary: Summary) -> Matrix:
@@ -120,21 +119,18 @@ class FaultGrid(RowsOf[GridLine]):
 
     @property
     def cell(self) -> Cell:
-        """The executions of the cell under the cursor, worst first."""
+        """The executions of the cell under the cursor, worst first, or () if it has none."""
         return self.cell_at(self.cursor, self._column) if self.row_or_none is not None else ()
 
     def cell_at(self, position: int, column: int) -> Cell:
-        """Return the executions of a cell, worst first."""
+        """Return the executions of a cell, worst first, or () if it has none."""
         cells = self.rows[position].row.cells
         return cells[_WAYS[column]] if cells is not None else ()
 
-    def step(self, step: int) -> bool:
-        """Go to the next (1) or previous (-1) column. Return False if there is none."""
-        column = self._column + step
-        if not 0 <= column < len(_WAYS):
-            return False
-        self._go(self.cursor, column)
-        return True
+    def step(self, step: int) -> None:
+        """Go to the next (1) or previous (-1) column, if there is one."""
+        if 0 <= self._column + step < len(_WAYS):
+            self._go(self.cursor, self._column + step)
 
     def next_problem(self, step: int) -> bool:
         """Go to the next (1) or previous (-1) cell whose fault was not handled. Return False if there is none."""
@@ -151,7 +147,7 @@ class FaultGrid(RowsOf[GridLine]):
         return found is not None
 
     def go_to(self, record: Execution) -> None:
-        """Move the cursor to the cell of an execution."""
+        """Move the cursor to the cell of an execution, if there is one."""
         for position in range(len(self.rows)):
             for column in range(len(_WAYS)):
                 if self.can_stop(position) and any(one.ref == record.ref for one in self.cell_at(position, column)):

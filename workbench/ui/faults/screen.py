@@ -109,8 +109,8 @@ _APART = "executions with faults do not count as verdicts"
 class FaultScreen(SplitScreen):
     """The table of tool faults, which fills the screen until the panes of an execution replace it.
 
-    `title` is safe text. `start` starts the run, and is None for a stored matrix. `go` opens the current case, and
-    returns False if it no longer exists.
+    `title` is safe text. `start` starts the run, and is None for a stored matrix. `go` opens the case of an execution
+    in the main screen, and returns False if the case no longer exists.
     """
 
     where, list_name = "faults", "table"
@@ -137,7 +137,7 @@ class FaultScreen(SplitScreen):
         self._matrix, self._title, self._state, self._prices = matrix, title, state, prices
         self._go, self._begin = go, start
         self._batches = Batches(self, self._take_news)
-        self._summed = False
+        self._back_to_tools = False
         """Whether esc goes back from the rows by case to the rows by tool."""
         self._leaving = False
 
@@ -173,7 +173,6 @@ class FaultScreen(SplitScreen):
         self._show_about()
 
     def _show_about(self) -> None:
-        """Describe the cell under the cursor, and count the outcomes of the whole table."""
         matrix, line = self._matrix, self.grid.row_or_none
         parts: list[str | tuple[str, str]] = []
         if matrix.refused is not None:
@@ -230,7 +229,7 @@ class FaultScreen(SplitScreen):
                 self.right.detail.toggle_full()
         elif len(self.grid.cell) > 1:
             record = self.grid.cell[0]
-            self._summed = True
+            self._back_to_tools = True
             self._show_by_case(True)
             self.grid.go_to(record)
         elif self._show_execution():
@@ -240,7 +239,7 @@ class FaultScreen(SplitScreen):
 
     def action_table(self) -> None:
         """Switch between rows by tool and rows by case."""
-        self._summed = False
+        self._back_to_tools = False
         record = self._record()
         self._show_by_case(not self.grid.by_case)
         if record is not None:
@@ -265,7 +264,7 @@ class FaultScreen(SplitScreen):
             self.say(cancel_words("the run", kill=self._matrix.link.cancel()))
 
     def action_go_to_current(self) -> None:
-        """Open the current case in the main screen."""
+        """Open the case of the execution under the cursor in the main screen."""
         record = self._record()
         if record is None:
             self.say("put the cursor on an execution first")
@@ -296,7 +295,7 @@ class FaultScreen(SplitScreen):
         if self.in_right:
             if not (self.case_shown and self.right.detail.go_back()):
                 self.go_left()
-        elif self._summed:
+        elif self._back_to_tools:
             self.action_table()
         elif self._matrix.going and not self._leaving:
             self._leaving = True

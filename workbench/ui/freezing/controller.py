@@ -27,7 +27,7 @@ Pair = tuple[int, int]
 
 
 class Freezing(Controller):
-    """The actions "freeze" and "thaw". For a case whose recording lacks a call, "freeze" offers what to do."""
+    """The actions "freeze" and "thaw". For a case whose recording lacks a call, "freeze" offers ways to fix that."""
 
     def __init__(self, view: "View", news: News, files: Files, run: Run, engine: Engine) -> None:
         super().__init__(view)
@@ -58,7 +58,7 @@ class Freezing(Controller):
         every = (record for pair in dict.fromkeys(pairs) for record in self.session.verdicts.records(*pair))
         records = [record for record in every if record.finished]
         if not records:
-            self.view.say("no case here has run: r runs the cases", warning=True)
+            self.view.say("no case here has finished a run: r runs the cases", warning=True)
             return False
         root = self.session.opened.root
         prepare = partial(self._prepare, records, root)
@@ -70,7 +70,7 @@ class Freezing(Controller):
             chosen = [record for record in records if record.ref.name in choice.cases]
             freezing = await asyncio.to_thread(self._prepare, chosen, root, choice.models, choice.prune)
         except OSError as error:
-            self._files.show_error(error)
+            self._files.show_error(error, "not frozen")
             return False
         if not freezing.contents:
             self.view.say("nothing to write: the recordings are unchanged")
@@ -129,10 +129,12 @@ class Freezing(Controller):
             self._after_run = wanted if wanted == {planned.case.name for planned in event.cases} else frozenset()
 
     def after_news(self, ended: bool) -> None:
-        """Freeze the cases of a requested run once it has ended."""
+        """Freeze the cases of a requested run once it has ended. If another screen is open, only tell the user."""
         if ended and self._after_run:
             names, self._after_run = self._after_run, frozenset()
-            if not self.view.covered:
+            if self.view.covered:
+                self.view.notify("the run has ended: press K on its cases to freeze them")
+            else:
                 self.view.work(partial(self.freeze_cases, self.session.verdicts.places(names)), "edit")
 
     async def _ignore(self, file: str, tool: str, argument: str) -> None:
