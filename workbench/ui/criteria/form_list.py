@@ -287,7 +287,7 @@ def take(field: ValueField, row: FormRow) -> None:
     form = FORMS[row.kind]
     if form != "json" and not missing and not isinstance(value, str):
         form = "json"
-    field.take(CaseRow(row.location, "odd", row.field.name, value, form, row.unit, missing=missing))
+    field.load(CaseRow(row.location, "odd", row.field.name, value, form, row.unit, missing=missing))
 
 
 def typed_value(field: ValueField, row: FormRow) -> Any:

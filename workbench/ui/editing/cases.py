@@ -29,14 +29,14 @@ _SHOWN = 400
 
 
 class Cases(Controller):
-    """Actions on the marked or current cases, and creation of files. One undo reverts each action."""
+    """Actions that create, rename, copy, move and delete cases, and create and convert files. Each is one undo step."""
 
     def __init__(self, view: "View", files: Files, edit: Edit) -> None:
         super().__init__(view)
         self._files, self._edit = files, edit
 
     def new_case(self) -> None:
-        """Create a case in the evalset under the cursor."""
+        """Ask for an ID, create a case in the evalset under the cursor, and edit it."""
         self._in_evalset(partial(self._new, scenario=False))
 
     def new_scenario(self) -> None:
@@ -164,7 +164,7 @@ class Cases(Controller):
             self._files.go_to_case(target.file, chosen.names[0])
 
     async def _pick_target(self, source: "EvalsetEntry", count: int) -> "EvalsetEntry | None":
-        """Let the user choose another evalset, the same agent's first. Return None if the user cancels."""
+        """Return the evalset of the same format that the user picks, or None. Those of the same agent come first."""
         others = [entry for entry in self.session.opened.evalsets if entry.file != source.file]
         others.sort(key=lambda entry: entry.agent != source.agent)
         items = [
@@ -172,7 +172,7 @@ class Cases(Controller):
             for entry in others
             if entry.document.editable and entry.document.format == source.document.format
         ]
-        title, nothing = f"move {counted(count, 'case')} to", "no other evalset here"
+        title, nothing = f"move {counted(count, 'case')} to", "no other evalset of this format here"
         found: EvalsetEntry | None = await self.view.pick(title, items, nothing=nothing)
         return found
 
@@ -239,7 +239,7 @@ class Cases(Controller):
         if entry.document.format == "old_test" and (files := sorted(entry.file.parent.glob("*session*.json"))):
             items = [Item(label(file.name), (file,), help="The case gets this session's state.") for file in files]
             items.append(Item("no initial session", (None,)))
-            picked = await self.view.pick("choose the initial session of the turns", items)
+            picked = await self.view.pick("choose the initial session", items)
             if picked is None:
                 return
             (session,) = picked
@@ -247,7 +247,7 @@ class Cases(Controller):
             before = await asyncio.to_thread(entry.file.read_bytes)
             migration = await asyncio.to_thread(_migration, entry, session)
         except (BrokenFileError, ValueError, OSError) as error:
-            self._files.show_error(error)
+            self._files.show_error(error, "not converted")
             return
         if await self._agreed(entry, migration):
             content = migration.text.encode("utf-8", "surrogatepass")
@@ -284,7 +284,7 @@ def _agent_of(entry: "EvalsetEntry") -> str:
 
 
 def _session_of(entry: "EvalsetEntry", number: int) -> tuple[str, str]:
-    """Return the app name and user ID of a case's session, or the agent's name and `user` if it has none."""
+    """Return the app name and user ID of a case's session, by default the agent's name (else `app`) and `user`."""
     from workbench.files.evalset import case_or_none
 
     case = case_or_none(entry.document, number) if entry.document.cases else None

@@ -4,6 +4,7 @@ import asyncio
 import errno
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from difflib import unified_diff
+from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
@@ -38,7 +39,7 @@ class Chosen(NamedTuple):
 
 
 Choose: TypeAlias = Callable[[bytes | None], Awaitable[Chosen | None]]
-"""Asks which content a file gets, given its current content (None if it was deleted). None: back to the editor."""
+"""A function that lets the user choose a file's content, given the one on disk (None if deleted). None: go back."""
 
 
 class Saved(NamedTuple):
@@ -60,7 +61,8 @@ async def save(
     """Replace the content `before` of a file with `after`, as an edit that can be undone.
 
     If the file has changed meanwhile, `choose` returns the content to write. If that is the content on disk, nothing is
-    written. Return None if the user goes back. `complete` adds other files to the edit and runs in a thread.
+    written. Return None if the user goes back. `complete` adds other files to the edit and runs in a thread. Errors of
+    `choose` and `complete` are not caught.
 
     Raises:
         OSError: The file cannot be written.
@@ -87,8 +89,11 @@ async def choose_cases(
 ) -> Any:
     """Let the user choose which version of each case to keep.
 
-    If no case differs, choose the version on disk. If the cases cannot be compared, the choice is between whole files.
-    Return `Chosen`, or None to go back.
+    If no case differs, choose the version on disk. If the file was deleted, or the cases cannot be compared, the choice
+    is between whole files. Return `Chosen`, or None to go back.
+
+    Raises:
+        EditError, RejectedError: The versions cannot be merged.
     """
     if theirs is None:
         return await choose_version(ask, file, mine, theirs, leave="theirs: leave it deleted")
@@ -114,7 +119,8 @@ async def choose_version(
 ) -> Any:
     """Let the user choose which version of a whole file to keep.
 
-    Return `Chosen`, the value of `both`, or None to go back. If `leave` is "", `theirs` is not offered.
+    Return `Chosen`, the value of the further item `both`, or None to go back. `leave` is the label for keeping
+    `theirs`, or "" to leave that choice out. `why` is the reason why the versions cannot be merged, or "".
     """
     what = "deleted" if theirs is None else "changed"
     title = f"{file.name} was {what} on disk" + (f": {why}" if why else "")
@@ -205,20 +211,16 @@ class ConflictScreen(RowsScreen[Mapping[str, Side] | None]):
 
 
 def _versions(theirs: Any, mine: Any) -> Content:
-    """Return the difference of both versions (theirs with `-`, mine with `+`), or the only version."""
+    """Return the difference of both versions (theirs with `-`, mine with `+`), or the one that exists."""
     if theirs is None or mine is None:
         who, value = ("mine", mine) if theirs is None else ("theirs", theirs)
         return Content(f"only in {who}:\n\n{plain(json_text(value), limit=20_000)}")
     lines = unified_diff(plain(json_text(theirs)).split("\n"), plain(json_text(mine)).split("\n"), lineterm="", n=3)
     looks = {"-": "$status-failed", "+": "$status-passed", "@": "$status-muted"}
     parts: list[tuple[str, str]] = [("- theirs\n", looks["-"]), ("+ mine\n", looks["+"])]
-    for number, line in enumerate(lines):
-        if number >= _LINES:
-            parts.append(("…", ""))
-            break
-        if number > 1:
-            parts.append((("⋯" if line[:1] == "@" else line) + "\n", looks.get(line[:1], "")))
-    return Content.assemble(*parts)
+    for line in islice(lines, 2, _LINES):
+        parts.append((("⋯" if line[:1] == "@" else line) + "\n", looks.get(line[:1], "")))
+    return Content.assemble(*parts, *(("…", "") for _ in islice(lines, 1)))
 
 
 _REMEDIES = {
@@ -227,14 +229,14 @@ _REMEDIES = {
     errno.EROFS: "the file system is read-only: make it writable, then try again",
     errno.ENOSPC: "the disk is full: free some space, then try again",
     errno.EDQUOT: "your disk quota is used up: free some space, then try again",
-    errno.ENOENT: "its folder no longer exists",
+    errno.ENOENT: "the file or its folder no longer exists",
     errno.EISDIR: "a folder with this name exists",
     errno.ELOOP: "the file is a link to itself",
 }
 
 
 def save_error_message(error: Exception, failed: str = "not saved") -> str:
-    """Return a safe message of one line: what `failed`, why and, if it is known, what to do."""
+    """Return a safe line: `failed`, the reason and any known remedy. For an `EditError`, it is only the reason."""
     if isinstance(error, ChangedOnDiskError):
         what = "deleted" if error.theirs is None else "changed"
         return one_line(f"{failed}: {error.file.name} was {what} on disk meanwhile")

@@ -41,7 +41,7 @@ def typed(text: str) -> str:
 
 
 class ValueField(PlainTextArea):
-    """A text field for one value. If the value has one line, enter saves it.
+    """A text field for one value. Enter saves a value that has only one line, such as an ID.
 
     The text stays until it is saved or discarded.
     """
@@ -53,17 +53,17 @@ class ValueField(PlainTextArea):
     ]
 
     class Saved(Message):
-        """A request of the user to save the value."""
+        """The user's request to save the value."""
 
     class Left(Message):
-        """A report that the user leaves the field without saving."""
+        """The user's request to leave the field without saving."""
 
     def __init__(self) -> None:
         super().__init__(show_line_numbers=False, tab_behavior="indent")
         self.row: CaseRow | None = None
         self._first = ""
 
-    def take(self, row: CaseRow) -> None:
+    def load(self, row: CaseRow) -> None:
         """Load the value of a row, with the cursor at its end."""
         self.row = row
         self._first = field_text(row)
@@ -86,7 +86,7 @@ class ValueField(PlainTextArea):
         return read_value(self.text, self.row)
 
     def point_at(self, line: int, column: int) -> None:
-        """Put the cursor on a line and column, both counted from 1."""
+        """Put the cursor on a line and column, both counted from 1, and show line numbers."""
         self.show_line_numbers = True
         self.move_cursor((line - 1, column - 1))
 
@@ -99,7 +99,7 @@ class ValueField(PlainTextArea):
         self.post_message(self.Left())
 
     def action_enter(self) -> None:
-        """Save a value of one line. In a longer value, insert a line break."""
+        """Save the value if it can have only one line. Otherwise, insert a line break."""
         if self.row is not None and self.row.form == "word" and not as_json(self.row) and "\n" not in self.text:
             self.post_message(self.Saved())
         else:
@@ -176,7 +176,7 @@ class FieldScreen(RowsScreen[ScreenResultType]):
         self.rows.focus()
 
     def left_field(self) -> None:
-        """React when the user has left the field without saving. Subclasses override this method."""
+        """Do nothing after the user has left the field without saving. Subclasses override this method."""
 
     def _show_field(self, shown: bool) -> None:
         self._dropping = False

@@ -1,1 +1,1 @@
-"""Forks on the screen: the dialog that chooses a change, and the tries compared with the original."""
+"""Forks on the screen: the dialog for choosing a change, and the tries compared with the original."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from workbench.ui.forking.screen import Tries, Verdict
     from workbench.ui.screen.view import View
 
-_NOT_RUN = "the case has not run: r runs it; before that, o can choose to replay its recording"
+_NOT_RUN = "the case has not run: press r to run it, or o first to replay its recording"
 
 
 class Fork(Controller):
@@ -91,7 +91,7 @@ class Fork(Controller):
         agent: "AgentFolder",
         frozen: bool = False,
     ) -> None:
-        """Fork a conversation. `frozen`: its tools were replayed, so the dialog starts with frozen tools."""
+        """Fork a conversation, at its first turn if `names` do not name a point. `frozen`: its tools were replayed."""
         from workbench.run.forking import CannotForkError, Point, point_of
 
         try:
@@ -206,7 +206,7 @@ class Fork(Controller):
 
 
 def _offers(choices: "Sequence[Choice]", agent: "AgentFolder") -> "tuple[list[Offer], dict[str, Prompt]]":
-    """Return the changes that the dialog offers, and the instructions found in files, by agent. Reads files."""
+    """Return the changes for the dialog to offer, and the instructions found in files, by agent. Reads files."""
     from workbench.editing.responsible import NoPromptError, find_prompt
     from workbench.ui.forking.dialog import Offer
 

@@ -48,7 +48,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The change to try. `offer` is the index of the chosen offer, and `text` is the edited text."""
+    """The change to try. `offer` is the index of the chosen offer, `text` the edited text. `frozen`: frozen tools."""
 
     offer: int
     text: str
@@ -65,7 +65,7 @@ class Offers(RowsOf[Offer]):
         self.texts = [offer.text for offer in offers]
 
     def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
-        """Return the name of a possible change, and the beginning of its text."""
+        """Return the name of a possible change and the beginning of its text, and whether the user changed it."""
         offer, on = self.rows[position], position == self.cursor
         choice = offer.choice
         name = _NAMES[choice.kind]
@@ -86,7 +86,7 @@ class ChangeField(PlainTextArea):
     ]
 
     class Left(Message):
-        """A report that the user leaves the field. `kept` is False if the new text is discarded."""
+        """The user's request to leave the field. `kept` is False if the new text is discarded."""
 
         def __init__(self, kept: bool) -> None:
             super().__init__()
@@ -102,7 +102,7 @@ class ChangeField(PlainTextArea):
 
 
 class ForkDialog(RowsScreen[Wanted | None]):
-    """A dialog that asks which change to try. Its result is None if the user cancels.
+    """A dialog that asks which change to try. Its result is the change, or None if the user cancels.
 
     The heading is `title` (raw text) and `name` (the case's safe name). If `name` is cut, it stays different from
     `others`. `cost` returns safe text about the cost of a number of tries. `before` is the previous choice. Without it,
@@ -198,7 +198,7 @@ class ForkDialog(RowsScreen[Wanted | None]):
         self._show_tries()
 
     def action_run(self) -> None:
-        """Close the dialog and return the change to try."""
+        """Close the dialog and return the change to try. If nothing is changed, or the text is not valid, show why."""
         offer, text = self._list.row, self._list.texts[self._list.cursor]
         if offer.choice.kind != "nothing" and text == offer.text:
             self.say("nothing is changed yet: e edits the text, or choose “no change” to try the same again")

@@ -31,7 +31,7 @@ Verdict: TypeAlias = tuple[Status, Sequence[MetricResult]]
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The user's next action: keep a try as a case, save the instruction, or try another change."""
+    """The user's next action: keep the try `record` as a case, save the instruction, or try another change."""
 
     what: Literal["keep", "save", "again"]
     record: CaseRecord | None = None
@@ -41,7 +41,8 @@ class Asked:
 class Tries:
     """The tries of one fork. `verdict` is the original's verdict, or None if nothing is scored.
 
-    `title` is raw text. If the case's name is cut in it, it stays different from `siblings` (safe text).
+    `title` is raw text. The case's name follows it. If the name is cut, it stays different from `siblings` (safe text).
+    `link` is the run of the tries, or None before they start.
     """
 
     title: str
@@ -68,15 +69,13 @@ class Tries:
         """Whether tries may still run."""
         return self.link is not None and not self.link.over
 
-    def take(self) -> bool:
-        """Apply new events of the run. Return whether there were any."""
-        news = self.link.take() if self.link is not None else []
-        for event in news:
+    def take(self) -> None:
+        """Apply new events of the run."""
+        for event in self.link.take() if self.link is not None else ():
             if isinstance(event, Refused):
                 self.refused = event
             else:
                 self.store.apply(event)
-        return bool(news)
 
 
 class TryList(RowsOf[int]):
@@ -206,7 +205,7 @@ class ForkScreen(RowsScreen[Asked | None]):
             self.say(cancel_words("the tries", kill=self._tries.link.cancel()))
 
     def action_back(self) -> None:
-        """Go back from the comparison, or leave the screen. Warn first if tries are running or none was kept."""
+        """Go back from the comparison, or leave the screen. Warn first if tries are running or nothing was kept."""
         tries = self._tries
         if self._body.has_focus:
             self._list.focus()

@@ -207,13 +207,13 @@ class General(Controller):
 
     async def _screenshot(self) -> None:
         from workbench.files.file_access import replace_content
-        from workbench.ui.terminal.host import picture, proposed
+        from workbench.ui.terminal.host import picture, screenshot_name
 
         # Drawn before the question, because the user wants the screen behind it.
         drawn = await asyncio.to_thread(picture, self.view.drawn())
         here = Path.cwd()
         name = await self.view.name_for(
-            "save screenshot as", _screenshot_fault, proposed(here), "SVG file. enter saves, esc closes"
+            "save screenshot as", _screenshot_fault, screenshot_name(here), "SVG file. enter saves, esc closes"
         )
         if name is None:
             return

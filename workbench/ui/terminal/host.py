@@ -26,7 +26,7 @@ _CELL = 12.2
 
 
 class NoEditorError(Exception):
-    """An error because the user's editor cannot be used. Its text is the reason."""
+    """The user's editor could not be started, or failed. The message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def _without_margins(text: re.Match[str]) -> str:
     return f'<text {before}x="{place:.6g}" y="{y}" textLength="{size:.6g}"{after}>{words}</text>'
 
 
-def proposed(folder: Path) -> str:
-    """Return an unused file name for a screenshot in the folder."""
+def screenshot_name(folder: Path) -> str:
+    """Return a file name for a screenshot in the folder. It is unused unless 999 screenshots exist."""
     names = ["agent-workbench.svg", *(f"agent-workbench-{number}.svg" for number in range(2, 1000))]
     return next((name for name in names if not (folder / name).exists()), names[0])

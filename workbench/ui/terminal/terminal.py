@@ -31,12 +31,12 @@ SIXTEEN_COLORS = "terminal"
 _TRUECOLOR = ("-direct", "-kitty", "-ghostty", "alacritty", "foot", "wezterm", "contour")
 """Endings of TERM for terminals with true colour. SSH does not pass on COLORTERM."""
 _LINUX_CONSOLE = "linux"
-"""TERM of the Linux console, whose font of 512 characters lacks most of our signs."""
+"""TERM of the Linux console, whose font of 512 characters lacks most of the program's signs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Display:
-    """Abilities of the terminal. `signs` and `foreign` are whether it shows our own signs, and other non-ASCII text."""
+    """The terminal's colours, and whether it shows the program's `signs` and other non-ASCII text (`foreign`)."""
 
     colors: Colors = "truecolor"
     signs: bool = True
@@ -55,7 +55,7 @@ def find_display(environment: Mapping[str, str], encoding: str | None) -> Displa
 
 
 def tell_textual(display: Display) -> None:
-    """Make Textual use these colours. Call this before Textual is imported.
+    """Make Textual use the display's colours. Call this before Textual is imported.
 
     NO_COLOR is removed: Textual would show shades of grey, in which a failure looks like any other text.
     """
@@ -110,7 +110,7 @@ class Pace:
         return max(0.0, (self._credited if decided else self._next) - now)
 
     def painted(self, now: float, lines: int) -> None:
-        """Record that `lines` lines were painted at the time `now`. The more lines, the longer the pause after it."""
+        """Record that `lines` lines were painted at the time `now`. The more lines, the longer the next wait."""
         rest = max(self._shortest, seconds_for(lines))
         self._next = max(self._next, now) + rest
         self._credited = max(self._credited, now - SAVED_UP) + rest
@@ -127,7 +127,7 @@ _RESTORE = (
 def prepare() -> None:
     """Set the environment variables that Textual reads when it is imported, unless the user has set them.
 
-    Animations are always off, because they send many frames. Over SSH, smooth scrolling is off, too.
+    They turn off animations, which send many frames, and over SSH smooth scrolling, too.
     """
     os.environ.setdefault("TEXTUAL_ANIMATIONS", "none")
     if over_ssh():

@@ -8,7 +8,7 @@ ansi = false             # true: only the terminal's sixteen colours (ansi_red �
 [differences]            # same differs missing extra moved, differs-background …: $diff-…
 [variables]              # any other variable of the stylesheet
 
-For terminals without colours or without our signs, drawn lines are also filtered.
+For terminals that lack colours or the program's signs, drawn lines are also filtered.
 """
 
 import re
@@ -52,7 +52,7 @@ _NO_COLOR_VALUES = ("-text-style", "link-style", "-style-hover")
 
 
 class ThemeError(ValueError):
-    """An invalid theme file. The text is one sentence, safe to show."""
+    """A missing or invalid theme. The message is one sentence of safe text."""
 
 
 def read_theme(file: Path) -> Theme:
@@ -95,7 +95,7 @@ class Themes:
 
 
 def variable_defaults(theme: Theme) -> dict[str, str]:
-    """Return default values for the stylesheet variables that `theme` does not set."""
+    """Return the defaults of the stylesheet variables for a theme, derived from its colours."""
     colors = {name: getattr(theme, name) or theme.primary for name in _COLORS}
     muted = "ansi_default"
     if not theme.ansi:
@@ -195,7 +195,7 @@ class WithoutColors(LineFilter):
 
 
 class InAscii(LineFilter):
-    """A filter that replaces our signs by ASCII characters, and with `foreign` other non-ASCII characters by `?`."""
+    """A filter that replaces the program's signs by ASCII characters, and with `foreign` other characters by `?`."""
 
     def __init__(self, *, foreign: bool) -> None:
         super().__init__()
