@@ -19,6 +19,7 @@ from workbench.events.events import (
 from workbench.results.overview import CAUSE, CHANGED, CRITERION
 from workbench.results.tally import Overview
 from workbench.store.store import Store
+from workbench.ui.detail.body import Body
 from workbench.ui.screen.overview import conditions_of, filter_for
 from workbench.ui.screen.overview_contents import Figures
 from workbench.ui.tree.model import Tree
@@ -166,6 +167,30 @@ async def test_the_cursor_stays_if_the_user_has_moved_it(
         await pilot.pause()
         assert (screen.row, screen.main.in_right) == ("desk", False)
         assert "0 of 6 passed" in screen.text
+
+
+async def test_the_cursor_stays_if_the_user_has_clicked_another_item(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace
+) -> None:
+    screen = open_screen(make_workspace(SHAPE))
+    async with screen.open() as pilot:
+        await run(screen, pilot)
+        pane = screen.main.right.overview
+        await screen.until(pilot, lambda: screen.main.in_right and len(screen.runs) == 1)
+        await pilot.press("r")
+        await screen.until(pilot, lambda: len(screen.runs) == 2 and screen.session.store.activity.running)
+        body = pane.query_one(Body)
+        clicked = body.document.items[1]
+        await pilot.click(body, offset=(5, clicked.start - body.top))
+        assert pane.item_key == clicked.key
+        one = screen.runs[-1]
+        for ref in one.refs:
+            one.begin(ref)
+            one.end_case(ref, "failed")
+        one.end()
+        await screen.until(pilot, lambda: not screen.session.store.activity.running)
+        await pilot.pause()
+        assert pane.item_key == clicked.key
 
 
 def test_filter_for_an_item_names_only_as_much_as_needed(make_workspace: MakeWorkspace, tmp_path: Path) -> None:

@@ -86,7 +86,10 @@ class Criteria(Controller):
             self._variants.try_cases(targets)
 
     async def _edits(self, targets: Targets) -> "dict[Path | None, ConfigEdit] | None":
-        """Return the configs of these cases by file, or show why a config cannot be read and return None."""
+        """Return the configs of these cases by file, with the key None for cases without a config.
+
+        If a config cannot be read, show why and return None.
+        """
         from workbench.ui.criteria.changes import FormChanges
 
         by_config: dict[Path | None, list[EvalsetEntry]] = {}

@@ -47,7 +47,7 @@ class OverviewPane(Widget):
         self._touched = False
         """Whether the user has moved the cursor in this scope."""
         self.moves = 0
-        """Number of cursor moves by keys since the program started."""
+        """Number of moves and clicks by the user since the program started."""
 
     def compose(self) -> ComposeResult:
         """Lay out the lines."""
@@ -106,6 +106,10 @@ class OverviewPane(Widget):
     def copy_text(self) -> tuple[str, str]:
         """Return a name and the text of the overview."""
         return self._title, "\n".join(line.plain.rstrip() for line in self._body.document.lines)
+
+    def on_click(self) -> None:
+        """Count a click like a move of the cursor by a key."""
+        self.moves += 1
 
     def on_body_resized(self, event: Body.Resized) -> None:
         """Lay out the lines for another size."""

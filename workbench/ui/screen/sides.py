@@ -240,7 +240,7 @@ class Right(Vertical):
 
     @property
     def moves(self) -> int:
-        """Number of cursor moves by keys in the overview."""
+        """Number of moves and clicks by the user in the overview."""
         return self._overview.moves if self._overview is not None else 0
 
     @property
