@@ -46,7 +46,7 @@ class LoopChannel:
         self._loop.add_reader(self._number, self._read_once)
 
     def send(self, *messages: Frame, descriptors: Sequence[int] = ()) -> int:
-        """Send frames, the first one with file descriptors, which this call takes over and closes.
+        """Send frames, the first one with file descriptors, which the channel takes over and closes.
 
         After the end of the channel, nothing is sent. Return the size of the frames in bytes.
 
@@ -78,7 +78,7 @@ class LoopChannel:
         return self._decoding is None
 
     async def drain(self) -> None:
-        """Process the data that has arrived."""
+        """Process the data that has arrived. Wait for large frames that a thread decodes."""
         while not self.drain_at_once():
             if self._decoding is not None:
                 await self._decoding

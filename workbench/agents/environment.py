@@ -38,7 +38,7 @@ _MARKS = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt")
 
 
 class InterpreterError(ValueError):
-    """The requested interpreter cannot be used."""
+    """A requested interpreter that cannot be used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +267,7 @@ def _resolved(value: str, known: Mapping[str, str | None]) -> str:
 
 
 def _bindings(text: str, file: Path, warnings: list[str]) -> Iterator[tuple[str, str | None, int]]:
-    """Yield name, value and line of each assignment. Lines that python-dotenv cannot parse become warnings."""
+    """Yield name, value (None: no `=`) and line of each assignment. Other lines become warnings."""
     for binding in parse_stream(StringIO(text)):
         original = binding.original.string
         # python-dotenv counts blank lines before an assignment as part of it.

@@ -1,9 +1,9 @@
 """The model calls of an ADK agent. Their answers are stored, reused and replayed, and forks can change their requests.
 
 Complete answers are stored. A resumed run uses them instead of calling the model again, and a frozen run uses recorded
-answers. This module wraps the model's own `generate_content_async`. A wrapper is not a callback, so all
-callbacks of the agent and its plugins are still called, and the comparison uses the request that would really be sent.
-An answer is reused only for an identical request of the same agent, each answer once, in the original order.
+answers. This module wraps the model's own `generate_content_async`. A wrapper is not a callback, so all callbacks of
+the agent and its plugins are still called, and the comparison uses the request that would really be sent. An answer is
+reused only for an identical request of the same agent, each answer once, in the original order.
 
 A fork may change an agent's instruction or model. Agents may be shared by conversations, so they are not changed. The
 methods by which ADK asks an agent for its instruction and model are intercepted instead.
@@ -45,7 +45,7 @@ _pending: dict[int, tuple[Any, "Answers", Any]] = {}
 Global, because all conversations of a process share a model.
 """
 _answering: contextvars.ContextVar[bool] = contextvars.ContextVar("agent_workbench_answering", default=False)
-"""Whether a model is answering, which may pass its request on to another model."""
+"""Whether a model is answering. It may pass its request on to another model."""
 _set_model = ""
 """The model of all agents in this process, or "" if each keeps its own."""
 
@@ -154,7 +154,7 @@ class Answers:
         return decision, call
 
     def _request(self, sent: Sent, calls: Calls) -> Json | None:
-        """Store the new parts of a request, without generated IDs. Return the digests of all parts, or None."""
+        """Store a request's new parts without generated IDs. Return the digests of all parts, or None if unknown."""
         if sent.parts is None:
             return None
         for text in self.recorder.trace.take_plain():

@@ -41,6 +41,7 @@ class Effects:
         Raises:
             LookupError: a saved artifact cannot be loaded.
             TooLargeError: a value is too large to be stored.
+            TypeError: a value can be read only once, such as a generator.
             Exception: any exception of the artifact service.
         """
         if calls is None or context is None:

@@ -46,7 +46,7 @@ _CANCEL_SECONDS = 30.0
 """Seconds for which a call waits to be cancelled, if it was cancelled when it was recorded."""
 _NOBODY = "a tool was called outside of its conversation's context, so its recording is unknown"
 _LOOK_BACK = 500
-"""Number of the newest events in which the model's answer with a call is searched."""
+"""Number of the newest events that are searched for the model's answer with a call."""
 
 _PARAMETERS = ("args", "tool_context")
 """Parameters of a tool's `run_async`."""

@@ -1,4 +1,4 @@
-"""A plugin that records an ADK agent's agents, model calls and tool calls as spans, and its requests and costs.
+"""A plugin that records the agents, model calls and tool calls of a conversation as spans, and its requests and costs.
 
 It is a plugin because ADK passes its plugins on to the runners of agents that are used as tools. It changes nothing but
 the retries of model calls. Its own errors are noted in the trace, never raised. ADK's own recorder puts a key into the

@@ -39,7 +39,7 @@ _DECLARES = BaseTool.process_llm_request
 _asked_outside_turns: dict[str, None] = {}
 """Classes of toolsets that were asked for their tools outside of a turn."""
 _asking: contextvars.ContextVar[bool] = contextvars.ContextVar("agent_workbench_asking", default=False)
-"""Whether a real toolset is listing its tools. Its calls of its own methods and of other toolsets are not answered."""
+"""Whether a real toolset is listing its tools. Its calls of its own methods and of other toolsets are real, too."""
 
 
 class FrozenTool(BaseTool):  # type: ignore[misc]
@@ -358,7 +358,7 @@ def _text(declaration: Any, key: tuple[str, int] | None) -> str:
 
 
 def _checked(entry: Json) -> Json:
-    """Return a declaration with all fields. Raise BrokenRecordingError if a field has a wrong type."""
+    """Return a recorded declaration with defaults for missing fields. Raise BrokenRecordingError for a wrong type."""
     usual: Json = {"long_running": False, "instruction": "", "confirmation": False, "hidden": False, "since": 1}
     usual.update({"config": [], "types": []})
     whole = {**usual, "declaration": None, "error": None, **entry}

@@ -21,7 +21,7 @@ PIECE_LIMIT = 4 * 1024 * 1024
 PIECES_LIMIT = 64 * 1024 * 1024
 """Maximum size of a conversation's pieces together, in characters of JSON."""
 _TOGETHER = 4 * 1024 * 1024
-"""Size of pieces, in characters, from which a new message is begun."""
+"""Maximum size of several pieces in one message, in characters of JSON."""
 
 Json = dict[str, Any]
 Key = tuple[int, str, str]

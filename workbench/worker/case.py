@@ -37,7 +37,7 @@ _T = TypeVar("_T")
 
 
 class WorkbenchGoneError(Exception):
-    """A message that the workbench no longer reads."""
+    """A lost connection to the workbench."""
 
 
 class MissedError(Exception):
@@ -159,7 +159,7 @@ class Case:
             self._send_from_thread({"event": "Answered", "answer": answer})
 
     def _fault_of(self, error: BaseException) -> faults.Fault | None:
-        """Return the fault of an exception that ended the conversation, or None if we stopped it."""
+        """Return the fault of an exception that ended the conversation, or None if the workbench stopped the case."""
         if isinstance(error, FrameTooLargeError):
             return faults.fault("too_large", f"the agent's answer has {error}")
         if isinstance(error, NoAgentError):
@@ -168,7 +168,7 @@ class Case:
             return broken_recording(error)
         if isinstance(error, MissedError):
             return error.fault
-        # Anything that an agent raises is its error, even SystemExit. Cancellation by us is not.
+        # Anything that an agent raises is its error, even SystemExit. A cancellation by the workbench is not.
         return None if self._stopped else faults.agent_fault(error)
 
     async def _turn(self, content: dict[str, Any]) -> bool:

@@ -72,7 +72,7 @@ def refuse(wire: Wire) -> None:
 
 
 class Chat(Case):
-    """A live conversation with a user, who may send `stop` between messages.
+    """A live conversation with a user, who may stop a turn.
 
     A failed turn does not end it, and the session's state is reported after each turn.
     """

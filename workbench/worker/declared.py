@@ -62,8 +62,8 @@ def json_declaration(tool: Any) -> Any:
 def no_longer_fits(then: Any, now: Any, args: Any) -> str:
     """Return why recorded arguments do not fit a tool's declaration any more, or "" if they do.
 
-    Mistakes under the recorded declaration `then` do not count: such a call was recorded with its answer. Without that
-    declaration, return "".
+    Mistakes under the recorded declaration `then` do not count: such a call was recorded with its answer. If one of the
+    declarations is unknown (None), return "".
     """
     if then is None or now is None or then == now or not isinstance(args, dict):
         return ""

@@ -155,7 +155,7 @@ class Conversation(abc.ABC):
         return None
 
     async def close(self) -> None:  # noqa: B027 (most have nothing to close)
-        """Release the agent's resources. Raise any exception of the agent."""
+        """Release the agent's resources. Exceptions of the agent are raised."""
 
 
 def turns_of(events: Iterable[Json], agent: str) -> Iterator[Json]:

@@ -107,11 +107,11 @@ def _drivers() -> list[Driver]:
 
 
 def load(spec: dict[str, Any]) -> Loaded:
-    """Import the agent of an AgentSpec.
+    """Import and return the agent of a spec (`docs/worker-protocol.md`).
 
     Raises:
         NoAgentError: the modules define no agent.
-        UnusableError: the interpreter lacks a package that the agent needs.
+        UnusableError: the agent is a `root_agent.yaml`, and google-adk is missing or too old.
         BaseException: any exception from the agent's modules.
     """
     folder = spec["folder"]

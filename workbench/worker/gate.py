@@ -521,7 +521,7 @@ def broken_recording(error: BrokenRecordingError) -> faults.Fault:
 
 
 def _names(replay: Json, name: str, kind: type) -> dict[str, list[Any]]:
-    """Return a setting that maps names to lists of `kind`, or {}. Raise BrokenRecordingError for another form."""
+    """Return a setting that maps names to lists of `kind`, or {} without it. Raise BrokenRecordingError for others."""
     given = replay.get(name)
     if given is None:
         return {}

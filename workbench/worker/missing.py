@@ -90,12 +90,12 @@ def search_path(folder: str, root: str) -> tuple[list[str], list[str]]:
 
 
 def read_imports(folder: str, root: str) -> Imports:
-    """Follow the imports of the agent in `folder` through its project, starting with `__init__.py` and `agent.py`."""
+    """Return all that the agent in `folder` imports, starting with its `__init__.py` and `agent.py`."""
     return imports_of([os.path.join(folder, name) for name in (_INIT, "agent.py")], folder, root)
 
 
 def imports_of(start: Sequence[str], folder: str, root: str) -> Imports:
-    """Follow the imports of these files, using the search path of the agent in `folder`."""
+    """Return all that these files import, directly or not, with the search path of the agent in `folder`."""
     first, last = search_path(folder, root)
     return _Reading(list(dict.fromkeys((*first, *last)))).read([file for file in start if os.path.isfile(file)])
 

@@ -34,7 +34,7 @@ _LIBRARIES = tuple(
 )
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 _roots: list[str] = []
-"""The project's known folders. Files in them are the project's even if they are installed."""
+"""The project's known folders. Files in them are the project's, even if the folder itself is installed."""
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _EXCLUDED = (f"{os.sep}.git{os.sep}", f"{os.sep}.workbench{os.sep}", f"{os.sep}__pycache__{os.sep}")
 _EVENTS = frozenset(("open", "os.rename", "sqlite3.connect", "os.listdir", "os.scandir"))
@@ -179,7 +179,7 @@ def _installed(path: str) -> bool:
 
 
 def package(name: str, folder: str) -> types.ModuleType:
-    """Import `folder` as the package `name`, with or without an `__init__.py`, whatever `sys.path` is.
+    """Import and return `folder` as the package `name`, with or without an `__init__.py`, whatever `sys.path` is.
 
     Raises:
         BaseException: any exception of the `__init__.py`.

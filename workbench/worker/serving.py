@@ -205,7 +205,7 @@ class _CaseStream(io.RawIOBase):
 
 
 class Printed(io.TextIOBase):
-    """A stream that keeps the end of the written text, `most` characters."""
+    """A stream that keeps the last `most` characters of what is written, as `text`."""
 
     def __init__(self, most: int) -> None:
         self.text = ""
@@ -216,13 +216,13 @@ class Printed(io.TextIOBase):
         return True
 
     def write(self, text: str) -> int:
-        """Append the text, and keep the end. Return the number of characters given."""
+        """Append the text, and keep the end. Return the length of the text."""
         self.text = (self.text + text)[-self._most :]
         return len(text)
 
 
 def keep_output(most: int) -> Printed:
-    """Return a stream that keeps the end of all further output of the current task and its subtasks."""
+    """Keep the last `most` characters of all further output of the current task and its subtasks. Return the stream."""
     printed = Printed(most)
     _current.set({"stdout": cast(TextIO, printed), "stderr": cast(TextIO, printed)})
     return printed

@@ -87,7 +87,7 @@ class Trace:
         return time.monotonic() - self._began
 
     def begin_turn(self) -> Span:
-        """Open a turn. Everything until `end_turn` is part of it."""
+        """Open and return the span of a turn. Everything until `end_turn` is part of it."""
         self._turn = self._new("turn", "", None)
         _CURRENT.set(self._turn)
         return self._turn
@@ -105,7 +105,7 @@ class Trace:
         return span if span is not None and span.trace is self and span.is_open else self._turn
 
     def open(self, kind: str, name: str, parent: Span | None = None, *, inside: bool = True) -> Span:
-        """Open a span in `parent` or in the current one. With `inside`, this task's next spans are its children."""
+        """Open and return a span in `parent` or the current one. With `inside`, this task's next spans are in it."""
         span = self._new(kind, name, parent or self.current)
         if inside:
             _CURRENT.set(span)

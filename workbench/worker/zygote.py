@@ -48,7 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--control", type=int, required=True, help="the worker's end of a socket pair")
     parser.add_argument("--lifeline", type=int, required=True, help="a pipe that ends when the workbench does")
     parser.add_argument(
-        "--warm", choices=("adk",), help="import this framework before the agent; zygote: also run a turn"
+        "--warm", choices=("adk",), help="import this framework before the agent; zygote: also run dummy cases"
     )
     parser.add_argument("--folder", help="functions: the agent's folder")
     parser.add_argument("--root", help="functions: the project's folder")
