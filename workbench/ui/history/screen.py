@@ -302,12 +302,10 @@ class HistoryScreen(ListScreen):
         run, marked = self._run(), self.runs.marked
         if run is None:
             return
-        if len(marked) == 2:
-            one, other = sorted(marked, key=lambda found: found.started)
-            self._compare(one, other)
-        elif marked and marked[0].path != run.path:
-            one, other = sorted([marked[0], run], key=lambda found: found.started)
-            self._compare(one, other)
+        both = marked if len(marked) == 2 else [*marked, run]
+        if len(both) == 2 and both[0].path != both[1].path:
+            before, after = sorted(both, key=lambda one: one.started)
+            self._compare(before, after)
         else:
             self._compare(None, run)
 

@@ -171,9 +171,7 @@ class MainScreen(View):
             self.tree_view.drop_marks()
         elif self.maximised:
             self.maximise(False)
-        elif self.controllers.overview.back():
-            pass
-        elif not self.cases.input.end():
+        elif not self.controllers.overview.back() and not self.cases.input.end():
             self.tree_view.drop_marks()
         self.show_state()
 

@@ -231,7 +231,7 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
         start_work(self, partial(controllers.open, watch=self._watch), "read")
 
     def _repaint(self, _theme: Theme) -> None:
-        """Repaint all widgets. Textual does not know which of them use a variable of the theme by `NamedStyles`."""
+        """Repaint all widgets. Textual does not know which of them use variables of the theme through `NamedStyles`."""
         for screen in self.screen_stack:
             screen.query().refresh()
 
@@ -285,7 +285,10 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
             self.notify(text, severity="warning", timeout=8)
 
     def reload_settings(self) -> None:
-        """Read the settings, theme and keys again. Report invalid values, and keep the previous ones."""
+        """Read the settings and themes again, use the theme and the keys, and report faults.
+
+        Other settings apply from the next start. A file that cannot be read changes nothing.
+        """
         before, now = self._settings, config.read_settings(self._settings.file)
         faults = [*now.faults]
         if not faults or now != config.Settings(now.file, faults=now.faults):  # Equal if the file is unreadable.

@@ -26,7 +26,7 @@ _COSTS_AT_ONCE = 200
 
 
 class CaseTable(Controller):
-    """Actions that open and update the table, whose state is kept while the user looks at one of its cases."""
+    """Actions that open and update the table. Its state is kept while the user looks at one of its cases."""
 
     def __init__(self, view: "View", folder: Folder, run: Run, host: Host) -> None:
         super().__init__(view)

@@ -122,7 +122,7 @@ class TableRows(RowView):
                 pieces += self._case(position, shown.width, here)
                 continue
             cell = table.source.cell(pair, column)
-            # A running case has its time in the first column that is still empty.
+            # A running case has its time in the first column of results.
             text = (shown.number == first_result and self._seconds(pair)) or cell.text
             filled = fit(text, shown.width) if column.kind == "input" else _right(text, shown.width)
             pieces.append((filled, "cell" if here else _look(cell)))

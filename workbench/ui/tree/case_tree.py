@@ -213,7 +213,7 @@ class CaseTree(RowView):
         return range(top, min(top + self.size.height, len(self.model.outline)))
 
     def _lay_out(self, *, from_top: bool = False) -> None:
-        """Show the model's rows again, with the cursor on its old screen line or, `from_top`, scrolled to the top."""
+        """Show the model's rows again. The cursor stays on its screen line, unless the rows are shown `from_top`."""
         line = max(0, self._cursor - self.scroll_offset.y)
         self._cursor = self.model.position
         self.rows_changed()

@@ -229,11 +229,11 @@ class Verdicts:
         self.changed |= _differing(self.stale, stale)
         self.stale, self.stale_text = stale, stale_count(stale.values())
 
-    def mark_flips(self, turned: dict[tuple[int, int], bool]) -> None:
+    def mark_flips(self, flips: dict[tuple[int, int], bool]) -> None:
         """Set the cases whose verdict changed, each with whether it got worse."""
-        self.changed |= _differing(self.flips, turned)
-        self.just_flipped |= {pair for pair in turned if self.flips.get(pair) != turned[pair]}
-        self.flips = turned
+        self.changed |= _differing(self.flips, flips)
+        self.just_flipped |= {pair for pair in flips if self.flips.get(pair) != flips[pair]}
+        self.flips = flips
         self.flips_version += 1
 
     def set_check_results(self, found: dict[tuple[int, int], Literal["error", "warning"]]) -> None:

@@ -191,7 +191,7 @@ class ShownFrame:
     """The strips that the terminal shows, by line and column.
 
     A changed strip is sent in full, with the rest of its line, because the terminal may draw a foreign character wider
-    than expected. If a strip has only ASCII and our own signs, only its changed segments are sent.
+    than expected. If a strip has only ASCII and signs of the workbench, only its changed segments are sent.
     """
 
     def __init__(self) -> None:
@@ -250,12 +250,12 @@ class ShownFrame:
 
 def _has_sure_width(strip: Strip) -> bool:
     """Return whether every terminal draws each character of a strip in one cell."""
-    return strip.text.isascii() or _our_characters().issuperset(strip.text)
+    return strip.text.isascii() or _sure_characters().issuperset(strip.text)
 
 
 @cache
-def _our_characters() -> frozenset[str]:
-    """Return the characters that every terminal draws in one cell: ASCII, box drawing, blocks and our own signs."""
+def _sure_characters() -> frozenset[str]:
+    """Return characters that every terminal draws in one cell: ASCII, box drawing, blocks, the workbench's signs."""
     from workbench.text.ascii_signs import CELLS
 
     return frozenset([*map(chr, range(0x20, 0x7F)), *map(chr, range(0x2500, 0x25A0)), *CELLS])
