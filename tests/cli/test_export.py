@@ -107,7 +107,7 @@ def test_hostile_text_stays_text_in_html(text: str) -> None:
     read_details(store.records[FAILED]).turns[0].spans = SpansRecorded(FAILED, 0, json.dumps([span]))
     content = build_html(store)
     page = _page(content)
-    assert b"Trace: durations of each step" in content
+    assert b"Trace: the duration of each step" in content
     assert page.tags <= _TAGS | _DRAWN | _SORTED
     assert page.attributes <= _ATTRIBUTES | _DRAWN_ATTRIBUTES | _SORTED_ATTRIBUTES
     assert page.scripts == [SCRIPT], "the only one, which the policy allows by its digest"
@@ -358,7 +358,7 @@ def test_html_has_the_trend_of_the_evalset_and_its_triage(project: Project, here
     triage_path(evalset).write_bytes(content)
     page = here("export", "last", "--format", "html").stdout
     assert "2 runs of 3 of 4 cases" in page  # one ends in an error
-    assert "Judges against the user" in page
+    assert "Agreement of judges with the user" in page
     triage_path(evalset).write_text("{")
     done = here("export", "last", "--format", "md")
     assert done.returncode == 0

@@ -30,7 +30,7 @@ _METRIC_STATUS = {"passed": _PASSED, "failed": _FAILED, "informational": _INFORM
 
 
 def build_adk(store: Store, adk_version: Any = None) -> dict[str, bytes]:
-    """Return the files by name, one per agent and evalset, in the form that this version of ADK reads."""
+    """Return the files by name, one per agent and evalset, in the form for this version of ADK (None: the newest)."""
     created = _timestamp(store.run.started)
     sets: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for number, record in enumerate(store.read_current(), 1):

@@ -145,7 +145,7 @@ def agreement_tables(found: Sequence[JudgeAgreement], left_out: int = 0) -> Iter
     """
     if not found and not left_out:
         return
-    yield "<section><h2>Judges against the user</h2>\n"
+    yield "<section><h2>Agreement of judges with the user</h2>\n"
     if left_out:
         yield f"<p>{html_line(left_out_text(left_out))}</p>\n"
     for one in found:

@@ -242,7 +242,7 @@ def _case(record: CaseRecord, context: RunContext, anchor: str, *, is_open: bool
         yield _line(line) + "\n"
     yield "</pre>"
     if trace := list(trace_lines(record, _WIDTH)):
-        yield "<details><summary>Trace: durations of each step</summary><pre>"
+        yield "<details><summary>Trace: the duration of each step</summary><pre>"
         yield from (_line(line) + "\n" for line in trace)
         yield "</pre></details>"
     yield "</details>\n"

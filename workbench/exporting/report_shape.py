@@ -125,7 +125,7 @@ class DriftPlace(Part):
 
 
 class DriftChange(Part):
-    """A call that differs from the recording."""
+    """A difference from the recording."""
 
     kind: Literal["changed", "gone", "new", "unknown"]
     """`unknown` if the case ended with an error before this call."""
@@ -136,6 +136,7 @@ class DriftChange(Part):
     call: Words
     """The call with its arguments as text, or empty."""
     turn: Annotated[int, Field(ge=1)] | None
+    """The turn of the call; null unless it is about a call."""
     where: list[DriftPlace]
 
 
@@ -390,7 +391,7 @@ class Summary(Part):
     error: Count
     not_evaluated: Count
     cancelled: Count
-    """Stopped by the user, or not started before the run ended."""
+    """Not done when the user stopped them, the run ended, or their place was lost."""
 
 
 class Report(Part):

@@ -57,7 +57,7 @@ def matching_slugs(wanted: Sequence[str], known: Iterable[str]) -> frozenset[str
 
 
 def failing_groups(records: Iterable[Execution]) -> list[CauseGroup[Execution]]:
-    """Return the executions that failed or ended in an error, without injected faults, grouped by cause."""
+    """Return the executions that failed or ended in an error, except those with a fault or a fork, grouped by cause."""
     failing = (record for record in records if _has_cause(record))
     return group_by_cause((record, record.cause or UNKNOWN) for record in failing)
 

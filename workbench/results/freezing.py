@@ -43,11 +43,11 @@ def total_words(freezing: Freezing, chosen: Sequence[FrozenCase]) -> list[str]:
     if models := sum(len(one.models) for one in found):
         words.append(counted(models, "model call"))
     if large:
-        words.append(f"{counted(large, 'large value')} beside")
+        words.append(counted(large, "large value in its own file", "large values in their own files"))
     if secrets := sum(call.secret for call in calls):
         words.append(f"{counted(secrets, 'secret')} replaced")
     if lost := sum(bool(call.lost) for call in calls):
-        words.append(f"{counted(lost, 'call')} without answer")
+        words.append(f"{counted(lost, 'call')} without an answer")
     if left := sum(case.change == "not frozen" for case in chosen):
         words.append(f"{counted(left, 'case')} not frozen")
     return words
@@ -69,8 +69,8 @@ def case_lines(case: FrozenCase, root: Path, width: int) -> Iterator[Line]:
         return
     beside = [data for path, data in frozen_contents(case.file, recording).items() if path != case.file]
     if beside:
-        words = f"{counted(len(beside), 'large value')} beside it, {size_words(sum(map(len, beside)))}"
-        yield from hang_text(Text(), Text.styled(words, "muted"), width, 0)
+        words = counted(len(beside), "large value in its own file", "large values in their own files")
+        yield from hang_text(Text(), Text.styled(f"{words}, {size_words(sum(map(len, beside)))}", "muted"), width, 0)
     made: tuple[ToolCall | ModelCall, ...] = (*recording.calls, *recording.models)
     calls = sorted(made, key=lambda call: call.turn)
     turn = 0

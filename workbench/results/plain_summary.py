@@ -62,7 +62,7 @@ class SummaryLine:
 def brief_lines(
     record: CaseRecord, root: str, width: int, before: dict[tuple[str, ...], str], others: Iterable[str] = ()
 ) -> Iterator[SummaryLine]:
-    """Yield a finished case for a terminal of this width: one line, and the reasons below it if it did not pass.
+    """Yield a finished case for a terminal of this width: one line, then reasons if it did not pass or had a fault.
 
     `before` maps reasons that were already shown to their first case. These reasons are not repeated. New reasons are
     added to `before`. `others` are the IDs of other cases, from which a cut name stays different.

@@ -139,7 +139,7 @@ _SIGNS = {"missing": "−", "extra": "+"}
 
 
 def text_lines(text: str, width: int, view: View, style: str = "") -> list[Line]:
-    """Return a text wrapped to `width` cells, cut unless the view is full."""
+    """Return a text wrapped to `width` cells, cut unless the view is full, or `nothing` for an empty text."""
     if not text:
         return [Text.styled("nothing", "muted")]
     kept = text if view.full else text[:6_000]

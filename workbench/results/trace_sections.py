@@ -123,7 +123,7 @@ def _add_events(document: Document, read: TraceRead, node: Node, key: str, view:
     events = read.turns[node.turn].turn.events
     found = [events[number] for number in numbers if number < len(events)]
     names = ", ".join(str(number + 1) for number in numbers[:8]) + (" …" if len(numbers) > 8 else "")
-    if _add(document, key, "Event", f"{names} of {len(events)} in the conversation", view):
+    if _add(document, key, "Event", f"{names} of {len(events)} in the turn", view):
         for event in found:
             document.add(data_lines(event, INNER, view))
 

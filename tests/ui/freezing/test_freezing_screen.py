@@ -35,7 +35,7 @@ async def test_case_is_frozen_and_replayed_and_a_missing_call_can_be_added(tmp_p
         await screen.until(pilot, lambda: app.main.in_right)  # The cursor went to the cause of the failure.
         await pilot.press("escape", "K")
         await screen.until(pilot, lambda: isinstance(app.screen, FreezeScreen))
-        await screen.until(pilot, lambda: "5 files, 8 tool calls, 1 large value beside" in screen.text)
+        await screen.until(pilot, lambda: "5 files, 8 tool calls, 1 large value in its own file" in screen.text)
         await pilot.press("j", "space", "enter")
         await screen.until(pilot, lambda: "done: freeze 4 cases" in screen.text)
         assert len(list(file.parent.glob("*.frozen.json"))) == 4
