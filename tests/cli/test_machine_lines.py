@@ -15,7 +15,7 @@ from workbench.events.events import (
     RunStarted,
 )
 from workbench.files.run_options import PlaceChoice
-from workbench.results.machines import fleet_brief, machine_lines, megabytes, place_words
+from workbench.results.machines import fleet_brief, fleet_busy, machine_lines, megabytes, place_words
 from workbench.run.dask.files import MachineState
 from workbench.store.store import Store
 
@@ -129,6 +129,10 @@ def test_places_and_sizes_are_written_in_words() -> None:
     assert place_words(PlaceChoice("dask", name="cluster")) == "cluster (dask)"
     assert place_words(PlaceChoice("dask")) == "dask"
     assert [megabytes(size) for size in (0, 1, 3_250_000)] == ["0 MB", "0.1 MB", "3.2 MB"]
+
+
+def test_lost_machines_have_no_last_sign_of_life() -> None:
+    assert fleet_busy([MachineState("one", "lost", 8, done=3)]) == "0 machines: 0 running, 3 done"
 
 
 def test_long_silence_is_broken_by_a_line_about_the_machines() -> None:

@@ -32,4 +32,4 @@ def test_cost_without_a_price_is_unknown_and_names_the_model() -> None:
     assert found is not None
     assert {ref.eval_id: amount for ref, amount in found.amounts.items()} == {"cheap": 0.002, "dear": 0.01}
     assert (found.unknown, found.missing) == (4, ("judge", "m", "the agent's model", "x"))
-    assert not_known(found) == "unknown for 4: no price or token count for judge, m, the agent's model, x"
+    assert not_known(found) == "unknown for 4 executions: no price or token count for judge, m, the agent's model, x"

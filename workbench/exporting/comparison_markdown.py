@@ -59,7 +59,7 @@ class _Links:
         return _link(name, f"{self._project}/{self._files}/{self._commit}/{path}")
 
     def run(self, run: Summary) -> str:
-        """Return the ID and the commit of a run as Markdown, with a link to the commit if possible."""
+        """Return the ID of a run as Markdown, and its commit if known, with a link if possible."""
         name, commit = code_span(run.run_id), run.git.get("commit")
         if not isinstance(commit, str) or not re.fullmatch("[0-9a-f]{7,64}", commit):
             return name

@@ -299,7 +299,7 @@ def _fields(part: Any) -> dict[str, Any]:
 
 
 def json_data(value: Any, depth: int = _DEPTH) -> Any:
-    """Return a part of the report as JSON data. NaN and infinity become strings, and deeper data is cut."""
+    """Return a part of the report as JSON data. NaN and infinity become strings, and data below `depth` a note."""
     if isinstance(value, BaseModel):
         value = _fields(value)
     if isinstance(value, float):

@@ -52,7 +52,7 @@ def build_markdown(store: Store, context: RunContext | None = None) -> bytes:
 
 
 def fitting(lines: Callable[[int], Iterable[str]], most: int) -> tuple[str, int]:
-    """Return the text of `lines(most)` with `most` halved until the text fits into a comment, and the final `most`."""
+    """Return the text of `lines(most)` and `most`, halved until the text fits into a comment or `most` is 1."""
     text = "\n".join(lines(most)) + "\n"
     return (text, most) if len(text) <= _MAX_CHARACTERS or most == 1 else fitting(lines, most // 2)
 

@@ -163,7 +163,7 @@ class Cause:
 
 
 def causes(before: Side, after: Side, files: dict[str, list[ChangedFile]]) -> Iterator[Cause]:
-    """Yield the likely causes of a case's different end in two runs. `files` is the result of `changed_files`."""
+    """Yield the likely causes if a case ended differently in two runs. `files` is the result of `changed_files`."""
     old, new = before.execution, after.execution
     changes, _ = changed_inputs(before, after)
     by_kind: dict[Input, list[Change]] = {}

@@ -233,7 +233,7 @@ class ChangedVerdicts:
         return differs(outcome(before), outcome(ended))
 
     def is_regression(self, ref: CaseRef) -> bool:
-        """Return whether a case with an earlier verdict passes less often, or else has a worse worst execution."""
+        """Return whether the case passes less often than before, or as often with a worse verdict in one repeat."""
         before, now = self._before[_repeat(ref)], self._finished(_repeat(ref))
         then, today = rate_of(before).rate, rate_of(now).rate
         if then is not None and today is not None and then != today:

@@ -11,7 +11,7 @@ from workbench.events.events import CaseRef, SpansRecorded
 from workbench.files.prices import Prices, criterion_cost, judge_cost, simulation_cost, total
 from workbench.store.execution import CaseRecord
 from workbench.store.spans import Node, read_turn
-from workbench.text.counting import few
+from workbench.text.counting import counted, few
 from workbench.text.json_values import mapping
 from workbench.text.safe_text import one_line
 
@@ -126,7 +126,7 @@ def not_known(found: Costs) -> str:
     if not found.unknown:
         return ""
     listed = few((one_line(name, limit=60) for name in found.missing), 4)
-    return f"unknown for {found.unknown:,}: no price or token count for {listed}"
+    return f"unknown for {counted(found.unknown, 'execution')}: no price or token count for {listed}"
 
 
 def _parts(record: CaseRecord, prices: Prices) -> Iterator[tuple[str, float | None]]:

@@ -99,7 +99,7 @@ def _add_notes(document: Document, subject: Subject, view: View) -> None:
 
 
 def _add_definition(document: Document, subject: Subject, view: View) -> None:
-    """Add a case that has not run: its problems and notes, its turns, its criteria and its setting."""
+    """Add a case that has not run: its problems and notes, its turns, its criteria and its settings."""
     document.add(case_faults(subject, view))
     _add_notes(document, subject, view)
     _add_turns(document, subject, None, view)

@@ -20,7 +20,7 @@ from workbench.text.safe_text import one_line
 def reasons(record: CaseRecord) -> list[str]:
     """Return one line for each reason why the case did not pass, the deciding ones first.
 
-    If a fault was injected, the agent's reaction to it is the only reason, as far as it is known.
+    If the agent's reaction to an injected fault is known, it is the only reason.
     """
     if record.handling is not None:
         from workbench.results.faults import handling_text  # Few runs inject faults.

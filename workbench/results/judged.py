@@ -180,7 +180,7 @@ def who(judge: dict[str, Any], answered_by: Iterable[str]) -> list[Line]:
 
 
 def vote_words(item: dict[str, Any], verdict: str) -> list[Line]:
-    """Return the votes for `verdict`, `4 of 5 votes (up to 7)`, and all counts if others were given, or []."""
+    """Return `4 of 5 votes (up to 7)` for `verdict`, then all counts if others got votes, or [] without votes."""
     votes = {name: count(many) for name, many in mapping(item.get("votes")).items() if count(many) > 0}
     asked, of = count(item.get("asked")), count(item.get("of"))
     lines: list[Line] = []
@@ -240,5 +240,5 @@ def tally_words(tally: dict[str, Any]) -> list[Line]:
 
 
 def _token_words(into: int, out: int) -> list[str]:
-    """Return `2,310 → 120 tokens`, or nothing without counts."""
+    """Return `2,310 → 120 tokens`, or [] without counts."""
     return [f"{into:,} → {counted(out, 'token')}"] if into or out else []

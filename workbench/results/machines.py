@@ -96,13 +96,13 @@ def fleet_brief(states: "Sequence[MachineState]") -> tuple[str, str]:
 
 
 def fleet_busy(states: "Sequence[MachineState]") -> str:
-    """Describe the work of the machines, if any: `2 machines: 12 running, 40 done, last sign of life 1 s ago`."""
+    """Describe the work of the machines: `2 machines: 12 running, 40 done, last sign of life 1 s ago`, or the wait."""
     if not states:
         return "waiting for a machine"
     present = [state for state in states if state.phase not in _GONE]
     doing = f"{sum(state.running for state in states):,} running, {sum(state.done for state in states):,} done"
-    seen = min((state.seen for state in present), default=0.0)
-    return f"{counted(len(present), 'machine')}: {doing}, last sign of life {seen:.0f} s ago"
+    seen = f", last sign of life {min(state.seen for state in present):.0f} s ago" if present else ""
+    return f"{counted(len(present), 'machine')}: {doing}{seen}"
 
 
 def fleet_line(place: str, states: "Sequence[MachineState]", new: Sequence[str]) -> str:

@@ -21,9 +21,9 @@ def case_line(record: CaseRecord) -> str:
     """Return the line of a case that ended, with the cause of an error.
 
     The form is `PASS|FAIL|ERROR|NOT_EVALUATED|CANCELLED agent/eval_set_id/eval_id[#repeat]
-    metric=score<threshold[(mark,…)] …`. Scores are not rounded. Informational metrics are only in the reports. If a
-    fault was injected, its name follows the case, and the agent's reaction replaces the metrics. A replayed execution
-    has the mark `FROZEN (…)`, and a thawed one `THAWED (…)`.
+    metric=score<threshold[(mark,…)] …`. Scores are not rounded. Informational metrics that no
+    config names are only in the reports. If a fault was injected, its name follows the case, and the agent's reaction
+    replaces the metrics. A replayed execution has the mark `FROZEN (…)`, and a thawed one `THAWED (…)`.
     """
     frozen = [frozen_mark(record.frozen)] if record.frozen is not None else []
     if record.handling is not None:

@@ -1,4 +1,4 @@
-"""The exact questions to judges and simulated users with their replies, and the simulated user's setting."""
+"""The exact questions to judges and simulated users with their replies, and the user's scenario."""
 
 import json
 from collections import Counter

@@ -132,7 +132,7 @@ def is_same(one: Turn, other: Turn) -> bool:
 
 
 def is_as_expected(subject: Subject) -> bool:
-    """Return whether a case finished exactly as its file expects. End states and expected results give False."""
+    """Return whether a case finished exactly as its file expects. End states and expected tool results give False."""
     record, case = subject.record, subject.case
     if record is None or case is None or not record.finished or record.final_session_state is not None:
         return False

@@ -102,7 +102,7 @@ class PairedChange:
     def cases_needed(self, difference: float) -> int | None:
         """Return how many cases like these, with the same repeats, show a difference in 8 of 10 tries.
 
-        Return None if no case was compared, because the noise is unknown then.
+        Return None if the random variation is unknown: no case was compared, or no score differs.
 
         Raises: ValueError: The difference is not above 0.
         """

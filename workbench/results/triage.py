@@ -71,7 +71,7 @@ def _word(label: str) -> str:
 
 
 def _standing(entry: Entry, subject: Subject) -> Standing:
-    """Return whether the entry is about the current answer and verdict. Without an answer, return "now"."""
+    """Return "now" if the entry is about the current answer and verdict, or nothing was answered, else its subject."""
     if subject.record is None or not subject.record.answer:
         return "now"
     return standing(entry, subject.record)
