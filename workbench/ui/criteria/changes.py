@@ -169,7 +169,7 @@ class FormChanges:
         return at
 
     def add_preset(self, preset: Preset, row: FormRow | None) -> list[str]:
-        """Add the missing criteria of a preset, and return their names.
+        """Add what is missing of a preset, turn its criteria on, and return the names of the added parts.
 
         If there is no config file and nothing was changed, the preset replaces the default criteria.
         """
@@ -190,7 +190,7 @@ class FormChanges:
         self._take(_State(without(self.content, row.location if alone else row.unit), self.off), row)
 
     def move(self, row: FormRow | None, by: int) -> Location:
-        """Move a rubric or criterion one place up (-1) or down (1)."""
+        """Move a rubric or criterion one place up (-1) or down (1). Return the new location of the row."""
         if row is None or not (row.depth >= 2 or row.kind == "threshold"):
             raise ValueRefusedError("only rubrics and criteria can be moved: put the cursor on one")
         content, at = moved(self.content, row.unit, by)

@@ -430,7 +430,7 @@ class View(Screen[None]):
         await asyncio.to_thread(read)
 
     def _executions(self, row: Row) -> "list[Execution]":
-        """Return the execution of a row, and the previous one if the verdict changed."""
+        """Return the execution of a row, if it ran, and the previous one if the verdict changed."""
         record = self.session.record(row)
         change = self.change_of(record)
         return [*([record] if record is not None else ()), *([change.before] if change is not None else ())]
