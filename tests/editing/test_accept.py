@@ -228,6 +228,7 @@ def test_unexpected_and_missing_answers_are_accepted() -> None:
         (authored([]), [None], "did not complete this turn"),
         (authored([]), [{"user_content": text("Bye", "user")}], "has changed since"),
         (BOTH_SHAPES, [actual_turn()], "both tool_uses and"),
+        ({"eval_id": "x", "conversation": ["Hello"]}, [actual_turn()], "turn 1: it is not an object"),
     ],
 )
 def test_case_that_cannot_be_accepted_has_a_reason(case: Json, turns: list[Any], words: str) -> None:

@@ -145,6 +145,12 @@ def test_file_that_cannot_be_edited_gives_the_reason(content: bytes, words: str)
         EvalsetText(content)
 
 
+def test_file_with_too_many_cases_cannot_be_edited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workbench.files.case_index.MOST_CASES", 1)
+    with pytest.raises(EditError, match="more than 1 cases in one file: split the file first"):
+        EvalsetText(b'{"eval_set_id": "s", "eval_cases": [{"eval_id": "a"}, {"eval_id": "b"}]}')
+
+
 @given(st.lists(st.integers(0, 6), unique=True), st.sampled_from([None, 2, "\t"]), st.integers(0, 3))
 def test_cases_can_be_put_in_any_order(order: list[int], indent: int | str | None, new: int) -> None:
     cases = [{"eval_id": f"c{number}é", "amount": float(number)} for number in range(7)]

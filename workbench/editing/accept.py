@@ -126,7 +126,9 @@ def _obstacle(turn: Any, actual: Mapping[str, Any] | None) -> str:
     """Return why a turn cannot be accepted, or "" if it can."""
     if actual is None:
         return "the agent did not complete this turn in the last run"
-    if not isinstance(turn, dict) or in_both_shapes(turn):
+    if not isinstance(turn, dict):
+        return "it is not an object: fix it first (E)"
+    if in_both_shapes(turn):
         return "it has both tool_uses and invocation_events, but ADK reads only one: remove one first (E)"
     expected, recorded = (content_text(mapping(get(one, "user_content"))) for one in (turn, actual))
     if expected != recorded:

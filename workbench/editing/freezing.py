@@ -162,7 +162,7 @@ class _Work:
         self.folders = FrozenFolders()
         self._root, self._models, self._prune = root, models, prune
         self._ids: dict[Path, frozenset[str]] = {}
-        """Evalset → the ids of its cases."""
+        """Evalset → the IDs of its cases."""
         self._broken: dict[Path, str] = {}
         """Evalsets whose cases are not all known → the first fault, with its place."""
 

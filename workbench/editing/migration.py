@@ -32,7 +32,7 @@ from workbench.text.json_values import mapping, objects, string
 from workbench.worker.value_forms import encoded
 
 _MIGRATED_TURNS = uuid.UUID("0b6f3c1e-4f0e-5d6a-9a35-6b1d7a2f8c47")
-"""Namespace of the turn IDs."""
+"""Namespace of the turn IDs in files of the old formats."""
 _CURRENT = {
     "current": "it already has the current schema",
     "dataset": "it is a dataset of agents-cli, which needs no conversion",
@@ -320,7 +320,7 @@ def _yaml(file: Path) -> Any:
 
 
 _TURNS = uuid.UUID("3d1b8a52-7c40-5f0e-9a0c-0c6f5e2d4b61")
-"""Namespace of the turn IDs."""
+"""Namespace of the turn IDs in saved conversations."""
 _TESTS = "adk_tests"
 _SUFFIX = ".evalset.json"
 

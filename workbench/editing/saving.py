@@ -139,13 +139,13 @@ def _halved(one: bytes, other: bytes) -> int:
 
 Did: TypeAlias = Literal["made", "drop", "undo", "redo"]
 _MAX_EDITS = 200
-"""Number of edits that can be undone after a restart."""
+"""Maximum number of edits that can be undone."""
 _MAX_BYTES = 32 << 20
-"""Size above which only the newest edits stay."""
+"""Maximum size of all edits that can be undone, in characters of their JSON."""
 
 
 class _Known(NamedTuple):
-    """An edit with the id of its row, and its JSON text."""
+    """An edit with the ID of its row, and its JSON text."""
 
     id: int
     edit: Edit
@@ -310,7 +310,7 @@ class Saver:
 
         Raises:
             ChangedOnDiskError: a file now has another content. No file was changed.
-            OSError: a file is read-only or cannot be written. No file was changed.
+            OSError: a file is read-only, or cannot be read or written. No file was changed.
         """
         for file, (before, _) in contents.items():
             if before is not None and file.exists() and not os.access(file, os.W_OK):
@@ -375,7 +375,7 @@ class Saver:
     def interrupted(self) -> Edit | None:
         """Return the newest edit if it was only partly written when the program or machine stopped, else None.
 
-        None is also returned if the files have changed since.
+        None is also returned if the files have changed since, or cannot be read.
         """
         edit = self._journal.newest
         if edit is None or not self._journal.unfinished:
@@ -393,7 +393,7 @@ class Saver:
         """Write the rest of an interrupted edit and return the edit, or None if there is none.
 
         Raises:
-            OSError: a file cannot be written.
+            OSError: a file cannot be read or written.
         """
         edit = self.interrupted()
         if edit is not None:

@@ -28,7 +28,7 @@ from workbench.run.recordings.recording import Recording
 from workbench.text.json_values import case_id, string
 
 OpenedFiles: TypeAlias = Mapping[Path, EvalsetFile]
-"""Current content of files."""
+"""Evalsets with their current content, by path."""
 
 
 class GoneError(ValueError):

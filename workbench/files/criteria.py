@@ -43,7 +43,7 @@ class Criterion:
     value: Any
     """The JSON value as the file has it: a number, text, bool or object. None without a threshold."""
     options: dict[str, Any]
-    """All keys of an object except `threshold`, in snake_case. {} for a number."""
+    """All keys of `value` except `threshold`, in snake_case; {} if it is not an object."""
 
     @property
     def is_informational(self) -> bool:

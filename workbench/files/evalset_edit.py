@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self, TypeAlias
 
-from workbench.files.case_index import CaseIndex, index_cases
+from workbench.files.case_index import CaseIndex, TooManyCasesError, index_cases
 from workbench.files.json_text.json_edit import (
     EditError,
     Layout,
@@ -52,7 +52,7 @@ class EvalsetText:
     """The content of an evalset file, and its content after an edit. Immutable.
 
     Raises:
-        EditError: the file is not valid, or neither in the current schema nor a dataset.
+        EditError: the file is not valid, neither in the current schema nor a dataset, or has too many cases.
     """
 
     def __init__(self, content: bytes, index: CaseIndex | None = None) -> None:
@@ -60,7 +60,10 @@ class EvalsetText:
         self.content = content
         self._bom = BOM_UTF8 if content.startswith(BOM_UTF8) else b""
         self._data = content[len(self._bom) :]
-        found = index or index_cases(self._data)
+        try:
+            found = index or index_cases(self._data)
+        except TooManyCasesError as error:
+            raise EditError(f"{error}: split the file first") from None
         if found is None:
             raise EditError(_edit_obstacle(TextFile(content)))
         self._index: CaseIndex = found

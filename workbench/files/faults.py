@@ -122,7 +122,7 @@ def below(location: Location, breaches: Iterable[Breach]) -> Iterator[Breach]:
 
 
 def nearest(key: str, known: Collection[str]) -> str | None:
-    """Return the known key (in snake_case) that `key`, in any spelling, is closest to, or None if none is close."""
+    """Return the known key that is closest to `key` in snake_case, or None if none is close."""
     spelled = snake(key)
     if spelled in known:
         return spelled

@@ -57,7 +57,7 @@ def frozen_name(eval_id: str) -> str:
 
     Lower-case letters, digits, `_`, `-` and `.` stay. All else is percent-encoded as UTF-8. Capital letters are
     encoded, too, because some file systems ignore case. The first character of a hidden or reserved name is also
-    encoded. A long or empty ID ends with `~` and a digest.
+    encoded. The name for a long or empty ID ends with `~` and a digest.
     """
     raw = eval_id.encode("utf-8", "surrogatepass")
     name = "".join(chr(byte) if byte in _PLAIN else f"%{byte:02X}" for byte in raw)

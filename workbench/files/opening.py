@@ -61,7 +61,7 @@ FileFormat = Literal["current", "old_evalset", "old_test", "dataset"]
 LARGEST_READ = 32 * 1024 * 1024
 """Maximum size in bytes of a file that is read as a whole although it is not in the current schema."""
 _PIECE = 256 * 1024
-"""Bytes after the last valid case in which the error of a large file is searched."""
+"""Number of bytes after the last valid case that are searched for the error of a large file."""
 _SUFFIXES = (".evalset.json", ".test.json", ".json")
 
 

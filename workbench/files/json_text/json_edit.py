@@ -39,7 +39,7 @@ class Layout:
     def write(self, value: Any, indent: str | None) -> str:
         """Return `value` as JSON text: on one line if `indent` is None or the layout has no line breaks.
 
-        Otherwise it spans several lines, and `indent` is the white space before its first line.
+        Otherwise it spans several lines, and `indent` is the white space at the start of the line where it begins.
 
         Raises:
             RecursionError: the value is nested deeper than Python's stack.

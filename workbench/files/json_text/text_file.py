@@ -254,7 +254,7 @@ class _Copy:
 _ESCAPES = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|u([dD][89a-fA-F]..)|.)", re.DOTALL)
 _RAW_SURROGATES = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
 _STAND_INS = 0x10F000
-"""Private-use characters that replace U+D800 to U+DFFF during validation, because pydantic refuses surrogates."""
+"""First of the private-use characters that replace U+D800 to U+DFFF, because pydantic refuses surrogates."""
 
 
 def read_json(text: bytes) -> Any:

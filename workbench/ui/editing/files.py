@@ -155,13 +155,14 @@ class Files(Controller):
     async def evalset_file(self, entry: "EvalsetEntry") -> "EvalsetFile | None":
         """Return an evalset as it is on disk, for an edit. If it cannot be edited, show why and return None."""
         from workbench.editing.evalset_file import EvalsetFile
+        from workbench.files.file_access import read_regular
         from workbench.files.json_text.json_edit import EditError
 
         if not entry.document.editable:
             self.say_old_format()
             return None
         try:
-            return EvalsetFile(await asyncio.to_thread(entry.file.read_bytes))
+            return EvalsetFile(await asyncio.to_thread(read_regular, entry.file))
         except (EditError, OSError) as error:
             self.show_error(error)
             return None
