@@ -159,7 +159,7 @@ def test_only_the_chosen_cases_are_frozen(tmp_path: Path, evalset: Path) -> None
                 CallsRecorded(_LATE, 0, '[{"kind": "escaped", "tools": ["lose"]}]'),
                 *_case(_LATE, 1)[2:],
             ],
-            "the agent calls lose itself, so a replay cannot answer it; in plain Python, use `session.tool`",
+            "the agent itself calls lose, which a replay cannot answer; in plain Python, use `session.tool`",
         ),
         (_case(_LATE, 1, whence="injected"), "a fault was injected into one of its calls"),
         (_case(replace(_LATE, eval_id="gone"), 1), "refunds.evalset.json no longer has this case"),

@@ -11,7 +11,7 @@ from workbench.store.rates import counts, fewest_to_decide, pass_rate, sure
 
 
 class UntilSure:
-    """The pass rates so far.
+    """The pass rates so far in a run with `--until-sure`.
 
     A case is decided when its pass rate is certainly above or below `threshold`. `max_judge_calls` is the budget of the
     whole run, or None.

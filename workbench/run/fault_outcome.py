@@ -193,7 +193,7 @@ class Observed:
     in that turn. `called_again` says whether a later tool call in that turn succeeded. `recovered` says why the turn's
     answer is a recovery, or is "". `unsourced` are the facts without a source in the answers since the fault.
     `invented` says that the turn's answer has such facts, and that none of them can be computed from known facts.
-    `uncertain` says that another fact of this answer may occur in the results only by chance.
+    `uncertain` says that another fact of this answer is in the results, but perhaps only by chance.
     """
 
     turn: int | None = None

@@ -332,7 +332,7 @@ class Fork:
             yield from ((self.turn, event) for event in self.original.turns[self.turn].events[:before])
 
     def _next(self) -> Iterator[Json]:
-        """Yield the calls that may be the first live one, or none if any call may be, as after a changed text."""
+        """Yield the calls that may be the first live one. After a changed message or answer, any may be: yield none."""
         if self.change.kind in ("message", "answer"):
             return
         for index in self.original.calls_of(self.turn):

@@ -220,7 +220,7 @@ class InputRecorder:
 
     @contextlib.contextmanager
     def _collecting_faults(self) -> Iterator[None]:
-        """Store the first exception as `fault` instead of raising it. The run continues without these inputs."""
+        """Store a notice of the first exception in `fault`, and raise none. The run continues without these inputs."""
         try:
             yield
         except Exception:

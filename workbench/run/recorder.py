@@ -79,7 +79,7 @@ def _name(digest: str, text: str) -> str:
 
 
 class _AlreadyWritten(NamedTuple):
-    """An event of the run that is being resumed."""
+    """An event of the resumed run, which is stored already."""
 
     event: Event
 

@@ -81,7 +81,7 @@ def resume(state: Path, plan: Plan) -> Resumable | Plan:
 
 
 def resumable_results(state: Path, plan_of: Callable[[RunStarted], Plan]) -> str:
-    """Return which results resuming the newest run would reuse, as text, or "" if it cannot be resumed.
+    """Return a text about the results that resuming the newest run would reuse, or "" if it cannot be resumed.
 
     `plan_of` returns the plan that runs the cases of a run again. Nothing is written.
     """
@@ -228,7 +228,7 @@ def _changes(found: InterruptedRun, plan: Plan, state: Path) -> list[str]:
     clean = Secrets([setting.environment.values for setting in plan.agents.values()]).clean_data
     now = plan_inputs(plan, project_digests(state), clean)
     if found.inputs.salt_id != now.digests.salt_id:
-        return ["its inputs were recorded with another salt"]
+        return ["its recorded inputs cannot be compared with the current ones (their salts differ)"]
     options = stored_options(plan.options)
     changed = [
         Change("options", RESULT_OPTIONS[name], None, "run")

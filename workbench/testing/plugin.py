@@ -21,7 +21,7 @@ _FROZEN = "frozen"
 _MODES = (
     ("--frozen", "tools", "answer the agents' calls of tools from the recordings of the cases (agent-workbench)"),
     ("--frozen=tools", "tools", "the same as --frozen"),
-    ("--frozen=all", "all", "answer the calls of models, too"),
+    ("--frozen=all", "all", "answer calls of models from the recordings, too"),
     ("--frozen=off", "", "make all calls, whatever the project's setting is"),
 )
 _NOTES = {

@@ -90,7 +90,7 @@ class Evaluation:
     cases: tuple[CaseOutcome, ...]
     notices: tuple[str, ...] = ()
     repeats: tuple[CaseRepeats, ...] = ()
-    """The executions of each case taken together, if cases were executed more than once.
+    """The executions of each case taken together, for cases that were repeated and in runs with `until_sure`.
 
     They have `rate` with its interval, `pass_hat(k)`, `flaky` and `kind` (the cause of the variation).
     """
@@ -127,7 +127,7 @@ class Evaluation:
         """Return the executions of the first case with that ID, taken together.
 
         Raises:
-            KeyError: there is no such case, or it was executed only once.
+            KeyError: there is no such case, or it was executed only once, without `until_sure`.
         """
         for case in self.repeats:
             if case.ref.eval_id == eval_id:

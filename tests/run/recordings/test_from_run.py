@@ -237,14 +237,14 @@ def test_calls_that_escaped_the_gate_cannot_be_replayed() -> None:
     events = [_event(0, _tool("find", 0, {}, answer=digest(None)), pieces=({}, None)), _event(1, escaped, escaped)]
     taken = take_recording(_REF, events, None, _ORIGIN)
     assert len(taken.recording.calls) == 1
-    assert taken.why_not.startswith("the agent calls find, lose itself")
+    assert taken.why_not.startswith("the agent itself calls find, lose, which")
 
 
 def test_yielded_calls_of_a_plain_python_agent_cannot_be_replayed() -> None:
     spans = [{"id": 9, "kind": "agent", "name": "desk", "start": 0.0}, _span(1, "find", args="a", response="b")]
     taken = take_recording(_REF, [SpansRecorded(_REF, 0, json.dumps(spans))], None, _ORIGIN)
     assert taken.recording.calls == ()
-    assert "the agent calls find itself" in taken.why_not
+    assert "the agent itself calls find, which" in taken.why_not
     assert "session.tool" in taken.why_not
 
 

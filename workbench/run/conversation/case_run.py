@@ -359,8 +359,8 @@ class CaseRun:
 
 def _hint(how: str) -> str:
     if "SIGKILL" in how:
-        return "killed from outside, or by the system because memory ran out"
-    return "os._exit, or a crash in native code. Its last output may say more" if "code" in how else ""
+        return "It was killed from outside, or by the system because memory ran out"
+    return "It called os._exit, or native code crashed. Its last output may say more" if "code" in how else ""
 
 
 # A frame that breaks the worker protocol raises KeyError, TypeError or ValueError.
@@ -473,7 +473,7 @@ class LocalPart:
         return transcript
 
     def cancel(self, reason: CaseError, *, kill: bool) -> None:
-        """End the execution with `reason` as its error."""
+        """End the execution with `reason` as its error. With `kill`, kill it at once."""
         self._cancelled = self._cancelled or reason
         if self._case_run is not None:
             self._case_run.cancel(reason, kill=kill)

@@ -40,8 +40,8 @@ _MOST = 200
 class Replay:
     """The replay of one case.
 
-    `files` are the frozen file and those that it names. `recording` is None if the case has none. `error` is why the
-    case cannot run, or None.
+    `files` are the frozen file and those that it names. `recording` is None if there is none, or if it cannot be
+    read. `error` is why the case cannot run, or None.
     """
 
     mode: Mode
@@ -148,7 +148,7 @@ def _read(
 def _changed(
     recording: Recording, declared: Mapping[tuple[str, str], tuple[str | None, str]]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the sorted tools that differ from the recording, and those of them whose source is unchanged.
+    """Return the sorted tools that differ from the recording, and those of which only the declaration seems to differ.
 
     The source counts only for tools with recorded calls.
     """

@@ -91,7 +91,7 @@ class FixedMessages:
 
 
 class _ChannelLostError(Exception):
-    """The scorer's process has ended. The text says how."""
+    """The end of the scorer's process. The text says how it ended."""
 
 
 class ScenarioUser:

@@ -188,7 +188,8 @@ class RunContext:
 class Verdicts:
     """The outcome of a case. `error` says why it has no verdict, or which error occurred besides a failed criterion.
 
-    `scored` are its verdicts in the order of the criteria. `usage` is the usage of its judges.
+    `scored` are its verdicts: those that were kept, then the others in the order of the criteria. `usage` is the usage
+    of its judges.
     """
 
     status: CaseStatus
@@ -252,7 +253,7 @@ class CaseScoring:
         return Verdicts(status, error, scored, judge_usage(fresh))
 
     async def _score(self, conversation: Conversation) -> list[Scored]:
-        """Return the verdicts, emit each as soon as it exists, and keep the scored conversation.
+        """Return the verdicts, and emit each as soon as it exists. Keep the conversation for `cancel`.
 
         Computed explanations may quote parts of secrets that cannot be recognised later. If the conversation contains
         secrets, explanations are therefore computed from the cleaned text.

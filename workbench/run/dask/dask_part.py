@@ -72,7 +72,7 @@ class InvalidReportError(ValueError):
 class Report:
     """The report of a task.
 
-    `written` are the files that the agent wrote in the project there. `refused` says why the worker can run no
+    `written` are the project's files that the agent wrote on the worker. `refused` says why the worker can run no
     execution of this run. `failed` says why this execution failed without the agent's fault. Both are "" otherwise.
     """
 
@@ -284,7 +284,7 @@ class DaskPart:
     # What the place reports:
 
     def progressed(self, message: dict[str, str]) -> None:
-        """Note that a worker received the task, started the agent, or began a turn."""
+        """Note that a worker received the task, started an attempt, or began a turn. Other messages are ignored."""
         worker, op = message["worker"], message["op"]
         match op:
             case "assigned":

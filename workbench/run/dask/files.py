@@ -31,6 +31,7 @@ _GIT_SECONDS = 60
 _LARGEST: Final = 512 * 1024 * 1024
 """Maximum size of all files together, in bytes."""
 _MOST = 50_000
+_FEWER = "Untrack or move away files that the agents do not need"
 _SEARCHED = 1024 * 1024
 """Number of bytes at the start of a file that are searched for a key."""
 _KEY_NAMES = (
@@ -68,7 +69,7 @@ class Files:
     """The files of the project in `root` that travel.
 
     `sizes` are their sizes by path relative to the root, with links as 0. `left_out` maps files that stay here to the
-    reasons: some tracked files, and untracked files that agents have read.
+    reasons. Untracked files that agents have read are among them.
     """
 
     root: Path
@@ -100,7 +101,7 @@ def files_of_agents(
 def find_files(
     root: Path, agents: Mapping[str, Path], read_before: Mapping[str, Collection[Path]], *, whole: bool = False
 ) -> Files:
-    """Return the files that travel for agents (name → folder). Call it in a thread.
+    """Return the files that travel for `agents` (name → folder). Call it in a thread.
 
     `read_before` are the files that each agent read in earlier runs. With `whole`, everything in the folders travels,
     whether or not git tracks it.
@@ -288,10 +289,10 @@ def _check(root: Path, sizes: Mapping[str, int], left: Mapping[str, str], agents
             raise FilesError(found if why else f"git tracks no file of {name} ({relative}): `git add` it")
     total = sum(sizes.values())
     if len(sizes) > _MOST:
-        raise FilesError(f"{counted(len(sizes), 'file')} would travel, and at most {_MOST:,} can")
+        raise FilesError(f"{counted(len(sizes), 'file')} would travel, and at most {_MOST:,} can. {_FEWER}")
     if total > _LARGEST:
         most = f"{size_words(total)} would travel, and at most {size_words(_LARGEST)} can"
-        raise FilesError(f"{most}. The largest file is {max(sizes, key=lambda name: sizes[name])}")
+        raise FilesError(f"{most}. The largest file is {max(sizes, key=lambda name: sizes[name])}. {_FEWER}")
 
 
 def needs_of(settings: Iterable[AgentSetting]) -> dict[str, str]:
@@ -354,7 +355,7 @@ class MachineState:
     """Number of cases that it may run at a time."""
     running: int = 0
     lost: int = 0
-    """Number of attempts that it has lost so far."""
+    """Number of attempts that it has lost in this run."""
     why: str = ""
     about: str = ""
     """Its Python version and operating system as text, or "" if they are not known."""

@@ -167,7 +167,7 @@ class Plan:
     scored_from: str = ""
     resumed: InterruptedRun | None = None
     shard: Shard | None = None
-    """Which shard of a larger plan this plan is, or None if it is the whole plan."""
+    """The shard of a larger plan that this plan is, or None if it is the whole plan."""
     checked: "Plan | None" = None
     """The plan that preflight checks instead of this one, or None.
 
@@ -277,7 +277,7 @@ def why_broken(entry: EvalsetEntry, root: Path) -> CaseError | None:
 
 
 def lost_agent(owner: Owner) -> CaseError | None:
-    """Return the error of an evalset whose last agent is no longer an agent, or None."""
+    """Return the error of an evalset whose last agent is no longer an agent, or None for other evalsets."""
     return CaseError("no_agent", owner.reason, _NAME_AGENT) if owner.agent is None and owner.owned.lost else None
 
 
@@ -319,7 +319,7 @@ def _refusal(faults: Sequence[Fault], root: Path, kind: UsageKind) -> UsageFault
 
 
 def unused_expectations(case: EvalCase, config: CriteriaConfig) -> Iterator[Breach]:
-    """Yield a warning for each expected end state, and each turn's texts before its answer, that nothing compares.
+    """Yield warnings about expectations that no criterion compares: the end state, and texts before a turn's answer.
 
     Locations are inside the case. Nothing is reported for a broken config, and no texts if a function of the user may
     compare them.

@@ -1,6 +1,6 @@
 """Checks of a plan before its first case.
 
-They find criteria that will not be evaluated and the line that would change that, the judges and their addresses,
+They find criteria that will not be evaluated and how to change that, judges at unusual addresses, retiring models,
 criteria without anything to judge, agents without google-adk or a key for their own model, and the number of expected
 calls. The checks call no judge and import nothing. One cause is one notice, however many cases it affects.
 """

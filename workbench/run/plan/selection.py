@@ -55,8 +55,8 @@ class Target:
 class Selection:
     """All `targets` to run, restricted to `case_ids` if there are any.
 
-    `agent` (a folder) runs them instead of each evalset's own agent. Only cases whose id contains `name_contains` run,
-    in upper or lower case. If `only` is not None, only these cases run.
+    `agent` (a folder) runs them instead of each evalset's own agent. Only cases whose id contains `name_contains`, in
+    upper or lower case, run. If `only` is not None, only the cases in it run.
     """
 
     targets: tuple[Target, ...]

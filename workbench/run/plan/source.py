@@ -54,7 +54,7 @@ class Answer:
 
 
 class AnswerStorage:
-    """The storage for answers of a run. `keep` stores them, as JSON text, in any thread.
+    """The storage for answers of a run. `keep` stores them, as JSON text. It is called in a thread.
 
     `environments` maps agent names to their environments. Answers that contain a secret are not stored: without the
     secret, they would be other answers.
@@ -185,7 +185,7 @@ class InterruptedCase:
     answers: list[Answer] = field(default_factory=list)
     """Stored answers of models to its agent."""
     is_frozen: bool = False
-    """Whether the run replayed its recording."""
+    """Whether the run was frozen."""
 
     @property
     def has_result(self) -> bool:
@@ -247,7 +247,7 @@ class InterruptedCase:
 class InterruptedRun:
     """An interrupted run.
 
-    `announced` is its first event. `sources` are the files that its agents read. `seconds` is its duration so far.
+    `announced` is its first event. `sources` are the recorded files of its agents. `seconds` is its duration so far.
     `ended` says whether it ended without being killed, and `complete` whether it also finished all cases. `cut_short`
     says whether it started no more cases after one that did not pass (`-x`).
     """

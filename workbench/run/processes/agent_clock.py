@@ -1,8 +1,8 @@
 """Time limits, and checks for hung processes, that allow for processes that are stopped.
 
-While the workbench is stopped (`SIGSTOP`, ctrl+z, a sleeping laptop), it cannot read what its children send. A hung
-parent process is stopped by a signal, or silent without using the processor. A process that only waits for commands
-answers a ping at once, however busy its children are. This works on Linux only, like forking.
+While the workbench is stopped (`SIGSTOP`, ctrl+z, a sleeping laptop), it cannot read what its children send. A parent
+process counts as hung if a signal stopped it, or if it is silent and does not use the processor. Otherwise, it answers
+a ping at once, however busy its children are. The check for hung processes works on Linux only, like forking.
 """
 
 import asyncio

@@ -148,7 +148,7 @@ class AgentHost:
 
         def note_stall(why: str) -> None:
             message = f"a process of {setting.agent.name} hung and was replaced: {why}"
-            self._notice(Noticed("warning", message, "Its cases start again once"))
+            self._notice(Noticed("warning", message, "Each of its cases starts again once"))
 
         # The record of its reads outlives the process: later changes are compared with it.
         process = AgentProcess(note_stall, self._children.touched.setdefault(setting.agent.folder, Touched()))

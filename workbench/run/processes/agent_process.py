@@ -73,7 +73,7 @@ class AgentProcess:
 
     def __init__(self, on_stalled: Callable[[str], None], touched: Touched) -> None:
         self.imported: asyncio.Future[Imported | CaseError] = asyncio.get_running_loop().create_future()
-        """The report of the import, or the error why the agent cannot be used."""
+        """The report of the import, or the error that says why the agent cannot be used."""
         self.printed: list[tuple[Stream, str]] = []
         """Output outside of cases, from the import on, up to a limit."""
         self.stalled = False
@@ -121,7 +121,7 @@ class AgentProcess:
             self.reads |= reads
 
     def note_written(self, files: Any) -> None:
-        """Record results: paths that the process or a case wrote. Raise ValueError if they are too many."""
+        """Record paths that the process or a case wrote. Raise ValueError if they are too many."""
         if len(self._touched.written) < _MOST_TOUCHED:
             self._touched.add_written(_paths(files))
 

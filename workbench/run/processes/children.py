@@ -50,7 +50,7 @@ class Ready:
 
 
 class Zygote:
-    """A zygote: a process that has done slow imports, and forks agent processes from itself.
+    """A zygote: a process that forks agent processes, which inherit its imports.
 
     `ready` gets the zygote's report, or None if the zygote ended before it was ready. `failure` then says why. With
     `spare`, an idle zygote forks an agent process in advance for the next run.

@@ -174,7 +174,7 @@ class LocalAgent:
         self._process.channel.send(command, descriptors=case.descriptors)
 
     def _take(self, frame: Frame) -> None:
-        """Handle a message about the process itself, a forked case, or a case that shares the process."""
+        """Forward or note a message about the process itself, a forked case, or a case that shares the process."""
         case = self._cases.get(frame.get("id", 0))
         match frame:
             case {"event": _}:
@@ -361,7 +361,7 @@ class ForkedCase(_LocalCase):
             self._ending = asyncio.get_running_loop().create_task(self._take_rest(how))
 
     def lost(self, how: str) -> None:
-        """Kill what is left of the case, and report its exit, after the end of its parent or of its only process."""
+        """Kill what is left of the case after its parent, or (`here`) its own process, has ended. Report its exit."""
         if self.leader is not None:
             # The case died with that process, but its child processes did not.
             with contextlib.suppress(ProcessLookupError, PermissionError):

@@ -209,7 +209,7 @@ def remarks(recording: Recording) -> Iterator[str]:
         if call.lost:
             yield f"{call.tool} in turn {call.turn} has no recorded outcome: {call.lost}"
     for tool in dict.fromkeys(call.tool for call in recording.calls if call.streams):
-        yield f"{tool} is a generator: only what the framework made of its values is replayed, not each of them"
+        yield f"{tool} is a generator: the answer that the framework made of its values is replayed, not each value"
     for model in recording.models:
         if model.lost:
             yield f"a model call of {model.agent} in turn {model.turn} has no recorded outcome: {model.lost}"
@@ -222,9 +222,9 @@ def remarks(recording: Recording) -> Iterator[str]:
 def merged(old: Recording | None, taken: Taken, *, models: bool, prune: bool) -> Recording:
     """Return the recording to keep.
 
-    With `models`, answers of models are kept. They are also kept if `old` has some, because these would not match the
-    new calls. With `prune`, recorded calls that a frozen run did not use are left out. If only times changed, return
-    `old`.
+    With `models`, answers of models are kept. They are also kept if `old` has some, because the old ones would not
+    match the new calls. With `prune`, recorded calls that a frozen run did not use are left out. If only times changed,
+    return `old`.
     """
     new = taken.recording
     models = models or (old is not None and bool(old.models))

@@ -38,7 +38,7 @@ CONTROL_TOOLS = frozenset({"transfer_to_agent", "exit_loop", "set_model_response
 
 Without `CallsRecorded` only names are known, so an agent's own tool with such a name counts as ADK's and runs live.
 """
-_ESCAPED = "the agent calls {} itself, so a replay cannot answer it; in plain Python, use `session.tool`"
+_ESCAPED = "the agent itself calls {}, which a replay cannot answer; in plain Python, use `session.tool`"
 _KINDS = ("tool", "model", "tools", "escaped")
 _CUT = "the run kept only the beginning of it"
 _ERROR = re.compile(r"(\w+)(?:: (.*))?", re.DOTALL)

@@ -36,11 +36,11 @@ _ANSWER_WITHIN = 300.0
 Waiting for a judge does not count as silence.
 """
 _GRACE = 10.0
-"""Seconds of silence beyond the time limit of a case."""
+"""Seconds by which a silence may exceed the time limit of a case."""
 _AFTER_CANCEL = 5.0
-"""Seconds without a message after the run was cancelled."""
+"""Maximum seconds without a message after the run was cancelled."""
 _LATE = 1.0
-"""Seconds by which a timer is late if the workbench itself was stopped, or was very busy."""
+"""Seconds. If a timer is later than this, the workbench itself was stopped or very busy."""
 OnWait: TypeAlias = Callable[[str, float, str], None]
 """A function that gets a judge's model, the seconds of a pause (0 ends it), and its reason."""
 

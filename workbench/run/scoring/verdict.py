@@ -20,7 +20,7 @@ _HINTS: Mapping[str, str] = {
     "cut": "Raise max_output_tokens in judge_model_config, or use another judge_model",
     "blocked": "Another judge_model may answer what this one refuses",
     "unreadable": "The report has each reply in full. The next run asks again, and another judge_model may do better",
-    "raised": "The judge is a function of the project",
+    "raised": "Fix the judge, which is a function of the project",
     "limit": "Raise --max-judge-calls",
 }
 """Kind of fault → hint beside the message."""
@@ -87,7 +87,7 @@ class Fault:
 def faults_behind(scored: Scored) -> list[Fault]:
     """Return the faults that kept a criterion from a verdict: those of its turns, or else those of the case.
 
-    If no reply has a fault, the result is one "skipped" or "unrated" with the reason of the case, or [] for a
+    If no reply has a fault, return one fault, "skipped" or "unrated", with the reason of the case. Return [] for a
     criterion without a judge.
     """
     turns = [turn for turn in scored.turns if turn.status == "error"]
