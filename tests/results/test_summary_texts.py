@@ -87,7 +87,7 @@ def frozen_and_live() -> str:
 
 
 def summary(store: Store, *, detailed: bool = False, told: bool = False) -> str:
-    return joined(summary_lines(store, detailed=detailed, told=told))
+    return joined(summary_lines(store, detailed=detailed, listed=told))
 
 
 def criteria() -> str:

@@ -13,7 +13,7 @@ from workbench.results.document import Document, Subject
 from workbench.results.lines import View
 from workbench.results.trace import build, trace_lines
 from workbench.results.trace_drawing import duration, in_column, row_line
-from workbench.results.trace_reading import conversation_lines, messages, own_events, read_again, read_trace
+from workbench.results.trace_reading import cached_trace, conversation_lines, messages, own_events, read_trace
 from workbench.results.trace_sections import BRIEF, data_lines
 from workbench.store.execution import CaseRecord, Turn
 from workbench.store.spans import read_turn
@@ -137,14 +137,14 @@ def test_finished_turns_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trace_reading, "read_turn", counted)
     turns = [case.turns[0], Turn({"parts": [{"text": "And now?"}]})]
     for _ in range(2):
-        read_again(turns, None, None)
+        cached_trace(turns, None, None)
     assert read == [0, 1, 1], "the one that goes on may have more to tell"
     turns[1].spans = SpansRecorded(case.ref, 1, json.dumps(SPANS), {})
     for _ in range(2):
-        read_again(turns, None, None)
+        cached_trace(turns, None, None)
     turns[1].actual = {"final_response": {"parts": [{"text": "A cup."}]}}
     assert read == [0, 1, 1, 1]
-    assert read_again(turns, None, None).turns[1].messages[-1].text == "And now?", "no event is known that says more"
+    assert cached_trace(turns, None, None).turns[1].messages[-1].text == "And now?", "no event is known that says more"
     assert read == [0, 1, 1, 1, 1]
 
 

@@ -229,7 +229,7 @@ def write_outputs(outputs: Outputs, store: Store, results: TextIO, prices: Price
     if outputs.detailed:
         write_details(store, results)
     if is_terminal(outputs, results):
-        print_styled(results, summary_lines(store, prices, detailed=outputs.detailed, told=not outputs.quiet))
+        print_styled(results, summary_lines(store, prices, detailed=outputs.detailed, listed=not outputs.quiet))
     else:
         for line in summary_lines(store, prices, detailed=outputs.detailed):
             write_line(results, str(line))

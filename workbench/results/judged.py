@@ -162,13 +162,13 @@ def judge_lines(record: CaseRecord, result: MetricResult, view: View) -> Iterato
     """Yield the judge of a criterion: its name, the models that answered, a custom address and a note."""
     judge = judge_in(result.details)
     if judge:
-        names = who(judge, versions(item.question for item in judge_questions(record, result.name)))
+        names = judge_names(judge, versions(item.question for item in judge_questions(record, result.name)))
         yield from under(label("judge"), flow(names, view.room))
         if note := string(judge.get("note")):
             yield from part("", safe(note, "muted"), view)
 
 
-def who(judge: dict[str, Any], answered_by: Iterable[str]) -> list[Line]:
+def judge_names(judge: dict[str, Any], answered_by: Iterable[str]) -> list[Line]:
     """Return the judge in parts: its name, up to four other models that answered, and a custom address."""
     parts: list[Line] = [Text.styled(one_line(string(judge.get("model")), limit=200) or "(no name)", "strong")]
     others = [one_line(version, limit=200) for version in answered_by if version != judge.get("model")]

@@ -96,8 +96,8 @@ def add_rubrics(document: Document, subject: Subject, index: int, result: Metric
         opened = view.is_open(key)
         mine = overridden(subject, result.name, index + 1, "rubric", name)
         lines = [*_rubric(rubric, opened, view, mine), *(line for one in given if opened for line in _vote(*one, view))]
-        asked = Target("Judges", (question_key(result.name, index, 0),))
-        document.add_item(key, lines, opens=bool(given), targets=(asked,))
+        question = Target("Judges", (question_key(result.name, index, 0),))
+        document.add_item(key, lines, opens=bool(given), targets=(question,))
         if string(rubric.get("verdict")) != "yes":
             problems.append(key)
     return problems
@@ -143,7 +143,7 @@ _SHOWN_ELSEWHERE = {
 
 def build(subject: Subject, view: View, *, prompts: bool = True) -> Document:
     """Return the whole pane. Without `prompts`, a full view leaves out the exact questions."""
-    asked = view if prompts else replace(view, full=False)
+    question_view = view if prompts else replace(view, full=False)
     document = Document()
     record = subject.record
     problems: list[str] = []
@@ -152,10 +152,10 @@ def build(subject: Subject, view: View, *, prompts: bool = True) -> Document:
         for result in by_weight(list(record.metrics.values())):
             if result.status != "informational" or result.name in own:
                 document.gap()
-                problems += _add_criterion(document, subject, record, result, view, asked)
+                problems += _add_criterion(document, subject, record, result, view, question_view)
         if not record.metrics:
             document.add(remark(_no_scores(record), view))
-    add_simulated_user(document, subject, view, asked)
+    add_simulated_user(document, subject, view, question_view)
     below = [*(_figures(record, view) if record is not None else ()), *_source(subject, view)]
     if below:
         document.gap()
@@ -174,7 +174,7 @@ def _no_scores(record: CaseRecord) -> str:
 
 
 def _add_criterion(
-    document: Document, subject: Subject, record: CaseRecord, result: MetricResult, view: View, asked: View
+    document: Document, subject: Subject, record: CaseRecord, result: MetricResult, view: View, question_view: View
 ) -> list[str]:
     """Add a criterion with all details. Unless it passed or did not apply, return the keys of items with problems."""
     name = result.name
@@ -195,7 +195,7 @@ def _add_criterion(
     document.add(claims.score_lines(record, result, view))
     document.add(rubric_counts(result, view))
     inner = View(view.room, full=opened)
-    document.add(under(Text(), _about(result, inner, explained=opened and asked.full == view.full)))
+    document.add(under(Text(), _about(result, inner, explained=opened and question_view.full == view.full)))
     problems: list[str] = []
     for index, turn, judged in found:
         if several:
@@ -204,14 +204,14 @@ def _add_criterion(
         problems += claims.add_texts(document, subject, index, judged, view)
         problems += add_rubrics(document, subject, index, judged, view)
         brief = not (judged.details.get("texts") or judged.details.get("rubrics"))
-        problems += add_questions(document, subject, judged, index, asked, brief=brief)
+        problems += add_questions(document, subject, judged, index, question_view, brief=brief)
     if found and questions(result.details):
         document.add([heading("whole case", view.width)])
     if stop := mapping(result.details.get("stop")):
         verdict = string(stop.get("verdict"))
         votes = flow([verdict_mark(verdict), *vote_words(stop, verdict)], view.room)
         document.add(under(label("end judged"), votes))
-    problems += add_questions(document, subject, result, None, asked, brief=True)
+    problems += add_questions(document, subject, result, None, question_view, brief=True)
     return problems if result.status not in ("passed", "not_applicable") else []
 
 

@@ -95,17 +95,17 @@ def _short(record: Execution, width: int, others: Iterable[str]) -> str:
 
 
 def summary_lines(
-    store: Store, prices: Prices = _NO_PRICES, *, detailed: bool = False, told: bool = False
+    store: Store, prices: Prices = _NO_PRICES, *, detailed: bool = False, listed: bool = False
 ) -> Iterator[SummaryLine]:
     """Yield the whole summary, line by line.
 
-    `detailed` adds criteria, their sources and judges. `told` means that the reasons were printed before. Then only
-    cancelled cases are listed.
+    `detailed` adds criteria, their sources and judges. `listed` means that the reasons were printed before. Then
+    only cancelled cases have them.
     """
     records = list(store.current_records())
     for state, title, style in _SECTIONS:
         found = [record for record in records if record.state == state]
-        if found and (state == "cancelled" or not told):
+        if found and (state == "cancelled" or not listed):
             yield SummaryLine("")
             yield SummaryLine(title, style=style)
             yield from _problems(found, store.run.root)

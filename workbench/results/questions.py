@@ -13,6 +13,7 @@ from workbench.results.faces import LABELS, VERDICTS
 from workbench.results.judged import (
     cost_words,
     count,
+    judge_names,
     mark,
     question_key,
     questions,
@@ -21,7 +22,6 @@ from workbench.results.judged import (
     verdict_of,
     versions,
     vote_words,
-    who,
 )
 from workbench.results.lines import (
     MIN_WIDTH,
@@ -165,8 +165,8 @@ def _raw(text: str, opened: bool, room: int) -> list[Line]:
 _ENDS = {"stop_signal": "■ ended by the user's stop signal", "turn_limit": "■ turn limit reached"}
 
 
-def add_simulated_user(document: Document, subject: Subject, view: View, asked: View) -> None:
-    """Add the scenario of a simulated user, if any, and its questions. `asked` is the view that unfolds them."""
+def add_simulated_user(document: Document, subject: Subject, view: View, question_view: View) -> None:
+    """Add the scenario of a simulated user, if any, and its questions. `question_view` unfolds them."""
     record = subject.record
     # The file has the scenario if the run has none.
     scenario = mapping(record.scenario) if record is not None else {}
@@ -183,9 +183,9 @@ def add_simulated_user(document: Document, subject: Subject, view: View, asked: 
         key = "simulated/end" if event.ended else f"simulated/{event.turn}"
         name = "end" if event.ended else f"turn {event.turn + 1}"
         question = mapping(event.question)
-        speaker = who(mapping(question.get("judge")), versions([question]))
+        speaker = judge_names(mapping(question.get("judge")), versions([question]))
         lines = list(under(label(name), flow([*speaker, *cost_words([question])], view.room)))
-        lines += question_lines(question, asked.is_open(key), view, brief=False)
+        lines += question_lines(question, question_view.is_open(key), view, brief=False)
         document.add_item(key, lines, opens=True)
 
 

@@ -51,13 +51,13 @@ def firmness(record: CaseRecord, criterion: str) -> Firmness:
     judges = [judged_by({"judge": result.details.get("judge")}) for result in results]
     judged = any(judges) or any(result.details.get("questions") or "attempts" in result.details for result in results)
     counts = [votes for result in results for votes in _votes(result.details)]
-    near = any(map(hangs_on_one, counts))
+    near = any(map(one_vote_decides, counts))
     least = min((yes + no for yes, no in counts), default=0)
     firm = "rules" in judges or not judged or (least >= 2 and not near)  # Rules always give the same result.
     return Firmness(firm, any(yes and no for yes, no in counts), near)
 
 
-def hangs_on_one(votes: tuple[int, int]) -> bool:
+def one_vote_decides(votes: tuple[int, int]) -> bool:
     """Return whether the votes (for, against) disagree and one vote decided. A tie counts as against, as in ADK."""
     yes, no = votes
     if not yes or not no:

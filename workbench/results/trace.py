@@ -36,7 +36,7 @@ from workbench.results.machines import lost_words, placed_words
 from workbench.results.sections import add_plugin_sections
 from workbench.results.texts import compact
 from workbench.results.trace_drawing import Columns, Scale, duration, name_of, row_line, visited_names
-from workbench.results.trace_reading import TraceRead, TurnRead, conversation_lines, own_events, read_again
+from workbench.results.trace_reading import TraceRead, TurnRead, cached_trace, conversation_lines, own_events
 from workbench.results.trace_sections import add_sections, graph_lines
 from workbench.store.execution import CaseRecord, Turn
 from workbench.store.spans import Node, TurnTrace
@@ -221,7 +221,7 @@ def add_trace(
     `state` is the state folder with the runs. `going` says whether the last turn may still run and lack times.
     With `steps`, each turn ends with the full text of its steps, folded.
     """
-    read = read_again(turns, state, prices)
+    read = cached_trace(turns, state, prices)
     timed = any(turn.trace.timed for turn in read.turns)
     columns = Columns.fitting(view.width, timed=timed, priced=bool(prices))
     for number, turn in enumerate(read.turns):
@@ -331,7 +331,7 @@ def trace_lines(record: CaseRecord, width: int) -> Iterator[Line]:
     yield from document.lines[:_MOST_ROWS]
     if len(document.lines) > _MOST_ROWS:
         yield Text.styled(f" … {counted(len(document.lines) - _MOST_ROWS, 'more row')}: the screen shows them", "fold")
-    read = read_again(record.turns, None, None)
+    read = cached_trace(record.turns, None, None)
     for number, turn in enumerate(read.turns):
         if visited_names(turn.trace.root):
             yield Text()

@@ -198,7 +198,7 @@ _newest: list[TraceRead] = []
 """The last result. Unfolding a row lays out the same trace again."""
 
 
-def read_again(turns: Sequence[Turn], state: Path | None, prices: Prices | None) -> TraceRead:
+def cached_trace(turns: Sequence[Turn], state: Path | None, prices: Prices | None) -> TraceRead:
     """Return the result of `read_trace`. Finished turns of the last result are reused."""
     kept: list[TurnRead | None] = []
     if _newest and _newest[0].prices is prices and _newest[0].pieces.state == state:

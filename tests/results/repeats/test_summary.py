@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from workbench.events.events import CaseError, CaseRef, CaseStatus, ErrorKind, MetricResult, MetricStatus, PlannedCase
 from workbench.results.repeat_texts import interval, sentence, share, sureness
-from workbench.results.repeats import CaseRepeats, criterion_repeats, hangs_on_one, summarize, summarize_all
+from workbench.results.repeats import CaseRepeats, criterion_repeats, one_vote_decides, summarize, summarize_all
 from workbench.store.execution import CaseRecord, CaseState, Turn
 from workbench.store.rates import pass_rate
 from workbench.text.counting import percent
@@ -218,7 +218,7 @@ def test_judge_is_not_blamed_for_computed_criteria(plan: list[Any]) -> None:
 @given(st.integers(0, 9), st.integers(0, 9))
 def test_verdict_depends_on_one_vote_if_that_vote_can_change_it(yes: int, no: int) -> None:
     turned = (yes > no) != (yes - 1 > no + 1) if yes > no else (yes > no) != (yes + 1 > no - 1)
-    assert hangs_on_one((yes, no)) == (bool(yes and no) and turned)
+    assert one_vote_decides((yes, no)) == (bool(yes and no) and turned)
 
 
 @given(st.floats(0, 1))
