@@ -150,20 +150,22 @@ def test_reapplied_filter_keeps_the_case_under_the_cursor(tree: Tree, feed: Feed
     assert tree.cursor == Row("case", 0, 0, 0)
 
 
-def test_cases_sort_by_status_score_and_time(tree: Tree, feed: Feed) -> None:
+def test_cases_sort_by_status_score_change_and_time(tree: Tree, feed: Feed) -> None:
     refs = feed.start(*[("refunds", case) for case in ("on_time", "late_parcel", "unknown_order")])
     for ref, (status, score, seconds) in zip(
         refs, [("passed", 0.9, 3.0), ("failed", 0.5, 1.0), ("error", None, 2.0)], strict=True
     ):
         feed.begin(ref)
         feed.end(ref, status, score, seconds)  # type: ignore[arg-type]
+    tree.verdicts.mark_flips({(0, 2): True, (0, 0): False})
     found = {}
-    for _ in range(4):
+    for _ in range(5):
         sort = tree.next_sort()
         found[sort] = names(tree)[:4]
     assert found == {
         "status": ["late_parcel", "unknown_order", "on_time", "two_parcels"],
         "score": ["late_parcel", "on_time", "unknown_order", "two_parcels"],
+        "change": ["unknown_order", "on_time", "late_parcel", "two_parcels"],
         "time": ["on_time", "unknown_order", "late_parcel", "two_parcels"],
         "file": ["on_time", "late_parcel", "unknown_order", "two_parcels"],
     }

@@ -236,7 +236,7 @@ MAIN_SCREEN: tuple[Action, ...] = (
         FIND,
         also="yesterday changed why prompt model commit regression difference",
     ),
-    Action("sort", "s", "sort", "Sort by file, status, score or time.", FIND),
+    Action("sort", "s", "sort", "Sort by file, status, score, change or time.", FIND),
     Action(
         "table.table",
         "M",

@@ -65,7 +65,7 @@ class Draft:
         return merged(before, now, after)
 
     def apply(self, choice: "CriteriaChoice") -> "CriteriaChoice":
-        """Return the criteria of the next run. Their `reason` lists the edits."""
+        """Return the criteria of the next run. Their `reason` lists the edits. Without edits, return `choice`."""
         from workbench.files.criteria import parse_config
         from workbench.files.metrics_config import metrics_of, with_metrics
 

@@ -64,7 +64,7 @@ class Cases:
         self._names: dict[Pair, str] = {}
 
     def name(self, pair: Pair) -> str:
-        """Return the ID of a case, safe to show."""
+        """Return the ID of a case as safe text, or "(no id)" if it is empty."""
         if pair not in self._names:
             self._names[pair] = label(self.entries[pair[0]].document.cases[pair[1]].eval_id) or "(no id)"
         return self._names[pair]
@@ -80,7 +80,7 @@ class Cases:
         return entry.relative, entry.document.cases[pair[1]].eval_id
 
     def input(self, pair: Pair) -> str:
-        """Return the first message of a case, on one line and safe to show."""
+        """Return the beginning of a case's first message as one safe line, or "" if it has none."""
         if pair not in self._inputs:
             message = first_message(self.entries[pair[0]].document, pair[1])
             self._inputs[pair] = one_line(message, limit=_INPUT_KEPT)

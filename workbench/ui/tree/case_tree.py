@@ -53,7 +53,7 @@ class CaseTree(RowView):
         self._lay_out(from_top=typing)
 
     def next_sort(self) -> Sort:
-        """Switch to the next order of file, status, score and time, and return it."""
+        """Switch to the next order of file, status, score, change and time, and return it."""
         sort = self.model.next_sort()
         self._lay_out()
         return sort

@@ -53,7 +53,10 @@ _SPLIT: Piece = (SPLIT.glyph, "not-evaluated")
 
 
 def label(text: str) -> str:
-    """Return a name as one safe line, without joiners, which make the width of emoji uncertain."""
+    """Return the first 200 characters of a name as one safe line.
+
+    Joiners are removed, because terminals disagree on the width of joined emoji.
+    """
     return one_line(text, limit=200).translate(_NO_JOINERS)
 
 

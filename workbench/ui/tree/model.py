@@ -179,7 +179,7 @@ class Tree:
                 self.show(self.row_of(*first))
 
     def next_sort(self) -> Sort:
-        """Switch to the next order of file, status, score and time, and return it."""
+        """Switch to the next order of file, status, score, change and time, and return it."""
         self.sort = SORTS[(SORTS.index(self.sort) + 1) % len(SORTS)]
         self._arrange(None)
         return self.sort
@@ -253,8 +253,8 @@ class Tree:
         row = self.cursor
         if row is None or row == ALL or not self.outline.has_children(row):
             return False
-        ways = self.outline.opened if row.kind in ("case", "passed") else self.outline.closed
-        (ways.remove if row in ways else ways.add)(row)
+        rows = self.outline.opened if row.kind in ("case", "passed") else self.outline.closed
+        (rows.remove if row in rows else rows.add)(row)
         self.outline.rebuild()
         return True
 

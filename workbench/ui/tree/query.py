@@ -137,7 +137,7 @@ def _unknown(name: str) -> str:
     )
 
 
-Sort: TypeAlias = Literal["file", "status", "score", "time"]
+Sort: TypeAlias = Literal["file", "status", "score", "change", "time"]
 SORTS: tuple[Sort, ...] = get_args(Sort)
 _LAST = float("inf")
 
@@ -152,8 +152,9 @@ def arrange(
 ) -> dict[int, Sequence[int]] | None:
     """Return the matching cases of each evalset in sort order, or None for all cases in file order.
 
-    The status sorts worst first, the score lowest first, the time slowest first. Cases that never ran come last. `keep`
-    is a case that is always included, such as the one under the cursor when the filter is applied again.
+    The status sorts worst first, the score lowest first, the time slowest first. Cases that never ran come last. The
+    change sorts regressions first, then improvements, then other cases. `keep` is a case that is always included, such
+    as the one under the cursor when the filter is applied again.
     """
     if query.empty and sort == "file":
         return None
@@ -232,6 +233,9 @@ def _sort_key(verdicts: Verdicts, evalset: int, sort: Sort) -> Callable[[int], A
         verdict = verdicts.by_case.get((evalset, case))
         if sort == "time":
             return -max((record.duration_seconds for record in verdicts.records(evalset, case)), default=-1.0)
+        if sort == "change":
+            got_worse = verdicts.flips.get((evalset, case))
+            return 2.0 if got_worse is None else float(not got_worse)
         if sort == "score":
             found = None if verdict is None else verdicts.store.records[verdict.deciding].decisive
             return _LAST if found is None or found.score is None else found.score

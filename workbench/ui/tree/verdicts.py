@@ -266,7 +266,7 @@ class Verdicts:
         return _FAILED_WITH_ERRORS if broke else frozenset((state,))
 
     def repeats(self, evalset: int, case: int) -> int:
-        """Return the number of executions of a case in its newest run."""
+        """Return the number of executions of a case in its newest run, or 0 if it never ran."""
         verdict = self.by_case.get((evalset, case))
         return len(verdict.refs) if verdict else 0
 
@@ -337,7 +337,10 @@ class Verdicts:
         return self.store.records[verdict.refs[repeat - 1] if 0 < repeat <= len(verdict.refs) else verdict.deciding]
 
     def cause(self, evalset: int, case: int) -> Cause | None:
-        """Return the cause of a case that failed or ended in an error, from its worst repeat, else None."""
+        """Return the cause of a case that failed or ended in an error, from its worst repeat, else None.
+
+        A cause that was not recorded is `UNKNOWN`.
+        """
         verdict = self.by_case.get((evalset, case))
         if verdict is None or verdict.state not in ("failed", "error"):
             return None
