@@ -66,7 +66,7 @@ def test_only_selected_turns_are_checked(turns: str, statuses: list[str], overal
 
 
 def test_turn_that_the_conversation_lacks_cannot_be_judged() -> None:
-    with pytest.raises(NotScorableError, match="there is no turn 3, only 1 turn"):
+    with pytest.raises(NotScorableError, match="`turns` is 3, but the conversation has 1 turn"):
         _score('"contains": ["x"], "turns": 3', _turn("x"))
 
 

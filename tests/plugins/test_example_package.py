@@ -204,7 +204,7 @@ connect = lambda to: Odd()
 WAYS_TO_FAIL = {
     "exits": ("error", "odd raised SystemExit: 3"),
     "tells": ("error", "odd raised RuntimeError: [secret ODD_API_KEY]"),
-    "text": ("error", "odd returned a str instead of an Answer"),
+    "text": ("error", "odd returned str, not an Answer"),
     "unknown": ("not_evaluated", "the judge odd of odd-example failed: ZeroDivisionError"),
     "wrong": ("not_evaluated", "the judge odd of odd-example failed: TypeError"),
 }

@@ -102,7 +102,7 @@ def score(request: ScoreRequest) -> Scored:
     options = read_options(AnswerMatchOptions, criterion)
     count = len(request.actual)
     if isinstance(options.turns, int) and options.turns > count:
-        raise NotScorableError(f"there is no turn {options.turns}, only {counted(count, 'turn')}")
+        raise NotScorableError(f"`turns` is {options.turns}, but the conversation has {counted(count, 'turn')}")
     selected = {"all": range(count), "last": range(count - 1, count)}.get(str(options.turns))
     wanted = selected if selected is not None else [int(options.turns) - 1]
     left_out = unscored_result(criterion, "not_applicable", "this turn is not checked")

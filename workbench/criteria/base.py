@@ -109,7 +109,7 @@ class Bench(Protocol):
         """Return Google's evaluation service.
 
         Raises:
-            workbench.judges.base.NotAvailableError: The project or the credentials are missing.
+            workbench.judges.base.NotAvailableError: The project, the credentials or the extra is missing.
         """
         ...
 

@@ -31,7 +31,7 @@ Effect: TypeAlias = Literal["decide", "score"]
 Part: TypeAlias = Literal["message", "answer", "calls"]
 """A part of a turn that a criterion examines: the user's message, the final answer, the tool calls."""
 Shown: TypeAlias = Literal["calls", "words", "claims", "rubrics", "simulator"]
-"""Place where details are shown: beside the calls or the answer of a turn, or in the pane of that name."""
+"""Part of the screen that shows details: a turn's calls, its answer by word, claims, rubrics, or the simulated user."""
 
 _MOST_LETTERS, _LEAST_LETTERS = 6, 3
 _WORDS = re.compile("(?<=[a-z])([A-Z])")
@@ -140,12 +140,12 @@ class Asks:
 
     who: Literal["judge", "service"]
     about: str = "turn"
-    """The subject of one question, as text."""
+    """The subject of one question as text, such as `turn`."""
     once: bool = False
     """Whether the conversation is judged once as a whole, instead of turn by turn."""
     questions: int = 1
     votes: bool = True
-    """Whether each question is sent `num_samples` times."""
+    """Whether each question is sent up to `num_samples` times."""
     more_with: str = ""
     """Name of a flag that adds further texts of a turn to the questions."""
 
@@ -176,11 +176,11 @@ class CriterionDescription:
     rubric_type: str = ""
     """Type of the case and turn rubrics that the criterion reads; "" if it reads none."""
     scenarios: Literal["yes", "no", "only"] = "yes"
-    """Whether the criterion suits cases with a simulated user."""
+    """Whether the criterion suits cases with a simulated user. `only`: it suits no others."""
     lowest: float = 0.0
     highest: float = 1.0
     first_threshold: float = 0.8
-    """Proposed threshold."""
+    """The threshold proposed when the criterion is added."""
     unit: str = ""
     """The unit of an informational criterion."""
     informational: bool = False

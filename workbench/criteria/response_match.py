@@ -241,7 +241,7 @@ _FILL_WORDS = frozenset(
 )
 """Common words, whose absence does not explain a failure."""
 _MOST = 0.8
-"""The share of common words above which one of two answers says more than the other."""
+"""The share of common words from which on one of two answers says more than the other."""
 
 
 def answer_cause(result: MetricResult, turns: Sequence[MetricResult]) -> str:

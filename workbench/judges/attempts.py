@@ -99,7 +99,7 @@ def retry_after(value: str, now: datetime | None = None) -> float | None:
 _WIDE = 100
 """Number of concurrent calls above which the queue counts as recovered."""
 _FIRST = 8
-"""Number of concurrent calls before the first attempt of a run has ended."""
+"""Maximum number of concurrent calls before the first attempt of a run has ended."""
 _WORTH_TELLING = 1.0
 """Seconds by which a pause must grow to be reported again: of many refusals at once, each asks for slightly more."""
 

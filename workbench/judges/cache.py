@@ -252,7 +252,7 @@ class SharedCalls(Generic[T]):
 
 
 class RunState:
-    """Limits, budget and calls of one run. `slots` are the calls that may be in progress at once."""
+    """Limits, budget and calls of one run. `slots` limits how many calls are in progress at once."""
 
     def __init__(self, limits: RunLimits, cache: Cache) -> None:
         self.limits = limits

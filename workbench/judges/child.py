@@ -96,6 +96,7 @@ def require(package: str, who: str, extra: str) -> None:
 def installed(package: str) -> bool:
     """Return whether a child process could import `package`.
 
-    `importlib.util.find_spec` also sees that this process has blocked an import, as the scorer does for pandas.
+    `importlib.util.find_spec` would not find a package whose import this process has blocked, as the scorer does for
+    pandas.
     """
     return any(finder.find_spec(package, None) is not None for finder in sys.meta_path)

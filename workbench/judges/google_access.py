@@ -51,7 +51,10 @@ def checked_address(name: str, address: str) -> str:
 
 
 def shown_address(address: str) -> str:
-    """Return `address` without user, password and query, "" if it is empty or Google's own, or else "no address"."""
+    """Return `address` without user, password and query, or "no address" if it is invalid.
+
+    Return "" if it is empty or Google's own.
+    """
     if not address:
         return ""
     try:
@@ -88,8 +91,8 @@ class Credentials:
 class GoogleAccess:
     """Access to Google's models.
 
-    `key` is for the Gemini API, or for Vertex without a project (express mode). `credentials` are for a project.
-    `base_url` is "" for Google's own address.
+    `vertex` selects Vertex AI instead of the Gemini API. `key` is for the Gemini API, or for Vertex without a project
+    (express mode). `credentials` are for a project. `base_url` is "" for Google's own address.
     """
 
     vertex: bool

@@ -172,7 +172,7 @@ def identify_judge(options: JudgeOptions, environment: JudgeEnvironment) -> Judg
     try:
         identity = kind.identify(options.model, environment)
         if not isinstance(identity, JudgeIdentity):
-            raise TypeError(f"identify returned a {type(identity).__name__}")
+            raise TypeError(f"identify returned {type(identity).__name__}, not a JudgeIdentity")
     except NotAvailableError:
         raise
     except Exception as error:

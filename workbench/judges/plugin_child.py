@@ -66,7 +66,7 @@ class Judges:
         except (Exception, SystemExit) as error:
             raise JudgeCallError("raised", f"{payload['judge']} raised {type(error).__name__}: {error}") from None
         if not isinstance(given, Answer):
-            message = f"{payload['judge']} returned a {type(given).__name__} instead of an Answer"
+            message = f"{payload['judge']} returned {type(given).__name__}, not an Answer"
             raise JudgeCallError("unreadable", message)
         return asdict(given)
 

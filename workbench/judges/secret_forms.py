@@ -129,8 +129,8 @@ def with_capitals(text: str) -> str:
 def forms_of(secret: str) -> set[str]:
     """Return the spellings of a secret outside URLs.
 
-    Spellings are plain text, HTML, strings of Python and JSON, JSON inside JSON, base64 (also of such strings), base32,
-    base85 and hexadecimal digits.
+    Spellings are plain text (also in lower or upper case), its long words, HTML, strings of Python and JSON, JSON
+    inside JSON, base64 (also of such strings), base32, base85 and hexadecimal digits.
     """
     forms = {secret, html.escape(secret), html.escape(secret, quote=False), *_words(secret)}
     if len(secret) >= _LONG or not secret.isalpha():

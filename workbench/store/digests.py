@@ -180,7 +180,7 @@ class Digests:
         return self._files.get(path)
 
     def changed(self, since: float) -> frozenset[Path]:
-        """Return the files with changed content. Only those modified `since` a time are read again."""
+        """Return the files with changed content. Only those missing, or modified `since` a time, are read again."""
         return frozenset(
             path
             for path, digest in list(self._files.items())

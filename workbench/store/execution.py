@@ -112,7 +112,7 @@ class Execution:
     handling: FaultHandling | None = None
     """What the agent did about the fault in `planned`, or None without one."""
     drifted: int | None = None
-    """Number of acceptable changes from its recording, or None if it was not compared with one."""
+    """Number of changes that its recording can take over, or None if it was not compared with one."""
     until_sure: float | None = None
     """The pass rate that the repeats of this run should establish, or None."""
     cause: Cause | None = None
@@ -317,7 +317,6 @@ def apply_to_case(record: CaseRecord, event: Event, inputs: RunInputs) -> None:
 
 
 def _end(record: CaseRecord, event: CaseFinished, inputs: RunInputs) -> None:
-    """End the last attempt at a case."""
     # Set the inputs first: a comparison in another thread expects them in each case with a verdict.
     record.inputs = inputs.bundles_of(event.inputs)
     record.state = event.status
@@ -331,7 +330,6 @@ def _end(record: CaseRecord, event: CaseFinished, inputs: RunInputs) -> None:
 
 
 def _begin(record: CaseRecord, event: CaseStarted) -> None:
-    """Begin an attempt at a case."""
     # A case starts again after its process was lost or its run was resumed. Discard the attempt before.
     record.turns.clear()
     record.simulated.clear()

@@ -88,8 +88,8 @@ CASE_INPUTS: frozenset[Input] = frozenset({"case", "session", "scenario", "expec
 class Change:
     """An input that changed since a verdict was made.
 
-    `name` is "" if the run did not record that kind of input, so that a change is possible. `file` is relative to the
-    root, or None if the input is not in a file.
+    `name` is "" if the run did not record that kind of input. Then it may have changed. `file` is relative to the root,
+    or None if the input is not in a file.
     """
 
     input: Input

@@ -102,7 +102,7 @@ def pass_hat_k(passed: int, total: int, k: int) -> float | None:
     contain only passes (Yao et al., tau-bench, 2024). None if there are fewer than k runs.
 
     Raises:
-        ValueError: K is below 1, or more passed than there were.
+        ValueError: `k` is below 1, or `passed` is negative or above `total`.
     """
     if k < 1 or not 0 <= passed <= total:
         raise ValueError(f"pass^{k} needs k ≥ 1 and 0 to {total} passes, not {passed}")

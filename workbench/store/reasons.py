@@ -96,7 +96,7 @@ class Cause:
 
 @lru_cache(4096)
 def make_cause(layer: Layer, text: str, *, by_function: bool = False) -> Cause:
-    """Return the cause with this text, which may be foreign. The text is cut to 200 characters.
+    """Return the cause with this text, which may come from an agent or a service. It is cut to 200 characters.
 
     Equal causes share one object. The slug of `refund: amount is text, expected number` is
     `refund-amount-is-text-expected-number`.

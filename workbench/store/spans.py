@@ -101,7 +101,7 @@ class TurnTrace:
     """The trace of one turn.
 
     `root` has the kind "turn". `timed` tells whether times are known. `lost` is the number of spans beyond the
-    recording limit. `trouble` says why recorded spans cannot be shown.
+    recording limit. `trouble` says why recorded spans cannot be shown, or is "".
     """
 
     root: Node

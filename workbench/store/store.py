@@ -50,7 +50,7 @@ class RunSummary:
     has_faults: bool = False
     """Whether the executions of the run are those of a matrix of tool faults."""
     cancelled: int = 0
-    """Number of cancelled executions of a stored run that the store does not have: earlier verdicts count for them."""
+    """Number of cancelled executions of a stored run that are not in the store, because earlier verdicts count."""
     shard: Shard | None = None
     """The shard that the run is, or None if it is the whole plan."""
     cut_short_by: CaseRef | None = None
@@ -109,9 +109,9 @@ class Store:
     def __init__(self) -> None:
         self.run = RunSummary()
         self.records: dict[CaseRef, Execution] = {}
-        """The cases of the newest run in plan order, and cases of older runs that it did not run again."""
+        """The executions of the newest run in plan order, and those of cases that it did not run again."""
         self.current: list[CaseRef] = []
-        """The cases of the newest run, in plan order."""
+        """The executions of the newest run, in plan order."""
         self.notices: list[Noticed] = []
         self.waits: dict[str, JudgeWaits] = {}
         """The judges and services whose queue is paused now, by name."""

@@ -65,7 +65,7 @@ from workbench.files.criteria import Criterion
 from workbench.files.invocation import Invocation, content_text, recorded_events
 from workbench.files.metrics_config import own_entry
 from workbench.judges.base import NotAvailableError, Question, read_judge_options
-from workbench.text.counting import amount
+from workbench.text.counting import amount, counted
 from workbench.text.json_values import mapping, objects, parts_of
 
 SERVICE = "Google's evaluation service (Vertex AI)"
@@ -77,7 +77,7 @@ async def score_turns(request: ScoreRequest, bench: Bench) -> Scored:
 
     Raises:
         NotScorableError: The conversations differ in length, or the criterion needs a reference and the case has none.
-        NotAvailableError: The project or the credentials are missing.
+        NotAvailableError: The project, the credentials or the extra is missing.
     """
     criterion = request.criterion
     instances = _instances(request)
@@ -130,7 +130,7 @@ async def score_conversation(request: ScoreRequest, bench: Bench) -> Scored:
 
     Raises:
         NotScorableError: The reference has a different length.
-        NotAvailableError: The project or the credentials are missing.
+        NotAvailableError: The project, the credentials or the extra is missing.
     """
     criterion = request.criterion
     require_same_length(request)
@@ -201,7 +201,7 @@ def _rubric_summary(rubrics: Sequence[dict[str, Any]]) -> str:
     if not rubrics:
         return ""
     missed = [rubric for rubric in rubrics if not rubric["score"]]
-    summary = f"{len(rubrics) - len(missed)} of {len(rubrics)} rubrics of the service met"
+    summary = f"{len(rubrics) - len(missed)} of {counted(len(rubrics), 'rubric')} of the service met"
     if not missed:
         return summary
     rationale = f" ({missed[0]['rationale']})" if missed[0]["rationale"] else ""

@@ -305,7 +305,7 @@ _TITLES = {
 
 
 def _piece(piece: dict[str, Any]) -> tuple[str, str]:
-    """Return the title and the text of a block. The title says that an agent's text is not the result of a tool."""
+    """Return the title and the text of a block. Without the title, an agent's text might look like a tool's result."""
     return _TITLES[piece["kind"]].format(name=piece["name"] or "(without a name)"), piece["text"]
 
 

@@ -54,7 +54,7 @@ from workbench.text.json_values import parts_of
 Piece = dict[str, Any]
 """A piece of what an agent could know when it wrote a text (see `claim_questions.claims_question`)."""
 _SEARCHED = ("result", "grounding", "said", "user", "call", "instructions", "tools")
-"""Kinds in the order in which an excerpt is searched: results first, instructions and tools last."""
+"""Kinds of pieces in the order in which they are searched for an excerpt."""
 _WORD = re.compile(r"[^\W_]+")
 _ESCAPE = re.compile(r"\\[nrt]")
 _GAP = re.compile(r"\.\.\.|…")
@@ -90,7 +90,7 @@ def context_of(turn: Invocation, before: int | None = None) -> list[Piece]:
 
 
 class Sources:
-    """Pieces in which an excerpt is searched. Only words are compared, because judges change the rest."""
+    """Pieces that are searched for an excerpt. Only words are compared, because judges change the rest."""
 
     def __init__(self, pieces: Sequence[Piece]) -> None:
         ordered = sorted(pieces, key=lambda piece: _SEARCHED.index(piece["kind"]))
@@ -262,9 +262,10 @@ def _turn(criterion: Criterion, judged: Sequence[_Judged]) -> MetricResult:
 
 def _reason(claims: Sequence[Claim]) -> str:
     """Return how many sentences are grounded, and the first sentence that is not."""
-    counted = [claim for claim in claims if claim.counts]
-    wrong = [claim for claim in counted if not claim.positive]
-    summary = f"{len(counted) - len(wrong)} of {len(counted)} sentences are grounded"
+    scored = [claim for claim in claims if claim.counts]
+    wrong = [claim for claim in scored if not claim.positive]
+    verb = "is" if len(scored) == 1 else "are"
+    summary = f"{len(scored) - len(wrong)} of {counted(len(scored), 'sentence')} {verb} grounded"
     if not wrong:
         return summary
     dropped = ", left out by the judge" if wrong[0].origin == "dropped" else ""

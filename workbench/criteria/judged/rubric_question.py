@@ -127,7 +127,7 @@ class Rubric:
 
 
 def rubrics_by_turn(request: ScoreRequest, kind: str) -> list[tuple[Rubric, ...]]:
-    """Return the rubrics of type `kind` for each turn.
+    """Return the rubrics that each turn is judged by: those of the config, and those of type `kind`.
 
     Raises:
         NotScorableError: A turn has an id twice, or the config's rubrics are invalid.

@@ -56,6 +56,7 @@ from workbench.events.events import MetricResult
 from workbench.files.criteria import Criterion
 from workbench.files.invocation import Invocation
 from workbench.judges.base import Judge
+from workbench.text.counting import counted
 
 Votes = dict[str, RubricVote]
 
@@ -212,7 +213,7 @@ def _reason(rows: Sequence[dict[str, Any]], sampled: SampledQuestion[Votes]) -> 
         named = ", ".join(row["rubric_id"] for row in unread)
         return f"the judge gave no verdict on {named} ({samples}){f': {why}' if why else ''}"
     missed = [row for row in rows if not row["score"]]
-    summary = f"{len(rows) - len(missed)} of {len(rows)} rubrics fulfilled"
+    summary = f"{len(rows) - len(missed)} of {counted(len(rows), 'rubric')} fulfilled"
     if not missed:
         return summary
     rationale = f": {missed[0]['rationale']}" if missed[0]["rationale"] else ""

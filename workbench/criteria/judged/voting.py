@@ -44,7 +44,7 @@ def object_schema(properties: dict[str, Any]) -> dict[str, Any]:
 
 
 class UnreadableError(ValueError):
-    """A reply that contains no answer. The message says why."""
+    """A reply without a clear answer. The message says why."""
 
 
 def json_values(text: str) -> list[Any]:

@@ -187,7 +187,7 @@ def open_to_read(path: Path) -> Opened:
             return Opened(_connect(path, "mode=rw"), identity)
         except sqlite3.OperationalError:
             if os.access(path.parent, os.W_OK) and os.access(path, os.W_OK):
-                if has_log(path):
+                if can_have_log(path):
                     raise
                 _leave_log(path)
                 return Opened(_connect(path, "mode=rw"), identity)
@@ -210,7 +210,7 @@ def open_to_write(path: Path) -> Opened:
             os.close(open_stored(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
     identity = identity_of(path)
     with translated(path):
-        with_log = has_log(path)
+        with_log = can_have_log(path)
         if not with_log:
             _leave_log(path)
         connection = _connect(path, "mode=rw", check=False)
@@ -288,7 +288,7 @@ def _make_schema(connection: sqlite3.Connection) -> None:
     connection.execute("COMMIT")
 
 
-def has_log(path: Path) -> bool:
+def can_have_log(path: Path) -> bool:
     """Return whether a database can have a write-ahead log, for which all its users must share memory."""
     if is_on_network(path):
         return False

@@ -211,7 +211,7 @@ def add_executions(summary: Summary, rows: Iterable[ExecutionRow], file: Path) -
     """Add stored executions to a summary, in their order. Their details can be read from `file`.
 
     Raises:
-        ValueError, TypeError, KeyError, AttributeError: a row is malformed.
+        ValueError, TypeError, KeyError, AttributeError: A row is malformed.
     """
     rows = iter(rows)
     # Executions with the same scores share them.

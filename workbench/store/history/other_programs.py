@@ -57,8 +57,8 @@ def foreign_runs(
 ) -> tuple[list[ListedRun], list[str]]:
     """Return list entries for the result files of other programs, and errors for those that cannot be read.
 
-    ADK's are in the folders of agents, those of agents-cli beside and above agents. Exports of our own runs are left
-    out if `stored_ids` has the run: it is in the list anyway.
+    ADK's are in the folders of agents, those of agents-cli in these folders and above, up to `root`. Exports of our own
+    runs are left out if `stored_ids` has the run: it is in the list anyway.
     """
     entries, trouble = [], []
     for path in sorted(path for folder in agents for path in (folder / HISTORY).glob(f"*{ENDING}")):

@@ -78,7 +78,8 @@ def pass_rates(
     """Return the trend of these cases over the newest runs, up to the run that started at `until`.
 
     Start at the newest run and skip each one that leaves fewer than half of the wanted cases in common: a rerun of 3
-    cases says nothing about 60. Also skip interrupted and unreadable runs. Reads summaries, so call it in a thread.
+    cases says nothing about 60. Also skip interrupted, unfinished and unreadable runs. Reads summaries, so call it in a
+    thread.
     """
     shared, files = set(wanted), {case[0] for case in wanted}
     found: list[tuple[ListedRun, dict[Case, float]]] = []

@@ -81,7 +81,7 @@ def read_summary(path: Path) -> tuple[Summary, list[str]]:
     A report holds less than the database: of the criteria only thresholds, and nothing about the agents' files.
 
     Raises:
-        UsageFaultError, OSError, ValueError: there is no such run, or none of it can be read.
+        UsageFaultError, OSError, ValueError: There is no such run, or none of it can be read.
     """
     if is_stored(path):
         return load_summary(state_of(path), path.name)

@@ -1,4 +1,4 @@
-"""The baseline, and the deletion of runs, by the user or beyond the limits of the settings.
+"""The baseline, and the deletion of runs: those that the user names, and those beyond the limits of the settings.
 
 Limits never remove the baseline, a run in progress, or a run whose transcripts a remaining run has scored again.
 """

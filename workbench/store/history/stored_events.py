@@ -287,7 +287,7 @@ def _case_events(item: dict[str, Any], *, verdicts: bool) -> Iterator[Event]:
     """Yield the events of a case, with or without verdicts.
 
     Raises:
-        ValueError, TypeError, AttributeError, LookupError, RecursionError: the case is malformed.
+        ValueError, TypeError, AttributeError, LookupError, RecursionError: The case is malformed.
     """
     ref = _ref(item)
     error = item.get("error")

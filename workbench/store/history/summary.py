@@ -229,7 +229,7 @@ class Summary:
         return "error" if self.is_complete and not execution.finished else execution.status
 
     def outcome_counts(self) -> dict[str, int]:
-        """Return the executions by status, with `not_run` for those without an end (0 if the run's end is stored)."""
+        """Return the number of executions by status. If the run has no end, those without an end count as `not_run`."""
         return split_unreached(self.counts(), self.unreached if self.seconds is None else 0)
 
     def record(self, execution: Execution, *, known: bool = True) -> Record:
