@@ -413,7 +413,7 @@ class Preset:
 
     @property
     def cost(self) -> str:
-        """Judge and service calls of the preset, as text, such as `up to 5 judge calls per turn`."""
+        """Judge and service calls of the preset, as text: `cost` of each criterion with calls, or "no calls"."""
         infos = [descriptions()[name] for name in self.criteria]
         return "; ".join(f"{info.title}: {cost(info)}" for info in infos if info.asks is not None) or cost(infos[0])
 

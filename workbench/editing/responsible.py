@@ -312,16 +312,19 @@ def criterion_place(entry: "EvalsetEntry", criterion: str) -> Place | None:
 
 
 def agent_place(agent: "AgentFolder", name: str = "") -> Place:
-    """Return the place of an agent's instruction, or of its definition if the instruction is not a text in its files.
+    """Return the place of the first instruction in an agent's modules, or of the agent's definition if they have none.
 
-    With `name`, it is the instruction of the sub-agent with this name, if the files have one.
+    With `name`, an instruction of the agent or sub-agent with this name is preferred.
     """
     found = instruction_place(agent, name)
     return Place(*found) if found is not None else Place(agent.definition)
 
 
 def call_place(agent: "AgentFolder", tool: str) -> Place | None:
-    """Return the place of a tool's function, or None if it is not in the files of the agent."""
+    """Return the place of a tool's function in an agent's modules, or None.
+
+    Without a function, it is the first string that equals the tool's name.
+    """
     found = tool_place(agent, tool)
     return Place(*found) if found is not None else None
 

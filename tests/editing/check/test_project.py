@@ -233,6 +233,15 @@ def test_broken_file_that_defines_no_agent_is_named(tmp_path: Path) -> None:
     assert (problem.rule, problem.fault.file.parent.name) == ("source", "lost")
 
 
+def test_definition_that_git_ignores_is_named_with_the_line_to_remove(tmp_path: Path) -> None:
+    project(tmp_path, case("a"))
+    (tmp_path / "lost").mkdir()
+    (tmp_path / "lost" / "agent.py").write_text("root_agent = 1\n")
+    (tmp_path / "lost" / ".gitignore").write_text("agent.py\n")
+    (problem,) = check_project(open_workspace(tmp_path))
+    assert (problem.rule, problem.fault.hint) == ("source", "If this folder is an agent, remove that line")
+
+
 def test_locating_many_problems_of_one_case_takes_linear_time(tmp_path: Path) -> None:
     rubrics = [{"rubric_id": "same", "rubric_content": {"text_property": "x"}}] * 400
     turn = {"user_content": {"role": "user", "parts": [{"text": "hi"}]}}

@@ -112,12 +112,16 @@ def source_problems(agent: AgentFolder, root: Path) -> Iterator[Problem]:
             yield _problem(agent, source, same_python=version == sys.version_info[:2])
 
 
-def unreadable_definitions(workspace: Workspace) -> Iterator[Problem]:
-    """Yield a problem for each unreadable file that could define an agent, in folders without another agent."""
+def unusable_definitions(workspace: Workspace) -> Iterator[Problem]:
+    """Yield a problem for each file that could define an agent but is unreadable, invalid or ignored by git.
+
+    Files in the folders of agents are left out.
+    """
     folders = {agent.folder for agent in workspace.agents}
     for item in workspace.ignored:
         if item.path.name in PYTHON_FILES and item.path.parent not in folders:
-            hint = "If this folder is an agent, fix the file"
+            fix = "remove that line" if item.reason.startswith("ignored by git") else "fix the file"
+            hint = f"If this folder is an agent, {fix}"
             yield Problem("source", Fault(item.path, 0, 0, "", item.reason, hint, "warning"))
 
 

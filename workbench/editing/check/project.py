@@ -10,7 +10,7 @@ from workbench.agents.discovery import AgentFolder
 from workbench.agents.environment import adk_version, agent_environment, choose_interpreter
 from workbench.agents.workspace import EvalsetEntry, Workspace, duplicate_set_ids
 from workbench.criteria.registry import check_criteria
-from workbench.editing.check.agent_rules import agent_problems, source_problems, unreadable_definitions
+from workbench.editing.check.agent_rules import agent_problems, source_problems, unusable_definitions
 from workbench.editing.check.criteria_rules import (
     CaseCounts,
     SimulatedCases,
@@ -89,7 +89,7 @@ class ProjectCheck:
         for config, counts, folders in self._configs.values():
             if config.path is not None:
                 found += _within(config.path, self._config(config, counts, folders, workspace.root))
-        found += _within(workspace.target, unreadable_definitions(workspace))
+        found += _within(workspace.target, unusable_definitions(workspace))
         for agent in checked_agents(workspace):
             found += _within(agent.definition, self._agent(agent, workspace.root))
         return in_order(found)
