@@ -15,7 +15,7 @@ from workbench.agents.environment import (
     InterpreterError,
     agent_environment,
     choose_interpreter,
-    installed,
+    installation_times,
     working_directory,
 )
 
@@ -210,15 +210,15 @@ def test_installed_changes_with_packages(tmp_path: Path) -> None:
     packages = tmp_path / "lib" / "python3.11" / "site-packages"
     interpreter.parent.mkdir()
     packages.mkdir(parents=True)
-    assert len(installed(interpreter)) == 2  # It need not exist.
+    assert len(installation_times(interpreter)) == 2  # It need not exist.
     interpreter.touch()
-    before = installed(interpreter)
-    assert installed(interpreter) == before
+    before = installation_times(interpreter)
+    assert installation_times(interpreter) == before
     os.utime(packages, ns=(1, 1))
-    after = installed(interpreter)
+    after = installation_times(interpreter)
     assert after != before
     os.utime(interpreter, ns=(1, 1))
-    assert installed(interpreter) != after
+    assert installation_times(interpreter) != after
 
 
 def test_working_directory_follows_the_agents_project(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.agents.environment import install_extra
+from workbench.agents.environment import install_extra_command
 from workbench.judges import google_access
 from workbench.judges.base import JudgeEnvironment, JudgeIdentity, JudgeOptions, NotAvailableError
 from workbench.judges.kinds import identify_judge, kind_of
@@ -158,7 +158,7 @@ def test_custom_address_needs_https_only_with_a_key(model: str, name: str) -> No
 
 def test_missing_litellm_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "litellm", None)
-    assert install_extra("litellm") in refusal("openai/gpt-4o", {"OPENAI_API_KEY": "k"})
+    assert install_extra_command("litellm") in refusal("openai/gpt-4o", {"OPENAI_API_KEY": "k"})
 
 
 def test_identifying_a_judge_imports_no_client() -> None:

@@ -13,7 +13,7 @@ import pytest
 import pytest_asyncio
 
 from tests.services.loopback import LoopbackServer, Request, Response
-from workbench.agents.environment import install_extra
+from workbench.agents.environment import install_extra_command
 from workbench.judges.base import JudgeCallError, JudgeEnvironment, JudgeOptions, NotAvailableError, Question
 from workbench.judges.clients import LiteLlm
 from workbench.judges.secret_forms import Scrubber
@@ -200,4 +200,4 @@ def test_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("workbench.judges.child.installed", lambda package: False)
     with pytest.raises(NotAvailableError, match="LiteLLM is not installed") as caught:
         LiteLlm(environment(tmp_path), Scrubber({}))
-    assert caught.value.hint == install_extra("litellm")
+    assert caught.value.hint == install_extra_command("litellm")

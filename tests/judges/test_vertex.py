@@ -15,7 +15,7 @@ import pytest_asyncio
 
 from tests.services.loopback import Response
 from tests.services.scripted_vertex import FAULTS, Asked, ScriptedVertex, failed, not_rated, rated
-from workbench.agents.environment import install_extra
+from workbench.agents.environment import install_extra_command
 from workbench.judges import clients
 from workbench.judges.base import JudgeCallError, JudgeEnvironment, NotAvailableError
 from workbench.judges.child import installed
@@ -276,7 +276,7 @@ def test_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("workbench.judges.child.installed", lambda package: False)
     with pytest.raises(NotAvailableError, match="not installed") as caught:
         vertex_access(PROJECT)
-    assert caught.value.hint == install_extra("vertex")
+    assert caught.value.hint == install_extra_command("vertex")
 
 
 @needs_client

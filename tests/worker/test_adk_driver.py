@@ -31,7 +31,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> ModuleNotFoundError:
         raise error
 
     monkeypatch.setattr(importlib, "import_module", fail)
-    adk_driver.probe()
+    adk_driver.probe_remote_agents()
     monkeypatch.undo()
     return error
 
@@ -41,7 +41,7 @@ def test_blocked_import_fails_with_the_same_message(
 ) -> None:
     monkeypatch.delitem(sys.modules, adk_driver._MODULE, raising=False)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    adk_driver.block()
+    adk_driver.block_remote_agents()
     with pytest.raises(ModuleNotFoundError, match="No module named 'a2a'") as caught:
         importlib.import_module(adk_driver._MODULE)
     assert caught.value.name == "a2a"
@@ -52,7 +52,7 @@ def test_import_is_not_blocked_if_the_project_has_the_package(
 ) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
     before = sys.meta_path[:]
-    adk_driver.block()
+    adk_driver.block_remote_agents()
     assert sys.meta_path == before
 
 
@@ -61,7 +61,7 @@ def test_other_import_errors_are_not_blocked(monkeypatch: pytest.MonkeyPatch) ->
         raise ModuleNotFoundError("No module named 'httpx'", name="httpx")
 
     monkeypatch.setattr(importlib, "import_module", fail)
-    adk_driver.probe()
+    adk_driver.probe_remote_agents()
     assert adk_driver._failures == []
 
 

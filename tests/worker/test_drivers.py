@@ -7,7 +7,7 @@ import pytest
 
 from tests.worker.client import Worker, is_alive, wait_until
 from tests.worker.conftest import MakeAgent, needs_adk, needs_fork, write
-from workbench.worker.faults import install_adk
+from workbench.worker.faults import install_adk_hint
 
 pytestmark = needs_fork
 
@@ -239,7 +239,7 @@ def test_missing_framework_names_the_interpreter_and_what_to_install(
         worker.close()
     assert error["kind"] == "no_framework"
     assert error["message"] == f"google-adk is not installed in {bare_python}"
-    assert error["hint"] == install_adk(bare_python)
+    assert error["hint"] == install_adk_hint(bare_python)
 
 
 def test_plain_agents_need_no_framework(bare_python: str, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.worker.missing import install
+from workbench.worker.missing import package_command
 
 ADK = '"google-adk>=1.18"'
 
@@ -37,22 +37,25 @@ def _python(folder: Path, **files: str) -> str:
 def test_uv_tool_is_reinstalled_with_its_other_packages(tmp_path: Path, requirements: str, command: str) -> None:
     receipt = f"[tool]\nrequirements = [{requirements}]\n"
     python = _python(tmp_path / "agent-workbench", **{"uv-receipt__toml": receipt})
-    assert install(python, ADK) == f"uv tool install {command}"
+    assert package_command(python, ADK) == f"uv tool install {command}"
 
 
 def test_files_and_folders_are_added_to_a_tool_of_uv(tmp_path: Path) -> None:
     python = _python(tmp_path / "tool", **{"uv-receipt__toml": ""})
-    assert install(python, "-r /p/requirements.txt") == "uv tool install --with-requirements /p/requirements.txt tool"
-    assert install(python, "-e /p") == "uv tool install --with-editable /p tool"
+    assert (
+        package_command(python, "-r /p/requirements.txt")
+        == "uv tool install --with-requirements /p/requirements.txt tool"
+    )
+    assert package_command(python, "-e /p") == "uv tool install --with-editable /p tool"
 
 
 def test_environment_of_pipx_is_named_by_its_folder(tmp_path: Path) -> None:
     python = _python(tmp_path / "agent-workbench-2", pipx_metadata__json="{}")
-    assert install(python, ADK) == f"pipx inject agent-workbench-2 {ADK}"
+    assert package_command(python, ADK) == f"pipx inject agent-workbench-2 {ADK}"
 
 
 def test_pip_is_named_only_where_it_is_installed(tmp_path: Path) -> None:
     python = _python(tmp_path / "my env")
-    assert install(python, ADK) == f"uv pip install --python '{python}' {ADK}"
+    assert package_command(python, ADK) == f"uv pip install --python '{python}' {ADK}"
     (tmp_path / "my env/lib/python3.12/site-packages/pip").mkdir(parents=True)
-    assert install(python, ADK) == f"'{python}' -m pip install {ADK}"
+    assert package_command(python, ADK) == f"'{python}' -m pip install {ADK}"

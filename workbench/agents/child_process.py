@@ -318,9 +318,9 @@ class ChildProcess:
                 os.killpg(self.pid, number)
 
     def kill_if_stopped(self, waits: Callable[[], bool]) -> None:
-        """Check every second, until `waits()` is false, whether a signal has stopped the child, and kill it then.
+        """Check every second whether a signal has stopped the child, until `waits()` is false.
 
-        Without `/proc`, a stopped child is not noticed.
+        If two checks in a row find it stopped, kill it. Without `/proc`, a stopped child is not noticed.
         """
         self._waits = waits
         if self._check is None:

@@ -226,8 +226,8 @@ def looks_like_evalset(path: Path) -> bool:
 def canonical_path(path: Path, root: Path) -> Path:
     """Return `path` as the walk from `root` reaches it.
 
-    A path through links inside the project becomes the direct path. A file that defines an agent becomes its folder.
-    Paths outside the root stay unchanged.
+    A file that defines an agent becomes its folder. A path through links inside the project becomes the direct path.
+    Any other path outside the root stays unchanged.
     """
     if path.name in DEFINITION_FILES and path.is_file() and agent_at(path.parent)[0]:
         path = path.parent

@@ -25,7 +25,7 @@ from dotenv.variables import parse_variables
 from workbench.files.file_access import read_regular_text
 from workbench.files.folders import expanded
 from workbench.files.walk import up_to
-from workbench.worker.missing import install
+from workbench.worker.missing import package_command
 
 _LARGEST = 1 << 16
 _MOST_REFERENCES = 100
@@ -59,9 +59,10 @@ def choose_interpreter(
 ) -> Interpreter:
     """Return the interpreter for the agent in `agent_folder`.
 
-    The first match counts: `explicit` (a path, or a command on PATH); the nearest `.venv` at or above the folder, up to
-    `root`; the active environment (`VIRTUAL_ENV`, `CONDA_PREFIX` of `environ`, by default this process's); the
-    workbench's own interpreter. A broken environment is skipped with a warning, unless it is `explicit`.
+    The first match counts: `explicit` (a file, an environment's folder, or a command on PATH); the nearest `.venv` at
+    or above the agent's folder, up to `root`; the active environment (`VIRTUAL_ENV`, `CONDA_PREFIX` of `environ`, by
+    default this process's); the workbench's own interpreter. A broken environment is skipped with a warning, unless it
+    is `explicit`.
 
     Raises:
         InterpreterError: `explicit` cannot be run.
@@ -128,17 +129,17 @@ def lacks_adk(interpreter: Path) -> bool:
     return is_alone and bool(folders) and not found and "PYTHONPATH" not in os.environ
 
 
-def install_extra(extra: str) -> str:
+def install_extra_command(extra: str) -> str:
     """Return the command that installs an extra of the workbench in the workbench's own environment."""
     try:
         lines = importlib.metadata.requires("agent-workbench") or []
     except importlib.metadata.PackageNotFoundError:
         lines = []
     wanted = [line.partition(";")[0].strip() for line in lines if re.search(rf"extra == .{re.escape(extra)}\b", line)]
-    return install(sys.executable, " ".join(f'"{package}"' for package in wanted) or f'".[{extra}]"')
+    return package_command(sys.executable, " ".join(f'"{package}"' for package in wanted) or f'".[{extra}]"')
 
 
-def installed(interpreter: Path) -> tuple[int, ...]:
+def installation_times(interpreter: Path) -> tuple[int, ...]:
     """Return modification times that change when the interpreter is replaced, or a package is installed or removed."""
     found = []
     for path in (interpreter, *package_folders(interpreter)):

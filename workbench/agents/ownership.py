@@ -10,8 +10,8 @@ reason mentions it.
 An owner never changes silently. If the last owner is no longer an agent, the evalset belongs to none until the user
 chooses an agent or the file names another one. The last owner is known from past runs (`workbench.store.owners`), from
 the previous reading, or from signs that a folder was an agent's: the folder that contains the evalset or the one that
-`app_name` names. If the last owner still exists but the rules find another agent, the evalset runs with that agent, and
-`Owned.before` names the last owner.
+`app_name` names. If the last owner still exists but the rules find another agent, the evalset runs with that agent. If
+the evalset has another owner than the last one, `Owned.before` names the last one.
 
 An agent inside another agent's folder is usually a sub-agent with its own `root_agent`. It owns the evalsets in its
 folder and those that name it. The search for the only agent under a folder ignores it: a project with one agent and
@@ -49,9 +49,9 @@ _MODULE, _PACKAGE, _OF_ADK = "agent.py", "__init__.py", ".adk"
 class Owned:
     """The way in which an evalset got its agent.
 
-    `app_name` is the name in the file ("" if it has none, None if it was not read). `lost` is the last owner if it is
-    no longer an agent: its folder relative to the root, or the name in the file. `before` is the folder of the last
-    owner if it is still an agent but the evalset now has another one.
+    `app_name` is the name in the file ("" if it has none, None if it was not read). `lost` is the folder of an earlier
+    owner that is no longer an agent, because of which the evalset has none. `before` is the folder of the last owner if
+    the evalset now has another one. Both are relative to the root, or "".
     """
 
     rule: OwnerRule = "folder"

@@ -1,7 +1,7 @@
 """Definitions in the project's Python sources, found without importing anything, within limits of size and depth.
 
 An agent is `root_agent`, `app` or `get_agent_async` as a top-level name of `agent.py` or `__init__.py`: assigned,
-imported or defined, also inside `if`, `try` and `with`.
+imported or defined, also inside `if`, `try`, `with` and loops.
 
 A user's functions are searched for in the same files as in `worker/functions.py`. Functions outside the project, such
 as those of installed packages, are not searched for, and no problems are reported for them. The driver of an agent kind
@@ -188,7 +188,7 @@ def function_file(path: str, root: Path, folder: Path) -> Path | None:
 
     `path` is "package.module.function", or has a colon before the function.
     """
-    module, _ = split(path)
+    module, _ = split_path(path)
     parts = module.split(".")
     places = [(folder.parent, parts), (root, parts), (root / "src", parts), (folder, parts)]
     if parts[0] == "agent":
@@ -201,7 +201,7 @@ def missing_function(path: str, root: Path, folder: Path) -> str:
 
     Only reasons that are certain from the project's files count.
     """
-    module, name = split(path)
+    module, name = split_path(path)
     if not module or not name:
         return f"{path or 'an empty name'} does not name a function; use package.module.function"
     file = function_file(path, root, folder)
@@ -219,7 +219,7 @@ def missing_function(path: str, root: Path, folder: Path) -> str:
 
 def fails_in_adk(path: str, root: Path, folder: Path) -> str:
     """Return a clause that says how a metric that works here fails under `adk eval`, or "" if nothing shows that."""
-    module, name = split(path)
+    module, name = split_path(path)
     file = function_file(path, root, folder) if module else None
     try:
         body = [] if file is None else read_source(file).body
@@ -265,8 +265,8 @@ def missing_evaluate(metric: Mapping[str, Any], root: Path) -> str:
     return "" if names & {"evaluate", "*", "globals", "exec"} else f"{shown} does not define evaluate(instance)"
 
 
-def split(path: str) -> tuple[str, str]:
-    """Return the module and the function of a path, separated by its colon or else its last dot."""
+def split_path(path: str) -> tuple[str, str]:
+    """Return the module ("": none) and the function in a path, separated by its colon or else its last dot."""
     module, colon, name = path.partition(":")
     if not colon:
         module, _, name = path.rpartition(".")

@@ -134,7 +134,7 @@ class EvalsetEntry:
 
     @property
     def eval_set_id(self) -> str:
-        """The ID in the file."""
+        """The ID of the evalset in its file, or one made of the file's name."""
         return self.document.eval_set_id
 
     @property
@@ -174,7 +174,7 @@ class Workspace:
 
     `agents` are all agents of the project, also those outside `target`: an agent has the same name in every part of the
     project. `evalsets` and `ignored` belong to the target. `searched` are all folders that were searched. `warnings`
-    are about files of the state folder.
+    are about stored owners that cannot be read.
     """
 
     root: Path
@@ -338,7 +338,7 @@ def _entry(
 
 
 def app_name(document: EvalsetDocument) -> str | None:
-    """Return the app name of the first case, or None if there is none. Other cases are not read: there may be many."""
+    """Return the app name of the first case, or None if it has none or is broken. Other cases are not read."""
     if not document.cases:
         return None
     try:

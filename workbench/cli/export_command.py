@@ -87,9 +87,12 @@ def _exporter(name: str) -> "Exporter":
     except BrokenExtensionError as error:
         raise Refused(str(error), hint="`agent-workbench check` lists broken extensions") from None
     if missing := exporter.missing():
-        from workbench.worker.missing import install
+        from workbench.worker.missing import package_command
 
-        raise Refused(f"--format {name} needs {' and '.join(missing)}", hint=install(sys.executable, " ".join(missing)))
+        raise Refused(
+            f"--format {name} needs {' and '.join(missing)}",
+            hint=package_command(sys.executable, " ".join(missing)),
+        )
     return exporter
 
 

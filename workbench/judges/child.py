@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from workbench.agents.answering_child import AnsweringChild, CallRefusedError, ChildLostError
 from workbench.agents.child_process import own_python
-from workbench.agents.environment import install_extra
+from workbench.agents.environment import install_extra_command
 from workbench.judges.base import FaultKind, JudgeCallError, JudgeEnvironment, NotAvailableError, Scrub
 from workbench.worker.serving import Answer, CallFailedError, serve
 
@@ -90,7 +90,7 @@ def require(package: str, who: str, extra: str) -> None:
         NotAvailableError: The package is not installed. The hint names the extra.
     """
     if not installed(package):
-        raise NotAvailableError(f"{who} is not installed", install_extra(extra))
+        raise NotAvailableError(f"{who} is not installed", install_extra_command(extra))
 
 
 def installed(package: str) -> bool:

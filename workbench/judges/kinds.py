@@ -16,7 +16,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from workbench.agents.environment import install_extra
+from workbench.agents.environment import install_extra_command
 from workbench.agents.python_source import function_file
 from workbench.files.file_access import read_regular
 from workbench.files.plugins import ExtensionPoint
@@ -282,7 +282,7 @@ def _gemini(model: str, environment: JudgeEnvironment) -> JudgeIdentity:
 
 def _litellm(model: str, environment: JudgeEnvironment) -> JudgeIdentity:
     if importlib.util.find_spec("litellm") is None:
-        raise NotAvailableError(f"{model} needs LiteLLM", install_extra("litellm"))
+        raise NotAvailableError(f"{model} needs LiteLLM", install_extra_command("litellm"))
     provider = model.partition("/")[0].lower()
     key, addresses = _LITELLM_KEYS.get(provider, ("", ()))
     values = environment.values

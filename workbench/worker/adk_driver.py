@@ -48,7 +48,7 @@ class AdkDriver(Driver):
         return Loaded(name, self.name, agent=config_agent_utils.from_config(path))
 
     def prepare(self, loaded: Loaded) -> None:
-        """Import google-adk, call `block`, and cache the declarations of the agent's functions.
+        """Import google-adk, call `block_remote_agents`, and cache the declarations of the agent's functions.
 
         Raises:
             UnusableError: google-adk is too old.
@@ -57,7 +57,7 @@ class AdkDriver(Driver):
             raise UnusableError(faults.no_framework())
         from . import adk_runner  # noqa: F401 (it imports google-adk)
 
-        block()
+        block_remote_agents()
         declare_tools(loaded.agent)
 
     def version(self) -> str | None:
@@ -109,7 +109,7 @@ def declare_tools(agent: Any) -> None:
 DRIVER = AdkDriver()
 
 
-def probe() -> None:
+def probe_remote_agents() -> None:
     """Import ADK's optional module for remote agents. If the package that it needs is missing, remember the error."""
     try:
         importlib.import_module(_MODULE)
@@ -120,10 +120,10 @@ def probe() -> None:
         return  # Agents that use the module will see other errors themselves.
 
 
-def block() -> None:
-    """Make imports of the optional module fail at once if `probe` found no package for it and the project has none.
+def block_remote_agents() -> None:
+    """Make imports of the optional module fail at once, with the error of `probe_remote_agents` if there was one.
 
-    Call this when `sys.path` is the agent's.
+    Do nothing if the project has the package. Call this when `sys.path` is the agent's.
     """
     if _failures and _MODULE not in sys.modules and importlib.util.find_spec(_PACKAGE) is None:
         sys.meta_path.insert(0, _Blocker())
@@ -131,7 +131,7 @@ def block() -> None:
 
 class _Blocker(importlib.abc.MetaPathFinder):
     def find_spec(self, fullname: str, path: Any, target: Any | None = None) -> importlib.machinery.ModuleSpec | None:
-        """Raise the error that `probe` remembered if the module is the optional one, else return None."""
+        """Raise the error that `probe_remote_agents` remembered if the module is the optional one, else return None."""
         if fullname == _MODULE:
             first = _failures[0]
             raise ModuleNotFoundError(str(first), name=first.name, path=first.path)

@@ -122,7 +122,7 @@ def load(spec: dict[str, Any]) -> Loaded:
     if spec["kind"] == "yaml":
         return DRIVER.from_yaml(os.path.join(folder, "root_agent.yaml"), spec["name"])
     try:
-        return _first(_modules(project_files.package(_free_name(folder), folder), folder), spec["name"])
+        return _first(_modules(project_files.import_package(_free_name(folder), folder), folder), spec["name"])
     except ImportError as error:
         if "beyond top-level package" not in str(error) or not os.path.isfile(_init(os.path.dirname(folder))):
             raise
@@ -172,7 +172,7 @@ def _inner_package(folder: str) -> types.ModuleType:
         above = os.path.dirname(above)
     name = ".".join(reversed(parts))
     importlib.import_module(name.rpartition(".")[0])
-    return sys.modules.get(name) or project_files.package(name, folder)
+    return sys.modules.get(name) or project_files.import_package(name, folder)
 
 
 def _modules(package: types.ModuleType, folder: str) -> Iterator[types.ModuleType]:

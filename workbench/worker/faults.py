@@ -17,7 +17,15 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from .jsonable import message_of, shown
-from .missing import OLDEST, Missing, find_missing, install, install_command, installed_adk, is_supported
+from .missing import (
+    OLDEST,
+    Missing,
+    find_missing,
+    install_command,
+    installed_adk,
+    is_supported,
+    package_command,
+)
 from .project_files import WORKER, is_project_file
 
 Fault = dict[str, str]
@@ -29,14 +37,14 @@ PYTHON = sys.executable or "python"
 ADK = f'"google-adk>={OLDEST}"'
 _MOST_FRAMES = 40
 _LONGEST = 2000
-"""Maximum length of a message, in characters."""
+"""Maximum length of a message or a hint, in characters."""
 _LONGEST_TRACE = 100_000
 _LONGEST_LINE = 200
 _HINT = "_agent_workbench_hint"
 _INVISIBLE = (WORKER, "<frozen importlib", os.path.dirname(importlib.__file__) + os.sep)
 """Files of the worker and of the import system, which say nothing about an agent."""
 _MOST_CHARACTERS = 4000
-"""Number of characters of a message that are searched."""
+"""Number of characters of a message that are searched for known failures."""
 _GEMINI_KEY = (
     "put GOOGLE_API_KEY=… into a .env beside the agent or into the environment, or, for Vertex AI, "
     "set GOOGLE_GENAI_USE_VERTEXAI=TRUE with GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION"
@@ -118,7 +126,8 @@ def _install_hint(missing: str) -> str:
     if package in sys.modules:
         place = getattr(sys.modules[package], "__file__", None) or "without an __init__.py"
         return f"{package} exists ({place}) but has no such module: a typing error, an unsaved file or another version"
-    return f"{install(PYTHON, '…')}, if the agent needs that package, or name the agent's interpreter with --python"
+    command = package_command(PYTHON, "…")
+    return f"{command}, if the agent needs that package, or name the agent's interpreter with --python"
 
 
 def no_framework(trace: str = "") -> Fault:
@@ -128,12 +137,12 @@ def no_framework(trace: str = "") -> Fault:
         message = f"google-adk is not installed in {PYTHON}"
     else:
         message = f"google-adk {version} in {PYTHON} is too old: {OLDEST} is the oldest supported version"
-    return fault("no_framework", message, install_adk(PYTHON), trace)
+    return fault("no_framework", message, install_adk_hint(PYTHON), trace)
 
 
-def install_adk(python: str) -> str:
+def install_adk_hint(python: str) -> str:
     """Return the hint for installing google-adk in the interpreter `python`."""
-    return f"{install(python, ADK)}, or name the agent's own interpreter with --python"
+    return f"{package_command(python, ADK)}, or name the agent's own interpreter with --python"
 
 
 def too_old() -> bool:

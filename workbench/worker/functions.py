@@ -23,7 +23,7 @@ from typing import Any, NoReturn
 
 from . import faults, jsonable, project_files, serving
 from .drivers import extend_path
-from .missing import install, installed_adk
+from .missing import installed_adk, package_command
 from .serving import keep_output, route_output
 
 _STATE = "final_session_state"
@@ -148,7 +148,7 @@ class UserFunctions:
             ImportError: a module that the candidate imports is missing.
         """
         if module_name.partition(".")[0] == _AGENT and _AGENT not in sys.modules:
-            project_files.package(_AGENT, self._folder)
+            project_files.import_package(_AGENT, self._folder)
         problem: faults.Fault | None = None
         # A module of the agent's folder may be named without its package. As a part of the package, it can import its
         # neighbours.
@@ -232,7 +232,7 @@ def _adk_metric() -> types.ModuleType:
     try:
         return importlib.import_module(".adk_metric", __package__)
     except Exception as error:
-        hint = install(faults.PYTHON, '"google-adk[eval]"')
+        hint = package_command(faults.PYTHON, '"google-adk[eval]"')
         message = f"google-adk's evaluation cannot be imported: {faults.sentence(error)}"
         raise _failed("no_framework", message, hint) from None
 

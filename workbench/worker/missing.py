@@ -61,7 +61,7 @@ class Import(NamedTuple):
 
 
 class Source(NamedTuple):
-    """A module's file. `error` says why it is not valid Python. `certain` is as in `Import`."""
+    """A module's file. `error` says why it is not valid Python, or is None. `certain` is as in `Import`."""
 
     file: str
     error: Exception | None
@@ -261,7 +261,7 @@ def install_command(missing: Missing, folder: str, root: str, python: str) -> st
         wanted.append(f"-e {shlex.quote(place)}")
     elif rest:
         wanted.append(f"the packages that provide {', '.join(rest)}")
-    return " and ".join(install(python, package) for package in wanted)
+    return " and ".join(package_command(python, package) for package in wanted)
 
 
 def _named(error: BaseException) -> Iterator[str]:
@@ -406,7 +406,7 @@ def is_supported(version: str) -> bool:
     return given >= oldest
 
 
-def install(python: str, package: str) -> str:
+def package_command(python: str, package: str) -> str:
     """Return the command that installs `package` for the interpreter `python`.
 
     `package` is written as for pip, with its quotes: `"google-adk[mcp]"`, `-r FILE` or `-e FOLDER`.

@@ -178,7 +178,7 @@ def _installed(path: str) -> bool:
     return full.startswith((WORKER, *_LIBRARIES)) or any(part in full for part in _INSTALLED)
 
 
-def package(name: str, folder: str) -> types.ModuleType:
+def import_package(name: str, folder: str) -> types.ModuleType:
     """Import and return `folder` as the package `name`, with or without an `__init__.py`, whatever `sys.path` is.
 
     Raises:

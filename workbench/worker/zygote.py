@@ -157,13 +157,16 @@ def warm_up(cases: int) -> None:
         from .adk_warm import run_dummy_cases  # It imports google-adk.
 
         run_dummy_cases(cases)
-        adk_driver.probe()
+        adk_driver.probe_remote_agents()
     except Exception as error:
         print(f"warming up google-adk failed: {error!r}", file=sys.stderr)
 
 
 def run_agent(channel: Channel, lifeline: int, spec: Spec) -> None:
-    """Turn this process into the agent's, and run cases until the workbench disconnects or the import fails."""
+    """Turn this process into the agent's, and run its cases until the workbench disconnects.
+
+    If the import fails, report this and return.
+    """
     loaded = _enter(channel, spec)
     if loaded is None:
         return

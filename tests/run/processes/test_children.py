@@ -32,7 +32,7 @@ async def test_zygote_is_kept_while_packages_are_unchanged(tmp_path: Path) -> No
 async def test_installation_replaces_the_zygote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with Children() as children:
         first = await zygote(children, tmp_path)
-        monkeypatch.setattr(module, "installed", lambda interpreter: (1,))
+        monkeypatch.setattr(module, "installation_times", lambda interpreter: (1,))
         second = await zygote(children, tmp_path)
         assert first is not second
         assert first.process.ended.done()
@@ -43,7 +43,7 @@ async def test_zygote_with_live_agents_is_kept(tmp_path: Path, monkeypatch: pyte
     async with Children() as children:
         first = await zygote(children, tmp_path)
         first._forks[1] = object()  # type: ignore[assignment]
-        monkeypatch.setattr(module, "installed", lambda interpreter: (1,))
+        monkeypatch.setattr(module, "installation_times", lambda interpreter: (1,))
         assert await zygote(children, tmp_path) is first
         first._forks.clear()
         assert await zygote(children, tmp_path) is not first

@@ -43,7 +43,7 @@ from workbench.run.plan.preflight_cases import (
 )
 from workbench.run.plan.source import AgentSource, StoredSource
 from workbench.text.counting import counted, few
-from workbench.worker.faults import install_adk
+from workbench.worker.faults import install_adk_hint
 
 CHECKED_CASES = 1000
 """Maximum number of cases that are checked one by one. More would delay a large run.
@@ -284,7 +284,7 @@ def agents_without_adk(plan: Plan) -> Iterator[Noticed]:
         if lacks_adk(python):
             needs = "need" if len(names) > 1 else "needs"
             message = f"google-adk is not installed in {python}; {few(names)} {needs} it"
-            yield Noticed("warning", message, install_adk(str(python)))
+            yield Noticed("warning", message, install_adk_hint(str(python)))
 
 
 def _names(folder: Path, word: re.Pattern[bytes]) -> bool:

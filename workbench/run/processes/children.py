@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from workbench.agents.channel import Frame
 from workbench.agents.child_process import ChildProcess, Command, how_it_ended, kill_stale
-from workbench.agents.environment import installed
+from workbench.agents.environment import installation_times
 from workbench.files.file_access import read_regular
 from workbench.freshness.agent_inputs import Touched
 from workbench.run.place import NotStartedError, OnFrame
@@ -173,7 +173,7 @@ class LocalPlace:
         """Folders of agents that need google-adk."""
         self._zygotes: dict[tuple[Path, bool], asyncio.Task[tuple[Zygote, Ready]]] = {}
         self._installed: dict[tuple[Path, bool], tuple[int, ...]] = {}
-        """Installed packages when a zygote was started, in the form of `installed`."""
+        """Installed packages when a zygote was started, in the form of `installation_times`."""
         self._agents: dict[LocalAgent, Zygote | None] = {}
         """The running agents, each with the zygote that forked it, if any."""
         self._watching: asyncio.Task[None] | None = None
@@ -235,7 +235,7 @@ class LocalPlace:
             NotStartedError: the interpreter does not start, or ends before it is ready.
         """
         task = self._zygotes.get((interpreter, warm))
-        now = installed(interpreter)
+        now = installation_times(interpreter)
         if task is not None and task.done() and not _is_lost(task) and self._installed[interpreter, warm] != now:
             zygote, _ = task.result()
             if zygote.idle:

@@ -9,7 +9,7 @@ from workbench.events.events import Noticed, RunStarted
 from workbench.files.run_options import RunOptions
 from workbench.run.plan.preflight import CHECKED_CASES, preflight
 from workbench.run.processes.children import Children
-from workbench.worker.faults import install_adk
+from workbench.worker.faults import install_adk_hint
 
 
 @pytest.mark.asyncio(loop_scope="session")
@@ -43,7 +43,9 @@ def test_missing_adk_is_named_once_for_all_agents_that_need_it(project: Project,
         project.write(f"{agent}/all.evalset.json", evalset("all", {"a": [turn("hi", "ok")], "b": [turn("hi", "ok")]}))
     python = project.root / ".venv/bin/python"
     found = [
-        Noticed("warning", f"google-adk is not installed in {python}; desk, shop need it", install_adk(str(python))),
+        Noticed(
+            "warning", f"google-adk is not installed in {python}; desk, shop need it", install_adk_hint(str(python))
+        ),
     ]
     assert preflight(project.plan(), RunOptions()) == (found if named else [])
 
