@@ -34,7 +34,7 @@ def case_from_session(session: Any, *, app_name: str = "") -> Captured:
     """Return an ADK session in JSON form, with camelCase or snake_case keys, as a conversation with its recorded calls.
 
     Files of `adk run --save_session` and of ADK's web page have the state after the last turn. The state before the
-    first turn is that state without the keys that events changed and without keys internal to ADK; notes name both.
+    first turn is that state without the keys that events changed or that are internal to ADK. Notes name these keys.
     Sessions of `adk test` have only events. `app_name` is used for sessions without an app name.
 
     Raises:

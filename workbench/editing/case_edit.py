@@ -377,8 +377,8 @@ class Replacement:
 def replacements(case: Any, where: Where, old: str, new: str) -> list[Replacement]:
     """Return all values of a case that would change if `old` were replaced by `new`, in the order of the file.
 
-    An argument whose JSON equals `old` (a number, or a text if `old` is in quotes) becomes `new` read as JSON, or the
-    text `new` if it is not JSON.
+    If the JSON of an argument equals `old` (such as a number, or a text in quotes), the whole argument is replaced. It
+    becomes `new` read as JSON, or the text `new` if that is not JSON.
     """
     found = _Search(where, old, new).replacements(case, (), None, "")
     return [one for one in found if type(one.old) is not type(one.new) or one.old != one.new]

@@ -142,7 +142,7 @@ class EvalsetFile(EvalsetText):
 
     @property
     def camel(self) -> bool:
-        """Whether the first case, as editors see it, is written in camelCase, which then counts for the whole file."""
+        """Whether the first case, as editors see it, is written in camelCase. New cases are written like it."""
         return bool(self.ids) and is_camel(self.case(0))
 
     def _check(self, wanted: Any, before: Any, *, skip: int = -1, taken: Sequence[str] | None = None) -> None:

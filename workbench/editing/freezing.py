@@ -80,7 +80,7 @@ def freezing_of(
 ) -> Freezing:
     """Prepare the freezing of the cases of runs, or only of those with these IDs. Reads files and writes none.
 
-    Of a case's repeats, the first complete one that passed is used, else the first complete one, else the first.
+    From a case's repeats, the first complete one that passed is used, else the first complete one, else the first.
     `models` also keeps the answers of models. Without it, they are kept for a recording that has some already. `prune`
     drops recorded calls that a frozen run did not use, and without `cases` also the recordings of deleted cases.
 

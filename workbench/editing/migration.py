@@ -284,8 +284,8 @@ def is_agent(folder: Path) -> bool:
 def conversations_in(folder: Path) -> Iterator[Path]:
     """Yield the saved conversations in a folder: ADK's test sessions, then the folders of conformance test cases.
 
-    Sessions are only searched in an agent's folder `tests`, and conformance test cases in the folder itself and up to
-    two levels below, as ADK orders them by category.
+    Sessions are searched only in an agent's folder `tests`. Conformance test cases are searched in the folder itself
+    and up to two levels below, because ADK orders them by category.
     """
     if folder.absolute().name == TESTS and is_agent(folder.absolute().parent):
         yield from sorted(file for file in folder.glob("*.json") if is_conversation(file))

@@ -46,8 +46,8 @@ class NoPromptError(Exception):
 class Prompt:
     """An instruction in a file.
 
-    `span` is the range of bytes in `content`: that of the string literal, or in a text file that of the text without
-    the whitespace around it.
+    `span` is a range of bytes in `content`: that of the string literal, or of the text of a text file without the white
+    space around it.
     """
 
     file: Path

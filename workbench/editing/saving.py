@@ -181,7 +181,7 @@ class UndoJournal:
         return self._undone[-1].edit if self._undone else None
 
     def edit(self, edit: Edit) -> None:
-        """Store an edit before it is made, and forget undone edits. Of too many edits, the oldest are dropped."""
+        """Store an edit before it is made, and forget undone edits. If there are too many, drop the oldest."""
         gone, self._undone = self._undone, []
         changes = [change.as_json(self._root) for change in edit.changes]
         self._done.append(_Known(self._next, edit, json.dumps({"label": edit.label, "changes": changes})))

@@ -63,9 +63,9 @@ def json_path(location: Iterable[str | int]) -> str:
 class Fault:
     """One fault of a file.
 
-    `severity` is `error` if ADK rejects the value or no run can use it, `warning` if it is probably a mistake (for
-    example, because ADK drops it), and `note` if it is good to know. `line` and `column` count from 1, in characters.
-    Both are 0 if the fault concerns the whole file or its place is unknown. `json_path` looks like
+    An `error` is a value that ADK rejects or that no run can use. A `warning` is probably a mistake, such as a key that
+    ADK drops. A `note` is good to know. `line` and `column` count from 1, in characters. Both are 0 if the fault
+    concerns the whole file or its place is unknown. `json_path` looks like
     `eval_cases[2].conversation[0].user_content`; "" is the document itself. `message` says what is there and what was
     expected. `hint` says how to fix it, for example with the nearest known key.
     """

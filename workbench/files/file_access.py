@@ -245,7 +245,7 @@ _ESCAPED = re.compile(r"\\([0-7]{3})")
 def mounted(mounts: Path = MOUNTS) -> dict[str, str]:
     """Map each mount point to its type of file system, or return {} if the system does not list its mounts.
 
-    Of several mounts at one mount point, the last one counts.
+    If a mount point has several mounts, the last one counts.
     """
     try:
         lines = mounts.read_text(encoding="utf-8", errors="surrogateescape").splitlines()

@@ -113,7 +113,7 @@ class Listing:
 def listing(entry_points: Iterable[tuple[str, str, str, str]], own: Mapping[Point, Mapping[str, str]] = OWN) -> Listing:
     """Return the extensions in `own` and those of entry points, each given as package, group, name and value.
 
-    Of several extensions of a point with the same name, only the first is usable. The others are `duplicates`.
+    If extensions of a point have the same name, only the first is usable. The others are `duplicates`.
     """
     found = {(point, name): Extension(point, name, value) for point in own for name, value in own[point].items()}
     duplicates = []
@@ -140,7 +140,7 @@ def installed() -> Listing:
             if f"[{_GROUP}" in (package.read_text("entry_points.txt") or ""):
                 name = package.name or "a package without a name"
                 points = [one for one in package.entry_points if one.group.startswith(_GROUP)]
-                # Of two packages of one name, Python imports the first on the path.
+                # If two packages have one name, Python imports the first on the path.
                 found.setdefault(name, [(name, one.group, one.name, one.value) for one in points])
     # The metadata of an editable installation may be older than the sources.
     found.pop(_PACKAGE, None)

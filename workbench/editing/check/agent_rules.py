@@ -101,8 +101,8 @@ def _unknown(agent: AgentFolder, model: str, sources: _Sources) -> Iterator[Prob
 def source_problems(agent: AgentFolder, root: Path) -> Iterator[Problem]:
     """Yield a problem for each invalid Python module that the agent imports.
 
-    The severity is `warning` for a module that may never be imported, and if the agent's interpreter has another Python
-    version, which may allow newer syntax.
+    The severity is `warning` for a module that may never be imported. It is `warning`, too, if the agent's interpreter
+    has another Python version, which may allow newer syntax.
     """
     if agent.kind != "python":
         return

@@ -127,7 +127,7 @@ class Entry:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """The subject and the answer. The file is sorted by key. Of entries with the same key, the last one counts."""
+        """The subject and the answer. The file is sorted by key. If a key is repeated, the last entry counts."""
         about = self.about
         return about.case, about.criterion, about.turn or 0, about.part, about.name, self.judged.answer
 

@@ -199,7 +199,7 @@ def _moved(left: list[str], right: list[str], blocks: Iterable[tuple[str, int, i
 
 
 def _canonical(value: Any) -> str:
-    """Return a text that is equal for two values exactly if they are the `same`."""
+    """Return a text for a value. Two values have equal texts exactly if they are the `same`."""
     return json.dumps(value, sort_keys=True)
 
 
@@ -311,7 +311,7 @@ class _Revision:
             assert child.key is not None  # members of an object have a key
             counts = last[child.key] is child
             key = renamed.get(child.key, child.key)
-            # Of duplicate keys, the one with effect is changed. The others are removed if the key is removed.
+            # If a key is repeated, the one with effect is changed. All of them are removed if the key is removed.
             kept.append(key in wanted)
             if key != child.key:
                 yield Splice(child.key_start, child.key_end, self._layout.write(key, None))

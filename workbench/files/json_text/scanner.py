@@ -81,8 +81,8 @@ _CLOSERS = {"{": "}", "[": "]"}
 def outdented(text: str) -> tuple[int, int] | None:
     """Find the first bracket that the indentation closes before any closing bracket does.
 
-    Return its offset, and that of the first character on the line that reveals it, or None if there is no such bracket
-    or the text is not indented.
+    Return its offset, and that of the first character on the line that reveals it. Return None if there is no such
+    bracket, or if the text is not indented.
     """
     opened: list[tuple[int, int]] = []
     indent, first, last = 0, False, -1

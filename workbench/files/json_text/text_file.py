@@ -165,7 +165,7 @@ def yaml_place(text: str, location: Sequence[str | int]) -> tuple[int, int]:
     for step in location:
         inner = None
         if isinstance(node, yaml.MappingNode):
-            # Of a repeated key, the last one counts.
+            # If a key is repeated, the last one counts.
             inner = next((value for key, value in reversed(node.value) if key.value == step), None)
         elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
             inner = node.value[step]
