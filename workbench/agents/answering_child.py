@@ -61,8 +61,8 @@ class CallRefusedError(Exception):
 class _Running:
     """One started child.
 
-    `calls` are futures for answers by call number. `stopping` holds the numbers of cancelled calls. `lifeline` is our
-    end of a pipe, or -1 once this end is closed, which kills the child.
+    `calls` are futures for answers by call number. `stopping` holds the numbers of cancelled calls. `lifeline` is this
+    process's end of a pipe, or -1 once this end is closed, which kills the child.
     """
 
     process: ChildProcess

@@ -258,7 +258,7 @@ def _load(file: Path, base: Mapping[str, str], warnings: list[str]) -> dict[str,
 
 
 def _resolved(value: str, known: Mapping[str, str | None]) -> str:
-    """Return the value with its `${…}` replaced, incomplete if too long: each line may double the previous one."""
+    """Return the value with its `${…}` replaced. Stop if it gets too long: each line may double the last one."""
     resolved = ""
     for atom in parse_variables(value):
         resolved += atom.resolve(known)

@@ -231,7 +231,10 @@ class Ownership:
         return None
 
     def _named(self, file: Path, name: str) -> AgentFolder | None:
-        """Return the agent called `name`. Of several, return the nearest to `file`, or None if two are equally near."""
+        """Return the agent called `name`, or None.
+
+        Of several, outermost ones are preferred, then the one nearest to `file`. If two are equally near, return None.
+        """
         found = self._called(name)
         found = [agent for agent in found if agent in self._outermost] or found
         depths = {agent.folder: len(Path(os.path.commonpath((agent.folder, file))).parts) for agent in found}

@@ -404,7 +404,7 @@ def _marked(wrapped: Any) -> Any:
 
 
 def _is_ours(method: Any) -> bool:
-    """Return whether a method is our wrapper itself. A foreign wrapper around it may have copied its attributes."""
+    """Return whether a method is a wrapper of `_patch` itself. A foreign wrapper around it may have its attributes."""
     return getattr(method, _OURS, None) is method
 
 

@@ -22,7 +22,7 @@ from .spans import Contents, Span, Trace, Usage, is_other_model, plain_text, usa
 FROZEN = "answered from the recording"
 _STORED = ("system", "tools", "config")
 # The retries that ADK's evaluation adds to model calls without their own retries. Built once, because that takes
-# as long as everything else we do in a turn.
+# as long as everything else that this plugin does in a turn.
 _RETRIES = types.HttpRetryOptions(
     attempts=7, initial_delay=5.0, max_delay=120, exp_base=2.0, http_status_codes=[408, 429, 500, 502, 503, 504]
 )
@@ -32,7 +32,7 @@ _RETRYING = types.HttpOptions(retry_options=_RETRIES)
 class Sent(NamedTuple):
     """A request that goes to its model.
 
-    `span` is None for an agent without our plugin. `parts` are `{"model", "previous", "contents", "system", "tools",
+    `span` is None for an agent without this plugin. `parts` are `{"model", "previous", "contents", "system", "tools",
     "config"}`, digests except for the first two, or None if the request could not be stored.
     """
 
@@ -255,7 +255,7 @@ class Recorder(BasePlugin):  # type: ignore[misc]
 
     @_quiet
     async def before_tool_callback(self, *, tool: Any, tool_args: dict[str, Any], tool_context: Any) -> None:
-        """Open a span for a tool call."""
+        """Open a span for a tool call, and note a call inside an agent that is used as a tool."""
         opened = self._agents.get(_key(tool_context))
         span = self.trace.open("tool", tool.name, opened[-1] if opened else None)
         call = tool_context.function_call_id
@@ -272,7 +272,7 @@ class Recorder(BasePlugin):  # type: ignore[misc]
             made = {"agent": tool_context.agent_name, "name": tool.name, "args": simplified(tool_args)}
             self._inner_calls.append({"call": outer.facts.get("call"), "tool": outer.name, **made})
         if wrapped is not None and getattr(tool, "include_plugins", True) is False:
-            # ADK runs that agent without our plugin.
+            # ADK runs that agent without this plugin.
             hidden = {"tool": tool.name, "hidden": True}
             self._inner_calls.append({"call": (outer or span).facts.get("call"), **hidden})
 

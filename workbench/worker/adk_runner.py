@@ -215,7 +215,7 @@ def _known(model: Any, given: Json) -> Json:
 
 
 def _runner(loaded: Loaded, app_name: str, plugins: list[Any], services: dict[str, Any]) -> Any:
-    """Return a Runner. An App is copied with our plugins after its own; its caching and resumability settings stay."""
+    """Return a Runner. An App is copied with `plugins` after its own; its caching and resumability settings stay."""
     if loaded.app is None:
         return Runner(app_name=app_name, agent=loaded.agent, plugins=plugins, **services)
     changes = {"plugins": [*loaded.app.plugins, *plugins], "root_agent": loaded.agent}

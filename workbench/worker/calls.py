@@ -31,7 +31,7 @@ MODEL = "$model"
 POLL = 0.002
 """Seconds between two checks whether a call must still wait."""
 _QUIET = 0.5
-"""Seconds without any call after which a missing one is not expected any more."""
+"""Seconds without a change of any call after which a missing call is not expected any more."""
 _SETTLED = 0.05
 """Maximum seconds to wait for an answer's effect in the agent's events, before the next answer is released."""
 _LONGEST = 30.0
@@ -213,9 +213,13 @@ class Place:
         self.recorded = recorded
         self.ended = ended
         self.since = time.monotonic()
+        """The monotonic time at which the call began."""
         self.polls = 0
+        """Number of checks since the last change of any call."""
         self.moves = -1
+        """The number of changes (`Order._moves`) at the last check."""
         self.is_running = True
+        """Whether the call does not wait."""
 
 
 class Order:
@@ -241,7 +245,7 @@ class Order:
         self._numbers: dict[Key, int] = {}
         self._running: list[Place] = []
         self._moves = 0
-        """Number of calls that began, were released or ended so far."""
+        """Number of changes so far: a call began, began or ceased to wait, was released or ended."""
         self._moved = time.monotonic()
         self._done: list[tuple[int, bool, str]] = []
         """The replayed calls that were answered: rank, whether the call changed the state, and tool."""

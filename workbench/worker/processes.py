@@ -267,13 +267,13 @@ def shield_parent(control: int) -> None:
 
 
 def wake_parent() -> None:
-    """Resume the process between us and the workbench, in case the agent has stopped it."""
+    """Resume the process between this one and the workbench (`shield_parent`), in case the agent has stopped it."""
     if os.getppid() == os.getpgrp():
         kill(os.getppid(), signal.SIGCONT)
 
 
 def children() -> list[int]:
-    """Return the IDs of our child processes."""
+    """Return the IDs of this process's children."""
     files = [f"/proc/self/task/{tid}/children" for tid in os.listdir("/proc/self/task")]
     if os.path.exists(files[0]):
         return [int(pid) for file in files for pid in _text(file).split()]

@@ -268,7 +268,7 @@ def _note(event: str, args: tuple[Any, ...]) -> None:
             _note_host(event, args)
         elif event == "import" and str(args[0]).startswith("multiprocessing.popen_"):
             _unseen.add(PROCESSES)  # Some of its ways to start a process have no event.
-    except Exception:  # noqa: S110 (an agent's open must not fail because of ours)
+    except Exception:  # noqa: S110 (an agent's open must not fail because of this hook)
         pass
 
 

@@ -1,5 +1,7 @@
 """A child that answers many calls at once, each identified by a number, and the output of each call.
 
+→ is a message to the child, ← a message from it:
+
 → `{"op": "call", "id", "payload"}`; a payload too large for one frame is sent before it, as JSON text split into
    `{"op": "part", "id", "text"}`
 → `{"op": "cancel", "id"}`; `{"op": "quit"}`, or the end of the socket
@@ -57,7 +59,7 @@ def serve(control: int, lifeline: int, answer: Answer) -> NoReturn:
         processes.adopt_orphans()
     threading.Thread(target=processes.die_at_end_of, args=(lifeline,), daemon=True, name="lifeline").start()
     channel = Channel(socket.socket(fileno=control))
-    # A surviving fork must not keep the socket open, or we would seem alive.
+    # A surviving fork must not keep the socket open, or this process would seem alive.
     os.register_at_fork(after_in_child=channel.sock.close)
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)

@@ -208,7 +208,7 @@ def run_solo(channel: Channel, lifeline: int, adk: bool) -> None:
         _serve_solo(channel, lifeline, adk)
     finally:
         if sys.platform == "linux":
-            # On other systems the workbench does this, since it knows our group.
+            # On other systems the workbench does this, since it knows this process's group.
             processes.kill_descendants()
         processes.wake_parent()
         leave(0)
