@@ -25,6 +25,7 @@ from workbench.events.events import (
     TurnFinished,
 )
 from workbench.files.frozen_path import frozen_folder, frozen_path
+from workbench.results.freezing import total_words
 from workbench.run.recordings.frozen_file import read_frozen
 from workbench.run.recordings.recording import digest
 from workbench.store.transcripts import StoredRun, collect
@@ -110,6 +111,13 @@ def test_equal_run_changes_nothing(tmp_path: Path, evalset: Path) -> None:
     again = freezing_of([_run(_case(_LATE, 1), run_id="run_2")], tmp_path)
     assert again.cases[0].change == "unchanged"
     assert not again.contents
+
+
+def test_totals_count_the_large_values_of_chosen_cases(tmp_path: Path, evalset: Path) -> None:
+    other = replace(_LATE, eval_id="other")
+    freezing = freezing_of([_run(_case(_LATE, 1), _case(other, _LARGE, _LARGE + "y"))], tmp_path)
+    assert total_words(freezing, freezing.cases) == ["2 files", "3 tool calls", "2 large values in their own files"]
+    assert total_words(freezing, freezing.cases[:1]) == ["1 file", "1 tool call"]
 
 
 def test_large_answers_that_nothing_names_any_more_are_removed(tmp_path: Path, evalset: Path) -> None:

@@ -46,7 +46,7 @@ def build_markdown(store: Store, context: RunContext | None = None) -> bytes:
     """Return the newest run as Markdown in UTF-8. Cases that did not pass come first, with reasons and triage."""
     known = context or RunContext()
     text, most = fitting(lambda most: _markdown(store, known, most, 0), 200)
-    # What did not pass is listed first of all, so its evidence gets the room that is left.
+    # The evidence of cases that did not pass gets the room that the list leaves.
     room = min(_MAX_CHARACTERS - len(text), 20_000)
     return ("\n".join(_markdown(store, known, most, room)) + "\n").encode("utf-8", "replace")
 

@@ -46,7 +46,7 @@ class Score(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """A cell. Its colour depends on `status`. Cells with a value are sorted by `value`."""
+    """A cell of the table. `status` decides its colour. Cells are sorted by `rank`, and within a rank by `value`."""
 
     shown: str | Score
     status: Status | None
@@ -278,7 +278,7 @@ def lay_out(columns: Sequence[Column], room: int, terminal: int, names: int, fir
         shown.append(Shown(number, width))
         left -= width + 1
         end += 1
-    # What is left belongs to the last column that stays, as far as it needs it.
+    # The last column that stays gets the remaining width, as far as it needs it.
     last = shown[len(frozen) - 1]
     most = _MOST_INPUT if columns[last.number].kind == "input" else max(names + 2, _CASE)
     shown[len(frozen) - 1] = last._replace(width=max(last.width, min(last.width + left, most)))

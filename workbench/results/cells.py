@@ -9,7 +9,7 @@ from rich.cells import cell_len, set_cell_size
 __all__ = ["cell_len", "cut", "cut_name", "cut_sibling", "fit"]
 
 _NARROWEST_NAME = 7
-"""The minimum width, in cells, for a name without its middle. A narrower name loses its end."""
+"""The minimum width, in cells, at which the middle of a name is cut. Below it, the end is cut."""
 _SEPARATOR = re.compile(r"[\W_]")
 _LONGEST_WORD = 12
 _TELLING = 3

@@ -83,7 +83,7 @@ def build(subject: Subject, view: View, *, key: str = "K") -> Document:
         document.gap()
         document.add(setting)
     add_plugin_sections(document, "Evidence", subject, view)
-    # How answers drifted is above the turns, and may be why one failed.
+    # The drift above the turns may be why a turn failed.
     if not record.drifted:
         _set_opening(document, record, above)
     return document

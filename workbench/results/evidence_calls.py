@@ -107,7 +107,7 @@ def call_row(
     if every and (len(every) == 1 or not found):
         lines, every = every, []
     else:
-        # Of many or long arguments, those that differ come first.
+        # If arguments are many or long, those that differ come first.
         lines = [cut_call(call, whole, paths)]
     beside_note = whole - note.cell_len - 2
     if note and len(lines) == 1 and beside_note >= 16:

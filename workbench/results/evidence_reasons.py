@@ -151,7 +151,7 @@ def _passages(item: dict[str, Any], turn: int, view: View) -> Iterator[Line]:
 
 
 def missed_in(record: CaseRecord, state: Path | None) -> "MissedCall | None":
-    """Return the unrecorded tool call that ended a case, or None. Reads files."""
+    """Return the unrecorded tool call that ended a case, or None. This reads files."""
     if record.error is None or record.error.kind not in ("frozen_miss", "off_recording"):
         return None
     from workbench.run.recordings.requests import missed_call
@@ -175,7 +175,7 @@ def part_words(name: str) -> str:
 
 
 def case_error_lines(record: CaseRecord, state: Path | None, view: View, key: str, root: str = "") -> Iterator[Line]:
-    """Yield the error that ended a case, if any. Reads files if a call was not recorded.
+    """Yield the error that ended a case, if any. If a call was not recorded, this reads files.
 
     `root` is the root of the project, or "" if it is unknown. `key` is the key that opens the choices for an unrecorded
     call, as raw text: `K`.

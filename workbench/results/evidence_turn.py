@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from workbench.editing.accept_turn import Hunk
 
 SCORES = "/scores"
-"""The end of the key of the item with reasons that neither the calls nor the answer show."""
+"""Suffix of the key of an item with reasons that neither the calls nor the answer show."""
 _USER_LINES = 2
 _ANSWER_LINES = 3
 _UNLIMITED = 1_000_000

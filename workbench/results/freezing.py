@@ -7,8 +7,8 @@ from rich.text import Text
 
 from workbench.editing.freezing import Freezing, FrozenCase
 from workbench.files.file_access import size_words
-from workbench.files.frozen_path import FILE_SUFFIX
 from workbench.files.walk import relative_to
+from workbench.freshness.current import files_beside
 from workbench.results.calls import brief_call
 from workbench.results.cells import cut_name
 from workbench.results.lines import Line, cut_line, hang_text, safe
@@ -36,9 +36,9 @@ def total_words(freezing: Freezing, chosen: Sequence[FrozenCase]) -> list[str]:
     found = [case.recording for case in written if case.recording is not None]
     calls: list[ToolCall | ModelCall] = [call for one in found for call in one.calls]
     calls += (model for one in found for model in one.models)
-    large = sum(
-        after is not None and not path.name.endswith(FILE_SUFFIX) for path, (_, after) in freezing.contents.items()
-    )
+    texts = ((case.file, freezing.contents.get(case.file, (None, None))[1] or b"") for case in written)
+    named = {path for text in texts for path in files_beside(*text)}
+    large = len(named & freezing.contents.keys())
     words = [counted(len(written), "file"), counted(sum(len(one.calls) for one in found), "tool call")]
     if models := sum(len(one.models) for one in found):
         words.append(counted(models, "model call"))

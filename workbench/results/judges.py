@@ -181,7 +181,7 @@ def _add_criterion(
     found = list(results(record, name))
     several = len(found) > 1
     turns_have_reasons = several and any(turn.reason and turn.reason in result.reason for _, _, turn in found)
-    # Rubrics and sentences below have the reasons that the sentence over the case only counts.
+    # Rubrics and sentences below show the reasons, which the reason of the case only counts.
     listed = result.status in ("passed", "failed") and any(turn.details.get("rubrics") for _, _, turn in found)
     told = turns_have_reasons or listed or bool(result.details.get("differences"))
     key = f"criterion/{name}"

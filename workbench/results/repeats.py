@@ -174,7 +174,7 @@ class CaseRepeats:
 
 
 def summarize(executions: Iterable[Execution], until: float | None = None) -> CaseRepeats:
-    """Return the summary of the repeats of a case (at least one). Reads their details."""
+    """Return the summary of the repeats of a case (at least one). This reads their details."""
     listed = tuple(sorted(executions, key=lambda execution: execution.ref.repeat))
     ordered = list(map(read_details, listed))
     rate, broke = rate_of(ordered), sum(broke_off(record.state, record.error) for record in ordered)

@@ -26,7 +26,7 @@ _LEFT_OUT = ("informational", "not_applicable")
 LISTED_CHANGES = 8
 """Maximum number of changed cases that are listed."""
 Case: TypeAlias = tuple[int, int]
-"""A case as numbers: (evalset, case)."""
+"""The index of an evalset, and the index of a case in it."""
 
 
 class Vote(NamedTuple):
