@@ -298,9 +298,9 @@ class Case:
         return [f"closing the agent's tools ended with {faults.sentence(error)}"]
 
     def _send_touched(self) -> None:
-        """Report the files that the case read and the folders that it listed, with the next message.
+        """Report the files that the case read, the folders that it listed and its unseen inputs, with the next message.
 
-        Do nothing if not all of them are known.
+        Do nothing if not all of the files are known.
         """
         if project_files.is_complete():
             # The files first: they tell which databases have changed.

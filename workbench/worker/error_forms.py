@@ -109,7 +109,7 @@ def _with_attributes(error: Exception, message: str, attributes: dict[str, Any])
 
 
 def _named(kind: Any, name: str, message: str) -> type:
-    """Return a subclass with this name and text."""
+    """Return a subclass with this name ("": the same name), whose instances have this text."""
     own = name.rpartition(".")[2] or kind.__name__
     fields = {"__str__": lambda self: message, "__module__": kind.__module__, "__qualname__": own}
     return type(own, (kind,), fields)

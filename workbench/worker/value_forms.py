@@ -43,7 +43,7 @@ def encoded(value: Any) -> Any:
 
 
 def encoded_text(value: Any) -> str:
-    """Return a value as ASCII JSON without blanks. Raises TypeError, as `encoded`."""
+    """Return a value as ASCII JSON without blanks. Raise TypeError like `encoded`."""
     try:
         text = _STRICT.encode(value)
     except (TypeError, ValueError, RecursionError):
@@ -142,7 +142,7 @@ _ENCODERS: tuple[tuple[Any, Callable[[Any, Above], Any]], ...] = (
 
 
 def decoded(data: Any) -> Any:
-    """Return the value for JSON data of `encoded`. Raise UnknownFormError if the data was changed, or is newer."""
+    """Return the value for JSON data of `encoded`. Raise UnknownFormError for data that this version cannot read."""
     if isinstance(data, list):
         return [decoded(item) for item in data]
     if not isinstance(data, dict):
@@ -250,7 +250,7 @@ def _is_model(kind: type) -> bool:
 
 
 def _is_default(kind: Any, name: str, value: Any) -> bool:
-    """Return whether a model's field has its default value, and whether that is a plain value such as a number."""
+    """Return whether a model's field has its default value, and this is a plain value such as a number."""
     field = kind.model_fields.get(name)
     return field is not None and type(value) in (type(None), bool, int, float, str) and field.default == value
 
