@@ -74,7 +74,7 @@ def describe_with_values(change: Change, before: Side, after: Side) -> str:
 def describe_input_differences(
     before: Summary, after: Summary, pairs: Iterable[tuple[Execution, Execution]]
 ) -> Iterator[str]:
-    """Describe how the inputs of the same cases differ, whether or not a verdict changed. Agent files are left out."""
+    """Describe how options and inputs of the same cases differ, even without a changed verdict, except agent files."""
     for name in (name for name in RESULT_OPTIONS if name in before.options and name in after.options):
         old, new = before.options[name], after.options[name]
         if old != new:
