@@ -52,6 +52,9 @@ def test_failing_or_missing_editor_is_reported(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setenv("VISUAL", str(tmp_path / "nowhere"))
     with pytest.raises(NoEditorError, match="cannot be started"):
         edit_text("a", "{}")
+    monkeypatch.setenv("VISUAL", editor(tmp_path, "file.unlink()"))
+    with pytest.raises(NoEditorError, match="the temporary file for the editor cannot be used: No such file"):
+        edit_text("a", "{}")
 
 
 @pytest.mark.parametrize(

@@ -156,6 +156,17 @@ async def test_id_name_and_description_of_an_evalset_are_edited(open_screen: Ope
         assert json.loads(file_of(screen).read_bytes())["name"] == "Refunds"
 
 
+async def test_undo_of_a_new_id_keeps_the_editor_open(open_screen: OpenScreen, with_call: Workspace) -> None:
+    screen = open_screen(with_call)
+    async with screen.open((120, 40)) as pilot:
+        before = file_of(screen).read_bytes()
+        await opened(screen, pilot, "enter", "2", "enter")
+        await screen.until(pilot, lambda: "edit › on_time2" in screen.text)
+        await pilot.press("u")
+        await screen.until(pilot, lambda: "undone: " in screen.text and "edit › on_time " in screen.text)
+        assert file_of(screen).read_bytes() == before
+
+
 async def test_file_changed_on_disk_is_merged_case_by_case(open_screen: OpenScreen, with_call: Workspace) -> None:
     screen = open_screen(with_call)
     async with screen.open((120, 40)) as pilot:

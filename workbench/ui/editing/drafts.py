@@ -169,11 +169,15 @@ class CaseDraft:
         return with_recordings(contents, [CarriedCase(self.file, self.name, self.file, name)])
 
     def reopened(self, evalset: EvalsetFile) -> "CaseDraft | None":
-        """Return this draft for the file's current content, or None if the case is no longer in it."""
-        if self.name not in evalset.ids:
-            return None
-        same = self.number < len(evalset.ids) and evalset.ids[self.number] == self.name
-        number = self.number if same else evalset.ids.index(self.name)
+        """Return a draft for the file's current content, or None if the case is no longer in it.
+
+        If all other cases stayed, the case at this position is the same one, even with another ID.
+        """
+        ids, before, number = [*evalset.ids], [*self.evalset.ids], self.number
+        if len(ids) != len(before) or [*ids[:number], self.name, *ids[number + 1 :]] != before:
+            if self.name not in ids:
+                return None
+            number = ids.index(self.name)
         return CaseDraft(self.file, evalset, number, evalset.case(number))
 
 
@@ -213,7 +217,7 @@ class FrameDraft:
         return contents
 
     def reopened(self, evalset: EvalsetFile) -> "FrameDraft | None":
-        """Return this draft for the file's current content."""
+        """Return a draft for the file's current content."""
         return FrameDraft(self.file, evalset, evalset.frame())
 
 

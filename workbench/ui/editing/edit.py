@@ -89,7 +89,7 @@ class Edit(Controller):
     async def draft_outside(self, draft: "Draft") -> "tuple[Draft | None, str]":
         """Open a draft in the user's editor, again and again until it can be saved or the user discards it.
 
-        Return the updated draft and a safe message. The draft is None if the case is no longer in the file.
+        Return the updated draft and a safe message. The draft is None if the case can no longer be read.
         """
         from workbench.ui.editing.drafts import json_text
 
@@ -196,12 +196,16 @@ def edit_text(name: str, text: str) -> str:
     The terminal must be free. The temporary file is named after `name`.
 
     Raises:
-        NoEditorError: The editor could not be started, or exited with an error. The edited text is then discarded.
+        NoEditorError: The editor could not be started or exited with an error, or the temporary file could not be used.
+            The edited text is then discarded.
     """
     command = editor_command(os.environ)
     safe = "".join(letter if letter.isascii() and (letter.isalnum() or letter in "-_") else "_" for letter in name)
-    with tempfile.TemporaryDirectory(prefix="agent-workbench-") as folder:
-        file = Path(folder, f"{safe[:60] or 'case'}.json")
-        file.write_bytes((text + "\n").encode("utf-8", "surrogatepass"))
-        _run([*command, str(file)])
-        return file.read_bytes().decode("utf-8", "replace").removesuffix("\n")
+    try:
+        with tempfile.TemporaryDirectory(prefix="agent-workbench-") as folder:
+            file = Path(folder, f"{safe[:60] or 'case'}.json")
+            file.write_bytes((text + "\n").encode("utf-8", "surrogatepass"))
+            _run([*command, str(file)])
+            return file.read_bytes().decode("utf-8", "replace").removesuffix("\n")
+    except OSError as error:
+        raise NoEditorError(f"the temporary file for the editor cannot be used: {error.strerror}") from None
