@@ -1,6 +1,12 @@
 """Copy messages say what was done, not what may have resulted."""
 
-from workbench.ui.terminal.host import LIMIT, copy
+import errno
+import os
+from typing import Any
+
+import pytest
+
+from workbench.ui.terminal.host import LIMIT, Copied, copy
 
 
 def test_small_text_is_sent_to_the_clipboard_in_one_piece() -> None:
@@ -30,3 +36,12 @@ def test_text_too_large_for_the_clipboard_goes_into_a_private_file() -> None:
         assert "too large for the clipboard (144 kB)" in copied.message
     finally:
         copied.file.unlink()
+
+
+def test_full_disk_is_named_if_a_large_text_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(**options: Any) -> Any:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("tempfile.mkstemp", full)
+    words = "the log: too large for the clipboard (72 kB), and no file could be written: No space left on device"
+    assert copy("the log", "x" * (LIMIT + 1), print) == Copied(words)

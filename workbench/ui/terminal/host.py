@@ -61,15 +61,20 @@ def copy(what: str, text: str, send: Callable[[str], None]) -> Copied:
     """Send raw text to the terminal's clipboard (OSC 52), or write it to a file if it is too large.
 
     `what` is a name for the text. Some terminals ignore the request without an answer, so the message is not "copied".
+    If the file cannot be written, the message says why.
     """
     data = text.encode("utf-8", "backslashreplace")
     if len(data) <= LIMIT:
         send(data.decode())
         return Copied(f"{what}: sent to the terminal's clipboard ({size_words(len(data))})")
-    handle, name = tempfile.mkstemp(prefix="agent-workbench-", suffix=".txt")
-    with os.fdopen(handle, "wb") as file:
-        file.write(data)
-    return Copied(f"{what}: too large for the clipboard ({size_words(len(data))}); saved as {name}", Path(name))
+    large = f"{what}: too large for the clipboard ({size_words(len(data))})"
+    try:
+        handle, name = tempfile.mkstemp(prefix="agent-workbench-", suffix=".txt")
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+    except OSError as error:
+        return Copied(f"{large}, and no file could be written: {error.strerror}")
+    return Copied(f"{large}; saved as {name}", Path(name))
 
 
 def picture(svg: str) -> bytes:
