@@ -40,7 +40,7 @@ class Accept(Controller):
         self._files, self._edit, self._run, self._criteria = files, edit, run, criteria
 
     def accept(self) -> None:
-        """Let the user choose differences between actual and expected behavior, and save them as expected.
+        """Let the user choose differences between actual and expected behavior, and save actual values as expected.
 
         After a thaw, drifted tool answers are saved to the recordings instead. If one of the cases failed, the user
         chooses between the two.

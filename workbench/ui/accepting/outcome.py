@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ class Transcript:
     """A transcript of a case in a run.
 
     `turns` are ADK invocations, or None for a turn that did not end. `state` is the session state at the end, or None.
-    `inner_calls` are the calls made inside agent tools (agents that are used as tools), by turn.
+    `inner_calls` are the calls made inside agent tools (agents that are used as tools), by turn; None if unknown.
     """
 
     run_id: str
@@ -93,12 +94,13 @@ Results = Sequence[Mapping[str, MetricResult]]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A criterion's scores before and after accepting; None: nothing to judge. `passes` is about the score after."""
+    """A criterion's score before and after accepting. A score is None if there is nothing to judge."""
 
     name: str
     before: float | None
     after: float | None
     passes: bool
+    """Whether the score after accepting reaches the threshold."""
 
 
 def outcomes(
@@ -110,7 +112,7 @@ def outcomes(
     changed: Sequence[Criterion] = (),
     state: dict[str, Any] | None = None,
 ) -> list[Outcome]:
-    """Return the outcome of each criterion that can be scored at once. Call it in a thread.
+    """Return the outcome of each criterion whose scores are known without a judge and ROUGE. Call it in a thread.
 
     `before` and `after` are the JSON of the case. `actual` is its transcript, including the calls inside agent tools
     that a criterion compares. `verdicts` are the results of its turns. `changed` replaces criteria of the same name for
@@ -131,20 +133,12 @@ def outcomes(
         scores: list[float | None] | None = None
         info = descriptions().get(criterion.name)
         if info is not None and (info.compares_calls or info.compares_end_state) and info.asks is None:
-            sides = ((criterion, old, before), (now, new, after))
-            inner = ((),) * len(whole)
+            request = partial(ScoreRequest, end_state=state, inner_calls=((),) * len(whole))
             requests = (
-                ScoreRequest(
-                    one,
-                    side,
-                    tuple(whole),
-                    final_session_state=get(case, "final_session_state"),
-                    end_state=state,
-                    inner_calls=inner,
-                )
-                for one, side, case in sides
+                request(one, side, tuple(whole), final_session_state=get(case, "final_session_state"))
+                for one, side, case in ((criterion, old, before), (now, new, after))
             )
-            scores = [score(request).result.score for request in requests]
+            scores = [score(one).result.score for one in requests]
         elif criterion.name == WORDS:
             scores = _of_words(old, new, whole, verdicts)
         if scores is not None:

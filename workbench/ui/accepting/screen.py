@@ -1,4 +1,4 @@
-"""The dialog that accepts parts of a transcript as expected.
+"""The dialog for accepting parts of a transcript as expected.
 
 It shows the differences, the resulting change of the file, and the new scores of the same transcript.
 """
@@ -84,7 +84,7 @@ class HunkList(ChangeList[Row]):
         return [hunk for hunk in self._hunks if line.turn in (-1, hunk.turn)]
 
     def toggle(self, line: Row) -> None:
-        """Choose a line's hunks that have no rule, or deselect them if all are chosen. From a hunk, remove its rule."""
+        """Choose a line's hunks that have no rule, or deselect them if all are chosen. A hunk with a rule loses it."""
         hunks = {hunk for hunk in self.below(line) if hunk not in self.offers}
         if line.hunk in self.offers:
             del self.offers[line.hunk]
@@ -141,7 +141,7 @@ class Acceptance:
 
 
 class AcceptScreen(ChangesScreen[HunkList, bool]):
-    """The dialog that accepts differences. Its result is whether it saved any. At first, nothing is chosen."""
+    """The dialog for accepting differences. Its result is whether any were saved. At first, nothing is chosen."""
 
     def __init__(self, about: Acceptance, saver: Saver, keys: Mapping[str, tuple[str, ...]]) -> None:
         questions = [content_text(turn and turn.get("user_content")) for turn in about.transcript.turns]

@@ -1,1 +1,1 @@
-"""The editor of cases and evalsets."""
+"""The editor of cases and evalsets: its screen and dialogs, saving and undo."""

@@ -182,8 +182,10 @@ class ConflictScreen(RowsScreen[Mapping[str, Side] | None]):
         self._show()
 
     def action_mark(self) -> None:
-        """Switch to the other version of the current case."""
+        """Switch to the other version of the current or clicked case."""
         self._list.take("mine" if self._list.chosen[self._list.row.eval_id] == "theirs" else "theirs")
+
+    on_row_view_picked = action_mark
 
     def action_close(self) -> None:
         """Choose the version on disk for the current case."""
@@ -196,10 +198,6 @@ class ConflictScreen(RowsScreen[Mapping[str, Side] | None]):
     def action_mark_all(self) -> None:
         """Choose the current case's side for all cases."""
         self._list.take(self._list.chosen[self._list.row.eval_id], everywhere=True)
-
-    def on_row_view_picked(self) -> None:
-        """Switch the version of the clicked case."""
-        self.action_mark()
 
     def action_enter(self) -> None:
         """Close the dialog and return the chosen sides."""

@@ -378,7 +378,7 @@ class EditorScreen(FieldScreen[None]):
         return self.list.row.location if self.list.rows else None
 
     def _continue_with(self, draft: Draft | None, at: Location | None, words: str) -> None:
-        """Show the updated draft. If it is None, because the case is no longer in the file, close the editor."""
+        """Show the updated draft. If it is None, because the case can no longer be read, close the editor."""
         if draft is None:
             if self.is_current:
                 self.dismiss(None)

@@ -164,7 +164,7 @@ class FieldScreen(RowsScreen[ScreenResultType]):
         self._dropping = False
 
     def into_field(self, words: str = "", *, key: str = "ctrl+o") -> None:
-        """Show the field, which already holds a value. `key` saves it, and `words` is a message for the user."""
+        """Show the field, which already holds a value. `key` names the keys that save it, `words` is a message."""
         self._show_field(True)
         self.field_line.update(Content(f" {key} {self.verb[0]} · esc closes"))
         self.say(words)

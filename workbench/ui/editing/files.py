@@ -255,8 +255,8 @@ class Files(Controller):
     async def save(self, draft: "Draft", value: Any, label: str) -> "tuple[Draft | None, str]":
         """Write a draft with a new value, and show its file. Return the updated draft and a safe message.
 
-        If another program changed the file, the user chooses which version to keep. The draft is None if the case is no
-        longer in the file.
+        If another program changed the file, the user chooses which version to keep. The draft is None if the case can
+        no longer be read.
 
         Raises:
             RejectedError: ADK could not read the result.

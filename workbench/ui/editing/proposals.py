@@ -202,18 +202,16 @@ class ChangesScreen(RowsScreen[ScreenResultType], Generic[_List, ScreenResultTyp
         self.list.focus()
 
     def action_mark(self) -> None:
-        """Choose or deselect the changes of the row under the cursor."""
+        """Choose or deselect the changes of the current or clicked row."""
         self.list.toggle(self.list.row)
         self._show_change()
+
+    on_row_view_picked = action_mark
 
     def action_mark_all(self) -> None:
         """Choose or deselect all changes."""
         self.list.toggle(self.list.rows[0])
         self._show_change()
-
-    def on_row_view_picked(self) -> None:
-        """Choose or deselect the clicked row."""
-        self.action_mark()
 
     def on_body_resized(self, event: Body.Resized) -> None:
         """Lay out the current change for its new size."""

@@ -81,7 +81,7 @@ class FaultDialog(ModalScreen[bool | None]):
         self._text.update(Content.assemble((offer.heading, "bold"), *(f"\n{line}" for line in lines)))
 
     def action_enter(self) -> None:
-        """Close the dialog and start the executions."""
+        """Close the dialog. The executions then start."""
         self.dismiss(self._frozen)
 
     def action_freeze(self) -> None:
@@ -230,7 +230,8 @@ class FaultScreen(SplitScreen):
         elif len(self.grid.cell) > 1:
             record = self.grid.cell[0]
             self._back_to_tools = True
-            self._show_by_case(True)
+            self.grid.by_case = True
+            self._show_records()
             self.grid.go_to(record)
         elif self._show_execution():
             self.go_right()
@@ -241,13 +242,10 @@ class FaultScreen(SplitScreen):
         """Switch between rows by tool and rows by case."""
         self._back_to_tools = False
         record = self._record()
-        self._show_by_case(not self.grid.by_case)
+        self.grid.by_case = not self.grid.by_case
+        self._show_records()
         if record is not None:
             self.grid.go_to(record)
-
-    def _show_by_case(self, by_case: bool) -> None:
-        self.grid.by_case = by_case
-        self._show_records()
 
     def action_problem(self, step: int) -> None:
         """Go to the next (1) or previous (-1) fault that the agent did not handle. In the panes, show its execution."""

@@ -191,14 +191,14 @@ class Fork(Controller):
                 label = f"change the instruction of {wanted.change.agent}"
                 self.session.saver.save(label, {prompt.file: (prompt.content, content)})
             except NoPromptError as error:
-                return one_line(str(error), limit=300)
+                return one_line(f"not saved: {error}", limit=300)
             except (ChangedOnDiskError, OSError, ValueError) as error:
                 return save_error_message(error)
             return ""
 
         fault = await asyncio.to_thread(save)
         if fault:
-            self.view.notify(fault, title="not saved", severity="error")
+            self.view.notify(fault, severity="error")
             return
         tries.kept = True
         tries.why_not_saved = f"already saved in {name}: u undoes it"

@@ -1,1 +1,1 @@
-"""Freezing on the screen: the dialog that shows what is written, and the choices for a missing call."""
+"""Freezing on the screen: the dialog that shows what is written, and the choices if a replay failed."""

@@ -1,4 +1,4 @@
-"""Freezing of cases, and what the user can do if a recording lacks a call."""
+"""Freezing of cases, and the choices if a recording lacks a call or cannot be read."""
 
 import asyncio
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ Pair = tuple[int, int]
 
 
 class Freezing(Controller):
-    """The actions "freeze" and "thaw". For a case whose recording lacks a call, "freeze" offers ways to fix that."""
+    """The actions "freeze" and "thaw". After a replay that failed, "freeze" offers ways to fix the recording."""
 
     def __init__(self, view: "View", news: News, files: Files, run: Run, engine: Engine) -> None:
         super().__init__(view)
@@ -42,7 +42,7 @@ class Freezing(Controller):
     def freeze(self) -> None:
         """Show what freezing the cases would write, and write what the user chooses.
 
-        If the recording of a single case lacks a call, offer ways to fix that instead.
+        If the recording of a single case lacks a call or cannot be read, offer ways to fix that instead.
         """
         pairs, row = self.view.targets("freeze"), self.view.rows.cursor
         record = self.session.record(row) if row is not None and pairs == [(row.evalset, row.case)] else None
@@ -103,10 +103,11 @@ class Freezing(Controller):
             help_text = "Edits the recording, so that model requests match whatever this part is. u undoes it."
             words = f"ignore {part_words(part)} in requests to models"
             items.append(Item(words, ("ignore", request.TOOL, part), help=help_text))  # type: ignore[union-attr]
-        again = "Shows the new recording before it replaces the old one."
-        items.append(Item("run live, and freeze again", "again", help=again))
-        items.append(Item("run live once", "live", help="Changes no recording."))
-        chosen = await self.view.pick(f"fix missed call › {one_line(record.ref.eval_id)}", items)
+        items += [
+            Item("run live, and freeze again", "again", help="Shows the new recording before it replaces the old one."),
+            Item("run live once", "live", help="Changes no recording."),
+        ]
+        chosen = await self.view.pick(f"fix recording › {one_line(record.ref.eval_id)}", items)
         pairs = self.session.verdicts.places([name])
         match chosen:
             case ("ignore", str(tool), str(argument)) if frozen is not None:

@@ -1,4 +1,4 @@
-"""The dialog that freezes cases: the cases, what is written for each, and two options."""
+"""The dialog for freezing cases: the cases, what is written for each, and two options."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -79,7 +79,7 @@ class FreezeList(RowsOf[FrozenCase]):
 
 
 class FreezeScreen(RowsScreen[FreezeChoice | None]):
-    """The dialog that freezes cases. Its result is what to freeze, or None if the user cancels.
+    """The dialog for freezing cases. Its result is what to freeze, or None if the user cancels.
 
     `prepare(models, prune)` returns what would be written with these options. It reads files and is called in a thread.
     """
@@ -133,11 +133,13 @@ class FreezeScreen(RowsScreen[FreezeChoice | None]):
             self.list.move(direction)
 
     def action_mark(self) -> None:
-        """Choose or deselect the case under the cursor."""
+        """Choose or deselect the current or clicked case."""
         case = self.list.row
         if not self.list.toggle([case]):
             self.say(f"nothing to write: {case.change}" if case.recording else one_line(case.why), warning=True)
         self._show_facts()
+
+    on_row_view_picked = action_mark
 
     def action_mark_all(self) -> None:
         """Choose or deselect all cases."""
@@ -153,10 +155,6 @@ class FreezeScreen(RowsScreen[FreezeChoice | None]):
         """Drop or keep recorded calls that a frozen run did not use."""
         self._prunes = not self._prunes
         self._prepare_again()
-
-    def on_row_view_picked(self) -> None:
-        """Choose or deselect the clicked case."""
-        self.action_mark()
 
     def action_enter(self) -> None:
         """Close the dialog and return the choice, or show a warning if no case is chosen."""

@@ -1,12 +1,11 @@
 """The program's and the user's themes, which are TOML files. A theme is named after its file.
 
-name = "dusk"            # default: the file's name
-dark = true
-ansi = false             # true: only the terminal's sixteen colours (ansi_red …) are used
-[colors]                 # primary is needed; secondary accent foreground background surface panel success warning error
-[statuses]               # passed failed error not-evaluated flaky running queued muted: $status-…
-[differences]            # same differs missing extra moved, differs-background …: $diff-…
-[variables]              # any other variable of the stylesheet
+dark = true       # default
+ansi = false      # true: only the terminal's sixteen colours (ansi_red …) are used
+[colors]          # primary is needed; secondary accent foreground background surface panel boost success warning error
+[statuses]        # passed failed error not-evaluated flaky running queued muted: $status-…
+[differences]     # same differs missing extra moved, differs-background …: $diff-…
+[variables]       # any other variable of the stylesheet
 
 For terminals that lack colours or the program's signs, drawn lines are also filtered.
 """

@@ -197,7 +197,7 @@ class Triage(Controller):
         return True
 
     async def write(self, edit: str, changes: "Mapping[Path, Change]") -> "Edit | None":
-        """Change triage files as one edit, and show them. Return the newest edit.
+        """Change triage files as one edit, and show them. Return the newest edit that can be undone.
 
         `changes` are by evalset file. If they cannot be written, show why and return None.
         """

@@ -178,7 +178,7 @@ class TriageScreen(ModalScreen[Answer | None]):
 
     It asks the first of `questions`, and tab switches to the next one. `earlier` has the existing entries by key.
     `name` is safe text. `beside` returns the width of the case tree, which the dialog covers. If it is 0, because only
-    the evidence is visible, the dialog is at the bottom and as low as possible.
+    the evidence is visible, the dialog is at the bottom and has as few lines as possible.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -299,12 +299,10 @@ class TriageScreen(ModalScreen[Answer | None]):
         self._list.move(direction)
 
     def action_enter(self) -> None:
-        """Answer with the option under the cursor."""
+        """Answer with the current or clicked option."""
         self._answer(self._list.option)
 
-    def on_option_grid_picked(self) -> None:
-        """Answer with the clicked option."""
-        self.action_enter()
+    on_option_grid_picked = action_enter
 
     def action_back(self) -> None:
         """Close the dialog without an answer."""
