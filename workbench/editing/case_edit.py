@@ -256,7 +256,6 @@ class _Builder:
         self._turn: Location = ("conversation", row.turn or 0)
 
     def part(self, what: PartKind) -> tuple[Any, Location]:
-        """Return the case with an empty part added, and the location to edit."""
         if what in _OF_CASE:
             name, fields = _OF_CASE[what]
             return self._put((), name, self._spell(copy.deepcopy(fields)))

@@ -75,7 +75,8 @@ def stepped(row: FormRow, step: float) -> float | int:
     """Return a row's number moved by a step.
 
     A threshold moves on the grid of that step, between the lowest and the highest score. If there is none yet, the
-    proposed threshold is returned. A whole number moves by 1, another number by the step.
+    proposed threshold is returned. A whole number moves by 1, another number by the step, and neither below its
+    minimum.
     """
     if row.kind == "threshold" and not row.given and (proposed := number_of(row.field.default)) is not None:
         return proposed

@@ -284,8 +284,6 @@ def same(left: Any, right: Any) -> bool:
 
 
 class _Revision:
-    """The computation of the splices for one text."""
-
     def __init__(self, text: str, layout: Layout) -> None:
         self._text = text
         self._layout = layout
