@@ -147,5 +147,14 @@ async def test_bad_targets_are_refused_with_a_hint(project: Project) -> None:
     broken = project.write("echo/broken.evalset.json", '{"eval_set_id": "x",\n "eval_cases": [}')
     with pytest.raises(RefusedError, match=r"broken\.evalset\.json:2:"):
         await workbench.evaluate(None, broken)
+    with pytest.raises(RefusedError, match="no target is named"):
+        await workbench.evaluate(None, [])
     with pytest.raises(TypeError, match="neither an ADK agent nor callable"):
         await workbench.evaluate(3, file)
+
+
+@pytest.mark.parametrize("options", [{"frozen": "off"}, {"on_miss": "skip"}])
+async def test_unknown_words_for_options_are_refused(project: Project, options: dict[str, Any]) -> None:
+    (name,) = options
+    with pytest.raises(RefusedError, match=f"{name} must be"):
+        await workbench.evaluate(None, project.evalset(GOOD), **options)

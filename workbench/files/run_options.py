@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import join
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 from workbench.text.counting import exact_percent
 
@@ -153,6 +153,7 @@ class RunOptions:
     """The place where agents run; None: as the project's settings say, else on this machine."""
 
     def __post_init__(self) -> None:
+        _refuse_unknown_words(self)
         if self.thaw and (self.frozen or self.inject is not None):
             what = "--frozen" if self.frozen else "--inject"
             raise UsageFaultError(f"--thaw runs live, so it cannot be used with {what}", f"Leave out --thaw or {what}")
@@ -174,6 +175,13 @@ class RunOptions:
         if self.inject == MATRIX and (self.runs > 1 or self.until_sure is not None):
             message = "--inject matrix runs each fault once, so it cannot be used with --runs or --until-sure"
             raise UsageFaultError(message)
+
+
+def _refuse_unknown_words(options: RunOptions) -> None:
+    if options.frozen is not None and options.frozen not in get_args(FrozenMode):
+        raise UsageFaultError(f'frozen must be "tools", "all", "" (live) or None, not {options.frozen!r}')
+    if options.on_miss not in get_args(OnMiss):
+        raise UsageFaultError(f'on_miss must be "error" or "live", not {options.on_miss!r}')
 
 
 def stored_options(options: RunOptions) -> dict[str, Any]:

@@ -253,10 +253,7 @@ class Chat:
             self._run.stop_turn()
 
     def end(self, error: CaseError | None = None, *, kill: bool = False) -> None:
-        """End the conversation. `error` is the reason, or None if the user ends it.
-
-        With `kill`, kill the agent's process at once.
-        """
+        """End the conversation, because of `error` or (None) the user. With `kill`, kill the process at once."""
         self._ended, self._over = True, error
         if self._run is not None:
             self._run.cancel(error or _ENDED_BY_USER, kill=kill)
@@ -320,7 +317,6 @@ class _ChatRun(CaseRun):
         self._buffer = buffer
 
     def stop_turn(self) -> None:
-        """Ask the agent to stop the turn."""
         self._process.send({"op": "stop"})
 
     def _handle_frame(self, frame: Frame) -> None:

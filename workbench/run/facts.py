@@ -54,10 +54,9 @@ _WITH_UNIT = re.compile(r"(?:usd|eur|gbp)?(\d+(?:[.,]\d+)*)(?:[-.]?[a-z]+)*", re
 class Fact:
     """A number, date, time, id or length of a list (`count`).
 
-    `values` has its meanings: several if the spelling is ambiguous (`1.200`).
-
-    The value of a date is (month, day, year or None), of a time the minute of the day, and of an id its letters and
-    digits. `text` is the spelling. `is_word` marks numbers such as `three`, which often state no fact.
+    `values` has its meanings: several if the spelling is ambiguous (`1.200`). The value of a date is (month, day, year
+    or None), of a time the minute of the day, and of an id its letters and digits. `text` is the spelling. `is_word`
+    marks numbers such as `three`, which often state no fact.
     """
 
     kind: FactKind

@@ -250,9 +250,8 @@ def _unsourced(
 ) -> dict[str, Any]:
     """Return `unsourced`, `invented` and `uncertain` for the answers from the turn `first` on.
 
-    Return {} if a result or a message cannot be read.
-
-    `neutral` are facts that the agent did not invent, although no successful call gave them.
+    Return {} if a result or a message cannot be read. `neutral` are facts that the agent did not invent, although no
+    successful call gave them.
     """
     known = Sources()
     unsourced: dict[str, None] = {}

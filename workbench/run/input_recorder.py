@@ -249,10 +249,7 @@ class InputRecorder:
     async def finished(
         self, event: CaseFinished, transcript: Transcript, *, is_simulated: bool
     ) -> tuple[tuple[int, ...], tuple[Any, ...]]:
-        """Return the numbers of an execution's bundles of inputs, and the JSON of those that are not stored yet.
-
-        Both are empty if inputs are not recorded.
-        """
+        """Return the numbers of an execution's bundles of inputs (() if not recorded), and the JSON of new bundles."""
         await self._find_changes()
         entry, now = self._entries.get(event.case), self._now
         if now is None or entry is None:
@@ -294,10 +291,7 @@ class InputRecorder:
         return self._found.get(key, ())
 
     async def new_reads(self) -> FilesRead | None:
-        """Store the files that agents read since the last call.
-
-        Return these and the files that agents wrote, or None if there are none.
-        """
+        """Store the files that agents read since the last call. Return these and written ones, or None without any."""
         now = self._touched_count()
         if self._writer is None or not self._asks_agents or now == self._count:
             return None

@@ -41,7 +41,7 @@ class PieceStorage:
     def __init__(self, secrets: Secrets) -> None:
         self._secrets = secrets
         self._stored_at: dict[str, int] = {}
-        """Name of each stored piece (`_name`) → its number."""
+        """Name of each stored piece → its number."""
 
     def store(self, event: Recorded, keeper: RunWriter | None) -> Recorded:
         """Return the event without secrets. Its pieces are stored, or kept in the event if nothing can be stored."""
@@ -51,7 +51,8 @@ class PieceStorage:
             event = replace(event, calls=self._cleaned(event.calls))
         if not event.pieces:
             return event
-        names = {digest: _name(digest, text) for digest, text in event.pieces.items()}
+        # A cut piece has the digest of the complete text.
+        names = {digest: f"{digest} cut" if is_cut(text) else digest for digest, text in event.pieces.items()}
         new = {names[digest]: text for digest, text in event.pieces.items() if names[digest] not in self._stored_at}
         fresh = {name: self._cleaned(text) for name, text in new.items()}
         kept = None if keeper is None else keeper.keep_pieces(fresh)
@@ -71,11 +72,6 @@ class PieceStorage:
             return short_json(self._secrets.clean_data(json.loads(text)))
         except (ValueError, RecursionError):
             return json.dumps("[not stored: it is not valid JSON and may hold a secret]")
-
-
-def _name(digest: str, text: str) -> str:
-    """Return the name under which a piece is stored once. A cut piece has the digest of the complete text."""
-    return f"{digest} cut" if is_cut(text) else digest
 
 
 class _AlreadyWritten(NamedTuple):

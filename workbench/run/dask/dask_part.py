@@ -367,10 +367,7 @@ class DaskPart:
         self._cluster.counted(self._worker, lost=True)
 
     def _again(self, why: str, *, without: str, pause: float = 0.0) -> None:
-        """Submit the execution again after `pause` seconds, not to the worker `without`. End it after its last attempt.
-
-        `why` says why the previous attempt ended.
-        """
+        """Submit the execution again after `pause` seconds, but not to `without`. End it after its last attempt."""
         if self._has_begun:
             self._lose(why)
         if self._attempts >= _MOST_ATTEMPTS or self._tasks >= _MOST_TASKS:

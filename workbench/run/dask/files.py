@@ -188,10 +188,7 @@ def pack(files: Files, folder: Path) -> tuple[Path, str]:
 
 
 def _content(path: Path) -> tuple[int, bytes] | None:
-    """Return the current mode and content of a file, or None if it does not exist.
-
-    Data that is added while it is read is left out.
-    """
+    """Return the mode and content of a file, or None if it does not exist. Data that is added meanwhile is left out."""
     try:
         status = path.lstat()
         if stat.S_ISLNK(status.st_mode):

@@ -62,10 +62,7 @@ class _Worker:
 
 
 class DaskPlace:
-    """The workers of the cluster at `choice`.
-
-    `lifeline` returns the descriptor of a pipe. The child process ends when that pipe closes.
-    """
+    """The workers of the cluster at `choice`. The child process ends when the pipe that `lifeline` returns closes."""
 
     def __init__(self, choice: PlaceChoice, lifeline: Callable[[], int]) -> None:
         self._choice = choice
@@ -301,10 +298,7 @@ class DaskPlace:
         return [(one.address, one.name) for one in self._workers.values() if not one.gone and one.unfit == ""]
 
     def machines(self) -> Sequence[MachineState]:
-        """Return the current states of the workers. Before there are any, return one state with the awaited event.
-
-        Return () if there are no workers and nothing is awaited.
-        """
+        """Return the current states of the workers. Without workers, return a state with the awaited event, if any."""
         if not self._workers:
             return (MachineState(self._choice.word, "connecting", 0, why=self._phase),) if self._phase else ()
         running: dict[str, list[tuple[str, int]]] = {}
@@ -432,11 +426,7 @@ class DaskPlace:
     # Workers:
 
     async def _first_worker(self) -> None:
-        """Wait until a worker is suitable.
-
-        Raises:
-            UsageFaultError: no worker joins in time, all workers are unsuitable, or the place is lost.
-        """
+        """Wait for a suitable worker. Raise UsageFaultError if none joins, all are unsuitable, or the place is lost."""
         loop = asyncio.get_running_loop()
         until = loop.time() + _FIRST_WORKER_WITHIN
         while not self.usable():

@@ -37,10 +37,7 @@ class Sealed:
 
 
 def run_execution(job: Sealed, files: Sealed) -> bytes:
-    """Run one execution of a case, and return its report (`workbench.run.dask.dask_part`).
-
-    If it raises, the report says so.
-    """
+    """Run one execution of a case, and return its report (`workbench.run.dask.dask_part`), even if it raises."""
     from distributed import get_client, get_worker
 
     worker = get_worker()

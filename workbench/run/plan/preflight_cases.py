@@ -146,7 +146,7 @@ def unplayed_results(config: CriteriaConfig, why: CaseError) -> list[MetricResul
 
 @dataclass(frozen=True, slots=True)
 class CallRange:
-    """A range of a number of calls, from `low` to `high`."""
+    """A range of numbers of calls, from `low` to `high`."""
 
     low: int = 0
     high: int = 0
@@ -353,7 +353,7 @@ def retiring_models(checked: PreflightCases) -> Iterator[Noticed]:
 
 
 def judges(checked: PreflightCases) -> Iterator[Noticed]:
-    """Yield notices about judges at an unusual address."""
+    """Yield notices about judges and simulated users at an unusual address."""
     used: dict[JudgeIdentity, dict[str, None]] = defaultdict(dict)
     for item in checked.without_obstacle:
         for criterion in judged_criteria(item):

@@ -344,8 +344,8 @@ def make_rescore_plan(
 ) -> Plan:
     """Return a plan that scores the cases of a stored run again, or only `case_ids`.
 
-    `agents` are the project's current agents. Cases with a wrong config or a missing agent get an error, unless the
-    agent was named for the stored run.
+    `agents` are the project's current agents. Cases with a wrong config get an error. So do cases whose agent is lost
+    (`lost_of`), unless the agent was named for the stored run.
 
     Raises:
         UsageFaultError: a named config has an error, `--python` is not an interpreter, a case does not exist, or the

@@ -92,8 +92,10 @@ def parse_targets(
     agent) and no other word is a folder.
 
     Raises:
-        UsageFaultError: a word is wrong, as in `parse_target`, or `agent` is not an agent.
+        UsageFaultError: there is no word, a word is wrong, as in `parse_target`, or `agent` is not an agent.
     """
+    if not words:
+        raise UsageFaultError("no target is named", "Name a folder, an evalset file or the id of an evalset")
     if agent is None and len(words) > 1 and find_agent(folder / words[0]) is not None:
         others = [parse_target(word, folder, beside=folder / words[0]) for word in words[1:]]
         if not any(target.path is not None and target.path.is_dir() for target in others):

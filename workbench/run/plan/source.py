@@ -81,7 +81,6 @@ class AnswerStorage:
         self._thread.submit(self._store)
 
     def _store(self) -> None:
-        """Store all queued answers in one transaction."""
         count = len(self._waiting)
         texts, self._waiting[:count] = self._waiting[:count], []
         if texts:

@@ -263,10 +263,7 @@ class TrialImport:
 
 
 async def try_imports(agents: Sequence[AgentFolder], root: Path, children: Children) -> AsyncIterator[TrialImport]:
-    """Import agents, and yield each outcome as soon as it is known. Each import may take `IMPORT_SECONDS`.
-
-    Messages of outcomes have no secrets. All processes have ended after the last outcome.
-    """
+    """Import agents for at most `IMPORT_SECONDS` each. Yield each outcome, without secrets, as soon as it is known."""
     options = RunOptions(timeout=IMPORT_SECONDS)
     free = asyncio.Semaphore(_AT_ONCE)
 

@@ -340,7 +340,7 @@ def _traces(steps: Iterable[Event], spans: Iterable[SpansRecorded]) -> Iterator[
 
 
 def _is_call(node: Node) -> bool:
-    """Return whether a span is a call of a tool that can be replayed, not of an agent used as a tool."""
+    """Return whether a span is a tool call that can be replayed: not of an agent as a tool or of a control tool."""
     return node.kind == "tool" and "runs" not in node.facts and node.name not in CONTROL_TOOLS
 
 

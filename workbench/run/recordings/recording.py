@@ -40,7 +40,7 @@ class RecordedError:
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """An artifact that a tool saved. `content` is the JSON form of its part; `version` and `mime` may be unknown."""
+    """An artifact that a tool saved. `content` is the JSON form of its part. `version` may be None, and `mime` ""."""
 
     name: str
     content: Mapping[str, Any]

@@ -80,7 +80,6 @@ def _content(recording: Recording, digest: str, now: Any) -> Any:
 
 
 def _contents(recording: Recording) -> Iterator[Any]:
-    """Yield the contents of all responses of models."""
     responses = (mapping(response).get("content") for model in recording.models for response in model.responses)
     return (content for content in responses if content)
 

@@ -1,7 +1,4 @@
-"""The engine's client of the scorer process, which sends conversations and receives verdicts.
-
-If the process dies, the client starts it again.
-"""
+"""The engine's client of the scorer process. If the process dies, the client starts it again."""
 
 import asyncio
 import itertools
@@ -252,7 +249,7 @@ class Scorer:
         return self._child.pid if self._child is not None else None
 
     def warm(self, criteria: Iterable[str]) -> None:
-        """Start the process and let it import what these criteria need, without waiting."""
+        """Start the process, and let it import what the computed ones of these criteria need. Do not wait for it."""
         computed = sorted(name for name in set(criteria) if not needs_bench(name))
         self._running().channel.send({"op": "warm", "criteria": computed})
 
@@ -270,8 +267,9 @@ class Scorer:
     ) -> None:
         """Set the limits for judges (`workbench.judges.cache.RunLimits`) and reset the count of calls.
 
-        `timeout` is the time limit of a case in seconds. A calculation that takes longer is stopped soon after this
-        limit. `on_notice` gets messages about the whole run, for example that answers cannot be stored.
+        `timeout` is the time limit of a case in seconds. If a calculation takes more than a few seconds longer, or more
+        than `_ANSWER_WITHIN`, the process is killed. `on_notice` gets messages about the whole run, for example that
+        answers cannot be stored.
         """
         self._limits = {
             "op": "run",

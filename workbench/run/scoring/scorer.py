@@ -38,7 +38,7 @@ _EXIT_SECONDS = 2.0
 
 
 def serve(channel: Channel) -> None:
-    """Answer messages until the other side closes."""
+    """Answer messages until the other side closes or sends `quit`."""
     sync_scorer = SyncScorer(channel)
     channel.send({"op": "ready"})
     while (message := channel.receive()) is not None and message["op"] != "quit":
