@@ -276,8 +276,8 @@ class FunctionFailedError(Exception):
 
     `kind` is `import_failed`, `no_framework` (google-adk is missing there), `raised`, `wrong_input`, `wrong_result`,
     `too_large`, `timeout`, `crashed` or `internal` (an error of the child itself). `message` is one sentence and `hint`
-    says how to fix it. `traceback` shows the user's own lines. `printed` is the end of the call's output. The last
-    three may be "".
+    says how to fix it. `traceback` shows the user's own lines. `printed` is the end of the call's output. `hint`,
+    `traceback` and `printed` may be "".
     """
 
     def __init__(self, kind: str, message: str, hint: str = "", traceback: str = "", printed: str = "") -> None:

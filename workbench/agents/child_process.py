@@ -106,7 +106,7 @@ def _owner() -> str:
 
 
 def _is_alive(mark: str) -> bool:
-    """Return whether the first process of a mark still exists. An unreadable mark counts as existing."""
+    """Return whether the process that began a mark still exists. An unreadable mark counts as existing."""
     try:
         _, pid, began, _ = mark.split(" ")[0].split(":")
         return _began(int(pid)) == began

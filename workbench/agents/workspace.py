@@ -338,7 +338,7 @@ def _entry(
 
 
 def app_name(document: EvalsetDocument) -> str | None:
-    """Return the app name of the first case, or None if it has none or is broken. Other cases are not read."""
+    """Return the app name of the first case, or None if there is none or the case is broken. No other case is read."""
     if not document.cases:
         return None
     try:

@@ -312,11 +312,11 @@ def in_turn() -> bool:
 def current_gate(context: Any = None) -> AdkGate | None:
     """Return the gate of the conversation that makes a call now, or None if its calls need no gate (`is_used`).
 
-    A thread or task may lack the conversation's context variables. Then the only running conversation counts. If there
-    are several, the `context` of the call identifies the conversation. Without such a context, return None.
+    A thread or task may lack the conversation's context variables. Then the only running conversation counts, or the
+    only open one if none is running. Of several, the `context` of the call identifies one. If it does not, return None.
 
     Raises:
-        RuntimeError: several conversations are running, and at least one of them is frozen. The frozen ones are ended.
+        RuntimeError: the call may belong to several conversations, and some are frozen. The frozen ones are ended.
     """
     gate = _current.get()
     if gate is not None:

@@ -243,7 +243,7 @@ class Stream:
 
     @property
     def options(self) -> dict[str, Any]:
-        """Arguments for `Runner.run_async`."""
+        """The arguments of `Runner.run_async` that turn on streaming, or {}."""
         return {"run_config": RunConfig(streaming_mode=StreamingMode.SSE)} if self._agents else {}
 
     def takes(self, event: Any) -> bool:
@@ -267,7 +267,7 @@ class Stream:
 
 
 def streaming_agents(loaded: Loaded) -> frozenset[str]:
-    """Return the names of the agents that can stream, or none if streaming would change their behaviour.
+    """Return the names of the agents that can stream, or an empty set if streaming would change their behaviour.
 
     There are two such cases. A callback that reads the model's answers would be called for each part of an answer. And
     some versions of google-adk return a streamed answer as several events.

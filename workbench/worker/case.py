@@ -257,7 +257,7 @@ class Case:
         return {"state": json.loads(text), "why": ""}
 
     async def _messages(self) -> AsyncIterator[dict[str, Any]]:
-        """Yield the user's messages until `end` or the end of the socket."""
+        """Yield the user's messages until `end` or the end of the socket. Pass on what was recorded before."""
         while True:
             while self._wire.pending:
                 message = self._wire.pending.popleft()

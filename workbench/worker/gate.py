@@ -208,9 +208,7 @@ class Gate:
         """Return the numbers of calls so far, or None without replay.
 
         They are `tools` and `models` (replayed calls), `live` (calls made without a recording) and `misses`.
-
-        If present, `reordered` names tools whose answers were replayed in another order than recorded, where one of
-        them changed the state.
+        `reordered` names the tools of `Order.reordered`, if there are any.
         """
         if not self.is_frozen:
             return None

@@ -82,7 +82,7 @@ class ForkServer:
                 return self._end()
 
     def fork(self, number: int, body: Callable[[], None]) -> int:
-        """Run `body` in a child with its own session, which is killed when this process ends. Return its process ID."""
+        """Run `body` in a child with its own session, killed when this process ends. Report and return its ID."""
         parent = os.getpid()
         pid = _fork()
         if pid == 0:
