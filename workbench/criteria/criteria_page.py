@@ -97,7 +97,6 @@ agentevals. On 40 pairs of calls, the verdicts are equal except as the last colu
 - `strict` compares the kinds of messages there, too, so a text between two calls matters.
 - Arguments `superset`: `contains` also allows more inside objects and lists. With `unordered`,
   agentevals compares in both directions, so `superset` equals `exact` there.
-
 - A list of keys: unlisted arguments are ignored there. Here they must be as expected. There, a
   missing value also equals null.
 

@@ -208,7 +208,7 @@ def equal_pairs(
 def _columns(
     left: Sequence[Hashable], right: Sequence[Hashable], equal: Equal | None
 ) -> tuple[int, dict[Hashable, list[int]]]:
-    """Return the length of `right`, and the increasing columns that fit each item."""
+    """Return the length of `right`, and for each item the increasing indexes of `right` that fit it."""
     places: dict[Hashable, list[int]] = defaultdict(list)
     for column, item in enumerate(right):
         places[item].append(column)
@@ -219,7 +219,7 @@ def _columns(
 
 
 def _bit_parallel(left: Sequence[Hashable], right: tuple[int, dict[Hashable, list[int]]]) -> list[tuple[int, int]]:
-    """Compute the table of lengths as Hyyrö's bit vectors.
+    """Return index pairs of a longest common subsequence. Hyyrö's bit vectors are the table of lengths.
 
     After row i, bit j of the vector is 0 if the length grows between columns j and j+1. A row costs one addition of
     long integers instead of a loop over columns, and the stored rows are enough to trace back the pairs.

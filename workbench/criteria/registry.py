@@ -1,7 +1,7 @@
 """Registry of all criteria: their descriptions, checks of a config that uses them, scoring, and the causes of failures.
 
 A criterion is an entry point that names its description. A description is loaded on first use, the scoring function
-when a case is scored. The description also names the function that turns its details into the cause of a failure.
+when a case is scored. The description also names the function that turns a failed result into its cause.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

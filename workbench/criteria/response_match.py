@@ -63,7 +63,7 @@ class Rouge(NamedTuple):
 
 
 def rouge_1(expected: str, actual: str) -> Rouge:
-    """Return the shares of common words. A word counts as often as both texts contain it."""
+    """Return precision, recall and F-measure of the common words. A word counts as often as both texts contain it."""
     reference = _cached_reference(expected) if len(expected) <= 20_000 else _reference(expected)
     left = dict(reference.counts)
     got = _stems(actual)

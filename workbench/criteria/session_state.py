@@ -35,7 +35,7 @@ class SessionStateOptions(Options):
 
     mode: Literal["contains", "exact"] = Field(
         "contains",
-        description="contains (default): all that is expected is there, more is allowed, also inside objects and "
+        description="contains: all that is expected is there; more is allowed, also inside objects and "
         "lists. exact: nothing else.",
     )
     ignore: list[Annotated[str, BeforeValidator(_path)]] = Field(

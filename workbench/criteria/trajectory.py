@@ -62,8 +62,8 @@ class TrajectoryOptions(Options):
 
     match_type: Annotated[MatchType, BeforeValidator(read_match_type)] = decides(
         "EXACT",
-        "EXACT (default): the same calls and no others. IN_ORDER: the expected calls in this order, with others "
-        "between them. ANY_ORDER: the expected calls in any order.",
+        "EXACT: the same calls and no others. IN_ORDER: the expected calls in this order; others are "
+        "allowed. ANY_ORDER: the expected calls in any order; others are allowed.",
     )
     ignore_args: bool = decides(False, "Compare only the names of the tools.", way=f"by {NAMES_ONLY}")
     args_match: dict[str, dict[str, AnyRule]] = Field(

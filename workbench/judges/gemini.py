@@ -317,7 +317,10 @@ def _import() -> None:
 
 
 def _session() -> Any:
-    """Return a session for the client, or None without aiohttp. The client's own would read .netrc before each call."""
+    """Return a session for the client, or None without aiohttp.
+
+    The client's own session would read .netrc before each call.
+    """
     try:
         import aiohttp
     except ImportError:

@@ -300,7 +300,7 @@ class Scrubber:
 
 
 def without_piece(text: str, secrets: Sequence[tuple[str, str]]) -> str:
-    """If `text` was cut inside a secret ("…"), return it with that piece of the secret replaced, else unchanged.
+    """Return `text`. If it was cut inside a secret ("…"), that piece of the secret is replaced.
 
     `secrets` are (value, name).
     """

@@ -173,7 +173,7 @@ class Bundle:
 
     @classmethod
     def from_json(cls, data: Any) -> "Bundle":
-        """Read the JSON form, ignoring unknown kinds of input. Raise ValueError if the data is not a bundle."""
+        """Read the JSON form, ignoring unknown kinds of input. Raise ValueError or TypeError for any other data."""
         if not (isinstance(data, list) and len(data) == 2 and isinstance(data[1], dict)):
             raise ValueError("not a bundle of inputs")
         inputs = {kind: dict(values) for kind, values in data[1].items() if kind in KINDS}

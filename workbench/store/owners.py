@@ -69,7 +69,7 @@ def read_owners(state_dir: Path) -> StoredOwners:
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
         return StoredOwners(faults=(f"the owners in {stored.path} are ignored: {why}",))
-    lost = f"{counted(damaged, 'owner')} in {stored.path} cannot be read and count as missing"
+    lost = f"{counted(damaged, 'owner')} in {stored.path} cannot be read: treated as missing"
     return StoredOwners(answers, last, (lost,) if damaged else ())
 
 

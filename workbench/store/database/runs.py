@@ -312,7 +312,10 @@ def run_ids(connection: Connection) -> list[tuple[int, str]]:
 
 
 def runs_by_age(connection: Connection) -> list[tuple[int, str]]:
-    """Return the numbers and IDs of all runs, the last one added first. The ID of a lost run is ""."""
+    """Return the numbers and IDs of all runs, the last one added first.
+
+    Runs that are lost one after the other have one entry, with the ID "".
+    """
     found: list[tuple[int, str]] = []
     after = _newest_run(connection) + 1
     # The facts tell a deleted run from one that a flipped bit hides.

@@ -172,7 +172,7 @@ def execution_row(execution: Execution, place: Place, run: int, first_bundle: in
 
 
 def _sometimes(execution: Execution) -> dict[str, Any]:
-    """Return the fields that most executions lack."""
+    """Return the fields that this execution has and most others lack."""
     handling, fault = execution.handling, execution.planned.fault
     found = {
         "cause": None if execution.cause is None else execution.cause.as_json(),

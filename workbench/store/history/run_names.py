@@ -109,7 +109,7 @@ def find_run(name: str, state: Path, folder: Path) -> Path:
     The file is not read.
 
     Raises:
-        UsageFaultError: There is no such run, or it is in a state folder that is not trusted.
+        UsageFaultError: There is no such run, several match, or it is in a state folder that is not trusted.
     """
     stored = _by_id(name, state)
     if stored is not None:
@@ -126,7 +126,11 @@ def find_run(name: str, state: Path, folder: Path) -> Path:
 
 
 def find_stored_run(name: str, state: Path) -> Path:
-    """Return the path of a stored run in the state folder or in nested ones. Raise UsageFaultError if there is none."""
+    """Return the path of a stored run in the state folder or in nested ones.
+
+    Raises:
+        UsageFaultError: There is no such run, or several match.
+    """
     stored = _by_id(name, state)
     if stored is None:
         raise _unknown(name, state, state)

@@ -120,7 +120,11 @@ class ListedRun:
 
     @classmethod
     def from_json(cls, text: str, path: str) -> "ListedRun":
-        """Return the run from the JSON of its row, where missing values are null. Raise ValueError for another form."""
+        """Return the run from the JSON of its row, where missing values are null.
+
+        Raises:
+            ValueError, TypeError: The text has another form.
+        """
         data = json.loads(text)
         if not isinstance(data, dict) or not isinstance(data.get("run_id"), str):
             raise ValueError("the entry of the run is malformed")
