@@ -149,7 +149,7 @@ class CaseDraft:
         return self.evalset.stored(self.number)
 
     def rows(self) -> list[CaseRow]:
-        """Return the editable rows."""
+        """Return the rows of the case, including the headings of turns."""
         return rows_of(self.value)
 
     def after(self, value: Any) -> EvalsetFile:

@@ -95,7 +95,6 @@ def _changed(before: bytes, after: bytes) -> tuple[int, list[str], list[str]]:
 
 
 def _dedented(lines: list[DiffLine]) -> list[DiffLine]:
-    """Remove the indentation that all lines share."""
     texts = [line.text for line in lines if line.sign != "@" and line.text.strip()]
     unit = min((len(text) - len(text.lstrip(" ")) for text in texts), default=0)
     return [line if line.sign == "@" else DiffLine(line.sign, line.text[unit:]) for line in lines]

@@ -223,7 +223,7 @@ class FaultScreen(SplitScreen):
             self.grid.step(-1)
 
     def action_enter(self) -> None:
-        """Show the execution of the cell. If the cell has several, give each case its own row. In the panes, unfold."""
+        """Show the execution of the cell, or a row for each case if it has several. In the panes, unfold or fold."""
         if self.in_right:
             if self.right.shows_case:
                 self.right.detail.toggle_full()

@@ -194,7 +194,7 @@ class WithoutColors(LineFilter):
 
 
 class InAscii(LineFilter):
-    """A filter that replaces the program's signs by ASCII characters, and with `foreign` other characters by `?`."""
+    """A filter that spells the program's signs in ASCII. With `foreign`, other non-ASCII characters become `?`."""
 
     def __init__(self, *, foreign: bool) -> None:
         super().__init__()
