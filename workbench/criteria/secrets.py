@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from workbench.criteria.base import Scored, unscored_result
 from workbench.criteria.description import Part
 from workbench.criteria.registry import descriptions
+from workbench.criteria.trajectory import includes_agent_tools
 from workbench.events.events import CaseRef, Event, PlannedCase
 from workbench.files.criteria import CriteriaConfig, Criterion
 from workbench.files.invocation import Invocation, content_text, tool_calls
@@ -132,8 +133,9 @@ def not_scored_again(stored: StoredCase, config: CriteriaConfig) -> tuple[Scored
     assert started is not None  # The transcript is complete.
     turns = [*(started.expected or ()), *(turn.actual for turn in stored.turns)]
     states = [started.final_session_state, *(turn.state for turn in stored.turns[-1:])]
+    inner_calls = [turn.inner_calls for turn in stored.turns]
     conversation = [turns, started.scenario, started.rubrics]
-    if not holds_secrets([conversation, states]):
+    if not holds_secrets([conversation, states, inner_calls]):
         return ()
 
     def sees_secrets(item: Criterion) -> bool:
@@ -144,7 +146,8 @@ def not_scored_again(stored: StoredCase, config: CriteriaConfig) -> tuple[Scored
             return holds_secrets(states)
         if info.asks is not None or not info.looks_at:
             return holds_secrets(conversation)
-        return holds_secrets([_PARTS[part](turn) for part in info.looks_at for turn in turns])
+        inside = inner_calls if includes_agent_tools([item]) else None
+        return holds_secrets([inside, *(_PARTS[part](turn) for part in info.looks_at for turn in turns)])
 
     return tuple(
         Scored(unscored_result(item, "not_evaluated", _REASON)) for item in config.criteria if sees_secrets(item)

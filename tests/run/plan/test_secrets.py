@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.criteria.secrets import Secrets
+from workbench.criteria.secrets import Secrets, not_scored_again
 from workbench.events.event_json import to_json
 from workbench.events.events import (
     AgentActed,
@@ -20,10 +20,13 @@ from workbench.events.events import (
     MetricScored,
     Noticed,
     OutputCaptured,
+    PlannedCase,
     TurnFinished,
 )
+from workbench.files.criteria import stored_config
 from workbench.files.settings import read_settings
 from workbench.judges import secret_forms
+from workbench.store.transcripts import StoredCase
 
 REF = CaseRef("correct-horse", "a/correct-horse.evalset.json", "correct-horse", "correct-horse")
 SECRETS = Secrets(
@@ -166,3 +169,15 @@ def test_secret_in_nested_json_text_is_replaced() -> None:
     cleaned = secrets.clean_text(text)
     assert "abcdefgh" not in cleaned
     assert "[secret DESK_KEY]" in cleaned
+
+
+@pytest.mark.parametrize("included", [True, False])
+def test_secret_in_a_call_of_an_agent_tool_counts_only_if_the_call_is_compared(included: bool) -> None:
+    value = {"threshold": 1.0, "include_agent_tools": included}
+    criteria = {"tool_trajectory_avg_score": value}
+    inner = ({"tool": "clerk", "name": "fetch", "args": {"key": cleaned("correct-horse")}},)
+    turn = {"user_content": {"parts": [{"text": "hello"}]}}
+    started = CaseStarted(REF, 0.0, (turn,), criteria)
+    stored = StoredCase(PlannedCase(REF, None, "default"), started, [TurnFinished(REF, 0, turn, inner_calls=inner)])
+    found = not_scored_again(stored, stored_config(criteria, {}, None))
+    assert [one.result.status for one in found] == ["not_evaluated"] * included
