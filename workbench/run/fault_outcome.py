@@ -53,7 +53,7 @@ STATUS: Final[Mapping[FaultOutcome, CaseStatus]] = MappingProxyType(
 )
 """The status of an execution with a fault: whether the agent handled it. The order is that of tables, worst first."""
 _MOST = 20
-"""Largest number of facts without a source that are listed."""
+"""Maximum number of listed facts without a source."""
 _THING = (
     r"(?:service|system|server|tool|database|api|backend|connection|lookup|look-up|search|website|network|information|"
     r"info|data|details?|status|records?)"

@@ -163,8 +163,8 @@ def options_of(announced: RunStarted, root: Path) -> RunOptions:
 def read_results(path: Path, *, brief: bool = False) -> InterruptedRun | None:
     """Return the results of a stored run, or None if it cannot be read or lost its announcement.
 
-    With `brief`, cases with a result lack their steps and verdicts: for 10,000 cases, these are hundreds of megabytes,
-    and the screen offers to resume a run while the user types.
+    With `brief`, cases with a result lack their steps and verdicts, which may be hundreds of megabytes. The screen
+    needs only the rest, while the user types.
     """
     try:
         found = interrupted_run(_events(path, brief=brief))

@@ -114,7 +114,7 @@ def complete_case(source: StoredSource) -> EvalCase:
 
 
 def settled_verdicts(source: StoredSource, config: CriteriaConfig) -> tuple[Scored, ...]:
-    """Return the verdicts that need no scoring: those still valid, and `not_evaluated` because of replaced secrets."""
+    """Return the verdicts that need no scoring: those still valid, and `not_evaluated` ones due to replaced secrets."""
     valid = {one.result.name for one in source.verdicts}
     impossible = not_scored_again(source.case, config)
     return (*source.verdicts, *(one for one in impossible if one.result.name not in valid))

@@ -314,7 +314,7 @@ def _words(error: BaseException) -> str:
 
 
 async def serve(sock: socket.socket) -> None:
-    """Serve the workbench until it closes the socket."""
+    """Serve the workbench until it closes the socket or sends `quit`."""
     ended = asyncio.Event()
     cluster: Cluster
     cluster = Cluster(LoopChannel(sock, lambda frame: cluster.take(frame), lambda reason: ended.set()))

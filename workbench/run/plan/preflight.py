@@ -189,7 +189,7 @@ def stop_signals(cases: Iterable[PreflightCase]) -> Iterator[Noticed]:
 
 
 def untyped_rubrics(cases: Iterable[PreflightCase]) -> Iterator[Noticed]:
-    """Yield notices about rubrics of cases and turns that no criterion reads."""
+    """Yield notices about rubrics of cases and turns that no criterion reads, because they have no type."""
     by_file: dict[str, dict[str, None]] = defaultdict(dict)
     for item in cases:
         for rubric in item.rubrics:

@@ -369,7 +369,7 @@ def judges(checked: PreflightCases) -> Iterator[Noticed]:
 
 
 def missing_functions(checked: PreflightCases) -> Iterator[Noticed]:
-    """Yield a notice for each cause of missing functions."""
+    """Yield a notice for each reason why functions of the user are missing, with the criteria that call them."""
     why_of: dict[tuple[str, str], str] = {}
     causes: dict[str, list[tuple[PreflightCase, str]]] = defaultdict(list)
     for item in checked.cases:

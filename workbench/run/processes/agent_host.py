@@ -243,7 +243,7 @@ class AgentHosts:
             await self.by_agent[agent].close()
 
     async def close(self) -> None:
-        """End all hosts."""
+        """Close all hosts."""
         await asyncio.gather(*(host.close() for host in self.by_agent.values()))
 
 

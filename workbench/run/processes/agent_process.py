@@ -221,7 +221,7 @@ class CaseProcess:
         self._later(_KILL_GRACE, self._give_up)
 
     def allow_teardown(self) -> None:
-        """Give the case a few seconds to close its resources. After that it is killed, or abandoned."""
+        """Give the case a few seconds to close its resources, then kill it. If that fails, count it as ended."""
 
         def kill_rest() -> None:
             self._signal(signal.SIGKILL)

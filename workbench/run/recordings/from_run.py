@@ -52,7 +52,7 @@ class NotRecordedError(Exception):
 class Taken:
     """The calls of a case, as its events report them.
 
-    `replayed` and `replayed_models` have the numbers of calls that were answered from a recording in this run.
+    `replayed` and `replayed_models` have the positions of calls that were answered from a recording in this run.
     `why_not` says why the case cannot be replayed: its agent called tools outside the framework. It is "" if the case
     can be replayed.
     """

@@ -36,7 +36,7 @@ WHAT = "a frozen file"
 AGAIN = "Freeze the case again"
 _FAMILY = SCHEMA.rpartition("/")[0] + "/"
 LARGEST = 64 << 20
-"""Maximum size in bytes of a frozen file, and of all values together that it names."""
+"""Maximum size in bytes of a frozen file, and of the values that it names, taken together."""
 _AS_GIVEN = ("args", "responses", "value")
 """Keys of values that are given to the agent as they are.
 

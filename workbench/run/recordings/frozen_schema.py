@@ -119,7 +119,7 @@ class FrozenCall(TypedDict, total=False):
 
 @with_config(_strict())
 class FrozenRequest(TypedDict, total=False):
-    """The request of a model call: digests of its parts. Texts are in `requests`."""
+    """The request of a model call: the model, and digests of its parts. Texts are in `requests`."""
 
     model: Required[str]
     system: str

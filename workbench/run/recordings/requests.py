@@ -267,7 +267,7 @@ class MissedCall:
 
 @dataclass(frozen=True, slots=True)
 class MissedRequest:
-    """A request to a model without a recording. `parts` differ and can be ignored, named as in frozen files."""
+    """A request to a model without a recording. `parts` are those that differ and can be ignored."""
 
     agent: str
     parts: tuple[str, ...]
