@@ -322,7 +322,7 @@ class Functions:
         return answer["value"]
 
     async def ready(self) -> None:
-        """Wait until a child is ready. If none starts, the next `call` tries again and reports it."""
+        """Wait until a child is ready. If none starts, the next `call` tries again and raises."""
         with contextlib.suppress(ChildLostError):
             await self._child.start()
 

@@ -246,7 +246,7 @@ class Case:
         return {"event": "TurnFinished", "turn": self._finished_turns, **fields}
 
     async def _state(self) -> dict[str, Any]:
-        """Return `{"state", "why"}`: the session's state, or None and the reason. It must not fail the turn."""
+        """Return `{"state", "why"}`: the session's state, or None and the reason. An error does not fail the turn."""
         assert self._opened is not None
         try:
             text = dumps(await self._opened.conversation.state())

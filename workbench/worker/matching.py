@@ -313,7 +313,7 @@ class Injection:
         self._lock = threading.Lock()
 
     def decide(self, agent: str, tool: str, args: Any) -> InjectedFault | None:
-        """Return the fault of a call, or None. Call it once for each call, in the order of the calls.
+        """Return the injected fault of a call, or None. Call this once for each call, in the order of the calls.
 
         `args` are JSON data. Each rule counts all calls that it is for. The first rule that applies decides.
         """

@@ -152,7 +152,7 @@ class _Routed:
 
 
 def route_output() -> None:
-    """Install the routed streams. Call it before other code stores references to the real streams."""
+    """Install the routed streams. Call this before other code stores references to the real streams."""
     _of_process.update(stdout=sys.stdout, stderr=sys.stderr)
     sys.stdout, sys.stderr = cast(TextIO, _Routed("stdout")), cast(TextIO, _Routed("stderr"))
 
