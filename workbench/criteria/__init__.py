@@ -1,1 +1,1 @@
-"""Criteria: one module per criterion, and the registry that describes them."""
+"""Criteria: the modules that score them, their descriptions, and the registry of all."""

@@ -1,6 +1,6 @@
 """Descriptions of criteria: everything that forms, checks, presets, costs, panes and docs know about them.
 
-A description is loaded when the workbench opens, so its module imports no library except pydantic. The function that
+A description is loaded when the workbench opens, so its module imports no heavy library but pydantic. The function that
 computes the score is named in `score` and loaded when a case is scored.
 """
 

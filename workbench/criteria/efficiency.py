@@ -15,7 +15,7 @@ have no details. A turn and a case have the same keys; the case holds averages.
 known figure may exceed its limit, but cannot prove that the limit is kept. The criterion is then not evaluated, unless
 a limit is exceeded. Details: `{"figures": {name: {"limit", "used"}}}`, with `used` null if it is unknown. Tokens and
 calls are counts, seconds the sum of the turns' durations, cost the price of the agent's tokens in the currency of the
-settings. Agents that are used as tools count, too. Their cost is not known, because they make no events.
+settings. Agents that are used as tools count, too. Their cost is not known, because such agents make no events.
 """
 
 import math

@@ -1,6 +1,6 @@
 """Clients of judges for one environment: LiteLLM, Google's evaluation service, and the user's own functions.
 
-The libraries are slow to import, print text, and LiteLLM accesses the network on its own. So they run in child
+The libraries are slow to import and print text. LiteLLM also accesses the network on its own. So they run in child
 processes (`litellm_child.py`, `vertex_child.py`) with the agent's environment. LiteLLM reads keys (`ANTHROPIC_API_KEY`)
 and addresses (`OPENAI_API_BASE`, `OLLAMA_API_BASE`) there itself. Google's client ignores `GOOGLE_VERTEX_BASE_URL`;
 this module reads it and passes it on.

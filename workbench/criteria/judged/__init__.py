@@ -1,1 +1,1 @@
-"""Criteria that use a judge or a service. Each module has `async def score(request, bench) -> Scored`."""
+"""Criteria that use a judge or a service. The module of a criterion has `async def score(request, bench) -> Scored`."""

@@ -13,8 +13,9 @@ labelled too (`passages`). It counts unless it claims nothing. `adk_score` is th
 
 Details of a turn: `texts` [{"author", "step", "final", "text", "score", "adk_score", "unread", "sentences": [{"text",
 "label", "rationale", "supporting", "contradicting", "source", "added", "origin", "counts"}]}], `share`, `adk_score`,
-`asked`, `of`, `split`, `questions`. `step` is the index of the event; `origin` is a `claim_questions.Origin`; `added`
-is true for a sentence that the judge made up. Details of the case: `judge`, `share`, `adk_score`, `of_sentences`.
+`asked`, `of`, `split`, `questions`. `step` is the index of the event, or null for the final answer; `origin` is a
+`claim_questions.Origin`; `added` is true for a sentence that the judge made up. Details of the case: `judge`, `share`,
+`adk_score`, `of_sentences`.
 """
 
 import asyncio
