@@ -75,11 +75,7 @@ class Effects:
         return found or None
 
     async def apply(self, effects: dict[str, Any], context: Any) -> None:
-        """Apply the effects of a recorded call, if there is a context.
-
-        Raises:
-            UnknownFormError: a recorded value cannot be read.
-        """
+        """Apply the effects of a recorded call, if there is a context. Raise UnknownFormError if one cannot be read."""
         if context is None:
             return
         for name, value in (effects.get("state") or {}).items():
@@ -152,11 +148,7 @@ async def artifact_digests(context: Any, names: Iterable[str]) -> dict[str, str]
 
 
 async def _save(context: Any, artifact: dict[str, Any]) -> None:
-    """Save a recorded artifact, again and again until it has the recorded version.
-
-    Raises:
-        UnknownFormError: its content cannot be read.
-    """
+    """Save a recorded artifact until its version is the recorded one. Raise UnknownFormError if it cannot be read."""
     try:
         part = types.Part.model_validate_json(json.dumps(artifact["content"]))
     except ValueError as error:

@@ -379,10 +379,7 @@ def _outer_tool(span: Span) -> Span | None:
 
 
 def part_text(request: Any, name: str, index: int) -> str:
-    """Return a part of a request as JSON text without generated IDs, or "" if there is none.
-
-    For the part `contents`, it is the content at position `index`.
-    """
+    """Return a part of a request as JSON text without generated IDs, or "". `index` selects one of the `contents`."""
     try:
         contents = request.contents or []
         if name == "contents":

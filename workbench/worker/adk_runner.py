@@ -160,11 +160,7 @@ class AdkConversation(Conversation):
         self._answers.recall(answer)
 
     def use(self, gate: Gate) -> None:
-        """Let all calls pass `gate`.
-
-        Raises:
-            BrokenRecordingError: the recorded declaration of a tool has a wrong form.
-        """
+        """Let all calls pass `gate`. Raise BrokenRecordingError if a recorded declaration has a wrong form."""
         check_declarations(gate)
         intercept_tools()  # Once more, because the agent's modules may have replaced methods of classes.
         if gate.is_frozen:
@@ -388,10 +384,7 @@ class Turn:
 
 
 def dump(model: Any) -> Json:
-    """Return an object of google-genai as a dict with snake_case keys, without fields that are None.
-
-    Bytes and dates stay as they are.
-    """
+    """Return an object of google-genai as a dict with snake_case keys, without None fields. Bytes and dates stay."""
     dumped: Json = model.model_dump(exclude_none=True)
     return dumped
 

@@ -332,10 +332,7 @@ def _owners(root: Any, toolset: Any) -> Iterator[tuple[str, int]]:
 
 
 def _types(tool: Any) -> list[str]:
-    """Return the names of a tool's class and its bases, the nearest first, without BaseTool.
-
-    Return [] for a tool that runs an agent.
-    """
+    """Return the names of a tool's class and its bases, without BaseTool, or [] for a tool that runs an agent."""
     kind = type(tool)
     if kind is FrozenTool:
         return list(tool.recorded_types)

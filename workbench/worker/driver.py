@@ -142,8 +142,7 @@ class Conversation(abc.ABC):
     def use(self, gate: Gate) -> None:  # noqa: B027 (a driver that makes no calls that can be seen)
         """Let all calls of tools and models from now on pass `gate`, as far as the framework reveals them.
 
-        Raises:
-            BrokenRecordingError: the recorded declaration of a tool has a wrong form.
+        Raise BrokenRecordingError if the recorded declaration of a tool has a wrong form.
         """
 
     def makes_calls_of(self, author: str) -> bool:

@@ -75,13 +75,7 @@ class FileDriver(python_runner.PythonDriver):
     """A plugin's driver, which adapts its agents to plain-Python ones."""
 
     def __init__(self, name: str, file: str) -> None:
-        """Load the file.
-
-        Raises:
-            ImportError: it is not a Python file.
-            AttributeError: it lacks a function.
-            BaseException: any exception of the file.
-        """
+        """Load the file. Exceptions of the file are raised, and AttributeError if it lacks one of the functions."""
         self.name = name
         spec = importlib.util.spec_from_file_location(f"agent_workbench_driver_{name}", file)
         if spec is None or spec.loader is None:
@@ -235,11 +229,8 @@ async def open_conversation(loaded: Loaded, session_input: Json | None, *, share
     """Start a session. `get_agent_async` is awaited here, in the event loop of the case.
 
     With `shared`, other cases use the same process and, unless a factory made it for this case, the same agent object.
-    The toolsets of a shared agent object stay open.
-
-    Raises:
-        NoAgentError: `get_agent_async` returned no agent.
-        BaseException: any exception of `get_agent_async`.
+    The toolsets of a shared agent object stay open. Exceptions of `get_agent_async` are raised, and NoAgentError if it
+    returns no agent.
     """
     stack, closing = None, not shared
     if loaded.factory is not None:

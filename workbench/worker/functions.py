@@ -84,11 +84,7 @@ class UserFunctions:
         return {"value": value, "printed": printed.text}
 
     def find(self, path: str) -> Callable[..., Any]:
-        """Return the function with this dotted path.
-
-        Raises:
-            CallFailedError: the path does not name a function, or the function cannot be imported.
-        """
+        """Return the function with this dotted path. Raise CallFailedError if there is none or its import fails."""
         module_name, colon, name = path.partition(":")
         if not colon:
             module_name, _, name = path.rpartition(".")

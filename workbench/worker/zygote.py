@@ -163,10 +163,7 @@ def warm_up(cases: int) -> None:
 
 
 def run_agent(channel: Channel, lifeline: int, spec: Spec) -> None:
-    """Turn this process into the agent's, and run its cases until the workbench disconnects.
-
-    If the import fails, report this and return.
-    """
+    """Turn this process into the agent's. Report a failed import, or run cases until the workbench disconnects."""
     loaded = _enter(channel, spec)
     if loaded is None:
         return
