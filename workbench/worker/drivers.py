@@ -75,7 +75,7 @@ class FileDriver(python_runner.PythonDriver):
     """A plugin's driver, which adapts its agents to plain-Python ones."""
 
     def __init__(self, name: str, file: str) -> None:
-        """Load the file. Exceptions of the file are raised, and AttributeError if it lacks one of the functions."""
+        """Load the file. Raise ImportError if it is not Python, AttributeError without a function, or its own error."""
         self.name = name
         spec = importlib.util.spec_from_file_location(f"agent_workbench_driver_{name}", file)
         if spec is None or spec.loader is None:
