@@ -213,3 +213,15 @@ def test_case_with_a_missed_call_gets_no_more_answers() -> None:
     assert gate.tool(ToolCall("desk", "", "find", {"n": 1})) == miss
     assert gate.model(ModelCall("desk", "", "", {})) == miss
     assert gate.no_toolset("desk", "Remote") == miss
+
+
+@pytest.mark.parametrize(
+    ("recorded", "words"),
+    [(0, "none of its requests is"), (1, "only 1 of its requests is"), (2, "only 2 of its requests are")],
+)
+def test_missed_request_says_how_many_are_recorded(recorded: int, words: str) -> None:
+    model = {"kind": "model", "agent": "desk", "asked": "d", "responses": []}
+    made = gate({**model, "agent": "other"}, *[model] * recorded, mode="all")
+    for _ in range(recorded):
+        assert isinstance(made.model(ModelCall("desk", "", "d", {})), Replay)
+    assert f"{words} recorded" in why(made.model(ModelCall("desk", "", "d", {})))
