@@ -133,6 +133,7 @@ async def test_cancelled_evaluation_leaves_no_agent_running(project: Project) ->
 async def test_only_selected_cases_are_run(project: Project) -> None:
     file = project.evalset(GOOD, BAD, RAISES)
     assert (await workbench.evaluate(echo, file, cases=["good"])).statuses == {"good": "passed"}
+    assert (await workbench.evaluate(echo, file, cases="good")).statuses == {"good": "passed"}
     assert set((await workbench.evaluate(echo, f"{file}:good,bad")).statuses) == {"good", "bad"}
 
 

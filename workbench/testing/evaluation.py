@@ -162,10 +162,10 @@ async def evaluate(
     - The agent itself: ADK's agent or App, or a callable as in docs/python-agents.md. It runs in this process and event
       loop and is NOT isolated: cases share state, a crash ends the tests, and code that never awaits cannot time out.
 
-    `path` is an evalset file, a folder, `FILE:case_1,case_2`, an evalset ID, or several of these. `cases` selects case
-    IDs among them. `runs` is the number of executions per case. With `until_sure`, a case is repeated only until its
-    pass rate is surely above or below that value, at most `runs` times. `frozen` is "tools", "all" or "" (live). None
-    means the project's setting. The other options are the same as for `agent-workbench run`.
+    `path` is an evalset file, a folder, `FILE:case_1,case_2`, an evalset ID, or several of these. `cases` restricts
+    them to one or several case IDs. `runs` is the number of executions per case. With `until_sure`, a case is repeated
+    only until its pass rate is surely above or below that value, at most `runs` times. `frozen` is "tools", "all" or ""
+    (live). None means the project's setting. The other options are the same as for `agent-workbench run`.
 
     Raises:
         RefusedError: nothing ran. The text says why.
@@ -177,7 +177,7 @@ async def evaluate(
         words=tuple(os.fspath(word) for word in words),
         folder=Path.cwd(),
         agent=_path(agent) if not is_object else None,
-        cases=tuple(cases),
+        cases=(cases,) if isinstance(cases, str) else tuple(cases),
         config=_path(config),
         initial_session_file=_path(initial_session_file),
     )
