@@ -155,7 +155,7 @@ NO_CACHE = click.option("--no-cache", is_flag=True, help="Ask judges again and i
 
 
 def python(help_text: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """Return the option for an interpreter."""
+    """Return the option `--python`, which refuses a file that is not executable."""
     return click.option("--python", type=FILE, metavar="PATH", callback=_checked_python, help=help_text)
 
 
@@ -186,7 +186,7 @@ def known_runs(words: Sequence[str], explicit: Path | None) -> Path:
 
 
 def state_dir(help_text: str = "Folder for runs.  [default: .workbench in the root]") -> Callable[[Any], Any]:
-    """Return the option for the state folder."""
+    """Return the option `--state-dir`, which refuses a file that is not a folder."""
     return click.option("--state-dir", type=FILE, metavar="DIR", callback=_checked_folder, help=help_text)
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from workbench.store.history.summary import Summary
 
 _SHOWN = 50
-"""Maximum number of cases listed for each kind of change that leaves the verdict as it is."""
+"""Maximum number of cases listed for each kind of change in `_MORE`."""
 _LINE = 300
 """Maximum number of characters of a line of a changed file."""
 _SAME, _REGRESSIONS, _USAGE = 0, 1, 2
@@ -31,7 +31,7 @@ _SAME, _REGRESSIONS, _USAGE = 0, 1, 2
 _WORDS = {"regression": "REGRESSION", "fix": "FIX", "other": "CHANGED", "unfinished": "UNFINISHED", "score": "SCORE"}
 """Each kind of change with the word that begins its lines, in their order."""
 _MORE = {"unfinished": "without a verdict", "score": "with changed scores"}
-"""The kinds of change of which `_SHOWN` cases are listed, as text."""
+"""The kinds of change of which only the first cases are listed, with the words for their cases."""
 _DESCRIPTION = """Compare two runs. Lists regressions, then fixes, then changed scores. Each has the differences between
 the runs that can have caused it: prompt, code, model, versions, criteria, expected value, tool output, judge.
 
@@ -151,7 +151,7 @@ def _lines(found: "Comparison", weighed: "Gate") -> Iterator[str]:
 
 
 def _chance_lines(weighed: "Gate") -> Iterator[str]:
-    """Yield whether chance explains drops of cases and the change of the pass rate, and which cases are left out."""
+    """Yield lines that say whether chance explains drops of cases and of the pass rate, and what is not compared."""
     from workbench.results.gate import chance_text, change_text, drop_text, notes, p_text, rate_text
 
     if repeated := [drop for drop in weighed.drops if not drop.is_single or drop.flaky]:

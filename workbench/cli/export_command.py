@@ -23,7 +23,7 @@ _DESCRIPTION = """Export a run to share it.
 
 \b
 RUN    an ID, the start of one, `last`, `baseline`, a JSON report, or a
-       result file of ADK
+       result file of ADK or agents-cli
 """
 
 
@@ -118,7 +118,10 @@ def _read(word: str, state: Path) -> "ExportedRun":
 
 
 def _write(files: "Mapping[str, Pieces]", output: Path | None, *, is_folder: bool) -> None:
-    """Write files to `output`, a folder if `is_folder`, or to standard output."""
+    """Write files to the file or folder `output`, or to standard output if it is None.
+
+    If `is_folder`, an `output` that does not exist and has no suffix is created as a folder.
+    """
     if output is not None and is_folder and not output.suffix and not output.exists():
         output.mkdir(parents=True)
     if output is not None and output.is_dir():
@@ -132,5 +135,5 @@ def _write(files: "Mapping[str, Pieces]", output: Path | None, *, is_folder: boo
     if output is not None:
         replace_pieces(output, content)
         return
-    # A byte order mark belongs into files, not into a stream.
+    # A byte order mark belongs in files, not in a stream.
     write_pieces(sys.stdout, codecs.iterdecode(content, "utf-8-sig", "replace"))

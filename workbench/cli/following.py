@@ -115,7 +115,7 @@ async def _follow(
         run = project.run(plan if fresh else project.resumed(plan))
         with Interruption(run, progress.message) as interruption:
             # Signals are still caught here, so that a Ctrl-C in the last moment does not cost the report. The outputs
-            # are also written if a fault of ours ended the run.
+            # are also written if a bug of the workbench ended the run.
             try:
                 with progress, with_machines(project, store, plan, progress):
                     await execute_run(run, progress)
@@ -131,7 +131,7 @@ async def _follow(
 
 
 async def _was_interrupted(project: Project, matrix: "FaultMatrix", store: Store, progress: Progress) -> bool:
-    """Run cases of a fault matrix once to find their tools. Return whether the user interrupted this."""
+    """Run the cases of a fault matrix whose tools are unknown once. Return whether the user interrupted this."""
     if matrix.first is None:
         return False
     run = project.run(matrix.first)
@@ -244,7 +244,7 @@ def write_outputs(outputs: Outputs, store: Store, results: TextIO, prices: Price
 def next_steps(store: Store, folder: Path, *, detailed: bool, opens: bool) -> Iterator[str]:
     """Yield lines with commands that a user in `folder` may run next, or nothing if all cases passed.
 
-    `opens`: the screen finds the run.
+    `opens` says whether the screen would find the run without `--state-dir`.
     """
     records = [record for record in store.current_records() if record.state != "passed"]
     if not records:
@@ -270,7 +270,7 @@ def is_terminal(outputs: Outputs, stream: TextIO) -> bool:
 
 
 def exported(name: str, store: Store, prices: Prices) -> Iterable[bytes]:
-    """Return the run as our exporter `name` writes it. It must write a single file."""
+    """Return the run in the format of the built-in exporter `name`, which must write a single file."""
     from workbench.exporting.exporter import EXPORTERS, ExportedRun
 
     (content,) = EXPORTERS.load(name).files(ExportedRun(store, prices=prices)).values()
@@ -286,7 +286,7 @@ def write_details(store: Store, results: TextIO) -> None:
 
 
 def width_of(stream: TextIO) -> int:
-    """Return the width of the terminal that a stream is, or 100 for other streams."""
+    """Return the width of the terminal behind `stream`, or 100 if it is not a terminal."""
     return shutil.get_terminal_size((100, 24)).columns if stream.isatty() else 100
 
 

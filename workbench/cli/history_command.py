@@ -25,7 +25,7 @@ _DESCRIPTION = """List stored runs, newest first, including those of `adk eval`,
 [PATH]         the project: a folder or a file in it  [default: this folder]
 delete RUN...  delete runs
 pin RUN        make a run the baseline for `compare`
-unpin          have no baseline
+unpin          remove the baseline
 RUN is an ID, the start of one, `last` or `baseline`. If a folder has the name of one of these words, write
 ./delete
 """
@@ -93,7 +93,7 @@ def _act(action: str, words: tuple[str, ...], state_dir: Path | None) -> bool:
 
 
 def _say_where(states: "Iterable[Path]", own: Path) -> None:
-    """Name the state folders below the project's own whose runs are used, too."""
+    """Write a line for each state folder below the project's own whose runs are used, too."""
     for state in sorted(states):
         write_line(sys.stderr, one_line(f"also using the runs in {_kept_in(state, own)}"))
 

@@ -49,7 +49,7 @@ _SILENT_FOR = 7
 def machine_lines(
     project: Project, options: RunOptions, say: Callable[[str], None], *, sums_up: bool = True
 ) -> "MachineLines | None":
-    """Return the lines about the place of a project's runs with these options, or None if it is this machine."""
+    """Return the writer of lines about the machines that these options use, or None if it is only this one."""
     if options.place is None or options.place.is_local:
         return None
     place, check = place_words(options.place), one_line(options.place.check)
@@ -57,10 +57,10 @@ def machine_lines(
 
 
 class MachineLines:
-    """Lines about the machines of a run at `place` (safe text), written with `say`. Subscribe `apply` to the store.
+    """A writer of lines about the machines of a run at `place` (safe text). Subscribe `apply` to the store.
 
-    `machines` returns the current states. With `sums_up`, the end of a run has a line for each machine, and `check` if
-    there are cases that no machine could run.
+    `say` writes a line. `machines` returns the current states. With `sums_up`, the end of a run has a line for each
+    machine, and `check` if there are cases that no machine could run.
     """
 
     def __init__(
@@ -153,7 +153,8 @@ class Progress(ABC):
 class PlainProgress(Progress):
     """Progress as plain lines on two streams, one for results and one for messages.
 
-    Cases that this run did not reach get no CANCELLED line if `done_again` returns that another run will repeat them.
+    If `done_again()` is true, another run will repeat the cases that this run did not reach. They then get no CANCELLED
+    line.
     """
 
     def __init__(

@@ -32,7 +32,7 @@ class Refused(click.ClickException):
 
     @classmethod
     def from_fault(cls, fault: UsageFaultError) -> Self:
-        """Convert a fault that the engine found."""
+        """Return the refusal for a usage fault, with its message, hint and kind."""
         return cls(str(fault), hint=fault.hint, kind=fault.kind)
 
 

@@ -85,7 +85,11 @@ class _RunCommand(RunningCommand):
 
 @common.command("run", _DESCRIPTION, "Run evalsets without a screen, in a terminal, a script or CI.", _RunCommand)
 @click.argument("words", metavar="[AGENT] TARGET...", nargs=-1)
-@click.option("--last-failed", is_flag=True, help="Run only cases whose last verdict is failed or error, if any.")
+@click.option(
+    "--last-failed",
+    is_flag=True,
+    help="Run only cases whose last verdict is failed or error. If there are none, run all.",
+)
 @click.option("-x", "exit_first", is_flag=True, help="Start no new case after the first one that does not pass.")
 @click.option("--runs", type=int, metavar="N", help="Run each case N times.  [default: 1]")
 @click.option(

@@ -63,7 +63,7 @@ class RunningCommand(click.Command):
                 formatter.write_dl([record for name in names if (record := options[name].get_help_record(ctx))])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the words, with the mode of `--frozen` filled in."""
+        """Parse the words. `--frozen` alone means `--frozen=tools`."""
         end = args.index("--") if "--" in args else len(args)
         named = [f"--frozen={_MODES[0]}" if word == "--frozen" else word for word in args[:end]]
         return super().parse_args(ctx, [*named, *args[end:]])
@@ -156,7 +156,7 @@ def running_options(function: Callable[..., int]) -> Callable[..., int]:
 
 
 def take_running_options(values: dict[str, Any]) -> None:
-    """Replace the values of these options by fields of `RunOptions`, and put some into the environment.
+    """Convert the parsed values of these options, in place, to fields of `RunOptions` and environment variables.
 
     Raises:
         Refused: an option of `adk eval` is not supported.

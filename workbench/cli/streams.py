@@ -83,7 +83,7 @@ def write_pieces(stream: TextIO, pieces: Iterable[str]) -> bool:
 
 
 def warn(message: str) -> None:
-    """Write a warning to standard error; foreign text is made safe."""
+    """Write a warning to standard error, as one line of safe text."""
     write_line(sys.stderr, f"warning: {one_line(message, limit=1000)}")
 
 
@@ -110,7 +110,7 @@ def silence(stream: TextIO) -> None:
 
 
 def flush_streams() -> None:
-    """Write buffered output, and drop output that cannot be written, for which Python would exit with 120."""
+    """Flush standard output and error. Output that cannot be written is dropped, or Python would exit with 120."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

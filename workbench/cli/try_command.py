@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _Pairs: TypeAlias = tuple[tuple[str, str], ...]
 _LISTED = 10
-"""Cases that are listed for each variant."""
+"""Maximum number of changed cases listed for each variant."""
 _DESCRIPTION = """Compare variants of the project on the same cases. Says which are better, unless chance explains it.
 
 \b
@@ -86,9 +86,9 @@ class _TryCommand(RunningCommand):
 
 
 def _pairs(form: str) -> Callable[[click.Context, click.Parameter, tuple[str, ...]], _Pairs]:
-    """Return a callback that splits words of this form at their first `=`.
+    """Return a callback that splits values of an option at their first `=`. `form` names the two parts in errors.
 
-    Its errors do not show the words, because they may be secrets.
+    The errors do not show the values, because they may be secrets.
     """
 
     def split(context: click.Context, parameter: click.Parameter, words: tuple[str, ...]) -> _Pairs:
@@ -202,7 +202,7 @@ async def _try(request: _Request) -> int:
 
     settings = following.user_settings()
     if request.max_cost is not None and not settings.prices:
-        raise Refused("--max-cost needs prices", hint="Add [prices] to the settings that `--help` names")
+        raise Refused("--max-cost needs prices", hint="Add [prices] to the settings (see `agent-workbench --help`)")
     targets = request.targets
     workspace = targets.open()
     plan = targets.plan(request.options, workspace)

@@ -69,10 +69,10 @@ class _Lines:
         self._store, self._prices = project.store, project.settings.prices
         self.progress = progress(self._store, sys.stdout, sys.stderr, lambda: self.watch.watching.superseded)
         self._reported: Outcomes = {}
-        """Result of each case at the last report of a round."""
+        """Result of each case when it was last reported."""
 
     def take(self, news: News) -> None:
-        """Write the messages about these changes. The progress display subscribes to the events itself."""
+        """Write the lines about a piece of news. The progress display subscribes to the events of runs itself."""
         match news:
             case Saved() if news.impact.depths:
                 self.say(f"saved {few(map(self.watch.name, sorted(news.changed)))}")
@@ -83,8 +83,8 @@ class _Lines:
                 limit = limit_words(self.watch.watching.jobs.limit, self._prices)
                 self.say(f"{news.estimate.text(news.total)}; the limit is {limit} ([watch] in the settings): {way}")
             case RunFinished() if self.watch.watching.superseded:
-                # What it did not get to has its earlier verdicts again: to count them here would tell of them twice.
-                # What it decided is reported with the next round that comes to its end.
+                # Cases that it did not reach have their earlier verdicts again, which were reported before. Its own
+                # verdicts are reported with the next run that is not superseded.
                 self.say(f"superseded after {news.duration_seconds:.2f} s by a newer save")
             case RunFinished():
                 counts = self._store.counts()
@@ -115,7 +115,7 @@ class _Lines:
 
 @contextlib.contextmanager
 def _keys(watch: RunningWatch) -> Iterator[None]:
-    """Let the enter key allow a run that would cost too much."""
+    """While entered, let the enter key start the job that waits because of its cost."""
     loop = asyncio.get_running_loop()
     listening = sys.stdin is not None and not sys.stdin.closed and sys.stdin.isatty()
 

@@ -71,7 +71,7 @@ class PlaceCheck:
 
     sending: Sending | None = None
     needs: Mapping[str, str] = field(default_factory=dict)
-    """The needs of agents on each worker: versions by name."""
+    """The versions of packages that each worker must have, by name."""
     machines: Sequence[MachineState] = ()
     imports: dict[str, dict[str, str]] = field(default_factory=dict)
     """Agent → worker → why the agent cannot run there, or "" if it was imported."""

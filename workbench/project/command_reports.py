@@ -38,10 +38,11 @@ class CheckProblem(Part):
     severity: Literal["error", "warning", "note"]
     rule: Words
     file: Words
-    """Relative to `root`."""
+    """Path relative to `root`; the name of the package for a problem of an extension."""
     line: int | None
     """Counts from 1; null for a file as a whole."""
     column: int | None
+    """Counts from 1; null if it is not known."""
     json_path: Words
     message: Words
     hint: Words
@@ -53,6 +54,7 @@ class CheckWorker(Part):
     name: Words
     usable: bool
     about: Words
+    """Its Python version and operating system; empty if they are not known."""
     why: Words
     """Why it is not usable, or empty."""
     imported: dict[Words, Words | None]
@@ -151,7 +153,7 @@ class RunCounts(Part):
     error: int
     not_evaluated: int
     cancelled: int
-    """Includes those that did not end, unless the run is complete (`no_verdict`)."""
+    """Includes the executions that did not end (`no_verdict`), if the end of the run is not stored."""
 
 
 class HistoryRun(Part):
@@ -161,7 +163,7 @@ class HistoryRun(Part):
     started: Words
     """UTC, ISO 8601; empty if it is not known."""
     seconds: float | None
-    """Duration; null if the run did not end by itself."""
+    """Duration; null if the end of the run is not stored, or another program made it."""
     interrupted: bool
     scored_from: Words
     """The run whose transcripts it scored again, or several, separated by `, `; empty if agents ran."""
@@ -174,7 +176,7 @@ class HistoryRun(Part):
     commit: Words | None
     """The git commit; null if it is not known."""
     dirty: bool | None
-    """Whether files differed from the commit."""
+    """Whether files differed from the commit; null if that is not known."""
     agents: list[Words]
     files: list[Words]
     """The evalsets, relative to `root`."""

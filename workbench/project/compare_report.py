@@ -62,7 +62,7 @@ class CompareRef(CompareName):
 
 
 class CompareScore(Part):
-    """A criterion in one of the runs."""
+    """The result of a criterion in one of the runs."""
 
     score: float | None
     threshold: float | None
@@ -92,7 +92,7 @@ class CompareCase(CompareRef):
 
     change: ChangeKind
     before: CaseStatus | None
-    """Null without an end."""
+    """The status in the earlier run; null if the execution did not end."""
     after: CaseStatus | None
     frozen: bool
     place: Words | None
@@ -107,7 +107,7 @@ class CompareFile(Part):
     path: Words
     kind: FileKind
     lines: list[Words]
-    """A unified diff; empty if the content is not stored."""
+    """The first lines of a unified diff; empty if a content is not stored or too long."""
 
 
 class CompareRates(Part):
@@ -156,6 +156,7 @@ class CompareGate(Part):
     """The decision of `--gate`."""
 
     passed: bool
+    """False for a loss that chance does not explain, and for new errors; true also if no case could be compared."""
     alpha: Share
     verdict: Words
     """The decision and its reason in a sentence."""
@@ -187,7 +188,7 @@ class Compare(Part):
 
 
 def compare_report(found: Comparison, gate: Gate, verdict: str | None) -> dict[str, Any]:
-    """Return the report as JSON. `verdict` is the decision of the gate in a sentence, or None without `--gate`."""
+    """Return the report as a JSON object. `verdict` is the gate's decision in a sentence, or None without `--gate`."""
     report = Compare(
         schema_name=SCHEMA,
         a=CompareRun.of(found.before),

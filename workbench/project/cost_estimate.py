@@ -17,7 +17,7 @@ from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
 
 _SAMPLE = 400
-"""Number of past runs used for the cost estimate. With more runs, the others are assumed to cost the same."""
+"""Maximum number of past executions used for an estimate. Further ones are assumed to cost the same on average."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class Limit:
 class Estimate:
     """The estimated cost of `cases` stale cases.
 
-    `calls` is the number of calls to models and judges, or None if it is not known yet. `money` is the cost as a text.
-    `amount` is the cost as a number, or None if it is not known.
+    `calls` is the number of calls to models and judges, or None if it is not known yet. `money` is the cost as a text,
+    or why it is not known, or "" without calls or prices. `amount` is the cost as a number, or None if it is not known.
     """
 
     cases: int

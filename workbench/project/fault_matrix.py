@@ -33,9 +33,9 @@ class Outlook:
     """The work that a matrix will do.
 
     `executions` has the number of executions of each case, 0 if it calls no tool. `tools` are the names of the tools
-    that fail. `unknown` are the cases that first run once without faults. They count in no other field. `blocked` cases
-    cannot start. `recorded` is the number of cases that have a recording. `judges` has the maximum number of calls to
-    each judge.
+    that fail. `unknown` are the cases whose tools are not known. They first run once without faults, and do not count
+    in `executions`, `tools` and `judges`. `blocked` is the number of cases that cannot start, `recorded` of those that
+    have a recording. `judges` has the maximum number of calls to each judge.
     """
 
     executions: Mapping[CaseName, int]
@@ -52,7 +52,7 @@ class Outlook:
 
 
 class FaultMatrix:
-    """A matrix that fails each tool of each case of a plan in each way. `state` is the folder with the stored runs.
+    """A matrix of tool faults, in which each tool of each case fails in each way. `state` has the stored runs.
 
     If `first` is not None, run it and pass its records to `add`. Then run the plan that the method `plan` returns.
     """

@@ -50,7 +50,7 @@ def freezing_of_cases(
 def recording_of_run(record: Execution, root: Path, state: Path) -> tuple[Recording | None, bool]:
     """Return the recording that freezing a case would write, and whether the case has one now. Reads files.
 
-    The recording is None if the run did not record what a replay needs.
+    The recording is None if the run lacks calls that a replay needs, or a file cannot be read.
     """
     run = _run_of(record.run_id, [record], state)
     file = frozen_path(root / record.ref.evalset_file, record.ref.eval_id)
@@ -107,14 +107,14 @@ def freeze_run(
     dry_run: bool = False,
     explicit_state: Path | None = None,
 ) -> Freezing:
-    """Freeze cases of a stored run, and return what was done.
+    """Freeze cases of a stored run, and return what was done, or with `dry_run` what would be done.
 
     `word` is an id or the start of one, `last`, or a JSON report. `last` skips runs that injected faults or tried a
     fork. `folder` is in the project. The edit can be undone on the screen. Do not call it in an event loop's thread: it
     reads and writes files.
 
     Raises:
-        UsageFaultError: the run or a case does not exist.
+        UsageFaultError: the run or a case does not exist, or the run has no cases.
         OSError: a file cannot be read or written. Nothing was written.
     """
     here = find_root(folder)

@@ -56,7 +56,8 @@ def plan_of_run(
     plan to these ids. Do not call it in an event loop's thread: it reads files.
 
     Raises:
-        UsageFaultError: the run or case does not exist, or a named config is wrong.
+        UsageFaultError: the run or case does not exist, the run injected faults or tried a fork, or a named config is
+            wrong.
     """
     here = find_root(folder)
     run = open_run(word, state_dir(here, explicit_state), folder)
@@ -154,7 +155,7 @@ def _take_reference(stored: StoredCase, case: EvalCase | None) -> None:
 
 
 def _complete(run: StoredRun, missing: Collection[CaseName], state: Path) -> None:
-    """Add the missing cases from the last stored run, with its ID and its trouble, if it has any of them."""
+    """Add those of the missing cases that the last stored run has to `run`, with the ID and trouble of that run."""
     kept = open_run(LAST, state, state) if last_run(state) is not None else StoredRun()
     older = {ref: case for ref, case in kept.cases.items() if ref.name in missing and not case.empty}
     if older:
@@ -250,7 +251,10 @@ def find_resumable(
 
 
 def describe_resumable(workspace: Workspace, state: Path) -> str:
-    """Return which results resuming the newest run would reuse, or "" if it cannot be resumed. Reads files."""
+    """Return a text about the results that resuming the newest run would reuse, or "" if it cannot be resumed.
+
+    Reads files.
+    """
     try:
         return resumable_results(state, lambda announced: _plan_of(workspace, announced))
     except (UsageFaultError, OSError, ValueError):
@@ -276,7 +280,7 @@ def original_of_record(record: CaseRecord, state: Path | None) -> Original:
     `state` is the state folder with the runs. Reads files.
 
     Raises:
-        CannotForkError: its calls were not recorded.
+        CannotForkError: the case has not started, its calls were not recorded, or a fault was injected into one.
     """
     case = stored_case(record)
     return read_original(case.ref, record.run_id, case.started, case.steps, state)
@@ -301,7 +305,7 @@ def stored_original(
     """Return a conversation of a stored run. `word` is an id or the start of one, or `last`. Reads files.
 
     Raises:
-        UsageFaultError: the run or case does not exist, or its calls were not recorded.
+        UsageFaultError: the run or case does not exist, several evalsets have the case, or it cannot be forked.
     """
     run = open_run(word, state_dir(find_root(folder), explicit_state), folder)
     found = [one for ref, one in run.cases.items() if ref.eval_id == case and ref.repeat == repeat]

@@ -1,4 +1,4 @@
-"""The project, the only way to run and judge evalsets."""
+"""The class `Project`, with which all front ends run and judge evalsets."""
 
 import asyncio
 import contextlib
@@ -64,15 +64,15 @@ __all__ = ["Project", "Running", "TrialImport"]
 
 
 class Project:
-    """The evalsets and agents of a folder, and the only way to run and judge them.
+    """The evalsets and agents of a folder, with methods to run and judge them.
 
     Use it in an `async with` block in one event loop. The end of the block ends all processes. `Project.open` also
-    reads the files. `path` is a folder, an evalset or an agent. Targets are relative to the folder. `store` has the
-    state of all runs, except those that publish their events elsewhere. `state_dir` is the folder for runs, by default
-    `.workbench` in the root. If `keep_runs` is False, only answers of judges are written, and only if there is a
-    `.workbench`. If `keep_warm` is False, no processes are prepared for a second run. Agents run at `place`, by default
-    in child processes. If `place` is a text, it has the form of `--on`: `local`, `dask://host:8786` or a name from the
-    project's settings.
+    reads the files. `path` is a folder, an evalset or an agent. Targets are relative to the folder. `settings` are by
+    default the default settings, not those in the user's file. `store` has the state of all runs, except those that
+    publish their events elsewhere. `state_dir` is the folder for runs, by default `.workbench` in the root. If
+    `keep_runs` is False, only answers of judges are written, and only if that folder exists. If `keep_warm` is False,
+    no processes are prepared for a second run. Agents run at `place`, by default in child processes. If `place` is a
+    text, it has the form of `--on`: `local`, `dask://host:8786` or a name from the project's settings.
     """
 
     def __init__(
@@ -98,12 +98,12 @@ class Project:
         """The writers of interrupted runs that will be resumed, by id."""
         self._touched_before: dict[Path, Touched] = {}
         self.run_ids: set[str] = set()
-        """The IDs of all runs that this project made or resumed."""
+        """The IDs of the runs that this project made or resumed, without those stored in another folder."""
         self._renew = False
         self._environments: dict[Path, Mapping[str, str]] = {}
         """The environments of agents that ran at another place, by folder."""
         self._secrets = Secrets([os.environ])
-        """Secrets to replace in texts from other machines: those of this process and of all agents that ran."""
+        """Secrets to replace in texts from other machines: those of this process and of the agents that ran there."""
         self._place = place
         self._clusters: dict[PlaceChoice, DaskPlace] = {}
         """The Dask clusters, created on first use."""
@@ -116,7 +116,7 @@ class Project:
     async def open(
         cls, path: str | os.PathLike[str] = ".", *, state_dir: Path | None = None, keep_runs: bool = True
     ) -> AsyncIterator[Self]:
-        """Open a folder, an evalset or an agent. It reads the files and runs nothing.
+        """Open a folder, an evalset or an agent as a project. The files are read, and nothing runs.
 
         Raises:
             FileNotFoundError: the path does not exist.
@@ -126,7 +126,11 @@ class Project:
             yield project
 
     async def read(self) -> Workspace:
-        """Read the current files, and return the workspace."""
+        """Read the current files, and return the workspace.
+
+        Raises:
+            FileNotFoundError: the path does not exist.
+        """
         self._workspace = await asyncio.to_thread(self._read)
         return self._workspace
 
@@ -208,7 +212,7 @@ class Project:
         return self._clusters[choice]
 
     async def sending(self, options: RunOptions, root: Path, settings: Mapping[str, AgentSetting]) -> Sending | None:
-        """Return what is sent to other machines for runs of these agents, or None if they run on this machine.
+        """Return what is sent to a cluster for runs of these agents, or None if they do not run on one.
 
         Raises:
             UsageFaultError: the cluster is not known, or the files cannot be sent.
@@ -231,10 +235,10 @@ class Project:
     async def connect(
         self, plan: Plan, say: Callable[[str], None] = lambda line: None, ask: Callable[[Sending], bool] | None = None
     ) -> None:
-        """Connect to the cluster of a plan, and wait for a worker that fits. Does nothing for this machine.
+        """Connect to the cluster of a plan, and wait for a worker that fits. Without a cluster, do nothing.
 
         `say` gets a raw line about the progress, every few seconds. `ask` asks the user to confirm what is sent, unless
-        that was confirmed before. Naming the place in code confirms it, too.
+        that was confirmed before. A place that was passed to the project as a text counts as confirmed.
 
         Raises:
             UnconfirmedError: the user has not confirmed what is sent.
@@ -309,13 +313,13 @@ class Project:
         names: Iterable[CaseName] = (),
         **named: Unpack[NamedTargets],
     ) -> Plan:
-        """Return the plan that runs targets, in the form of `targets`.
+        """Return the plan that runs the targets, which are named as in `targets`.
 
-        With `workspace`, it runs the cases `names` of that workspace, whose criteria may differ from the files. Then no
-        file is read again, and a fault in one file does not stop cases of other files.
+        With `workspace`, the plan runs the cases `names` of that workspace instead. Its criteria may differ from the
+        files, which are not read again. A fault in one file then does not stop cases of other files.
 
         Raises:
-            UsageFaultError: a target does not exist, or a named file or config is wrong.
+            UsageFaultError: a target does not exist, a named file or config is wrong, or nothing is selected.
         """
         options = self._with_own_place(options or RunOptions())
         if workspace is not None:
@@ -346,7 +350,8 @@ class Project:
         those of the file `config`, or `criteria`, which has a threshold or an object for each name, as in such a file.
 
         Raises:
-            UsageFaultError: the run or case does not exist, or the config is wrong.
+            UsageFaultError: the run or case does not exist, the run injected faults or tried a fork, or the config is
+                wrong.
         """
         plan = await asyncio.to_thread(
             plan_of_run,
@@ -373,10 +378,11 @@ class Project:
 
         `run` is an id or the start of one, `last`, or the path of a JSON report. Without `cases` (ids), all finished
         cases are frozen. With `models`, the answers of models are stored, too. With `prune`, recorded calls that a
-        frozen run did not use are removed. With `dry_run`, nothing is written.
+        frozen run did not use are removed, and without `cases` also recordings of deleted cases. With `dry_run`,
+        nothing is written.
 
         Raises:
-            UsageFaultError: the run or a case does not exist.
+            UsageFaultError: the run or a case does not exist, or the run has no cases.
             OSError: a file cannot be read or written. Nothing was written.
         """
         from workbench.project.freezing import freeze_run
@@ -447,7 +453,11 @@ class Project:
                 yield item
 
     async def status(self) -> "list[LastVerdict]":
-        """Return the last verdict of each case, and why it is stale. It reads the files again and runs nothing."""
+        """Return the last verdict of each case, and why it is stale. Reads the files again and runs nothing.
+
+        Raises:
+            FileNotFoundError: the path of the project does not exist.
+        """
         from workbench.project.last_verdicts import last_verdicts
 
         workspace = await self.read()
@@ -459,7 +469,7 @@ class Project:
         Each is an id or the start of one, `last`, `baseline`, or the path of a JSON report.
 
         Raises:
-            UsageFaultError: a run does not exist.
+            UsageFaultError: a run does not exist or cannot be read.
         """
         from workbench.results.run_comparison import compare
         from workbench.store.history.reading import open_summary
@@ -475,7 +485,7 @@ class Project:
         If nothing changed, the gate fails with a probability of at most `alpha`.
 
         Raises:
-            UsageFaultError: a run does not exist.
+            UsageFaultError: a run does not exist or cannot be read.
         """
         from workbench.results.gate import gate
 

@@ -41,7 +41,7 @@ class Followed(Generic[NewsT]):
 
     async def execute(self) -> None:
         """Do all the work, or wait for its end if it has started already."""
-        await self._begun()
+        await self._start()
 
     def __aiter__(self) -> AsyncIterator[NewsT]:
         return self.follow()
@@ -55,7 +55,7 @@ class Followed(Generic[NewsT]):
         if self._work is not None:
             raise RuntimeError("already started: iterate over it only once, and await its end as often as you like")
         news = self._news = deque()
-        task = self._begun()
+        task = self._start()
         task.add_done_callback(lambda _: self._came.set())
         try:
             while news or not task.done():
@@ -72,7 +72,8 @@ class Followed(Generic[NewsT]):
     async def _do(self) -> None:
         raise NotImplementedError
 
-    def _begun(self) -> asyncio.Task[None]:
+    def _start(self) -> asyncio.Task[None]:
+        """Start the work, unless it has started, and return its task."""
         if self._work is None:
             self._work = asyncio.create_task(self._do())
             self._tasks.add(self._work)
@@ -128,9 +129,9 @@ class Running(Followed[Event]):
         self._run.cancel(ref, kill=kill)
 
     async def result(self) -> Store:
-        """Run all cases unless `stop` or `cancel` ends the run, and return the project's store.
+        """Run all cases unless `stop` or `cancel` ends the run, and return the store of the run.
 
-        The store has the verdicts of all cases until the project's next run. Can also be called after an iteration.
+        The store has the verdicts of all cases until its next run. Can also be called after an iteration.
         """
         await self.execute()
         return self._store

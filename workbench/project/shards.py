@@ -95,7 +95,7 @@ def _options(options: RunOptions) -> dict[str, Any]:
 
 
 def _criteria(plan: Plan) -> dict[str, str]:
-    """Return the criteria by config. A dataset and an evalset may use different criteria from the same file."""
+    """Return a digest of the criteria by config. The same file may give a dataset and an evalset different criteria."""
     configs: dict[str, dict[int, CriteriaConfig]] = {}
     for entry in plan.entries:
         configs.setdefault(entry.planned.config_file or "defaults", {})[id(entry.config)] = entry.config
@@ -172,10 +172,10 @@ class _Part:
 
 
 def merge_shards(paths: Sequence[Path]) -> Store:
-    """Return the run whose shards wrote these reports, or are stored in these state folders or projects.
+    """Merge the shards in these reports, state folders or projects, and return the store of the whole run.
 
-    The given folders are trusted. For each shard of a folder's newest plan, the newest run counts. The start of the
-    result is that of the first shard, its duration that of the longest, and its root that of shard 1.
+    The given folders are trusted. For each shard of a folder's newest plan, the newest run counts. The whole run has
+    the earliest start of a shard, the longest duration, and the root of shard 1.
 
     Raises:
         UsageFaultError: a report or a stored run cannot be read or is damaged, or a shard is missing, given twice,
@@ -339,7 +339,7 @@ def _part(data: dict[str, Any], path: Path) -> _Part:
 
 def _validate(data: dict[str, Any], path: Path) -> None:
     """Check that a report matches its schema. Cases are checked one by one, to name the first wrong one."""
-    place = "its frame"
+    place = "outside of its cases"
     try:
         Report.model_validate({**data, "cases": [], "repeats": []})
         for number, case in enumerate(data["cases"], 1):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class NamedTargets(TypedDict, total=False):
-    """The fields of `Targets` that a caller may name."""
+    """The fields of `Targets` that callers of `Project` may pass by keyword."""
 
     agent: Path | None
     cases: tuple[str, ...]
@@ -38,12 +38,12 @@ class NamedTargets(TypedDict, total=False):
 class Targets:
     """Cases to run, and their settings.
 
-    `words` are folders, evalset files, `FILE:case_1,case_2` or evalset ids. Relative paths start from `folder`. `cases`
-    restricts them to these ids, if there are any. `name_contains` restricts them to ids that contain it, and
-    `last_failed` to cases whose last verdict is failed or error, if there are any. `agent` runs them instead of each
-    evalset's own agent. `config` has the criteria for all of them. `initial_session_file` is for files of the oldest
-    format. `state_dir` is the state folder if it is not `.workbench` in the root. `shard` is the part of the plan to
-    run, or None for all of it.
+    `words` are folders, evalset files, `FILE:case_1,case_2` or evalset ids. The first of several may name the agent, as
+    in `parse_targets`. Relative paths start from `folder`. `agent` runs the cases instead of each evalset's own agent.
+    `cases` restricts them to these ids, unless it is empty. `name_contains` restricts them to ids that contain it. With
+    `last_failed`, only cases whose last verdict is failed or error run, or all if there are none. `config` has the
+    criteria for all of them. `initial_session_file` has the session for cases in the oldest file format. `state_dir` is
+    the state folder if it is not `.workbench` in the root. `shard` is the part of the plan to run, or None for all.
     """
 
     words: tuple[str, ...]
@@ -58,25 +58,31 @@ class Targets:
     last_failed: bool = False
 
     def selection(self) -> Selection:
-        """Parse the words. Raise UsageFaultError if a word names no target."""
+        """Return what the words select, without reading evalsets.
+
+        Raises:
+            UsageFaultError: a path does not exist, no case follows a colon, or `agent` is not an agent.
+        """
         found = parse_targets(self.words, folder=self.folder, agent=self.agent, case_ids=self.cases)
         return replace(found, name_contains=self.name_contains)
 
     def refuse_unknown(self) -> None:
-        """Reject unknown names quickly, before evalsets are opened.
+        """Reject unknown names before evalsets are opened. `plan` rejects those that need the full parser.
 
         Raises:
-            UsageFaultError: an id, the config or the session file does not exist.
+            UsageFaultError: an id is unknown or ambiguous, or a path, the config or the session file does not exist.
         """
         refuse_unknown(self.selection(), self.folder)
         refuse_missing(self.config, "config")
         refuse_missing(self.initial_session_file, "broken_file")
 
     def open(self, previous: "Workspace | None" = None) -> "Workspace":
-        """Open the workspace with the targets, reusing the unchanged parts of `previous`.
+        """Open the workspace with the targets.
+
+        `previous` is an earlier reading. It names the last owner of each evalset that never ran.
 
         Raises:
-            UsageFaultError: a path does not exist, or a file cannot be read.
+            UsageFaultError: a path does not exist, `agent` is not an agent, or the session file is broken.
         """
         from workbench.files.evalset import BrokenFileError, read_initial_session
         from workbench.store.owners import read_owners
@@ -96,7 +102,7 @@ class Targets:
         )
 
     def plan(self, options: RunOptions, workspace: "Workspace | None" = None) -> "Plan":
-        """Return the plan that runs the targets. Do not call it in an event loop's thread: it reads files.
+        """Return the plan that runs the targets. It reads files, so do not call it in an event loop's thread.
 
         `workspace` is the result of `open`, if it was called before.
 
@@ -148,7 +154,7 @@ del _OPTIONS["frozen"]  # It is compared with the project's setting.
 
 @dataclass(frozen=True, slots=True)
 class ShellCommand:
-    """The raw arguments of a command. `caveat` says what the command does not repeat, or is ""."""
+    """A command of this program, as arguments without quotes. `caveat` says what it does not repeat, or is ""."""
 
     arguments: tuple[str, ...]
     caveat: str = ""
@@ -161,10 +167,10 @@ class ShellCommand:
 
 @dataclass(frozen=True, slots=True)
 class Shell:
-    """The user's shell: its folder (`here`), and options with which the program was started.
+    """The user's shell, in which commands will run: its folder `here`, and the options of the running program.
 
-    `given_state` is the state folder if it is not `.workbench` in the root. `has_named_evalsets` is true if the user
-    named evalsets that are not found in the folder alone.
+    `given_state` is the state folder if it is not `.workbench` in the root. `has_named_evalsets` says whether the user
+    opened evalsets by path that a search of the folder does not find.
     """
 
     here: Path
@@ -177,7 +183,10 @@ class Shell:
         return f"./{found}" if found.startswith("-") else found
 
     def state(self, root: Path, state: Path, *, by_run: bool) -> tuple[str, ...]:
-        """Return `--state-dir` and its value if needed, else (). With `by_run`, the command names no path."""
+        """Return `--state-dir` and its value if the command needs them, else ().
+
+        With `by_run`, the command names a run instead of a path, so it looks for the root from the shell's folder.
+        """
         needed = self.given_state is not None or (by_run and find_root(self.here) != root)
         return ("--state-dir", self.path(state)) if needed else ()
 
@@ -207,7 +216,7 @@ def compare_command(before: str, after: str, root: Path, state: Path, shell: She
 
 
 def status_command(workspace: "Workspace", state: Path, shell: Shell) -> ShellCommand:
-    """Return the command that shows the last verdicts of a folder."""
+    """Return the command that shows the last verdicts of the opened folder, evalset or agent."""
     options = shell.state(workspace.root, state, by_run=False)
     return ShellCommand(("status", *options, shell.path(workspace.target)))
 

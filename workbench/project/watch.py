@@ -92,7 +92,7 @@ class Watch(Followed[News]):
         self._watcher.update_files()
 
     async def _prepare(self) -> None:
-        """Do what must be done before the first save is handled."""
+        """Prepare the watch before the first save. A subclass can override this."""
 
     async def _do(self) -> None:
         try:
@@ -138,7 +138,7 @@ class Watch(Followed[News]):
         self._go_on(self.watching.next(self.busy))
 
     def run_ended(self) -> None:
-        """Handle the end of a run: watch the files that it read, and start the next job."""
+        """Watch the files that the ended run read, and start the next job."""
         self.watching.closed.set()
         if not self.ended:
             task = asyncio.create_task(self._update_files())

@@ -1,4 +1,4 @@
-"""The plans of a watch: run stale cases again, or score what is stored of them."""
+"""The plans of a watch, which run stale cases again or score their stored transcripts."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -37,8 +37,9 @@ def scoring_plan(
 ) -> Plan:
     """Return a plan that scores stored transcripts by the current criteria, references and rubrics.
 
-    Existing `verdicts` stay valid unless a changed input requires a new score. Their thresholds are compared again.
-    `changes` are the changed inputs known to the watch.
+    `run_id` names the runs of the transcripts. Existing `verdicts` of judges and functions stay valid unless a changed
+    input requires a new score. Scores of judges are compared with the current thresholds. `changes` are the changed
+    inputs known to the watch.
 
     Raises:
         UsageFaultError: see `make_rescore_plan`.
@@ -95,7 +96,7 @@ def _with_verdicts(entry: PlanEntry, verdicts: Sequence[Scored], changes: Collec
 
 
 def _still_valid(scored: Scored, changes: Iterable[Change], config: CriteriaConfig) -> Scored | None:
-    """Return the verdict under `config`, or None if it must be scored again or needs no judge."""
+    """Return the verdict under `config`, or None if it must be scored again, as always without a judge."""
     name = scored.result.name
     criterion = next((item for item in config.criteria if item.name == name), None)
     concerned = [change for change in changes if change.input == "function" or criterion_of(change) == name]

@@ -36,7 +36,7 @@ class JobQueue:
     edited: set[CaseName] = field(default_factory=set)
     under_way: dict[CaseName, Effect] = field(default_factory=dict)
     waiting: Estimate | None = None
-    """The cost that must be confirmed first, or None."""
+    """The estimated cost of the job that waits for confirmation, or None."""
     allowed: bool = False
     """Whether the user has confirmed the cost since the last save."""
 
@@ -89,17 +89,16 @@ class JobQueue:
         """Mark cases as running. They stay stale until they have their verdicts."""
         self.under_way = dict.fromkeys(keys, depth)
 
-    def decided(self, key: CaseName) -> bool:
-        """Record the new verdict of a case. Return False, and ignore it, if a save has made it obsolete."""
+    def decided(self, key: CaseName) -> None:
+        """Record that a case has its new verdict. Do nothing if a save has made its execution obsolete."""
         known = self.under_way.pop(key, None)
         if known is None:
-            return False
+            return
         needed = self.depths.get(key)
         if needed is None or EFFECTS.index(known) >= EFFECTS.index(needed):
             self.drop(key)
             self.edited.discard(key)
         self.held.discard(key)
-        return True
 
     def ended(self) -> None:
         """Record that nothing is running. Unfinished cases stay stale."""
@@ -110,7 +109,7 @@ class JobQueue:
         self.held.update(self.under_way if keys is None else keys)
 
     def drop(self, key: CaseName) -> None:
-        """Do not count a case as stale any longer."""
+        """Remove a case from the stale cases."""
         self.depths.pop(key, None)
         self.changes.pop(key, None)
 

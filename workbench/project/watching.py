@@ -130,9 +130,9 @@ class Watching:
         self._of_save = False
         """Whether the newest run belongs to a save."""
         self.latency: float | None = None
-        """Seconds from the last save to its last verdict, or None until that is known."""
+        """Seconds from the last save to the end of its run, or None until that run has ended."""
         self.ignored: list[str] = []
-        """Files ignored since the last save, because they change whenever their agent runs."""
+        """Files that are ignored from the last save on, because they change whenever their agent runs."""
         self.announced = asyncio.Event()
         """Unset while a run is requested and its executions are not known yet. A save waits until it is set, to know
         which executions it makes obsolete.
@@ -145,9 +145,9 @@ class Watching:
         """Executions whose previous record is valid again. The front end empties this after showing them."""
 
     def take(self, saved: Saved) -> list[CaseRef]:
-        """Handle a save, and return the obsolete executions.
+        """Queue the cases that a save makes stale, and return the running executions that it makes obsolete.
 
-        The caller must cancel them and start no others of their run.
+        The caller must cancel those executions and start no others of their run.
         """
         running = bool(self.jobs.under_way) or time.monotonic() - self._ended < _JUST
         found = self._recurring.take(saved.changed - saved.impact.idle, running=running)
@@ -164,7 +164,10 @@ class Watching:
         return refs
 
     def notices(self, saved: Saved) -> list[Noticed]:
-        """Return notices about a save that was handled."""
+        """Return notices about a save: why files cannot be read, faults in them, and newly ignored files.
+
+        Call it after `take`.
+        """
         stay = "The last verdicts stay, as stale" if saved.impact.depths else "The last verdicts stay"
         if saved.trouble:
             if self.watcher.changes.gone:
@@ -178,9 +181,9 @@ class Watching:
         return found
 
     def next(self, busy: bool) -> Start | None:
-        """Return the next job. Return None if there is none, if its cost must be confirmed, or while a run is `busy`.
+        """Return the next job, or None if there is none, its cost must be confirmed, or a run is `busy`.
 
-        Unless `busy`, first give up a start that never began, and record that nothing is running.
+        Unless `busy`, first give up a requested run that never began, and record that nothing is running.
         """
         if busy:
             return None
@@ -240,7 +243,7 @@ class Watching:
         return scoring_plan(workspace, stored, verdicts, used, self._options(), self.jobs.changes)
 
     def admit(self, event: Event) -> Event | None:
-        """Return the event for the store, or None for an execution that a save made obsolete.
+        """Update the watch with an event of a run. Return it for the store, or None if its execution is obsolete.
 
         A run that was superseded by a save does not count as interrupted.
         """
@@ -312,7 +315,7 @@ class Watching:
 
 
 def _time_of(saved: Saved) -> float:
-    """Return when files were saved, on the monotonic clock. Files may be older, if they were moved or unpacked."""
+    """Return the time of a save on the monotonic clock. Old files, which were moved here or unpacked, count as new."""
     ages = [0.0]
     for path in saved.changed:
         with contextlib.suppress(OSError):

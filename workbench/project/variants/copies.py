@@ -1,7 +1,7 @@
 """Copies of a project in a temporary folder: of the working tree, of a revision, and of another folder.
 
 A copy has the files that git tracks or that `git add -A` would add. Without git, it has the files that are not hidden
-or ignored. A revision is read object by object (`workbench.files.git.object_reader`): nothing is checked out, so no
+or ignored. A revision is read object by object (`workbench.files.git.object_reader`). Nothing is checked out, so no
 hook or filter runs, no index is used, and nothing is written to `.git`. The folder is removed even if the workbench is
 killed.
 """
@@ -182,7 +182,7 @@ def copy_project(source: Path, target: Path, files: Iterable[str]) -> Copy:
             if stat.S_ISLNK(status.st_mode):
                 found[name] = _make_link(os.readlink(path), name, source, target)  # noqa: PTH115
             elif stat.S_ISREG(status.st_mode):
-                room.take(name, status.st_size)
+                room.count(name, status.st_size)
                 found[name] = _copy_file(path, goal)
     return Copy(target, found)
 
@@ -190,8 +190,9 @@ def copy_project(source: Path, target: Path, files: Iterable[str]) -> Copy:
 def copy_revision(root: Path, revision: Revision, target: Path, tree: Copy, more: Iterable[str] = ()) -> Copy:
     """Write the files of a revision of the project in `root` to the new folder `target`.
 
-    `tree` is the copy of the working tree. A file that differs from its file there only by filters or line endings is
-    copied from it. So are the files `more`, and files of submodules, which the repository does not have.
+    `tree` is the copy of the working tree. A file that differs from the one in `tree` only by line endings or Git LFS
+    is copied from `tree`. The files `more` and those of submodules are copied from `tree`, too, if it has them, because
+    the revision lacks them.
 
     Raises:
         UsageFaultError: the project is not in the revision, a file is not in this clone, or there are too many files or
@@ -211,13 +212,13 @@ def copy_revision(root: Path, revision: Revision, target: Path, tree: Copy, more
                 if mode == _SUBMODULE:
                     submodules.append(f"{name}/")
                     continue
-                room.take(name, size)
+                room.count(name, size)
                 content = read(number)
                 if content is None:
                     raise UsageFaultError(f"{name} of {revision.name} is not in this repository", _REFETCH)
                 if mode == _MODE_OF_LINK:
                     links.append((name, os.fsdecode(content)))
-                elif _is_same(content, tree, name):
+                elif _differs_by_filter(content, tree, name):
                     found[name] = _copy_file(tree.root / name, target / name)
                 else:
                     found[name] = _write(target / name, content, executable=mode == "100755")
@@ -237,7 +238,11 @@ def copy_of_copy(copy: Copy, target: Path) -> Copy:
 
 
 def put_file(copy: Copy, name: str, source: Path) -> Copy:
-    """Replace a file of a copy by another file. Raise UsageFaultError if the other file cannot be read."""
+    """Replace the file `name` of a copy, and return the new state of the copy.
+
+    Raises:
+        UsageFaultError: the file `source` cannot be read, or the copy cannot be written.
+    """
     goal = copy.root / name
     with _reported(source):
         content = read_regular(source)
@@ -247,7 +252,11 @@ def put_file(copy: Copy, name: str, source: Path) -> Copy:
 
 
 def replace_folder(copy: Copy, inside: str, other: Copy) -> Copy:
-    """Replace the folder `inside` of a copy by another copy. Raise UsageFaultError if a file cannot be moved."""
+    """Replace the folder `inside` of a copy by moving another copy there, and return the new state of the copy.
+
+    Raises:
+        UsageFaultError: a file cannot be removed or moved.
+    """
     goal = copy.root / inside
     with _reported(goal):
         shutil.rmtree(goal)
@@ -268,7 +277,7 @@ def link_environment(copy: Copy, root: Path, files: Iterable[Path]) -> None:
 # Lists of files
 
 
-def is_tracked(source: Path) -> bool:
+def is_in_repository(source: Path) -> bool:
     """Return whether a folder is in a git repository."""
     return run_git(source, "rev-parse", "--show-prefix", seconds=_SECONDS) is not None
 
@@ -312,7 +321,10 @@ def _not_checked_out(root: Path) -> set[str]:
 
 
 def is_copied(name: str) -> bool:
-    """Return whether a path from git's index is copied: inside the project, no `.env`, and no part in `_LEFT_OUT`."""
+    """Return whether a file is copied: it is in the project, is no `.env`, and no part of its path is in `_LEFT_OUT`.
+
+    `name` is its path relative to the project. Git's index can hold paths that lead outside.
+    """
     parts = name.rstrip("/").split("/")
     if name.startswith("/") or not {"", ".", ".."}.isdisjoint(parts) or parts[-1] == _ENVIRONMENT_FILE:
         return False
@@ -341,14 +353,14 @@ def _entries(root: Path, revision: Revision) -> Iterator[tuple[str, str, int, st
 
 
 class _Room:
-    """The remaining numbers of files and bytes for a copy."""
+    """A counter of the files and bytes of a copy, which raises UsageFaultError above the limits."""
 
     def __init__(self, source: Path) -> None:
         self._source = source
         self._files = self._bytes = 0
         self._largest = (0, "")
 
-    def take(self, name: str, size: int) -> None:
+    def count(self, name: str, size: int) -> None:
         self._files += 1
         self._bytes += size
         self._largest = max(self._largest, (size, name))
@@ -417,7 +429,7 @@ def _make_link(goal: str, name: str, root: Path, target: Path) -> str:
     return f"{LINK}{goal}"
 
 
-def _is_same(content: bytes, tree: Copy, name: str) -> bool:
+def _differs_by_filter(content: bytes, tree: Copy, name: str) -> bool:
     """Return whether the working tree's file differs from git's `content`, but only by line endings or Git LFS."""
     known = tree.files.get(name)
     if known is None or known.startswith(LINK) or known == content_hash(content):

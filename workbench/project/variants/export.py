@@ -82,7 +82,7 @@ class TriedVariant(Part):
     cost: Annotated[float, Field(ge=0)] | None
     """The cost of its executions; null if it is not known."""
     seconds: Annotated[float, Field(ge=0)] | None
-    """The mean duration of a judged execution."""
+    """The mean duration of a judged execution; null if there is none."""
     left_out: Count
     """Executions that ended without a verdict: error, not_evaluated or cancelled."""
 
@@ -102,7 +102,7 @@ class Tried(Part):
     """The name of the first variant, with which the others are compared."""
     cases: Count
     runs: Count
-    """How often each case was to run in each variant."""
+    """The planned number of executions of each case in each variant."""
     variants: list[ComparedVariant | TriedVariant]
     stopped: Literal["cost", "unknown cost", "judge calls", "interrupted"] | None = None
     """What ended the try early. Missing if nothing did."""
@@ -114,7 +114,7 @@ def json_schema() -> dict[str, Any]:
 
 
 def as_json(found: TryReport, stopped: str = "") -> str:
-    """Return the report. `stopped` is what ended the try early, or ""."""
+    """Return the report as JSON. `stopped` is what ended the try early, or ""."""
     report = Tried.of(
         found, schema_name=TRY_SCHEMA, variants=list(map(_variant, found.variants)), stopped=stopped or None
     )
@@ -143,9 +143,9 @@ def _change(found: PairedChange) -> dict[str, Any]:
 
 
 def as_markdown(found: TryReport, prices: Prices) -> str:
-    """Return a sentence for each variant, the table, and folded below it the cases that changed.
+    """Return Markdown with a conclusion for each variant, a table, and folded below it the cases that changed.
 
-    A workflow finds the comment again by its first line, as that of `compare --markdown`.
+    The first line is the one of `compare --markdown`, by which a workflow finds its comment again.
     """
     return "\n".join([MARK, *_markdown(found, prices), ""])
 

@@ -110,8 +110,8 @@ def _room(columns: Sequence[_Column], width: int) -> int:
 # The cases
 
 
-def is_to_come(case: CaseChange) -> bool:
-    """Return whether a case has not ended in one of the variants, so that it cannot be compared yet."""
+def is_pending(case: CaseChange) -> bool:
+    """Return whether a case has not ended in one of the two variants, so that it cannot be compared yet."""
     return not case.pair.is_compared and not case.pair.left_out
 
 
@@ -129,7 +129,7 @@ def counts_text(variant: VariantResult) -> str:
 
 
 def _counts(variant: VariantResult) -> Iterator[tuple[str, str]]:
-    numbers = Counter("to come" if is_to_come(case) else case.direction for case in variant.cases)
+    numbers = Counter("to come" if is_pending(case) else case.direction for case in variant.cases)
     yield f"{counted(numbers['better'], 'case')} better", "passed" if numbers["better"] else "muted"
     yield f"{numbers['worse']:,} worse", "failed" if numbers["worse"] else "muted"
     yield f"{numbers['same']:,} the same", "muted"
@@ -140,7 +140,7 @@ def _counts(variant: VariantResult) -> Iterator[tuple[str, str]]:
 
 def listed_cases(variant: VariantResult, *, same: bool) -> list[CaseChange]:
     """Return the cases that are listed: changed ones, those left out, and with `same` those that did not change."""
-    left_out = [case for case in variant.cases if case.direction == "left out" and not is_to_come(case)]
+    left_out = [case for case in variant.cases if case.direction == "left out" and not is_pending(case)]
     others = [case for case in variant.cases if case.direction == "same"] if same else []
     return [*variant.changed, *left_out, *others]
 

@@ -22,9 +22,10 @@ _SCORED = ("passed", "failed", "informational")
 
 @dataclass(frozen=True, slots=True)
 class CaseChange:
-    """A case in the first variant (`before`) and in another one (`after`): passed and judged executions.
+    """A case in the first variant and in another one.
 
-    `cause` is why it fails on the side that fails more, as safe text, or "".
+    `pair` has the passed and judged executions in the first variant (`before`) and the other one (`after`). `cause` is
+    why the case fails in the variant in which it fails more often, as safe text, or "".
     """
 
     case: CaseRef
@@ -50,11 +51,12 @@ class CriterionChange:
 
 @dataclass(frozen=True, slots=True)
 class VariantResult:
-    """What is known about a variant.
+    """The results of a variant.
 
     `pass_rate` is the mean of its cases' rates, None if none was judged. `cost` is None if it is not known. `seconds`
-    is the mean duration of an execution. `left_out` counts executions without a verdict by status. `ended` counts all
-    executions that ended and were not cancelled. The first variant has no `comparison`, and no cases.
+    is the mean duration of a judged execution, None if there is none. `left_out` counts executions that ended without
+    passing or failing, by status. `judged` counts the others. `ended` counts all executions that ended and were not
+    cancelled. The first variant has no `comparison`, cases and criteria.
     """
 
     name: str
@@ -81,7 +83,10 @@ class VariantResult:
 
 @dataclass(frozen=True, slots=True)
 class TryReport:
-    """The results of a try. `cases` is the number of cases. Each is planned `runs` times in each variant."""
+    """The results of a try. `against` is the name of the first variant, with which the others are compared.
+
+    `cases` is the number of cases. Each is planned `runs` times in each variant.
+    """
 
     against: str
     cases: int
@@ -162,7 +167,7 @@ def _cause(executions: Iterable[Execution]) -> str:
 
 
 def _criteria(layout: Layout, sides: Sequence[Mapping[CaseRef, Sequence[Execution]]]) -> list[list[CriterionChange]]:
-    """Return the criteria of each variant but the first. Each criterion is corrected for the number of variants."""
+    """Return the changes of criteria for each variant but the first, corrected for the number of variants."""
     names = dict.fromkeys(name for side in sides for own in side.values() for one in own for name in one.scores)
     found: list[list[CriterionChange]] = [[] for _ in sides[1:]]
     for name in names:
@@ -188,12 +193,12 @@ def cost_words(cost: float | None, currency: str) -> str:
 
 
 def latency_words(seconds: float | None) -> str:
-    """Return the mean duration of an execution, such as `2.1 s`."""
+    """Return a duration such as `2.1 s`, or `–` if it is not known."""
     return "–" if seconds is None else f"{seconds:.1f} s"
 
 
 def case_names(result: VariantResult) -> dict[CaseRef, str]:
-    """Return a safe name for each case: its ID, prefixed by the evalset's if several cases have the same ID."""
+    """Return a safe name for each case: its ID, or its whole label if several cases have the same ID."""
     refs = [case.case for case in result.cases]
     ids = Counter(ref.eval_id for ref in refs)
     return {ref: one_line(ref.eval_id if ids[ref.eval_id] == 1 else ref.label) for ref in refs}
@@ -234,7 +239,7 @@ def title_words(variants: int, cases: int, runs: int) -> str:
 
 
 def total_cost(result: TryReport, prices: Prices) -> str:
-    """Return the cost of all variants as text, "" without prices or if it is not known."""
+    """Return the cost of all variants as text, or "" without prices or if the cost is not known."""
     if not prices:
         return ""
     cost = total(variant.cost for variant in result.variants)

@@ -27,7 +27,7 @@ from workbench.project.variants.copies import (
     copy_revision,
     find_revision,
     is_copied,
-    is_tracked,
+    is_in_repository,
     link_environment,
     project_files,
     put_file,
@@ -97,10 +97,10 @@ class FileChange:
 
 
 class Trial:
-    """A try whose copies exist. Close it in the end.
+    """A try whose copies exist. Close it at the end.
 
-    `variants` begins with the one that the others are compared with. `sources` describes each in a sentence. `layout`
-    is for `report`. `store` has the state of the run.
+    The first of `variants` is the one that the others are compared with. `layout` is for `report`. `store` has the
+    state of the run.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class Trial:
 
     @property
     def sources(self) -> list[str]:
-        """A sentence about each variant that says which files differ. The texts are raw."""
+        """A raw text about each variant: its commit, its folder, its changes, or the files that differ."""
         return [self._source(index) for index in range(len(self.variants))]
 
     def estimate(self, state: Path, prices: Prices) -> Estimate:
@@ -145,7 +145,7 @@ class Trial:
     ) -> Running:
         """Prepare the run. Call this only once. Its events go to `store` and then to `publish`.
 
-        It ends when it has cost about `max_cost`, or when the plan's limit of judge calls is reached.
+        The run ends early when it has cost about `max_cost`, or reached the plan's limit of judge calls.
 
         Raises:
             RuntimeError: the trial is closed, so its copies are gone.
@@ -229,13 +229,15 @@ class Trial:
 
 
 def open_trial(plan: Plan, wanted: Wanted, read_before: Iterable[Path] = ()) -> Trial:
-    """Make the copies of all variants that a user asks for. Call it in a thread.
+    """Make the copies of all variants that a user asks for, and return the try. Call it in a thread.
 
     `plan` runs the cases in the working tree, each `plan.options.runs` times. `read_before` are files that agents read
-    in earlier runs. If git ignores them, they are copied up to `_COPIED` bytes each, and larger ones get a notice.
+    in earlier runs. Those that git ignores are copied, too, if they have at most `_COPIED` bytes. Larger ones get a
+    notice.
 
     Raises:
         UsageFaultError: a variant cannot be made, or nothing differs.
+        OSError: the temporary folder cannot be made.
     """
     _refuse_elsewhere(plan)
     root = plan.root
@@ -306,7 +308,7 @@ def _project_files(plan: Plan, source: Path) -> Iterator[str]:
     """Yield the files that are copied. For other machines, these are only the files that a normal run would send."""
     if not _travels(plan):
         yield from project_files(source)
-    elif is_tracked(source):
+    elif is_in_repository(source):
         yield from project_files(source, new=False)
     else:
         folders = [setting.agent.folder.relative_to(plan.root) for setting in plan.agents.values()]

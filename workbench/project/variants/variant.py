@@ -22,7 +22,10 @@ _Change: TypeAlias = "tuple[str, Variant]"
 
 @dataclass(frozen=True, slots=True)
 class Swap:
-    """A file of the project whose content is replaced by that of `other`. `file` is relative to the root."""
+    """A file of the project whose content is replaced by that of `other`.
+
+    `file` is relative to the root. `label` is the path of `other` as the user wrote it.
+    """
 
     file: str
     other: Path
