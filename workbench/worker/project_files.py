@@ -65,6 +65,8 @@ _MODELS = (
 _BASE_URLS = ("_BASE_URL", "_API_BASE", "OLLAMA_HOST")
 """Suffixes of the variables that name other hosts of models."""
 _SYSTEM = ("/usr/", "/etc/", "/proc/", "/sys/", "/dev/", "/lib", "/bin/", "/sbin/", "/run/", "/System/", "/Library/")
+_MEMORY = "/dev/shm/"
+"""The folder of `_SYSTEM` that holds files of programs, in memory."""
 _CREDENTIALS = (f"{os.sep}.config{os.sep}gcloud{os.sep}", f"{os.sep}.netrc")
 _MOST = 5000
 """Maximum number of files of a process. A process with more files counts as reading everything."""
@@ -349,10 +351,14 @@ def _note_outside(full: str, *, writes: bool) -> None:
     """Record a file outside the project: as written, or as unseen if it is neither the system's nor a library's."""
     if writes:
         _outside.add(full)
-    elif OUTSIDE not in _unseen and full not in _outside and not full.startswith((*_SYSTEM, *_prefixes)):
+    elif OUTSIDE not in _unseen and full not in _outside and not _is_of_system(full):
         known = any(part in full for part in _CREDENTIALS) or not is_project_file(full)
         if not known and os.path.exists(full):
             _unseen.add(OUTSIDE)
+
+
+def _is_of_system(full: str) -> bool:
+    return full.startswith(tuple(_prefixes)) or (full.startswith(_SYSTEM) and not full.startswith(_MEMORY))
 
 
 def _note_host(event: str, args: tuple[Any, ...]) -> None:
