@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import workbench
-from workbench.text.counting import PLACES, compared, counted, cut_score, exact, few, threshold
+from workbench.text.counting import PLACES, compared, counted, cut_score, exact, exact_percent, few, threshold
 
 _NOUNS = (
     "agents|answers|attempts|bytes|calls|cases|characters|claims|contents|criteria|differences|digits|errors|evalsets"
@@ -41,6 +41,11 @@ def test_threshold_is_never_rounded(value: float, shown: str) -> None:
 @given(st.floats(allow_nan=False))
 def test_shown_number_equals_the_number(value: float) -> None:
     assert float(exact(value)) == float(threshold(value)) == value
+
+
+@pytest.mark.parametrize(("rate", "shown"), [(0.9, "90%"), (0.29, "29%"), (0.995, "99.5%"), (0.9999999, "99.99999%")])
+def test_rate_of_the_user_is_shown_with_all_its_digits(rate: float, shown: str) -> None:
+    assert exact_percent(rate) == shown
 
 
 def _sources() -> Iterator[Path]:

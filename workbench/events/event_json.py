@@ -24,18 +24,13 @@ def from_json(data: Mapping[str, Any]) -> Event:
     """Return the event that `to_json` wrote. Fields that only newer versions know are ignored.
 
     Raises:
-        ValueError: the event name is unknown, a field is missing, or a value has the wrong shape.
+        ValueError: the event name is unknown, a required field is missing, or a value has the wrong shape.
     """
     kind = _TYPES.get(str(data.get("event")))
     if kind is None:
         raise ValueError(f"unknown event {data.get('event')!r}")
     event: Event = read_fields(kind, data)
     return event
-
-
-def sentences(value: Any) -> tuple[str, ...]:
-    """Return the strings in a list of unknown origin, or () if the value is not a list."""
-    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
 
 
 Writer: TypeAlias = Callable[[Any], Any]
@@ -84,7 +79,7 @@ def read_fields(kind: type[ValueT], data: Any) -> ValueT:
     """Return an instance of the dataclass `kind` from the output of `fields_as_json`. Unknown fields are ignored.
 
     Raises:
-        ValueError: a field is missing, or a value has the wrong shape.
+        ValueError: a required field is missing, or a value has the wrong shape.
     """
     if not isinstance(data, Mapping):
         raise ValueError(f"{kind.__name__} must be an object, not {type(data).__name__}")
@@ -144,7 +139,7 @@ class Line(NamedTuple):
 
 
 def as_line(event: Event) -> Line:
-    """Return the event and its JSON text, both without parts that are nested too deeply."""
+    """Return the event and its JSON text. In both, a note replaces parts that are nested too deeply."""
     try:
         text = short_json(to_json(event))
     except RecursionError:
@@ -173,7 +168,7 @@ def _parts(value: Any) -> Sequence[Any]:
 
 
 def _cut(value: Any, levels: int = _DEEPEST) -> Any:
-    """Return `value` without parts that are nested deeper than `levels`."""
+    """Return `value` with a note instead of each part that is nested deeper than `levels`."""
     if isinstance(value, dict | list) and value and levels == 0:
         return f"… [nested deeper than {_DEEPEST} levels]"
     if isinstance(value, dict):

@@ -12,7 +12,10 @@ from workbench.events.shards import Shard
 
 MetricStatus: TypeAlias = Literal["passed", "failed", "error", "not_evaluated", "not_applicable", "informational"]
 Sources: TypeAlias = dict[str, dict[str, Any]]
-"""Agent → path of a file of it, relative to the root → digest of the content without secrets (BLAKE2b, 16 bytes)."""
+"""Agent → path of one of its files (relative to the root) → digest of the content without secrets.
+
+The digest is BLAKE2b of 16 bytes.
+"""
 InnerCalls: TypeAlias = tuple[dict[str, Any], ...] | None
 """The calls of a turn inside agents that are used as tools, or None if they were not recorded.
 
@@ -30,7 +33,7 @@ ErrorKind: TypeAlias = Literal[
     "too_large",  # an answer over 16 MiB
     "output_flood",  # more printed than is kept
     "turn_count",  # turns made ≠ turns expected, or a turn without any event
-    "cancelled",  # the user stopped it, or the run ended before it started: no error, see `ended_as`
+    "cancelled",  # the user stopped it, or the run ended before it was done: no error, see `CaseFinished`
     "broken_file",  # the evalset cannot be read
     "config",  # the criteria cannot be read
     "simulator",
@@ -97,7 +100,10 @@ class CaseRef:
 
     @property
     def label(self) -> str:
-        """`agent/eval_set_id/eval_id`, with `#repeat` from the second repeat on. The text is not made safe."""
+        """`agent/eval_set_id/eval_id` without empty parts, with `#repeat` from the second repeat on.
+
+        `?` stands for no agent. The text is not made safe.
+        """
         name = "/".join(part for part in (self.agent or "?", self.eval_set_id, self.eval_id) if part)
         return name if self.repeat == 1 else f"{name}#{self.repeat}"
 
@@ -123,7 +129,7 @@ class Usage:
     input_tokens: int = 0
     output_tokens: int = 0
     judge_calls: int = 0
-    """Calls to judges and to the evaluation service, without retries and cached answers."""
+    """Calls to judges, the evaluation service and simulated users, without retries and cached answers."""
     judge_calls_cached: int = 0
     judge_input_tokens: int = 0
     judge_output_tokens: int = 0
@@ -135,7 +141,7 @@ class Usage:
 
     @property
     def lacks_tokens(self) -> bool:
-        """Whether the agent called a model that reported no tokens."""
+        """Whether the agent called models, but none of them reported tokens."""
         return self.model_calls > 0 and self.input_tokens + self.output_tokens == 0
 
 
@@ -211,7 +217,10 @@ class PlannedCase:
     criteria_changed: tuple[str, ...] = ()
     """One text for each criterion that the user changed for this run."""
     matched_by: str = ""
-    """The rule that matched the agent: `folder`, `app_name`, `choice`, `location` or `given`, or "" if not known."""
+    """The rule that matched the agent: `folder`, `app_name`, `choice`, `location` or `given`.
+
+    It is "" if there is no agent, or if the rule is not known.
+    """
     text: str = ""
     """A digest of the case's text in the evalset, or "" if it is not known."""
     fault: ToolFault | None = None
@@ -237,7 +246,7 @@ class RunStarted:
     scored_from: str = ""
     """The run whose transcripts are scored again, or several joined by ", ". It is "" if the agents run."""
     versions: dict[str, Any] = field(default_factory=dict)
-    """Package → version, as far as known. This field and those up to `inputs` are empty in JSON reports."""
+    """Package → version, as far as known. Like the fields up to `inputs`, it is empty in a run read from a report."""
     models: dict[str, Any] = field(default_factory=dict)
     """Agent → names of models in its sources."""
     sources: Sources = field(default_factory=dict)
@@ -347,8 +356,8 @@ class SpansRecorded:
     """The spans of a turn: the duration of each model and tool call.
 
     `spans` is JSON text that is parsed only when it is shown (`workbench.store.spans`). `pieces` has requests and
-    replies as JSON text, by digest. In a stored run, pieces are stored with the run `kept_in` instead, under the
-    numbers in `kept`, which is JSON text, too.
+    replies as JSON text, by digest. In a stored run, `pieces` is empty. Then the pieces are stored with the run whose
+    ID is `kept_in`, and `kept` has the number of each digest, as JSON text.
     """
 
     case: CaseRef
@@ -401,7 +410,7 @@ class OutputCaptured:
 
 @dataclass(frozen=True, slots=True)
 class MetricScored:
-    """The verdict of one criterion, and its result for each turn, or none if the metric does not judge single turns."""
+    """The verdict of one criterion, with its result for each turn. If it judges no single turns, `turns` is ()."""
 
     case: CaseRef
     result: MetricResult
@@ -467,7 +476,10 @@ def drift_count(changes: Iterable[Any]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class CaseFinished:
-    """The end of a case. `error` is why the case has no verdict, or an error beside a failed criterion."""
+    """The end of a case. `error` is why the case has no verdict, or an error beside a failed criterion.
+
+    An error of the kind `cancelled` sets the status to `cancelled`.
+    """
 
     case: CaseRef
     status: CaseStatus
@@ -530,7 +542,10 @@ class FilesRead:
 
 @dataclass(frozen=True, slots=True)
 class RunResumed:
-    """The continuation of an interrupted run. Ended cases do not run again. Later, `at` counts from `started`."""
+    """The continuation of an interrupted run. Ended cases do not run again.
+
+    In later events, `at` counts from `started`.
+    """
 
     started: str
     """UTC, ISO 8601 with a trailing Z."""
@@ -540,8 +555,8 @@ class RunResumed:
 class RepeatsDropped:
     """Planned executions that are dropped from the run before they start.
 
-    They are not needed because the pass rate of their cases is established, or the budget is spent. With `after`, the
-    run starts no more cases because that execution did not pass (`-x`).
+    Without `after`, the pass rate of their cases is established, or their cases ask judges and the budget of judge
+    calls is spent. With `after`, the run starts no more cases because that execution did not pass (`-x`).
     """
 
     cases: tuple[CaseRef, ...]
@@ -559,7 +574,10 @@ class RunFinished:
     sources: Sources = field(default_factory=dict)
     """More files that the agents read."""
     cancelled: int = 0
-    """Number of cancelled executions, without those that never started."""
+    """Number of executions with a `CaseFinished` that says `cancelled`.
+
+    Executions that were still queued when the run was stopped have no such event.
+    """
 
 
 Event: TypeAlias = (

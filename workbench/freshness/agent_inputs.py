@@ -31,7 +31,7 @@ _FAMILIES = re.compile(
 """Environment variables that models, clients and interpreters read, even if the agent's sources do not name them."""
 _OF_THE_TERMINAL = frozenset({"PWD", "OLDPWD", "SHLVL", "TERM", "COLUMNS", "LINES", "WINDOWID", "DISPLAY"})
 _NAMED = re.compile(rb"\b[A-Z][A-Z0-9_]{2,}\b")
-_LARGEST_SOURCE = 1 << 20
+_LARGEST_READ = 1 << 20
 _MOST_NAMES = 500
 MANY_NAMES = "*"
 """Placeholder for the names of unset variables if there are too many. Then the sources are searched again for names."""
@@ -39,12 +39,14 @@ _INSTALLED = (".dist-info", ".egg-info", ".egg-link")
 _OWN = "workbench"
 """The name under which the packages include the workbench's own version."""
 _MOST_FILES = 2000
-"""Maximum number of files of a folder with a digest each. More files share one digest, under `FOLDER/`."""
+"""Maximum number of files in a folder that have a digest each. More files share one digest, under `FOLDER/`."""
 _MODULES = (".py", ".pyi", ".so")
-_PAPERS = re.compile(r"(readme|changelog|changes|license|licence|contributing|authors|notice|todo)\b", re.IGNORECASE)
+_DOCUMENTATION = re.compile(
+    r"(readme|changelog|changes|license|licence|contributing|authors|notice|todo)\b", re.IGNORECASE
+)
 _TEST_FILE = re.compile(r"(test_.*|.*_test|conftest)\.py")
 _SOURCES_READ = 200
-_NOT_THE_AGENTS = (".triage.json", ".evalset_result.json", ".pyc", ".frozen.json")
+_RESULT_SUFFIXES = (".triage.json", ".evalset_result.json", ".pyc", ".frozen.json")
 
 
 @dataclass
@@ -77,11 +79,11 @@ class Touched:
 
 
 ALL, MODULES, LISTED, WRITTEN, RESULTS = "all", "modules", "listed", "written", "results"
-"""Values of folders and files.
+"""Values of the input `agent_folder`, which say what counts in a folder.
 
-`ALL`: each file in the folder counts. `MODULES`: modules count, and files that were read. `LISTED`: the names of the
-folder's files count. `WRITTEN`: the agent wrote the file, so it is not an input. `RESULTS`: the agent writes to the
-folder, so new files in it are not inputs.
+`ALL`: each file. `MODULES`: modules, and files that were read. `LISTED`: the names of the files, which have this value
+in `agent_file`. `WRITTEN` (for a file): nothing, because the agent wrote it. `RESULTS`: no new files, because the agent
+writes to the folder.
 """
 
 
@@ -93,17 +95,17 @@ class AgentFiles:
 
     @functools.cached_property
     def own(self) -> tuple[Path, ...]:
-        """All files in the agent's folder."""
+        """All files in the agent's folder, as in `files_in`."""
         return tuple(files_in(self._folder, self._others))
 
     def read_all(self) -> None:
-        """Read the digests of all files in the agent's folder that may be inputs, for later calls of `bundle`."""
-        self._digests.files(self._that_count(None))
+        """Compute the digests of all files in the agent's folder that may be inputs, for later calls of `bundle`."""
+        self._digests.files(self._counting_files(None))
 
     def bundle(
         self, read: Collection[Path], listed: Iterable[Path], *, written: Collection[Path] = (), everything: bool
     ) -> Bundle:
-        """Return the files that an execution depends on.
+        """Return the digests of the files that an execution depends on.
 
         `read` are the files that it read, and `listed` the folders that it listed. With `everything`, all files of the
         agent's folder count, too, because its reads are not known. `written` are files that the agent writes.
@@ -114,7 +116,11 @@ class AgentFiles:
         return self._bundle(read, scopes, _MOST_FILES)
 
     def bundle_like(self, then: Mapping[str, str], scopes: Mapping[str, str]) -> Bundle:
-        """Return the current state of the files and folders in `then`, and of new files there."""
+        """Return the current state of recorded files and folders, and of new files there.
+
+        `then` and `scopes` are the recorded inputs `agent_file` and `agent_folder`. Files that the agent wrote keep
+        their recorded values.
+        """
         read = [self._root / name for name, value in then.items() if value != LISTED and not name.endswith("/")]
         found = self._bundle(read, scopes, 0 if f"{self._name(self._folder)}/" in then else _MOST_FILES)
         written = {name for name, scope in scopes.items() if scope == WRITTEN}
@@ -126,10 +132,10 @@ class AgentFiles:
     def names_in_sources(self) -> frozenset[str]:
         """Words in the agent's Python files that may be names of environment variables."""
         found: set[bytes] = set()
-        for path in self._that_count(None):
+        for path in self._counting_files(None):
             if path.suffix == ".py":
                 try:
-                    found.update(_NAMED.findall(read_regular(path, _LARGEST_SOURCE)))
+                    found.update(_NAMED.findall(read_regular(path, _LARGEST_READ)))
                 except OSError:
                     continue
         return frozenset(name.decode("ascii") for name in found)
@@ -138,7 +144,7 @@ class AgentFiles:
         everything = scopes.get(self._name(self._folder)) == ALL
         seen = set(read)
         results = {self._root / folder for folder, scope in scopes.items() if scope == RESULTS}
-        own = [path for path in self._that_count(None if everything else seen, results) if path not in seen]
+        own = [path for path in self._counting_files(None if everything else seen, results) if path not in seen]
         digests = self._digests.files((*sorted(seen), *own))
         files = {self._name(path): digests[path] for path in seen}
         files |= self._named({self._name(path): digests[path] for path in own}, f"{self._name(self._folder)}/", most)
@@ -153,7 +159,7 @@ class AgentFiles:
             return files
         return {folder: self._digests.text(json.dumps(sorted(files.items())).encode("ascii"))}
 
-    def _that_count(self, read: Collection[Path] | None, results: Collection[Path] = ()) -> list[Path]:
+    def _counting_files(self, read: Collection[Path] | None, results: Collection[Path] = ()) -> list[Path]:
         return list(filter(AgentFileFilter(self._folder, read, self._others, results).counts, self.own))
 
     def _name(self, path: Path) -> str:
@@ -167,11 +173,11 @@ def environment_bundles(
     digests: Digests,
     sent: Collection[str] | None = None,
 ) -> tuple[Bundle, Bundle]:
-    """Return the variables of the agent's `.env`, and variables of the process that the agent may use.
+    """Return the variables of the agent's `.env`, and other variables that the agent may use.
 
-    The latter are the variables in `names`, and variables that models and clients read. An unset variable of `names`
-    has the value "", unless there are too many. If the agent runs on another machine, `sent` are the variables that are
-    sent there besides those of the `.env`.
+    On this machine, the others are those in `names`, and those that models and clients read. An unset variable of
+    `names` has the value "". If too many are unset, `MANY_NAMES` stands for them. On another machine, the others are
+    those in `sent`, which are sent there.
     """
     own = set(environment.names)
     unset = {name for name in names if name not in environment.values}
@@ -226,7 +232,7 @@ def _installed(interpreter: Path, root: Path) -> dict[str, str]:
 def _is_in_place(folder: Path, root: Path) -> bool:
     """Return whether a package is installed in editable mode from sources in `root`."""
     try:
-        source = json.loads(read_regular(folder / "direct_url.json", _LARGEST_SOURCE))
+        source = json.loads(read_regular(folder / "direct_url.json", _LARGEST_READ))
         is_editable = source["dir_info"]["editable"] is True
         return is_editable and Path(unquote(urlsplit(source["url"]).path)).is_relative_to(root)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -254,8 +260,8 @@ def _names_in(folder: Path) -> list[str]:
 class AgentFileFilter:
     """A filter for the files that the agent in `folder` may depend on.
 
-    `read` are the files that it read, or None if the agent never ran or did not end. Then each file of its folder
-    counts. `others` are the folders of other agents. `results` are folders that the agent writes to.
+    `read` are the files that it read, or None if the agent never ran or did not end. Then files of all types in its
+    folder count. `others` are the folders of other agents. `results` are folders that the agent writes to.
     """
 
     def __init__(
@@ -269,9 +275,9 @@ class AgentFileFilter:
     def counts(self, path: Path) -> bool:
         """Return whether the agent may depend on a file.
 
-        Modules in the agent's folder count even if it did not read them, because other cases may import them. Another
-        file in a subfolder counts if the agent read a file of the same type there, unless the agent writes to that
-        subfolder.
+        Modules in the agent's folder count even if it did not read them, because other cases may import them. Tests
+        do not. Another file in a subfolder counts if the agent read a file of the same type there, unless the agent
+        writes to that subfolder.
         """
         if self._read is not None and path in self._read:
             return True
@@ -328,13 +334,13 @@ def may_name(path: Path, folder: Path, others: Iterable[Path]) -> bool:
 
 
 def _is_no_source(path: Path) -> bool:
-    """Return whether a file has a rule of its own (evalset, config, environment) or is documentation."""
+    """Return whether a file is no source of an agent: evalset, config, `.env`, recording, result or documentation."""
     name = path.name
     return (
         is_evalset_file(path)
-        or name.endswith(_NOT_THE_AGENTS)
+        or name.endswith(_RESULT_SUFFIXES)
         or name in CONFIG_FILES
         or name == ".env"
         or path.parent.name.endswith(FROZEN_SUFFIX)
-        or bool(_PAPERS.match(name))
+        or bool(_DOCUMENTATION.match(name))
     )

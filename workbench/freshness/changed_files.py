@@ -1,4 +1,4 @@
-"""Files of agents that differ between two runs: what kind of file each is, and its changed lines.
+"""Files of agents that differ between two runs, with the kind and the changed lines of each.
 
 Whether a text file is a prompt or data for a tool depends on its use in the agent's Python sources.
 """
@@ -33,7 +33,7 @@ _INSTRUCTION = re.compile(r"^\s*(- )?(global_|static_)?instruction\s*:", re.MULT
 class ChangedFile:
     """A file of an agent that differs between two runs.
 
-    `lines` is a unified diff without its header, cut after 40 lines; empty if a content is too long or not stored.
+    `lines` is a unified diff without its header, cut after 40 lines. It is () if a content is too long or not stored.
     """
 
     agent: str
@@ -43,7 +43,10 @@ class ChangedFile:
 
 
 def changed_files(before: Summary, after: Summary, state: Path) -> dict[str, list[ChangedFile]]:
-    """Return the changed files by agent, without agents whose files one of the runs did not record."""
+    """Return the changed files by agent, without agents whose files one of the runs did not record.
+
+    `state` is the state folder with the contents of files.
+    """
     found: dict[str, list[ChangedFile]] = {}
     for agent, old in before.sources.items():
         new = after.sources.get(agent)
@@ -164,8 +167,8 @@ def _blank(tree: ast.AST) -> ast.AST:
 def is_prompt(path: str, contents: Iterable[str | None], sources: Iterable[str]) -> bool:
     """Return whether a file that is not Python is a prompt.
 
-    The first that applies decides: a name with `prompt` or `instruction`, the use of the file in `sources` that mention
-    it, an agent's instruction in a YAML file, the extension.
+    The first that applies decides: a path with `prompt` or `instruction`, the use of the file in the `sources` that
+    mention it, an agent's instruction in a YAML file, the extension.
     """
     place = PurePosixPath(path)
     if any(word in path.lower() for word in ("prompt", "instruction")):

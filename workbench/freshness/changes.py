@@ -1,8 +1,8 @@
 """Batches of file changes that belong together.
 
 Folders are watched one by one, not as trees, so that `.git`, environments and caches are never read. A batch is
-complete after a few milliseconds without a change. It takes longer while a file looks half written, while git works, or
-while many files change, as in a branch switch.
+complete after a short time without a change. It takes longer while a file looks half written, while git works, or while
+many files change, as in a branch switch.
 """
 
 import asyncio
@@ -25,9 +25,9 @@ from workbench.freshness.rereading import looks_unfinished
 class Effort:
     """A choice between noticing changes soon and using little processor time. Times are in milliseconds.
 
-    A batch ends after `step` without a change, or after `debounce` at the latest. Without changes, an empty batch is
-    yielded every `tick`, for checks of the caller. Polled folders are read every `interval`, and less often if the
-    reading takes more than `share` of a processor.
+    If the system reports changes, they are collected until none comes for `step`, but at most for `debounce`. Without
+    changes, the caller is woken every `tick` for its checks. Polled folders are read every `interval`, and less often
+    if the reading takes more than `share` (0 to 1) of a processor.
     """
 
     step: int = 5
@@ -53,10 +53,10 @@ class NoEventsError(Exception):
 async def native_changes(
     folders: Collection[Path], stop: asyncio.Event, armed: asyncio.Event, effort: Effort = PROMPT
 ) -> AsyncIterator[tuple[set[Path], bool]]:
-    """Yield sets of changed paths directly in the folders until `stop`. Without changes, yield empty sets regularly.
+    """Yield sets of changed direct entries of the folders until `stop`. Without changes, yield empty sets regularly.
 
-    Each set comes with a flag. It is True if some changes may be missing, because this process was stopped or there
-    were too many changes.
+    `armed` is set as soon as the watch starts. Each set comes with a flag. It is True if some changes may be missing,
+    because this process was stopped or there were too many changes.
 
     Raises:
         NoEventsError: the system cannot report changes.
@@ -103,7 +103,7 @@ def _why(error: Exception) -> str:
 
 _FORCED = "WATCHFILES_FORCE_POLLING"
 Listing: TypeAlias = dict[str, tuple[int, int, int]]
-"""Path → time in nanoseconds, size, inode."""
+"""Path → time of change in nanoseconds, size, inode. Time and size of a folder are 0."""
 
 
 def _timed_scan(folders: Collection[Path]) -> tuple[Listing, float]:
@@ -112,7 +112,7 @@ def _timed_scan(folders: Collection[Path]) -> tuple[Listing, float]:
 
 
 def scan(folders: Collection[Path]) -> Listing:
-    """Return the direct entries of the folders."""
+    """Return the direct entries of the folders. An unreadable folder is itself an entry, with zeros."""
     found: Listing = {}
     for folder in folders:
         try:
@@ -134,7 +134,7 @@ async def poll(
 ) -> AsyncIterator[set[Path]]:
     """Yield sets of created, deleted and changed paths until `stop`. Without changes, yield empty sets regularly.
 
-    `before` is the last scan.
+    Paths are direct entries of the folders. `before` is the last scan.
     """
     while not stop.is_set():
         began = time.monotonic()
@@ -180,7 +180,7 @@ _QUIET = 0.2
 _LOCKED = 10.0
 _SLEPT = 2.0
 _RETURNS = 0.5
-"""Seconds between two looks for a project whose folders are all gone."""
+"""Seconds between two checks whether a project whose folders are all gone exists again."""
 _BETWEEN = 0.1
 """Maximum number of seconds that the start of a new watch takes."""
 _IGNORED_FOLDERS = frozenset({".git", STATE_FOLDER, "__pycache__", ".adk", ".mypy_cache", ".ruff_cache", ".venv"})
@@ -200,7 +200,10 @@ class Batch:
 
 
 def is_watched(path: Path) -> bool:
-    """Return whether changes of a file are reported. Editors' temporary files, byte-code and git's files are not."""
+    """Return whether changes of a file are reported.
+
+    Changes of temporary files, byte-code, and files of git, caches and environments are not.
+    """
     name = path.name
     if name.endswith(_IGNORED_SUFFIXES) or name.startswith((".#", "#")) or name == "4913":
         return False
@@ -235,14 +238,14 @@ class Changes:
         self.on_gone: Callable[[], None] = lambda: None
         """Called when `gone` changes."""
         self.armed = asyncio.Event()
-        """Set once changes are noticed."""
+        """Set as soon as changes are noticed."""
 
     def close(self) -> None:
         """End `batches`."""
         self._stop.set()
 
     def refresh_folders(self) -> None:
-        """Watch the current folders, if they have changed."""
+        """Watch the current folders if they differ from the watched ones."""
         if self._existing() != self._watched:
             self._folders_changed.set()
 

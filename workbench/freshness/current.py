@@ -1,7 +1,7 @@
-"""The current inputs of a project. Only this module reads them.
+"""The current inputs of the verdicts in a project, read from its files and the environment.
 
 They include the files of Python functions that judge or play the user. Verdicts of live cases do not depend on
-recordings. The option `--frozen` itself is one of the run's options.
+recordings. The option `--frozen` is an input itself.
 """
 
 import contextlib
@@ -57,8 +57,8 @@ _OF_AGENT = frozenset({"agent_file", "agent_folder", "environment", "packages"})
 class PastInputs:
     """The inputs of an earlier execution.
 
-    `text` is the digest of the case's text. `agent` was named on the command line, or is None for the evalset's own
-    agent.
+    `text` is the digest of the case's text, or "" if it is not known. `agent` is the agent named on the command line,
+    or None for the evalset's own agent.
     """
 
     record: Record
@@ -76,6 +76,7 @@ class Options:
     frozen: str = ""
     """The mode of `--frozen`, "" for live runs."""
     on_miss: str = ""
+    """The value of `--on-miss`, "" if it is not known."""
     sent: tuple[str, ...] | None = None
     """The variables that are sent to another machine besides those of the `.env`, or None for this machine."""
     frozen_file: str | None = None
@@ -140,7 +141,10 @@ class CurrentInputs:
         return runs_live(now.frozen, now.on_miss, frozen_path(entry.file, ids.get(index, "")))
 
     def planned(self, entry: EvalsetEntry, index: int | None, then: PastInputs) -> Record:
-        """Return the current inputs for an execution that did not end. Only the text of its case is known."""
+        """Return the current inputs for an execution that did not end. Of its case, only the text counts.
+
+        If `index` is None, not even the text is known.
+        """
         text = {} if index is None else {"text": self.text(entry.document, index)}
         return Record(entry.relative, (Bundle({"case": text}), *self._besides_case(entry, then, is_simulated=True)))
 
@@ -187,7 +191,7 @@ class CurrentInputs:
         return self.digests.text(content)
 
     def options(self, *, timed_out: bool, missed: bool = False, live: bool = False) -> tuple[Bundle, ...]:
-        """Return the options of the run. Options from the project's settings are in a bundle of their own.
+        """Return the options of the run. If `--frozen` comes from the project's settings, it has a bundle of its own.
 
         The timeout counts only if the case reached it, and `--on-miss` only if a call was not in the recording. With
         `live`, the case has no recording and is not replayed.
@@ -201,13 +205,16 @@ class CurrentInputs:
         return Bundle({"options": values}), Bundle({"options": replayed}, now.frozen_file)
 
     def owner(self, agent: AgentFolder | None) -> Bundle:
-        """Return the agent that runs an evalset."""
+        """Return the agent that runs an evalset. Without an agent, the bundle has no values."""
         return Bundle({"owner": {} if agent is None else {"agent": relative_to(agent.folder, self.root)}})
 
     def other_files(
         self, config: CriteriaConfig, agent: AgentFolder | None, *, is_simulated: bool
     ) -> tuple[Bundle, ...]:
-        """Return the files besides evalset, config and agent. `is_simulated` adds those of the simulated user."""
+        """Return the files besides evalset, config and agent: those of Python functions.
+
+        `is_simulated` adds the functions that play the user.
+        """
         bundles: list[Bundle] = []
         for kind, files in other_files(config, self.root, self.root if agent is None else agent.folder).items():
             if kind == "simulator" and not is_simulated:
@@ -229,8 +236,8 @@ class CurrentInputs:
     ) -> tuple[Bundle, Bundle]:
         """Return the variables of the agent's `.env`, and those of the process that it may use, including `names`.
 
-        A verdict `then` that was made on another machine depends only on the variables that were sent there. Without
-        `then`, the options say what is sent.
+        If the verdict with the inputs `then` was made on another machine, it depends only on the variables that were
+        sent there. Without `then`, the options say which variables are sent.
         """
         found = self._once(("environment", agent), lambda: agent_environment(agent.folder, os.environ))
         sent: Collection[str] | None = self._options.sent
@@ -240,7 +247,7 @@ class CurrentInputs:
         return environment_bundles(found, self.root, names, self.digests, sent)
 
     def packages(self, agent: AgentFolder) -> Bundle:
-        """Return the interpreter of an agent and its packages. Other machines must have the same packages."""
+        """Return the interpreter and the package versions of an agent. Other machines must have the same ones."""
 
         def choose() -> Path:
             try:
@@ -274,7 +281,10 @@ class CurrentInputs:
 
 
 def case_at(document: EvalsetDocument, index: int | None, clean: Clean) -> Bundle:
-    """Return the inputs of the case at a position, or a bundle without values if there is no case."""
+    """Return the inputs of the case at a position.
+
+    For a broken case, they are only a digest of its text. If `index` is None, there are none.
+    """
     case = case_or_none(document, index)
     if case is None:
         broken = {} if index is None else {"broken": digest(document.text(index).decode("utf-8", "replace"))}
@@ -304,7 +314,7 @@ def runs_live(mode: str, on_miss: str, recording: Path) -> bool:
 
 
 def recording_files(file: Path) -> tuple[Path, ...]:
-    """Return a frozen file and the files with large values that it names."""
+    """Return a frozen file and the files with large values that it names, or only the file if it cannot be read."""
     try:
         return file, *files_beside(file, read_regular(file))
     except (OSError, ValueError):
@@ -334,7 +344,7 @@ def frozen_bundle(
 def frozen_bundles_like(then: Record, root: Path, digests: Digests) -> tuple[Bundle, ...]:
     """Return the current values of the recordings in `then`.
 
-    A tool that differed counts as equal now, so the verdict is stale until the case is frozen again.
+    A tool that differed from its recording counts as equal now, so the verdict is stale until the case is frozen again.
     """
     found = []
     for bundle in (bundle for bundle in then.bundles if "frozen" in bundle.inputs):
@@ -355,7 +365,7 @@ _NAME = re.compile(r"[A-Za-z_]\w*(?:[.:][A-Za-z_]\w*)+")
 
 
 def other_files(config: CriteriaConfig, root: Path, folder: Path) -> dict[Input, list[Path]]:
-    """Return sorted files by kind of input. `folder` is the agent's.
+    """Return the files of Python functions, sorted, by kind of input. `folder` is the agent's.
 
     Files of the kind `function` are those of custom metrics and judges, and the modules of the project that they
     import. Files of the kind `simulator` count only for cases with a simulated user.

@@ -21,12 +21,12 @@ from workbench.text.counting import counted
 MOST_FOLDERS = 3000
 """Maximum number of followed folders. In a larger project, only the folders of its evalsets and agents are followed."""
 _DEFINING_NAMES = frozenset((*CONFIG_FILES, *DEFINITION_FILES, ".gitignore"))
-"""Names of files that define agents or evalsets."""
+"""Names of files that affect which agents, evalsets and criteria there are."""
 
 
 @dataclass(frozen=True, slots=True)
 class TouchedPaths:
-    """Changed paths, without those of stored runs. `runs` is true if a run was stored or has ended."""
+    """Changed paths, without those of stored runs. `runs` is true if stored runs may have changed."""
 
     paths: frozenset[Path]
     runs: bool = False
@@ -64,7 +64,7 @@ class Follower:
         """The signatures of folders and of the workspace's files when a change was last reported."""
         self._comparing = Lock()
         self.complete = False
-        """Whether every input of a verdict is in a followed folder, and the system reports changes."""
+        """Whether the folder of each input of a verdict is followed."""
         self.changes = Changes(
             workspace().root,
             lambda: self._of_runs if self._watched() else self._folders | self._of_runs,
@@ -108,7 +108,10 @@ class Follower:
         return dict(zip(paths, signature_of(paths), strict=True))
 
     def _compare(self, reported: Collection[Path], *, everything: bool) -> frozenset[Path]:
-        """Record the state of reported paths. With `everything`, return other paths, changed without an event."""
+        """Record the state of reported paths, and return an empty set.
+
+        With `everything`, record the state of all known paths, and return those that changed.
+        """
         with self._comparing:
             if everything:
                 before, self._known = self._known, self._signatures()
@@ -147,7 +150,7 @@ class DiskNews:
 
     `workspace` is None if nothing visible changed. `changes` are for the user. `inputs` are changed files on which
     verdicts depend, if they are not evalsets or configs. `triage` are changed triage files. `moved` says that folders
-    appeared or disappeared.
+    may have appeared or disappeared.
     """
 
     workspace: Workspace | None
@@ -164,9 +167,10 @@ def read_news(
     inputs: Collection[Path],
     reopen: Callable[[], Workspace],
 ) -> DiskNews:
-    """Read the files again that changed since `old`. Call it in a thread.
+    """Read the changed files (`touched`) again, and return the news since `old`. Call it in a thread.
 
-    `walked` and `inputs` are those of the follower.
+    `walked` are the folders in which agents and evalsets may appear. `inputs` are the files and folders on which
+    verdicts depend.
 
     Raises:
         OSError, ValueError: `reopen` raised it.
@@ -202,7 +206,7 @@ def _is_own(path: Path) -> bool:
 
 
 def _folders_of(workspace: Workspace) -> frozenset[Path]:
-    """Return all folders that may hold agents or evalsets of the workspace."""
+    """Return all folders that may hold agents or evalsets of the workspace, or `_few` of them if there are too many."""
     target = workspace.target if workspace.target.is_dir() else workspace.target.parent
     bases = {workspace.root, target} if is_project(workspace.root) else {target}
     found: set[Path] = set()
@@ -269,7 +273,10 @@ def is_same(before: Workspace, now: Workspace) -> bool:
 
 
 def same_content(before: EvalsetEntry, now: EvalsetEntry) -> bool:
-    """Return whether two versions of an evalset have the same cases and the same faults."""
+    """Return whether two versions of an evalset have the same ID, name and cases.
+
+    Without cases, their faults must be the same, too.
+    """
     old, new = before.document, now.document
     if old is new:
         return True

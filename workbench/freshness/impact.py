@@ -1,7 +1,7 @@
 """The impact of a save: the cases whose inputs changed.
 
-It follows from two snapshots, the changed paths, and the files that each agent read. Only the sources of agents that
-never ran are read here. The effects of changes are in `workbench.store.inputs`.
+It follows from two snapshots, the changed paths, and the files that each agent read. The effects of changes are in
+`workbench.store.inputs`.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -41,8 +41,8 @@ OWNER_CHANGE = Change("owner", "agent", None, KINDS["owner"].effect)
 class Impact:
     """The impact of a save on cases.
 
-    `changes` are the changed inputs of each case. `edited` are the cases whose own text changed. `gone` are deleted
-    cases. `screen_only` are changed settings and themes. `idle` are changed files on which no case depends.
+    `changes` are the changed inputs of each affected case. `edited` are the cases whose own text changed. `gone` are
+    deleted cases. `screen_only` are changed settings and themes. `idle` are changed files on which no case depends.
     """
 
     changes: dict[CaseName, tuple[Change, ...]] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class Impact:
 
     @property
     def by_file_of_agent(self) -> set[CaseName]:
-        """The cases affected only by changed data files of their agent. Not every case reads such files."""
+        """The cases affected only by changed files of their agent that are not Python. Not every case reads these."""
         return {
             key
             for key, changes in self.changes.items()
@@ -81,8 +81,9 @@ class Saves:
     """Saved files, as absolute paths.
 
     `changed` are files that were created, changed or deleted. `came_or_went` are those created or deleted, and `made`
-    those created. `touched` maps the folder of an agent to the files that it used. An agent without files never ran.
-    Files that an agent wrote do not affect its cases. `screen_files` are the user's settings and themes.
+    those created. `touched` maps the folder of an agent to the files that it used. An agent that read none is treated
+    as one that never ran. Files that an agent wrote do not affect its cases. `screen_files` are the user's settings and
+    themes.
     """
 
     changed: frozenset[Path]
@@ -122,7 +123,7 @@ def impact(old: Snapshot, new: Snapshot, saves: Saves) -> Impact:
 def _entry_changes(
     found: Impact, before: EvalsetEntry | None, now: EvalsetEntry, changed: set[Path], root: Path
 ) -> set[Path]:
-    """Add the changes in an evalset and its criteria. Return the changed files among them."""
+    """Add the changes in an evalset and its criteria. Return the changed files that belong to them."""
     used: set[Path] = set()
     if before is None or before.document is not now.document:
         used |= {now.file} & changed
@@ -151,7 +152,7 @@ def _changed_cases(old: EvalsetDocument | None, now: EvalsetEntry) -> Iterator[t
 
 
 def _criteria_changes(found: Impact, before: EvalsetEntry, now: EvalsetEntry, root: Path) -> set[Path]:
-    """Add the changes in the config. Return the old and the new config file."""
+    """Add the changes in the config. Return the old and the new config files."""
     old, config = before.criteria.config, now.criteria.config
     files = {*config.files, *old.files}
     if config is old or is_invalid(config):
@@ -168,7 +169,7 @@ def _criteria_changes(found: Impact, before: EvalsetEntry, now: EvalsetEntry, ro
 
 
 def _recording_changes(found: Impact, entry: EvalsetEntry, changed: set[Path], workspace: Workspace) -> set[Path]:
-    """Add the changes in the recordings of an evalset's cases. Return the changed files among them."""
+    """Add the changes in the recordings of an evalset's cases. Return the changed files in their folder."""
     folder = frozen_folder(entry.file)
     mine = {path for path in changed if path.parent == folder}
     values = {path for path in mine if not path.name.endswith(FILE_SUFFIX)}
@@ -187,7 +188,7 @@ def _name(config: CriteriaConfig, root: Path) -> str | None:
 
 
 def _agent_changes(found: Impact, old: Snapshot, new: Snapshot, saves: Saves, changed: set[Path]) -> set[Path]:
-    """Add the changes in the files and environments of agents. Return the changed files among them."""
+    """Add the changes in the files and environments of agents. Return the changed files that belong to them."""
     used: set[Path] = set()
     entries: dict[Path, list[EvalsetEntry]] = {}
     for entry in new.workspace.evalsets:
@@ -230,9 +231,9 @@ def _read_by(
 def _other_changes(
     found: Impact, before: EvalsetEntry, entry: EvalsetEntry, workspace: Workspace, changed: set[Path]
 ) -> set[Path]:
-    """Add changes of files other than evalset, config and agent, including files that only one of the configs names.
+    """Add changes of files other than evalset, config and agent. Return the changed ones of these files.
 
-    Return the changed files among them.
+    A file that only the old or only the new config names is also a change.
     """
     used: set[Path] = set()
     old, config = before.criteria.config, entry.criteria.config
@@ -270,6 +271,6 @@ def _compare(evalset: str, then: Iterable[Bundle], now: Iterable[Bundle]) -> tup
 
 
 def other_dependencies(entry: EvalsetEntry, workspace: Workspace) -> dict[Input, list[Path]]:
-    """Return the files on which an evalset's verdicts depend, besides evalset, config and agent."""
+    """Return the files on which an evalset's verdicts depend, besides evalset, config and agent, by kind of input."""
     folder = workspace.root if entry.agent is None else entry.agent.folder
     return other_files(entry.criteria.config, workspace.root, folder)

@@ -1,7 +1,7 @@
-"""Reading after a change: the contents of files, and the part of the workspace that they define.
+"""Files and the workspace, read again after a change.
 
-Hashes of contents show whether a file really changed, also behind a link. Stored contents show what it contained when a
-verdict was made. If a file is half written, invalid, or its agent is gone, its cases wait.
+Hashes of contents show whether a file has really changed, also behind a link. The contents themselves are kept, so that
+two moments can be compared. Cases wait while their evalset or config is invalid, or while their agent is gone.
 """
 
 import json
@@ -56,9 +56,9 @@ _NOTHING_TO_FIND = (".py", ".md", ".txt", ".prompt", ".jinja", ".j2", ".csv", ".
 
 
 def reread(old: Workspace, changed: Collection[Path], reopen: Callable[[], Workspace]) -> Workspace:
-    """Return the workspace, given the files that changed since `old`.
+    """Return the current workspace. `changed` are the files that changed since `old`.
 
-    Unchanged documents of formats that can be edited stay the same objects.
+    Unchanged documents stay the same objects if their format can be edited.
 
     Raises:
         OSError, ValueError: `reopen` raised it.
@@ -82,7 +82,7 @@ def reread(old: Workspace, changed: Collection[Path], reopen: Callable[[], Works
 
 
 def _is_irrelevant(path: Path, workspace: Workspace) -> bool:
-    """Return whether a file affects neither agents nor evalsets."""
+    """Return whether a change of a file affects neither agents nor evalsets."""
     if path.parent.name.endswith(FROZEN_SUFFIX):
         return True
     if path.is_dir() or path.suffix not in _NOTHING_TO_FIND:
@@ -107,7 +107,10 @@ def _same_app(before: EvalsetEntry, now: EvalsetEntry) -> bool:
 
 
 def looks_unfinished(path: Path) -> bool:
-    """Return whether a file may be half written, because it is empty or cannot be parsed."""
+    """Return whether a file may be half written.
+
+    Such a file is missing, or it is a Python or JSON file that is empty or cannot be parsed.
+    """
     try:
         content = read_regular(path)
     except FileNotFoundError:
@@ -124,7 +127,7 @@ def looks_unfinished(path: Path) -> bool:
 
 
 def syntax_fault(path: Path, content: bytes) -> FileFault | None:
-    """Return the syntax error of a Python source, or None if it compiles."""
+    """Return why a Python source cannot be parsed, or None if it can."""
     try:
         parse_source(content, str(path))
     except SyntaxError as error:
@@ -135,7 +138,7 @@ def syntax_fault(path: Path, content: bytes) -> FileFault | None:
 
 
 def _is_json(content: bytes) -> bool:
-    """Return whether a text is JSON. In a large text, only the last character is checked, to save time."""
+    """Return whether a text is JSON. In a large text, only the first and last character are checked, to save time."""
     if len(content) > _PARSED_UP_TO:
         text = content.strip().removeprefix(b"\xef\xbb\xbf")
         return _OPENERS.get(text[0]) == text[-1]
@@ -228,7 +231,7 @@ class Contents:
         return set(self._hashes)
 
     def hash(self, path: Path) -> str | None:
-        """Return the hash of a file when it was last read, or None if it never was."""
+        """Return the hash of a file when it was last read, `ABSENT` if it was missing, or None if it was never read."""
         return self._hashes.get(path)
 
     @property
@@ -239,7 +242,7 @@ class Contents:
         return self._moment
 
     def text(self, digest: str) -> str | None:
-        """Return the text with a hash: "" for a missing file, None if it is not kept or not text."""
+        """Return the content with a hash: "" for a missing file, None if the content is not kept or not text."""
         if digest == ABSENT:
             return ""
         content = self._kept.get(digest)
@@ -248,7 +251,10 @@ class Contents:
         return content.decode("utf-8", "replace")
 
     def _read(self, path: Path) -> str | None:
-        """Return the hash of a file, or None if the path is not a file."""
+        """Return the hash of a file, `ABSENT` if it is missing, or None if it cannot be read.
+
+        An empty write-ahead log counts as missing.
+        """
         try:
             content = read_regular(path)
         except (FileNotFoundError, NotADirectoryError):
@@ -287,7 +293,7 @@ class Links:
                 self._names.setdefault(real, set()).add(path)
 
     def names(self, paths: Iterable[Path]) -> set[Path]:
-        """Return the other paths of these files."""
+        """Return the paths that lead to these files through links."""
         return {name for path in paths for name in self._names.get(path, ())}
 
     def folders(self) -> set[Path]:
@@ -296,7 +302,7 @@ class Links:
 
 
 def without_twins(folders: Iterable[Path], others: Iterable[Path]) -> frozenset[Path]:
-    """Return `folders` and those of `others` that are not the same folder under another path.
+    """Return `folders`, and those of `others` that are not already in the result under another path.
 
     The system reports changes of a folder under only one of its paths.
     """

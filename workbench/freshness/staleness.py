@@ -1,4 +1,4 @@
-"""Stale verdicts: comparison of the inputs recorded with a verdict and the current inputs, and the files with them."""
+"""Stale verdicts, found by comparing recorded inputs with current ones, and the files that these inputs are in."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -158,7 +158,7 @@ def _of_packages(old: dict[str, _Placed], new: dict[str, _Placed]) -> Iterator[C
 
 
 def _criterion(name: str) -> str:
-    """Return the criterion in the name `CRITERION OPTION` of an input."""
+    """Return the criterion in the name `CRITERION OPTION` of an input, or "" for a name without an option."""
     return name.rpartition(" ")[0]
 
 
@@ -166,7 +166,7 @@ def current_inputs(workspace: Workspace, state: Path, latest: Iterable[LatestRun
     """Return the current inputs of a workspace.
 
     The options are those of the newest run with a verdict, with the project's current setting of `frozen`. `latest` are
-    runs that were read already.
+    runs that have already been read.
     """
     options = Options.of_run(newest_options(state, latest), known_mode(workspace.root), FILE)
     environments = [agent_environment(agent.folder, os.environ).values for agent in workspace.agents]
@@ -191,7 +191,7 @@ def stale_cases(latest: Iterable[LatestRun], workspace: Workspace) -> dict[CaseN
 
 
 def stale_transcripts(cases: Iterable[StoredCase], workspace: Workspace, state: Path) -> dict[CaseName, Changes]:
-    """Return the stale transcripts and their changed inputs."""
+    """Return the cases with stale transcripts and their changed inputs. Call it in a thread: it reads files."""
     stale: dict[CaseName, Changes] = {}
     now = current_inputs(workspace, state)
     entries = {entry.relative: _Entry(entry, now) for entry in workspace.evalsets}
@@ -216,7 +216,7 @@ class _Entry:
         """Cached changes of cases whose own text is unchanged, by their other inputs."""
 
     def changes(self, run: Summary, execution: Execution) -> Changes:
-        """Return the changed inputs of an execution."""
+        """Return the changed inputs of an execution, or () if it never started."""
         if not execution.given and not execution.inputs:
             return ()  # An execution that never started has no inputs.
         key = self._other_inputs(run, execution)
@@ -243,7 +243,7 @@ class _Entry:
         return run.run_id, execution.given[1:], id(execution.inputs), planned.case.agent, planned.matched_by, live
 
     def since(self, then: Record, planned: PlannedCase) -> Changes:
-        """Return the inputs of a case that have changed since the record `then`."""
+        """Return the inputs of a case that have changed since the record `then`, or () if the case no longer exists."""
         number = self._numbers.get(planned.case.eval_id)
         if number is None:
             return ()
@@ -279,10 +279,10 @@ def input_files(latest: Iterable[LatestRun], workspace: Workspace) -> tuple[Path
 
 
 def touched_in(latest: Iterable[LatestRun], workspace: Workspace) -> dict[Path, Touched]:
-    """Return the files that agents read and listed in these runs, grouped by agent folder.
+    """Return the files that agents read and the folders that they listed in these runs, by agent folder.
 
-    An agent is left out if its record has one digest for many files, because it does not tell which files the agent
-    read.
+    An agent is left out if it read no files. It is also left out if a record has one digest for many files, because
+    that does not tell which files the agent read.
     """
     agents = {agent.name: agent.folder for agent in workspace.agents}
     found = {folder: Touched() for folder in agents.values()}
@@ -302,7 +302,7 @@ def touched_in(latest: Iterable[LatestRun], workspace: Workspace) -> dict[Path, 
 
 
 def _recorded(run: LatestRun) -> Iterator[tuple[str, Bundle]]:
-    """Yield each of the different inputs of a run's executions, once for each agent that has them."""
+    """Yield each agent with each of its different bundles of inputs in a run."""
     shared = {(one.ref.agent, id(one.inputs)): one.inputs for one in run.executions}
     found = {(agent, id(bundle)): bundle for (agent, _), inputs in shared.items() for bundle in inputs}
     for (agent, _), bundle in found.items():

@@ -195,7 +195,10 @@ class Watcher:
         return changed
 
     def _blocked(self, now: Snapshot, saves: Saves) -> frozenset[CaseName]:
-        """Return the cases that cannot run because a source, their evalset or their config is broken."""
+        """Return the cases that cannot run.
+
+        The reason is a broken source, evalset or config, or a lost agent.
+        """
         faulty = frozenset(self._source_faults)
         broken = impact(now, now, replace(saves, changed=faulty)) if faulty else Impact()
         unusable = {name for name, depth in broken.depths.items() if depth == "run"}
@@ -335,7 +338,7 @@ _SOURCES = frozenset((".py", ".yaml", ".yml"))
 
 
 class Recurring:
-    """A counter of saves during runs. A file that changes whenever an agent runs would make the watch run it forever.
+    """A counter of saves during runs. A file that changes in each run would make the watch start runs forever.
 
     Counting is needed for programs that the agent starts. Files that the agent itself writes are known.
     """

@@ -14,7 +14,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from workbench.events.event_json import sentences
 from workbench.events.events import CallsRecorded, CaseRef, Event, Noticed, RunFinished, RunStarted, SpansRecorded
 from workbench.events.shards import Shard, ShardNumber
 from workbench.exporting.report import report_pieces
@@ -47,6 +46,7 @@ from workbench.store.history.stored_events import (
 from workbench.store.inputs import digest
 from workbench.store.store import Store
 from workbench.text.counting import counted, few
+from workbench.text.json_values import strings
 
 _SALT = "shards"
 """A public salt, so that digests can be compared between machines."""
@@ -334,7 +334,7 @@ def _part(data: dict[str, Any], path: Path) -> _Part:
     if len(started.cases) != shard.size:
         wanted = f"shard {shard.number} of {counted(shard.executions, 'execution')} has {shard.size:,} of them"
         raise _damaged(f"{path}: {wanted}, but the report has {counted(len(started.cases), 'case')}")
-    return _Part(path, shard, started, tuple(of_cases), finished, data["summary"], sentences(data["warnings"]))
+    return _Part(path, shard, started, tuple(of_cases), finished, data["summary"], strings(data["warnings"]))
 
 
 def _validate(data: dict[str, Any], path: Path) -> None:

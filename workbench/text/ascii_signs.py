@@ -16,8 +16,8 @@ _PYTHONS_LOCALES = {"C.UTF-8", "C.utf8", "UTF-8"}
 def shows_unicode(environment: Mapping[str, str], encoding: str | None) -> bool:
     """Return whether a terminal of this locale shows more than ASCII.
 
-    `encoding` is that of Python's stream. In the locale C, it is UTF-8, too, so C is recognised by its name. If no
-    locale is set, only the encoding counts.
+    `encoding` is the encoding of Python's output stream. Python uses UTF-8 in the locale C, too, so C is recognised by
+    its name. If no locale is set, only the encoding counts.
     """
     named = environment.get("LC_ALL") or environment.get("LC_CTYPE") or environment.get("LANG") or ""
     if not environment.get("LC_ALL") and environment.get("LC_CTYPE") in _PYTHONS_LOCALES:
@@ -39,7 +39,7 @@ _SIGNS = (
     "▁_ ▂. ▃- ▄= ▅+ ▆* ▇% █# ━= ╸= ╴- ┊: "
 )
 CELLS = {pair[0]: pair[1] for pair in _SIGNS.split()}
-"""Sign → its ASCII character. Those of box-drawing and block characters come from `_of_its_kind`."""
+"""Sign → its ASCII character. `_of_its_kind` also knows the other box-drawing and block characters."""
 _PAIRS = {"≥ ": ">=", "≤ ": "<=", "→ ": "->", "← ": "<-", " ≥": ">=", " ≤": "<="}
 """Signs beside a blank → two ASCII characters."""
 _SORTED = re.compile(r"(?<=\w)[▴▾]")
@@ -48,12 +48,12 @@ _ARROW_KEY = re.compile(r"([↑↓]) {3}(?= )")
 """An arrow key in a list of keys, where `v` would look like another key."""
 _KEY_NAMES = {"↑": "up  ", "↓": "down"}
 _REST = re.compile(r"^… | …$")
-"""The sign for "more" at the start or end of a text, unlike the one of a cut word."""
+"""The sign for "more" before or after a whole word. The sign of a cut word has no space beside it."""
 _IN_LINES = {"≥": ">=", "≤": "<=", "→": "->", "←": "<-", "…": "...", "≠": "!=", "×": "x"}
 
 
 def in_cells(text: str, *, foreign: bool) -> str:
-    """Return `text` in the same width with our signs in ASCII. With `foreign`, other characters become `?`."""
+    """Return `text` in the same width with our signs in ASCII. With `foreign`, cells of other characters become `?`."""
     if text.isascii():
         return text
     text = _ARROW_KEY.sub(lambda key: _KEY_NAMES[key[1]], _REST.sub("..", _with_pairs(text)))

@@ -26,6 +26,6 @@ def spare_what_stays() -> None:
 
 
 def scan_everything() -> None:
-    """Free unused objects in cycles, including those excluded by `spare_what_stays`."""
+    """End the exclusion by `spare_what_stays`, and free unused objects in cycles."""
     gc.unfreeze()
     gc.collect()

@@ -28,7 +28,7 @@ def few(names: Iterable[str], most: int = 3) -> str:
 
 
 def exact(value: float) -> str:
-    """Return a number with all its digits but without trailing zeros: `1`, `0.8`, `0.1234567`."""
+    """Return a short text of a number that loses no digit: `1`, `0.8`, `0.1234567`."""
     short = f"{value:g}"
     return short if float(short) == value else repr(value)
 
@@ -50,7 +50,8 @@ def percent(value: float) -> str:
 
 def exact_percent(value: float) -> str:
     """Return a rate chosen by the user as a percentage with all its digits: `90%`, `99.5%`."""
-    return f"{value * 100:g}%"
+    # 0.29 * 100 is slightly below 29.
+    return f"{value * 100:.10g}%"
 
 
 def cut_to_tenths(value: float) -> str:
@@ -63,11 +64,14 @@ def cut_to_tenths(value: float) -> str:
 PLACES = 4
 """Maximum number of decimals of a score."""
 _HUGE = 1e15
-"""From this value on, numbers have no decimals and are shown in Python's notation."""
+"""From this value on, numbers are shown in Python's notation."""
 
 
 def cut_score(value: float, places: int = PLACES, least: int = 1) -> str:
-    """Return a score with `least` to `places` decimals, cut and not rounded: `0.7999`, `1.0`."""
+    """Return a score with `least` to `places` decimals, cut and not rounded: `0.7999`, `1.0`.
+
+    Numbers that are huge or not finite are in Python's notation.
+    """
     if not math.isfinite(value) or abs(value) >= _HUGE:
         return repr(float(value))
     return _padded(Decimal(repr(float(value))).quantize(Decimal(1).scaleb(-places), ROUND_FLOOR), least)

@@ -1,6 +1,6 @@
 """Readers for JSON data of unknown shape, and compact JSON text.
 
-Readers never raise an error. They return an empty value if the data has another type.
+Readers never raise an error. If the data has another type, they return an empty value or None.
 """
 
 import json
@@ -18,12 +18,12 @@ def mapping(value: Any) -> dict[str, Any]:
 
 
 def objects(value: Any) -> list[dict[str, Any]]:
-    """Return the objects in a list, or [] if the value is not a list."""
+    """Return the objects in a list, without its other items, or [] if the value is not a list."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def parsed_objects(text: str) -> list[dict[str, Any]]:
-    """Return the objects in a list given as JSON text, or [] for other texts."""
+    """Return the objects in a list that is given as JSON text, or [] for other texts."""
     try:
         return objects(json.loads(text))
     except (ValueError, RecursionError):
@@ -36,7 +36,7 @@ def string(value: Any) -> str:
 
 
 def strings(value: Any) -> tuple[str, ...]:
-    """Return the strings in a list, or () if the value is not a list."""
+    """Return the strings in a list, without its other items, or () if the value is not a list."""
     return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
 
 

@@ -54,8 +54,8 @@ def _picture(match: re.Match[str]) -> str:
 def plain(text: str, *, limit: int = DEFAULT_LIMIT) -> str:
     """Return `text` in a form that is safe for a terminal.
 
-    Newlines stay and tabs become spaces. Characters that could control the terminal or reorder the line become visible
-    symbols (ESC → ␛). Text over `limit` characters is cut, followed by the number of missing characters.
+    Line breaks become newlines, and tabs become spaces. Characters that could control the terminal or reorder the line
+    become visible symbols (ESC → ␛). Text over `limit` characters is cut, followed by the number of missing ones.
     """
     dropped = len(text) - limit
     if dropped > 0:
@@ -65,9 +65,9 @@ def plain(text: str, *, limit: int = DEFAULT_LIMIT) -> str:
 
 
 def one_line(text: str, *, limit: int = 400) -> str:
-    """Return `plain` text on a single line, for labels, table cells and log lines.
+    """Return `text` as `plain` does, but on a single line, for labels, table cells and log lines.
 
-    White space is collapsed to single blanks. Text over `limit` characters is cut with an ellipsis.
+    White space is collapsed to single spaces. Text over `limit` characters is cut with an ellipsis.
     """
     # Cutting first keeps a 50 MB label cheap. Four times the limit leaves room for white space that collapses.
     text = text.lstrip()
@@ -77,7 +77,7 @@ def one_line(text: str, *, limit: int = 400) -> str:
 
 
 def visible(text: str) -> str:
-    """Return `text` as `plain` does, but with names for invisible characters and for extra blanks.
+    """Return `text` as `plain` does, but with visible signs for invisible characters and for extra spaces.
 
     The result shows why two values that look equal are different.
     """

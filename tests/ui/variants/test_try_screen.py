@@ -210,7 +210,7 @@ async def test_variables_and_revisions_are_chosen_in_a_dialog(desk: TriedProject
         assert "TONE=clear" in screen.text
         assert "TONE=un clear" in screen.text
         await pilot.press("A")
-        await screen.until(pilot, lambda: "a variable or model is not stored in a file" in screen.text)
+        await screen.until(pilot, lambda: "variables and models are not written" in screen.text)
         await pilot.press("E")
         await screen.until(pilot, lambda: "No file differs" in screen.text)
 

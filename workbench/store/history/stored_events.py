@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from workbench.events.event_json import from_json, read_fields, sentences
+from workbench.events.event_json import from_json, read_fields
 from workbench.events.events import (
     AgentActed,
     CaseRef,
@@ -28,7 +28,7 @@ from workbench.store.database.runs import EventRow, Unread, find_run, some_event
 from workbench.store.transcripts import StoredRun, collect
 from workbench.text.counting import counted
 from workbench.text.json_values import number as number_of
-from workbench.text.json_values import objects, string
+from workbench.text.json_values import objects, string, strings
 
 UNREADABLE_CASES = CaseRef("", "", "", "other cases, which cannot be read")
 """Placeholder without a verdict for the unknown cases of a run whose announcement is lost."""
@@ -245,7 +245,7 @@ def read_report_data(path: Path) -> dict[str, Any]:
 def _planned(item: dict[str, Any]) -> PlannedCase:
     config, rule = item.get("config_file"), string(item.get("matched_by"))
     file = config if isinstance(config, str) else None
-    changed, fork = sentences(item.get("criteria_changed")), _fork(item)
+    changed, fork = strings(item.get("criteria_changed")), _fork(item)
     source = string(_for_merge(item).get("criteria_source")) or "as in the report"
     return PlannedCase(_ref(item), file, source, changed, rule, fork=fork)
 

@@ -23,7 +23,8 @@ class Situation:
         side: The part that has the focus: the cases, the filter while the user types, the panes of a case, or a page or
             overview.
         case_shown: Whether the right side shows the panes of a case or evalset.
-        can_unfold: Whether the item under the cursor can be unfolded or folded, or has a source to go to.
+        can_unfold: Whether the item under the cursor can be unfolded or folded, or leads to another pane. Without
+            items: whether any text can be unfolded or folded.
         count: Returns the number of cases on which the action with this ID would act.
         marked: Number of marked cases.
         marking: Whether a range is being marked.

@@ -22,7 +22,7 @@ OTHERS: tuple[Action, ...] = (
     Action("reorder(1)", ">", "move down", "Move the item one place down in its list.", ELSEWHERE, id="move_later"),
     Action("on_miss", "!", "on a miss", "Next run: a call without a recording is an error, or is live.", ELSEWHERE),
     Action("place", "@", "place", "Next run: choose this machine or other machines.", ELSEWHERE),
-    Action("reset", "R", "reset", "Undo all changes since the last save.", ELSEWHERE),
+    Action("reset", "R", "reset", "Undo all changes to the config under the cursor since it was saved.", ELSEWHERE),
     Action("baseline", "p", "baseline", "Make the run the baseline. Press again to remove the baseline.", ELSEWHERE),
     Action("verdict('a')", "a", "agent bug", "The agent is wrong. On a pass: false pass.", VERDICTS, id="agent_bug"),
     Action(

@@ -72,7 +72,10 @@ class Keep(Controller):
     def keep_record(
         self, record: "CaseRecord", captured: "Captured", agent: "AgentFolder | None", first: Path | None
     ) -> None:
-        """Let the user review a new case made from an execution, with its recorded calls. `first` is offered first."""
+        """Let the user review a new case made from an execution, with its recorded calls.
+
+        `first` is the file to offer first.
+        """
         self.view.work(partial(self._keep_record, record, captured, agent, first), "talk")
 
     async def _keep_record(
@@ -90,7 +93,10 @@ class Keep(Controller):
             self.view.work(self._keep_session, "talk")
 
     async def choose_agent(self) -> "AgentFolder | None":
-        """Return the agent of the row under the cursor, else the only one, else the user's choice (None: no choice)."""
+        """Return the agent of the row under the cursor, else the only one, else the user's choice.
+
+        The result is None if the user cancels.
+        """
         workspace, row = self.session.opened, self.view.rows.cursor
         if row is not None and row.evalset >= 0 and (owner := self.session.entry(row.evalset).agent) is not None:
             return owner
@@ -215,7 +221,7 @@ class Keep(Controller):
 
 
 class Talk(Controller):
-    """The action that talks to an agent. A conversation becomes a case only if the user keeps it.
+    """The action that opens a conversation with an agent. It becomes a case only if the user keeps it.
 
     `fork_chat` forks a conversation, given its session input and the names of the selected item.
     """

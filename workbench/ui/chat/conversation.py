@@ -86,6 +86,7 @@ class Conversation:
     name: str
     initial: dict[str, Any]
     framework: str = ""
+    """The agent's framework, such as `google-adk 1.18.0`, or "" while the agent starts."""
     turns: list[ConversationTurn] = field(default_factory=list)
     state: StateReported | None = None
     output: dict[str, str] = field(default_factory=dict)

@@ -151,7 +151,7 @@ class ConversationView(Reader[Conversation]):
     ]
 
     class Turned(Message):
-        """The user opened another page."""
+        """A report that the user opened another page."""
 
     def __init__(self, conversation: Conversation) -> None:
         super().__init__(Reading(conversation, lambda _: PAGES))
@@ -207,7 +207,7 @@ class ConversationView(Reader[Conversation]):
     action_pane = show_pane
 
     def action_open(self) -> None:
-        """Unfold the selected item, else go to its source."""
+        """Unfold the selected item, else jump to the page it leads to."""
         if self._body.item is not None:
             self.move("right")
 

@@ -200,6 +200,7 @@ class ReviewScreen(RowsScreen[bool]):
         self._named = False
         """Whether the user has changed the ID. A changed ID stays if another file is chosen."""
         self._shaped = False
+        """Whether the user has changed the format of steps."""
         self._stated = False
         """Whether the user has chosen to keep or drop the end state."""
         self._busy = False
@@ -236,7 +237,7 @@ class ReviewScreen(RowsScreen[bool]):
             self.action_mark()
 
     def action_mark(self) -> None:
-        """Keep or drop the part under the cursor."""
+        """Keep or drop the part under the cursor. On the row with the format of steps, switch the format."""
         choice, row = self._choice, self._list.row
         match row.kind:
             case "turn":

@@ -140,7 +140,7 @@ class MessageBox(PlainTextArea):
         return super().edit(edit)
 
     def take(self) -> str:
-        """Empty the box, and return its message without blank lines at both ends."""
+        """Empty the box, and return its message without white space at both ends, or "" if there is no message."""
         message = self.text.strip()
         if message:
             self._before = message

@@ -47,7 +47,7 @@ class PastResults(Controller):
         super().__init__(view)
         self._staleness, self._watch = staleness, watch
         self.verdicts_shown = asyncio.Event()
-        """Set once verdicts of earlier sessions are on the screen. Less urgent work waits for it."""
+        """Set once verdicts of earlier sessions are on the screen, or cannot be read. Less urgent work waits for it."""
         self._due: Timer | None = None
         self._comparisons: dict[tuple[str, str], Comparison] = {}
         """Cached comparisons by (ID of the earlier run, ID of the later run)."""
@@ -219,7 +219,7 @@ class OtherRuns(Controller):
         """IDs of runs whose first verdicts have been shown."""
 
     async def begin(self) -> None:
-        """Start to look for new runs. Runs that are already on disk are not new."""
+        """Start to look for new runs, and for results of runs in progress. Runs that have ended are not new."""
 
         def begin() -> "Runs":
             # Imported here, so that the first keys need not wait for it.
@@ -288,7 +288,7 @@ class OtherRuns(Controller):
         self.view.show_facts()
 
     def _recall(self, news: "Sequence[OtherRun]", workspace: "Workspace") -> "list[tuple[OtherRun, Recalled | None]]":
-        """Return the runs with cases of this workspace, each with its new verdicts (None: none). Runs in a thread."""
+        """Return the runs with cases of this workspace, each with its new verdicts or None. Call it in a thread."""
         from workbench.ui.session.recall import recall_run
 
         files = {entry.relative for entry in workspace.evalsets}
@@ -303,7 +303,7 @@ def run_text(run: "OtherRun") -> str:
     told = ", ".join(counted_status(status, counts[status]) for status in COUNTED if counts.get(status))
     cases = counted(run.total, "case")
     if run.state == "stopped":
-        return f"run in another terminal stopped after {run.done:,} of {cases}: {told or 'none'}"
+        return f"run in another terminal stopped after {run.done:,} of {cases}: {told or 'no verdicts'}"
     if run.latest.summary.scored_from:
         return f"{cases} scored again in another terminal: {told}"
     return f"run of {cases} in another terminal: {told}"

@@ -1,4 +1,4 @@
-"""The watch of the screen, whose cases run in the thread of all runs of the screen."""
+"""The watch of the screen. Its cases run in the same thread as all other runs of the screen."""
 
 from collections.abc import Awaitable, Callable, Sequence
 

@@ -38,8 +38,9 @@ _PAUSE_FACTOR = 10.0
 class Comparison:
     """The result of comparing all verdicts with the current inputs.
 
-    `files` are the files that verdicts depend on. `signature` is their state at the comparison. `runs` maps each case
-    to the ID of the run that made its verdict.
+    `latest` are the stored runs with the last verdicts, and `cases` has the IDs of the cases in each evalset. `stale`
+    has the changed inputs of each stale case. `runs` maps each case to the ID of the run that made its verdict. `files`
+    are the files that verdicts depend on. `signature` is their state at the comparison.
     """
 
     latest: "tuple[LatestRun, ...]"
@@ -241,7 +242,7 @@ _BETWEEN = 1.0
 """Minimum number of seconds between two updates of the screen."""
 _SOON = 0.01
 _AGAIN = 0.5
-"""Seconds until changes are tried again that would disturb the user now."""
+"""Seconds until the screen tries again to show changes that would disturb the user now."""
 NEWS_SECONDS = 10.0
 """Seconds for which a message about a change on disk is shown. The user may look at another terminal."""
 

@@ -122,7 +122,7 @@ class Watch(Controller):
             return
         self._arming = False
         self.adopt(watch)
-        # Not said before: a save while the files were read has made verdicts stale, but starts no run.
+        # Not shown earlier, because a save while the files are read makes verdicts stale but starts no run.
         watched = counted(len(marked), "case") if marked else "all cases"
         self.view.say(f"watching {watched}: a save reruns the cases that it affects")
         await watch.execute()
@@ -155,7 +155,7 @@ class Watch(Controller):
         self.view.show_facts()
 
     def take(self, news: "WatchNews") -> None:
-        """Handle an event of the watch."""
+        """Show a save, the start of a run, or a notice of the watch."""
         from workbench.freshness.watcher import Saved
         from workbench.project.watching import Start
 
@@ -215,7 +215,7 @@ class Watch(Controller):
         self.view.tree_view.show_verdicts()
 
     def change_of(self, record: "Execution | None") -> Change | None:
-        """Return how a case's verdict changed, or None if it did not."""
+        """Return how a case's verdict changed, or None if it did not or if there is no verdict."""
         session = self.session
         before = None if record is None else session.changed.before(record)
         if record is None or before is None or not record.has_verdict:

@@ -54,7 +54,6 @@ class Engine:
     """
 
     def __init__(self, session: "Session", settings: "Settings") -> None:
-        """Create the engine, whose project finds the details of cases in the session's store."""
         self._session = session
         self._settings = settings
         self._made: Project | None = None
@@ -79,7 +78,7 @@ class Engine:
     ) -> Build:
         """Return a run of these cases, with the session's unsaved criteria.
 
-        A value of None for `recordings` means those chosen in the session.
+        `recordings` are by default the options chosen in the session.
         """
         recordings = recordings or self._session.recordings
         chosen = _with_draft(self._session.opened, self._session.draft)
@@ -94,7 +93,7 @@ class Engine:
         return self._build(plan)
 
     def resume(self) -> Build:
-        """Return a run that resumes the newest run. Planning it raises UsageFaultError if that cannot be resumed."""
+        """Return a run that resumes the newest run. Its planning raises UsageFaultError if that is not possible."""
         workspace, state_dir, place = self._session.opened, self._session.state_dir, self._session.places.chosen
 
         def plan() -> "Plan":
@@ -220,7 +219,7 @@ class Engine:
         return trial.run(self._project, publish, prices)
 
     async def _connected(self, plan: "Plan", publish: Publish) -> Runnable:
-        """Connect the plan's cluster, and return a run of the plan. A refused run leaves no file."""
+        """Connect to the plan's cluster, and return a run of the plan. If connecting fails, nothing is stored."""
         await self._project.connect(plan)
         return self._project.run(plan, publish)
 

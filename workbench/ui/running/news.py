@@ -52,7 +52,7 @@ class News(Controller):
         run.thread.when_news.append(lambda: view.call_later(self.came))
 
     def came(self) -> None:
-        """Apply waiting events, now or once the terminal has painted the last ones. Verdicts are applied at once."""
+        """Apply waiting events, now or once the terminal has painted the last ones. Verdicts wait less."""
         decided = self._run.thread.decided
         wait = self.pace.wait(time.monotonic(), decided=decided)
         if self._due is not None and decided:
@@ -156,7 +156,10 @@ class News(Controller):
             self.view.say("confirmed: r runs there")
 
     def _show_notices(self, notices: list[Noticed]) -> None:
-        """Show errors in front of the screen, and warnings on its last line. The palette lists all notices of a run."""
+        """Show up to two errors over the screen, and the first other error or warning on its last line.
+
+        The palette lists all notices of a run.
+        """
         errors = [notice for notice in notices if notice.level == "error"]
         for notice in errors[:_ERRORS_SHOWN]:
             show_notice(self.view, notice)

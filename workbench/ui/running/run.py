@@ -33,7 +33,10 @@ _OFFER_SECONDS = 10.0
 
 
 class Run(Controller):
-    """The actions that start and cancel runs. Runs have their own thread, and `News` receives their events."""
+    """The actions that start and cancel runs. They act on the marked cases, or else on those of the current row.
+
+    Runs have their own thread, and `News` receives their events.
+    """
 
     def __init__(self, view: "View", folder: Folder, engine: Engine, thread: RunThread) -> None:
         super().__init__(view)
@@ -114,7 +117,7 @@ class Run(Controller):
         self._cancel(None, store.current if store.activity.running else [], "the run")
 
     def resume(self) -> None:
-        """Resume the newest run, which was interrupted."""
+        """Resume the newest run if it was interrupted."""
         if self.workspace() is not None and self.can_start():
             self.session.starting = STARTING_AGENTS
             self.session.store.request_run()
@@ -122,7 +125,7 @@ class Run(Controller):
             self.view.show_facts()
 
     async def offer_resuming(self) -> None:
-        """Show how to resume an interrupted run. The user decides whether to resume it."""
+        """If the newest run can be resumed, show how. The user decides whether to resume it."""
         description = await asyncio.to_thread(self._engine.resumable)
         if description and not self.session.store.activity.running:
             _, _, results = description.partition(": ")
@@ -203,7 +206,7 @@ class Run(Controller):
         return self.session.store.activity.busy
 
     def start_plan(self, make: "Callable[[], Plan]") -> None:
-        """Start the run whose plan `make` returns. The watch has already announced the run to the store."""
+        """Start the run whose plan `make` returns. The watch has already requested it in the store."""
         self.session.store.hand_over(self.thread.start(self._engine.planned(make)))
 
     async def _start(self, targets: Targets, build: Callable[[Targets], Build]) -> None:

@@ -52,7 +52,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The run with this number has ended, and its thread is free for the next one."""
+    """The end of the run with this number. The thread is then free for the next run."""
 
     number: int
 
@@ -156,7 +156,7 @@ class RunThread:
         return [self._news.popleft() for _ in range(len(self._news))]
 
     def close(self, timeout: float = 5.0) -> None:
-        """Kill the run and end the thread. Do nothing if the thread has already ended.
+        """Kill the run and end the thread. Do nothing if there is no thread.
 
         The run and the engine's children get `timeout` seconds each to end.
         """

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from workbench.ui.variants.model import Try
 
 _NOTHING_TO_KEEP = "nothing to keep: the project already has these files"
-_ELSEWHERE = "a variable or model is not stored in a file: change it in .env or in the agent"
+_ELSEWHERE = "variables and models are not written: change them in .env or in the agent"
 
 
 class Variants(Controller):
@@ -109,7 +109,7 @@ class Variants(Controller):
             return _ELSEWHERE if made.values or made.model else _NOTHING_TO_KEEP
         names = [self.session.below_root(file) for file in contents]
         what = f"write {counted(len(contents), 'file')} of {name}"
-        help_ = f"{few(names, 5)}. u undoes it." + (f" Not written: {_ELSEWHERE}." if made.values or made.model else "")
+        help_ = f"{few(names, 5)}. u undoes it." + (f" {_ELSEWHERE.capitalize()}." if made.values or made.model else "")
         items = [Item(what, True, help=one_line(help_, limit=1000)), Item("go back", False)]
         if not await self.view.pick(f"keep {name}?", items, placeholder=""):
             return ""

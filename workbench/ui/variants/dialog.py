@@ -26,7 +26,7 @@ _FIELDS = {
     "folders": ("folders", "NAME=DIR", "folders with other versions of the project: one variant for each"),
     "runs": ("runs", "", "how often each case runs in each variant"),
 }
-"""For each field: its label, its format, and its help."""
+"""Name of a field → its label, its format, and its help."""
 _PAIRS = ("values", "swaps", "folders")
 
 
@@ -40,7 +40,7 @@ class Choice:
 
 
 class TryDialog(FieldsDialog[Choice]):
-    """A dialog that asks which variants to try. `title` is safe text."""
+    """A dialog that asks which variants to try. `title` is safe text. `before` is an earlier choice to start from."""
 
     def __init__(self, title: str, before: Choice | None = None) -> None:
         super().__init__()

@@ -117,8 +117,9 @@ class Try:
         self.prices = prices or Prices()
         self.link: TryRun | None = None
         self.found: TryReport | None = None
-        """The results at the last update, or None if the copies are not made yet."""
+        """The results at the last update, or None if the copies were not made yet."""
         self.refused: Refused | None = None
+        """The reason why the try cannot run, or None."""
         self.warning: Noticed | None = None
         """The first warning of the run."""
         self.cancelled = False
@@ -195,7 +196,10 @@ class Try:
             self.warning = event
 
     def progress(self) -> str:
-        """Return progress, time and cost of the try: `210 of 360, 1:12 $0.92`. Return "" before it starts."""
+        """Return progress, time and cost of the try, such as `210 of 360, 1:12   $0.92`.
+
+        The text is "" while the user has to confirm the cost, and after a refusal.
+        """
         if self.stage == "preparing":
             return "copying the project"
         if self.stage in ("asking", "refused") or self.found is None:

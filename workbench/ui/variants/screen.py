@@ -49,7 +49,7 @@ _BATCH = 0.05
 _SHARE = 0.2
 """Maximum share of the time for computing results during a run."""
 _LONGEST = 0.9
-"""Seconds after which new results are shown in any case."""
+"""Maximum number of seconds that new results wait."""
 _EDGES = 3
 """Cells of a row that are not content: its edge, a gap, and the scroll bar."""
 _OTHER_TRIES = "“try variants” in the palette (:) compares revisions, models, variables, files and folders."
@@ -84,7 +84,7 @@ class VariantRows(RowsOf[Row]):
 
 
 class CaseLine(NamedTuple):
-    """A row of the list of cases. If `case` is None, it is the number of unchanged cases."""
+    """A row of the list of cases. If `case` is None, the row shows the number of unchanged cases."""
 
     case: CaseChange | None
     pieces: Row
@@ -106,7 +106,7 @@ class CaseRows(RowsOf[CaseLine]):
 class TryScreen(SplitScreen):
     """The screen of a try: the variants, and below them their cases.
 
-    The conversations of a case, or changed files, are shown in place of both.
+    The conversations of a case, or the changed files of a variant, replace both while they are shown.
 
     `keep` writes a variant into the project and returns a message. `undo` undoes the last edit and returns a message.
     `go` opens the current case, and returns False if it no longer exists. The screen has no result.
@@ -143,7 +143,7 @@ class TryScreen(SplitScreen):
         self._make: Callable[[View], Document] = lambda view: Document()
         """Builds the document of the details."""
         self._opened: tuple[CaseChange, list[Pair], int] | None = None
-        """The shown case, its pairs of executions, and the index of the shown pair. None if files are shown."""
+        """The shown case, its pairs of executions, and the index of the shown pair. None if no case is shown."""
 
     def on_mount(self) -> None:
         """Start the try."""
@@ -257,7 +257,7 @@ class TryScreen(SplitScreen):
         self._show_about(result)
 
     def _show_about(self, result: VariantResult | None) -> None:
-        """Show the conclusion for the variant, or what the user has to know first."""
+        """Show the conclusion for the variant or the state of the try, and a warning if there is one."""
         tried, parts = self.tried, list[tuple[str, str]]()
         if tried.stage == "refused":
             parts += _refusal(tried)
