@@ -253,7 +253,7 @@ class Chat:
             self._run.stop_turn()
 
     def end(self, error: CaseError | None = None, *, kill: bool = False) -> None:
-        """End the conversation, because of `error` or (None) the user. With `kill`, kill the process at once."""
+        """End the conversation. `error` is None if the user ends it. With `kill`, kill the process at once."""
         self._ended, self._over = True, error
         if self._run is not None:
             self._run.cancel(error or _ENDED_BY_USER, kill=kill)

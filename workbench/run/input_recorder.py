@@ -291,7 +291,10 @@ class InputRecorder:
         return self._found.get(key, ())
 
     async def new_reads(self) -> FilesRead | None:
-        """Store the files that agents read since the last call. Return these and written ones, or None without any."""
+        """Store the files that agents read since the last call.
+
+        Return these and the files that agents wrote, or None if there are none.
+        """
         now = self._touched_count()
         if self._writer is None or not self._asks_agents or now == self._count:
             return None

@@ -209,7 +209,7 @@ def _newest_of(state: Path, plan: Plan) -> Path | None:
 
 
 def _runs_cases(announced: RunStarted) -> bool:
-    """Return whether a run is one of cases, not one that scores another run again or tries a fork."""
+    """Return whether agents run the cases of a run. A run that scores another one or tries a fork does not count."""
     return not announced.scored_from and all(planned.fork is None for planned in announced.cases[:1])
 
 

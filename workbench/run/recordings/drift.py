@@ -66,7 +66,10 @@ class Drift:
 
     @property
     def where(self) -> list[tuple[str, Any, Any]]:
-        """The first places at which a changed outcome differs, else []: path, recorded and live value, or `MISSING`."""
+        """The first places at which a changed outcome differs: path, recorded and live value, or `MISSING`.
+
+        It is empty unless `kind` is `changed`.
+        """
         found: list[tuple[str, Any, Any]] = []
         if self.kind == "changed":
             places: Iterable[tuple[str, Any, Any]] = differences(*self.values, "")

@@ -45,7 +45,7 @@ _ERROR = re.compile(r"(\w+)(?:: (.*))?", re.DOTALL)
 
 
 class NotRecordedError(Exception):
-    """A case of which no recording can be made. The message says why."""
+    """A case that cannot become a recording. The message says why."""
 
 
 @dataclass(frozen=True, slots=True)

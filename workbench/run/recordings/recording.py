@@ -229,7 +229,7 @@ class Recording:
     `calls` and `models` are in the order in which the calls began. `ignore` names arguments, by tool, that do not count
     when a call is looked up. `tools` are the declarations by agent. `parts` are parts of requests by their digest:
     instructions, options, and messages that do not follow from the calls, as far as they are known. `ended` is the
-    order in which the calls of turns with parallel calls ended, even of calls of models that are left out here.
+    order in which the calls of turns with parallel calls ended, including calls of models that are left out.
     """
 
     eval_set_id: str
