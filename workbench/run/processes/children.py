@@ -161,10 +161,7 @@ class Children:
 
 
 class LocalPlace:
-    """Child processes on this machine, which end when the pipe `lifeline` closes.
-
-    With `keep_warm`, they stay ready for the next run.
-    """
+    """Child processes here, which end when the pipe `lifeline` closes. `keep_warm` keeps them for the next run."""
 
     def __init__(self, lifeline: int, *, keep_warm: bool = True) -> None:
         self._lifeline = lifeline

@@ -121,10 +121,7 @@ class Thaw:
         return [drift for drift in self.drifts if not drift.why_not]
 
     def accepted(self, chosen: Collection[Drift]) -> Recording:
-        """Return the recording with the chosen changes.
-
-        If all changes are chosen, merge the whole recording of the live run (`merged`).
-        """
+        """Return the recording with the chosen changes. If these are all, merge the whole live recording (`merged`)."""
         if all(drift.kind == "same" or drift in chosen for drift in self.drifts):
             return merged(self.old, Taken(self.live), models=bool(self.old.models), prune=False)
         result, live = self.old, self.live
