@@ -130,17 +130,17 @@ class Review(Controller):
     def is_read(self, name: "CaseName") -> bool:
         """Return whether all data needed to show a case is in memory."""
         row = self._cases.row(name)
-        return row is None or self.view.is_read(row)
+        return row is None or self.view.subjects.is_read(row)
 
     async def read(self, name: "CaseName") -> None:
         """Read all data needed to show a case."""
         if (row := self._cases.row(name)) is not None:
-            await self.view.read(row)
+            await self.view.subjects.read(row)
 
     def subject(self, name: "CaseName") -> "Subject | None":
         """Return the data for the panes of a case, or None if the case no longer exists."""
         row = self._cases.row(name)
-        return None if row is None else self.view.subject(row)
+        return None if row is None else self.view.subjects.subject(row)
 
     def cause(self, name: "CaseName") -> str:
         """Return why a case failed or ended in an error, as safe text, or "" for other cases."""

@@ -1,6 +1,5 @@
 """The main screen without its controllers: widgets and their content, messages, dialogs and background work."""
 
-import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -9,7 +8,6 @@ from textual.events import DescendantFocus
 from textual.screen import Screen
 
 from workbench.results.cells import cut
-from workbench.store.details import known_details, read_details
 from workbench.text.safe_text import one_line
 from workbench.ui.actions import Situation, footer_of, place_of
 from workbench.ui.dialogs.items import Item, searching
@@ -17,6 +15,7 @@ from workbench.ui.screen.key_order import BACKGROUND
 from workbench.ui.screen.pages import agent_page, no_evalsets_page, no_match_page, workspace_page
 from workbench.ui.screen.sides import Cases, Right
 from workbench.ui.screen.situation import Side, WayBack, responsible, situation_of
+from workbench.ui.screen.subjects import Subjects
 from workbench.ui.session import relative_times
 from workbench.ui.session.bar import Bar, bar_facts
 from workbench.ui.session.session import Session
@@ -37,8 +36,6 @@ if TYPE_CHECKING:
     from workbench.editing.responsible import Place
     from workbench.events.events import CaseRef
     from workbench.results.changed_verdicts import Change
-    from workbench.results.document import Subject
-    from workbench.results.repeats import CaseRepeats
     from workbench.store.execution import Execution
     from workbench.ui.screen.overview_contents import Showing
     from workbench.ui.screen.pages import NothingFound
@@ -74,6 +71,7 @@ class View(Screen[None]):
         self.right = Right()
         self.split = Split(self.cases, self.right, lambda: self.size.width < _SIDE_BY_SIDE or self.maximised)
         self.key_line = KeyLine((), keys)
+        self.subjects = Subjects(session, lambda record: self.change_of(record))
         self.say_on_page: Callable[..., None] | None = None
         """A function that shows messages while another screen does this itself, else None."""
         self.next_path: Path | None = None
@@ -384,14 +382,14 @@ class View(Screen[None]):
             self._show_agent(workspace, row)
         else:
             self._shown_record = self.session.record(row)
-            if self.is_read(row):
-                self.right.show_case(self.subject(row))
+            if self.subjects.is_read(row):
+                self.right.show_case(self.subjects.subject(row))
             else:
                 # The case before stays until then, and the next key waits.
                 start_work(self, partial(self._read_and_show, row), "details", exclusive=True)
 
     async def _read_and_show(self, row: Row) -> None:
-        await self.read(row)
+        await self.subjects.read(row)
         if self.rows.cursor == row:
             self.show_row()
 
@@ -409,57 +407,6 @@ class View(Screen[None]):
         counts = self.session.verdicts.counts
         return row.case < 0 and any(any(counts[evalset].values()) for evalset in self.rows.members(row))
 
-    def is_read(self, row: Row) -> bool:
-        """Return whether everything that the panes show of a case or evalset is in memory."""
-        repeats = self.session.verdicts.repeats(row.evalset, row.case) if row.kind == "case" else 0
-        return all(known_details(one) is not None for one in self._executions(row)) and (
-            repeats < 2 or self.repeats_of(row) is not None
-        )
-
-    async def read(self, row: Row) -> None:
-        """Load everything that the panes show of a case or evalset, in a thread."""
-        executions = self._executions(row)
-        account = self.session.verdicts.account_reader(row.evalset, row.case) if row.kind == "case" else None
-
-        def read() -> None:
-            if account is not None:
-                account()
-            for one in executions:
-                read_details(one)
-
-        await asyncio.to_thread(read)
-
-    def _executions(self, row: Row) -> "list[Execution]":
-        """Return the execution of a row, if it ran, and the previous one if the verdict changed."""
-        record = self.session.record(row)
-        change = self.change_of(record)
-        return [*([record] if record is not None else ()), *([change.before] if change is not None else ())]
-
-    def subject(self, row: Row) -> "Subject":
-        """Return the data for the panes of a case or evalset. Reads files first, unless the row `is_read`."""
-        from workbench.results.document import Subject
-
-        session, verdicts, record = self.session, self.session.verdicts, self.session.record(row)
-        change = self.change_of(record)
-        return Subject(
-            None if record is None else read_details(record),
-            session.entry(row.evalset),
-            session.case(row.evalset, row.case) if row.case >= 0 else None,
-            change=change,
-            before=None if change is None else read_details(change.before),
-            found=session.findings.faults_of(row.evalset, row.case),
-            triage=verdicts.triage_of(row.evalset, row.case),
-            state=session.state_dir,
-            prices=session.prices,
-            repeats=self.repeats_of(row),
-            stale=verdicts.stale.get((row.evalset, row.case), ()),
-            loading=session.is_loading,
-        )
-
-    def repeats_of(self, row: Row) -> "CaseRepeats | None":
-        """Return the combined repeats of a case, or None if it was not repeated or its repeats are not read yet."""
-        return self.session.verdicts.account(row.evalset, row.case) if row.kind == "case" else None
-
     def change_of(self, record: "Execution | None") -> "Change | None":
         """Return how the case's verdict changed, or None if it did not. `MainScreen` overrides this."""
         return None
@@ -475,7 +422,10 @@ class View(Screen[None]):
         if row is None or row.kind in ("all", "agent"):
             return 0
         record = self.session.record(row)
-        if record is not self._shown_record or self.repeats_of(row) is not self.right.detail.reading.subject.repeats:
+        if (
+            record is not self._shown_record
+            or self.subjects.repeats_of(row) is not self.right.detail.reading.subject.repeats
+        ):
             self.show_row()
         elif record is not None and record.ref in touched:
             self.right.detail.refresh_record()
