@@ -1,7 +1,7 @@
 """The program `agent-workbench`, which opens the workbench or runs a command.
 
 The most frequent command lines, the program's name alone or with a folder, open the screen without importing click.
-Only options and mistakes need it.
+Commands, options and mistakes need it.
 """
 
 import os
@@ -44,7 +44,7 @@ def execute(words: list[str]) -> int:
 
 
 def _only_opens(words: list[str]) -> bool:
-    """Return whether there is a terminal and at most one word, which is an existing path."""
+    """Return whether the screen opens at once: on a terminal, with no word or with one existing path."""
     if words:
         named = words[0]
         is_there = os.path.exists(named)  # noqa: PTH110 - raises nothing, whatever the word

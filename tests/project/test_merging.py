@@ -153,7 +153,7 @@ def test_merged_shards_that_passed_exit_with_0(tmp_path: Path) -> None:
 
 def test_missing_shard_is_named(tmp_path: Path) -> None:
     first, _, third, *_ = reports(tmp_path, 5)
-    with pytest.raises(UsageFaultError, match=r"^missing: shard 2/5, 4/5, 5/5\n") as refused:
+    with pytest.raises(UsageFaultError, match=r"^missing: shards 2/5, 4/5, 5/5\n") as refused:
         merge_shards([first, third])
     assert "--shard 2/5" in refused.value.hint
 
@@ -161,7 +161,7 @@ def test_missing_shard_is_named(tmp_path: Path) -> None:
 def test_error_names_only_a_few_of_many_missing_shards(tmp_path: Path) -> None:
     file = reports(tmp_path, 2)[0]
     changed(file, lambda data: data["shard"].update(count=10**30, executions=3 * 10**30 + 1))
-    with pytest.raises(UsageFaultError, match=r"^missing: shard 2/1(0){30}, .* and [0-9,]+ more\n"):
+    with pytest.raises(UsageFaultError, match=r"^missing: shards 2/1(0){30}, .* and [0-9,]+ more\n"):
         merge_shards([file])
 
 
@@ -365,7 +365,7 @@ def test_shard_given_as_folder_and_report_is_refused_as_duplicate(tmp_path: Path
     files = reports(tmp_path)
     path = shard_in(tmp_path / "state", 2)
     assert str(refusal(*files, tmp_path / "state")).startswith(f"shard 2/3 is given twice: {files[1]} and {path}")
-    assert str(refusal(tmp_path / "state")) == "missing: shard 1/3, 3/3"
+    assert str(refusal(tmp_path / "state")) == "missing: shards 1/3, 3/3"
 
 
 def test_folder_without_shards_is_named(tmp_path: Path) -> None:

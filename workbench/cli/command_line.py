@@ -1,7 +1,7 @@
 """The command line: choosing a command, and reporting why it was refused.
 
-Only click is imported here. A command imports its package when it runs, so that `--help`, `--version` and a mistyped
-option answer at once.
+Besides small modules, only click is imported here. A command imports its package when it runs, so that `--help`,
+`--version` and a mistyped option answer at once.
 """
 
 import difflib
@@ -63,7 +63,7 @@ def has_current_folder() -> bool:
 
 
 def _command(name: str) -> click.Command:
-    """Import one command. The others stay unimported, which lets the workbench open quickly."""
+    """Import and return one command. The others are not imported, which saves time."""
     command = getattr(import_module(f"workbench.cli.{name}_command"), f"{name}_command")
     assert isinstance(command, click.Command)
     return command
@@ -121,7 +121,7 @@ def workbench_command(
     state_dir: Path | None,
     watch: bool,
 ) -> int:
-    """Open the screen."""
+    """Open the screen and return the exit code."""
     path = _path_to_open(words)
     if not can_draw():
         kind = " that can redraw its screen (TERM is dumb)" if on_terminal() else ""

@@ -63,7 +63,7 @@ def _output_path(context: click.Context, parameter: click.Parameter, word: str |
 
 
 def one_path(words: Sequence[Path], try_help: str) -> Path:
-    """Return the path of a command that takes one, or this folder if none is given.
+    """Return the only path among a command's words, or this folder without words.
 
     Raises:
         Refused: There are several paths, or it does not exist.

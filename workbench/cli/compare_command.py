@@ -151,7 +151,7 @@ def _lines(found: "Comparison", weighed: "Gate") -> Iterator[str]:
 
 
 def _chance_lines(weighed: "Gate") -> Iterator[str]:
-    """Yield lines that say whether chance explains drops of cases and of the pass rate, and what is not compared."""
+    """Yield lines about cases that pass less often, the pass rate, and cases that are not compared."""
     from workbench.results.gate import chance_text, change_text, drop_text, notes, p_text, rate_text
 
     if repeated := [drop for drop in weighed.drops if not drop.is_single or drop.flaky]:

@@ -29,7 +29,7 @@ FAILED: Final = 1
 USAGE: Final = 2
 """The command line is wrong, or a file or config that it names; nothing ran."""
 UNDECIDED: Final = 3
-"""A case could not be evaluated, or nothing ran."""
+"""A case has no verdict (error, not_evaluated or cancelled), or nothing ran."""
 INTERRUPTED: Final = 130
 """Ctrl-C or a signal ended the run; finished scores are saved."""
 

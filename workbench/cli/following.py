@@ -201,7 +201,7 @@ async def _beat(lines: MachineLines) -> None:
 
 
 async def execute_run(run: Running, progress: Progress) -> None:
-    """Run to the end, and keep the progress display fresh meanwhile."""
+    """Execute a run to its end, and redraw the progress display meanwhile."""
     fresh = asyncio.create_task(progress.keep_fresh())
     try:
         await run.execute()
@@ -211,7 +211,7 @@ async def execute_run(run: Running, progress: Progress) -> None:
 
 
 def progress_of(outputs: Outputs, store: Store, results: TextIO, *, names_cases: bool = True) -> Progress:
-    """Return the progress display for these outputs. On a terminal, `names_cases` says which cases did not pass."""
+    """Return the progress display for these outputs. `names_cases` is passed to `LiveProgress`."""
     if outputs.quiet:
         return QuietProgress(store, results, sys.stderr)
     if not is_terminal(outputs, results):

@@ -1,8 +1,8 @@
 """Progress of a run: plain lines, one for each finished case, or on a terminal also a block with the running cases.
 
 Events only mark the block as changed. It is drawn a few times a second together with all new lines in one write, so
-that a thousand quick cases cost a slow connection no more than ten. A machine that is lost or cannot be used is a
-notice of the run, which has its own line.
+that a thousand quick cases cost a slow connection no more than ten. If a machine is lost or cannot be used, the run has
+a notice about it, which gets its own line.
 """
 
 import asyncio
@@ -199,7 +199,7 @@ class QuietProgress(PlainProgress):
 
 
 _INTERVAL = 0.125
-"""Minimum seconds between two drawings."""
+"""Seconds between two drawings."""
 _ALL_NAMED = 40
 """Maximum number of cases for which every result gets a line. In larger runs, passed cases get no line."""
 _RUNNING_NAMED = 3

@@ -157,7 +157,7 @@ def _convert_conversations(paths: list[Path], new: Path | None, rows: _Rows | No
 
 
 def _keep(converted: "ConvertedConversations", rows: _Rows | None, dry_run: bool) -> None:
-    """Write a new evalset with its recordings, or print it."""
+    """Write a new evalset with its recordings, or with `dry_run` print it. Add the result to `rows`, if given."""
     left_out = [f"{path} is left out: {why}" for path, why in converted.failed]
     for line in left_out:
         write_line(sys.stderr, one_line(line, limit=2000))

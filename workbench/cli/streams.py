@@ -1,7 +1,7 @@
-"""The program's standard streams, to which writing never fails a run.
+"""The program's standard streams. A failed write never ends a run.
 
 A reader that goes away (`| head`), a stream that was closed before the start (`>&-`) and a terminal that cannot show a
-character are ordinary here. The text is lost; the verdict and the exit code are not.
+character are expected. Text may be lost or replaced, but no verdict.
 """
 
 import contextlib
@@ -20,8 +20,9 @@ _GONE = {errno.EPIPE, errno.EIO, errno.EBADF, errno.ESHUTDOWN}
 """Errors of a write whose reader or terminal no longer exists."""
 
 _failed: set[int] = set()
-_unread: set[int] = set()
 """Descriptors of streams that could not take a write although their reader exists."""
+_unread: set[int] = set()
+"""Descriptors of streams whose reader or terminal no longer exists."""
 
 
 def prepare_streams() -> None:
@@ -60,7 +61,7 @@ def can_draw() -> bool:
 def write_line(stream: TextIO, text: str = "") -> bool:
     """Write one line of safe text, and flush it. Return False if writing failed.
 
-    A closed pipe is ignored; other errors are reported on standard error. Later output to this stream is discarded.
+    A closed pipe is ignored; other errors are reported on standard error. Then, later output to the stream is dropped.
     """
     return write_pieces(stream, (text + "\n",))
 

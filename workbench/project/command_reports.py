@@ -153,7 +153,7 @@ class RunCounts(Part):
     error: int
     not_evaluated: int
     cancelled: int
-    """Includes the executions that did not end (`no_verdict`), if the end of the run is not stored."""
+    """Includes the executions that did not end (`no_verdict`). In a complete run, these count as `error`."""
 
 
 class HistoryRun(Part):

@@ -140,7 +140,7 @@ class CompareDrop(CompareName):
     chance: Share
     """How likely chance alone makes this case drop as far."""
     clear: bool
-    """Whether chance does not explain it, even among all compared cases."""
+    """Whether the drop is too unlikely to be chance, considering the number of compared cases."""
     flaky: Words | None
     """Where the case both passed and failed; null if it is not known as flaky."""
 
@@ -174,14 +174,14 @@ class Compare(Part):
     drops: list[CompareDrop]
     new_errors: list[CompareNewError]
     left_out: list[CompareName]
-    """Cases of both runs that were not judged in one of them."""
+    """Cases of both runs that at least one of them did not judge."""
     gate: CompareGate | None
     """Null without `--gate`."""
     cases: list[CompareCase]
     only_in_a: list[CompareRef]
     only_in_b: list[CompareRef]
     not_compared: list[CompareRef]
-    """Executions that were frozen in one run only, or in another mode."""
+    """Executions that were replayed in one run only, or in different modes."""
     files: list[CompareFile]
     differences: list[Words]
     """All other differences between the runs, in words."""

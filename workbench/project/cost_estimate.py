@@ -30,7 +30,7 @@ class Limit:
 
 @dataclass(frozen=True)
 class Estimate:
-    """The estimated cost of `cases` stale cases.
+    """The estimated cost of running or scoring `cases` cases.
 
     `calls` is the number of calls to models and judges, or None if it is not known yet. `money` is the cost as a text,
     or why it is not known, or "" without calls or prices. `amount` is the cost as a number, or None if it is not known.

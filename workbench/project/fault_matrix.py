@@ -105,7 +105,11 @@ class FaultMatrix:
             self._raised += record.state == "error" and not self._tools[record.ref.name]
 
     def plan(self) -> Plan:
-        """Return the plan that fails each tool of each case in each way. Raise UsageFaultError if none calls a tool."""
+        """Return the plan in which each tool of each case fails in each way.
+
+        Raises:
+            UsageFaultError: no case calls a tool.
+        """
         return replace(matrix_of(self._plan, self._tools, self._raised), run_id=new_run_id())
 
     def outlook(self) -> Outlook:
@@ -158,7 +162,10 @@ class FaultMatrix:
 
 
 def _turns(entry: PlanEntry) -> CallRange:
-    """Return the number of turns of a case. A simulated conversation and a broken case count as one."""
+    """Return the number of turns of a case, as both ends of a range.
+
+    A simulated conversation and a broken case count as one turn.
+    """
     source, turns = entry.source, None
     if isinstance(source, AgentSource) and source.index is not None:
         with suppress(BrokenCaseError):

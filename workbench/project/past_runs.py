@@ -87,7 +87,7 @@ def plan_of_cases(
     *,
     references_of_now: bool = False,
 ) -> Plan:
-    """Return the plan that scores `cases` (evalset, case) of a workspace again.
+    """Return the plan that scores cases of a workspace again. `cases` are positions of evalsets and cases.
 
     Their transcripts come from this session (`records`), or else from the last run in the state folder. Notices of the
     plan name cases without a transcript. Each transcript is scored with its own reference, or with the current one if

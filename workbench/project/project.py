@@ -67,12 +67,12 @@ class Project:
     """The evalsets and agents of a folder, with methods to run and judge them.
 
     Use it in an `async with` block in one event loop. The end of the block ends all processes. `Project.open` also
-    reads the files. `path` is a folder, an evalset or an agent. Targets are relative to the folder. `settings` are by
-    default the default settings, not those in the user's file. `store` has the state of all runs, except those that
-    publish their events elsewhere. `state_dir` is the folder for runs, by default `.workbench` in the root. If
-    `keep_runs` is False, only answers of judges are written, and only if that folder exists. If `keep_warm` is False,
-    no processes are prepared for a second run. Agents run at `place`, by default in child processes. If `place` is a
-    text, it has the form of `--on`: `local`, `dask://host:8786` or a name from the project's settings.
+    reads the files. `path` is a folder, an evalset or an agent. Targets are relative to the folder. Without `settings`,
+    the defaults apply, not the user's file. `store` has the state of all runs, except those that publish their events
+    elsewhere. `state_dir` is the folder for runs, by default `.workbench` in the root. If `keep_runs` is False, only
+    answers of judges are written, and only if that folder exists. If `keep_warm` is False, no processes are prepared
+    for a second run. Agents run at `place`, by default in child processes. If `place` is a text, it has the form of
+    `--on`: `local`, `dask://host:8786` or a name from the project's settings.
     """
 
     def __init__(
@@ -315,8 +315,8 @@ class Project:
     ) -> Plan:
         """Return the plan that runs the targets, which are named as in `targets`.
 
-        With `workspace`, the plan runs the cases `names` of that workspace instead. Its criteria may differ from the
-        files, which are not read again. A fault in one file then does not stop cases of other files.
+        With `workspace`, the plan runs the cases `names` of that workspace instead. Evalsets and configs are not read
+        again, so its criteria may differ from the files. A fault in one file then does not stop cases of other files.
 
         Raises:
             UsageFaultError: a target does not exist, a named file or config is wrong, or nothing is selected.
@@ -346,8 +346,8 @@ class Project:
     ) -> Running:
         """Prepare a run that scores the transcripts of a stored run again. No agent runs.
 
-        `run` is an id or the start of one, `last`, or the path of a JSON report. The criteria are the current ones, or
-        those of the file `config`, or `criteria`, which has a threshold or an object for each name, as in such a file.
+        `run` is an id or the start of one, `last`, or the path of a JSON report. The current criteria apply, unless
+        `config` names a file or `criteria` is given, which maps names to thresholds or objects, as in such a file.
 
         Raises:
             UsageFaultError: the run or case does not exist, the run injected faults or tried a fork, or the config is
@@ -415,10 +415,11 @@ class Project:
     ) -> Running:
         """Prepare a run that repeats a stored conversation up to a point, and then changes one thing.
 
-        `run` is an id or the start of one, or `last`. The point is the start of `turn`, or the `call` with this number
-        in the whole conversation; both count from 1. `value` is the new message, instruction or model, or the new
-        answer as JSON data. `agent` is the agent whose instruction or model is changed. With `frozen`, tools are
-        answered from the recording after the point, too. `tries` replaces the number of runs in `options`.
+        `run` is an id or the start of one, or `last`. `case` is an id, and `repeat` chooses one of its executions. The
+        point is the start of `turn`, or the `call` with this number in the whole conversation. All of these numbers
+        count from 1. `value` is the new message, instruction or model, or the new answer as JSON data. `agent` is the
+        agent whose instruction or model is changed. With `frozen`, tools are answered from the recording after the
+        point, too. `tries` replaces the number of runs in `options`.
 
         Raises:
             UsageFaultError: the run, case or point does not exist, or the conversation cannot be forked.
@@ -439,7 +440,7 @@ class Project:
     ) -> AsyncGenerator[News, None]:
         """Run targets, and after each save the cases that it can affect. Yield news until the caller leaves the loop.
 
-        Targets have the form of `targets`.
+        Targets are named as in `targets`.
 
         Raises:
             UsageFaultError: see `plan`.

@@ -373,7 +373,8 @@ def _check_numbers(parts: Sequence[_Part]) -> None:
         first = next(names)
         more = usual - len(found) - _MOST
         listed = ", ".join([first, *names]) + (f" and {more:,} more" if more > 0 else "")
-        raise UsageFaultError(f"missing: shard {listed}", f"`{_RUN.format(first)}` writes it")
+        word = "shard" if len(found) == usual - 1 else "shards"
+        raise UsageFaultError(f"missing: {word} {listed}", f"`{_RUN.format(first)}` writes shard {first}")
 
 
 def _check_same_run(parts: Sequence[_Part]) -> None:

@@ -1,6 +1,6 @@
 """The state of a watch: its stale cases, and the jobs that follow from saves.
 
-It needs no widget and no thread. The screen and the plain lines call the same methods and apply the same events.
+It needs no widget and no thread. The screen and `run --watch` call the same methods and apply the same events.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ _DEPTH_WORDS: dict[Effect, str] = {
     "decide": "comparing stored scores",
 }
 _LONGEST_NOTICE = 5.0
-"""Maximum age of a saved file, in seconds, when it is noticed. An older file was moved here."""
+"""Maximum age in seconds of a file that counts as just written. An older one was moved here or unpacked."""
 _JUST = 1.0
 """Seconds after the end of a run during which a file change may still come from that run."""
 
@@ -145,7 +145,7 @@ class Watching:
         """Executions whose previous record is valid again. The front end empties this after showing them."""
 
     def take(self, saved: Saved) -> list[CaseRef]:
-        """Queue the cases that a save makes stale, and return the running executions that it makes obsolete.
+        """Queue the cases that a save makes stale, and return the unfinished executions that it makes obsolete.
 
         The caller must cancel those executions and start no others of their run.
         """
@@ -172,7 +172,7 @@ class Watching:
         if saved.trouble:
             if self.watcher.changes.gone:
                 return []  # `Watch` has reported that.
-            return [Noticed("error", f"cannot be read: {saved.trouble}", stay)]
+            return [Noticed("error", f"the project cannot be read: {saved.trouble}", stay)]
         why = "changes whenever the agent runs, so it is ignored from now on"
         found = [Noticed("warning", f"{ignored} {why}") for ignored in self.ignored]
         for fault in saved.faults:
@@ -315,7 +315,7 @@ class Watching:
 
 
 def _time_of(saved: Saved) -> float:
-    """Return the time of a save on the monotonic clock. Old files, which were moved here or unpacked, count as new."""
+    """Return when files were saved, on the monotonic clock. Files above `_LONGEST_NOTICE` count as saved just now."""
     ages = [0.0]
     for path in saved.changed:
         with contextlib.suppress(OSError):

@@ -193,7 +193,7 @@ class Trial:
             if any(one.files.get(change.path, "").startswith(LINK) for one in (self._tree, copy)):
                 continue
             if not os.path.realpath(file).startswith(f"{base}{os.sep}"):
-                raise UsageFaultError(f"{change.path} leads out of the project, so it is not written")
+                raise UsageFaultError(f"{change.path}: a link leads out of the project, so nothing is written")
             found[file] = change.before, change.after
         return found
 
