@@ -12,10 +12,7 @@ from workbench.events.shards import Shard
 
 MetricStatus: TypeAlias = Literal["passed", "failed", "error", "not_evaluated", "not_applicable", "informational"]
 Sources: TypeAlias = dict[str, dict[str, Any]]
-"""Agent → path of one of its files (relative to the root) → digest of the content without secrets.
-
-The digest is BLAKE2b of 16 bytes.
-"""
+"""Agent → path of one of its files, relative to the root → digest without secrets (BLAKE2b, 16 bytes)."""
 InnerCalls: TypeAlias = tuple[dict[str, Any], ...] | None
 """The calls of a turn inside agents that are used as tools, or None if they were not recorded.
 
@@ -100,10 +97,7 @@ class CaseRef:
 
     @property
     def label(self) -> str:
-        """`agent/eval_set_id/eval_id` without empty parts, with `#repeat` from the second repeat on.
-
-        `?` stands for no agent. The text is not made safe.
-        """
+        """`agent/eval_set_id/eval_id` (no agent: `?`), and `#repeat` from the second repeat on. Raw text."""
         name = "/".join(part for part in (self.agent or "?", self.eval_set_id, self.eval_id) if part)
         return name if self.repeat == 1 else f"{name}#{self.repeat}"
 
@@ -217,10 +211,7 @@ class PlannedCase:
     criteria_changed: tuple[str, ...] = ()
     """One text for each criterion that the user changed for this run."""
     matched_by: str = ""
-    """The rule that matched the agent: `folder`, `app_name`, `choice`, `location` or `given`.
-
-    It is "" if there is no agent, or if the rule is not known.
-    """
+    """The rule that matched the agent: `folder`, `app_name`, `choice`, `location`, `given`, or "" if none is known."""
     text: str = ""
     """A digest of the case's text in the evalset, or "" if it is not known."""
     fault: ToolFault | None = None
@@ -356,8 +347,8 @@ class SpansRecorded:
     """The spans of a turn: the duration of each model and tool call.
 
     `spans` is JSON text that is parsed only when it is shown (`workbench.store.spans`). `pieces` has requests and
-    replies as JSON text, by digest. In a stored run, `pieces` is empty. Then the pieces are stored with the run whose
-    ID is `kept_in`, and `kept` has the number of each digest, as JSON text.
+    replies as JSON text, by digest. Once they are stored with a run, `pieces` is empty, `kept_in` is the ID of that
+    run, and `kept` has the number under which each digest is stored, as JSON text.
     """
 
     case: CaseRef
@@ -476,10 +467,7 @@ def drift_count(changes: Iterable[Any]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class CaseFinished:
-    """The end of a case. `error` is why the case has no verdict, or an error beside a failed criterion.
-
-    An error of the kind `cancelled` sets the status to `cancelled`.
-    """
+    """The end of a case. `error` is why the case has no verdict, or an error beside a failed criterion."""
 
     case: CaseRef
     status: CaseStatus
@@ -542,10 +530,7 @@ class FilesRead:
 
 @dataclass(frozen=True, slots=True)
 class RunResumed:
-    """The continuation of an interrupted run. Ended cases do not run again.
-
-    In later events, `at` counts from `started`.
-    """
+    """The continuation of an interrupted run. Ended cases do not run again. From now on, `at` counts from `started`."""
 
     started: str
     """UTC, ISO 8601 with a trailing Z."""
@@ -574,10 +559,7 @@ class RunFinished:
     sources: Sources = field(default_factory=dict)
     """More files that the agents read."""
     cancelled: int = 0
-    """Number of executions with a `CaseFinished` that says `cancelled`.
-
-    Executions that were still queued when the run was stopped have no such event.
-    """
+    """Number of executions with a `CaseFinished` of the status `cancelled`."""
 
 
 Event: TypeAlias = (

@@ -116,11 +116,7 @@ class AgentFiles:
         return self._bundle(read, scopes, _MOST_FILES)
 
     def bundle_like(self, then: Mapping[str, str], scopes: Mapping[str, str]) -> Bundle:
-        """Return the current state of recorded files and folders, and of new files there.
-
-        `then` and `scopes` are the recorded inputs `agent_file` and `agent_folder`. Files that the agent wrote keep
-        their recorded values.
-        """
+        """Return the current state of the recorded files (`then`) and folders (`scopes`), and of new files there."""
         read = [self._root / name for name, value in then.items() if value != LISTED and not name.endswith("/")]
         found = self._bundle(read, scopes, 0 if f"{self._name(self._folder)}/" in then else _MOST_FILES)
         written = {name for name, scope in scopes.items() if scope == WRITTEN}

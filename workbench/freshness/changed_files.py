@@ -43,10 +43,7 @@ class ChangedFile:
 
 
 def changed_files(before: Summary, after: Summary, state: Path) -> dict[str, list[ChangedFile]]:
-    """Return the changed files by agent, without agents whose files one of the runs did not record.
-
-    `state` is the state folder with the contents of files.
-    """
+    """Return the changed files by agent, without agents whose files one of the runs did not record."""
     found: dict[str, list[ChangedFile]] = {}
     for agent, old in before.sources.items():
         new = after.sources.get(agent)

@@ -200,10 +200,7 @@ class Batch:
 
 
 def is_watched(path: Path) -> bool:
-    """Return whether changes of a file are reported.
-
-    Changes of temporary files, byte-code, and files of git, caches and environments are not.
-    """
+    """Return whether changes of a file are reported. Temporary files, byte-code, caches and git's files are not."""
     name = path.name
     if name.endswith(_IGNORED_SUFFIXES) or name.startswith((".#", "#")) or name == "4913":
         return False

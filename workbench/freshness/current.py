@@ -76,7 +76,6 @@ class Options:
     frozen: str = ""
     """The mode of `--frozen`, "" for live runs."""
     on_miss: str = ""
-    """The value of `--on-miss`, "" if it is not known."""
     sent: tuple[str, ...] | None = None
     """The variables that are sent to another machine besides those of the `.env`, or None for this machine."""
     frozen_file: str | None = None
@@ -86,8 +85,8 @@ class Options:
     def of_run(cls, kept: Mapping[str, Any], setting: str | None = None, file: str | None = None) -> "Options":
         """Return the options that a run recorded in `RunStarted.inputs`, with defaults for missing ones.
 
-        `setting` is the project's current mode of `--frozen`, in `file`, or None if unknown. A setting that changed
-        since the run replaces the run's mode.
+        `setting` is the project's current mode of `--frozen`, read from `file`, or None if it is not known. A setting
+        that has changed since the run replaces the run's mode.
         """
         timeout, python = kept.get("timeout"), kept.get("python")
         frozen, then = str(kept.get("frozen") or ""), kept.get("project_frozen")
@@ -141,10 +140,7 @@ class CurrentInputs:
         return runs_live(now.frozen, now.on_miss, frozen_path(entry.file, ids.get(index, "")))
 
     def planned(self, entry: EvalsetEntry, index: int | None, then: PastInputs) -> Record:
-        """Return the current inputs for an execution that did not end. Of its case, only the text counts.
-
-        If `index` is None, not even the text is known.
-        """
+        """Return the current inputs for an execution that did not end. Of its case, they include at most the text."""
         text = {} if index is None else {"text": self.text(entry.document, index)}
         return Record(entry.relative, (Bundle({"case": text}), *self._besides_case(entry, then, is_simulated=True)))
 
@@ -211,10 +207,7 @@ class CurrentInputs:
     def other_files(
         self, config: CriteriaConfig, agent: AgentFolder | None, *, is_simulated: bool
     ) -> tuple[Bundle, ...]:
-        """Return the files besides evalset, config and agent: those of Python functions.
-
-        `is_simulated` adds the functions that play the user.
-        """
+        """Return the files of Python functions that judge. `is_simulated` adds functions that play the user."""
         bundles: list[Bundle] = []
         for kind, files in other_files(config, self.root, self.root if agent is None else agent.folder).items():
             if kind == "simulator" and not is_simulated:

@@ -108,10 +108,7 @@ class Follower:
         return dict(zip(paths, signature_of(paths), strict=True))
 
     def _compare(self, reported: Collection[Path], *, everything: bool) -> frozenset[Path]:
-        """Record the state of reported paths, and return an empty set.
-
-        With `everything`, record the state of all known paths, and return those that changed.
-        """
+        """Record the state of reported paths. With `everything`, record all known ones, and return the changed ones."""
         with self._comparing:
             if everything:
                 before, self._known = self._known, self._signatures()
@@ -273,10 +270,7 @@ def is_same(before: Workspace, now: Workspace) -> bool:
 
 
 def same_content(before: EvalsetEntry, now: EvalsetEntry) -> bool:
-    """Return whether two versions of an evalset have the same ID, name and cases.
-
-    Without cases, their faults must be the same, too.
-    """
+    """Return whether two versions of an evalset have the same ID, name and cases (without cases: the same faults)."""
     old, new = before.document, now.document
     if old is new:
         return True

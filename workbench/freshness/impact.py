@@ -72,7 +72,7 @@ class Impact:
         }
 
     def without(self, keys: Collection[CaseName]) -> "Impact":
-        """Return the impact without the cases `keys`."""
+        """Return the impact without the changes of the cases `keys`."""
         return replace(self, changes={key: found for key, found in self.changes.items() if key not in keys})
 
 

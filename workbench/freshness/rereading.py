@@ -107,10 +107,7 @@ def _same_app(before: EvalsetEntry, now: EvalsetEntry) -> bool:
 
 
 def looks_unfinished(path: Path) -> bool:
-    """Return whether a file may be half written.
-
-    Such a file is missing, or it is a Python or JSON file that is empty or cannot be parsed.
-    """
+    """Return whether a file may be half written: missing, or Python or JSON that is empty or cannot be parsed."""
     try:
         content = read_regular(path)
     except FileNotFoundError:
@@ -251,10 +248,7 @@ class Contents:
         return content.decode("utf-8", "replace")
 
     def _read(self, path: Path) -> str | None:
-        """Return the hash of a file, `ABSENT` if it is missing, or None if it cannot be read.
-
-        An empty write-ahead log counts as missing.
-        """
+        """Return the hash of a file, `ABSENT` if it is missing or an empty database log, or None if unreadable."""
         try:
             content = read_regular(path)
         except (FileNotFoundError, NotADirectoryError):

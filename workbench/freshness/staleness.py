@@ -43,8 +43,6 @@ _NAMED = 2
 _BY_PATH = tuple(kind for kind, treated in KINDS.items() if treated.place == "name")
 """The kinds of inputs whose names are paths relative to the root."""
 _MOST_FILES = 20_000
-
-
 Changes: TypeAlias = tuple[Change, ...]
 
 

@@ -195,10 +195,7 @@ class Watcher:
         return changed
 
     def _blocked(self, now: Snapshot, saves: Saves) -> frozenset[CaseName]:
-        """Return the cases that cannot run.
-
-        The reason is a broken source, evalset or config, or a lost agent.
-        """
+        """Return the cases that cannot run, because a source, evalset or config is broken or an agent is gone."""
         faulty = frozenset(self._source_faults)
         broken = impact(now, now, replace(saves, changed=faulty)) if faulty else Impact()
         unusable = {name for name, depth in broken.depths.items() if depth == "run"}

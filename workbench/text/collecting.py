@@ -17,7 +17,7 @@ def collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def spare_what_stays() -> None:
+def exclude_existing_objects() -> None:
     """Exclude all existing objects from later scans. Unused objects are still freed, except those in cycles.
 
     With the verdicts of ten thousand cases, one scan would stop the screen for a third of a second.
@@ -26,6 +26,6 @@ def spare_what_stays() -> None:
 
 
 def scan_everything() -> None:
-    """End the exclusion by `spare_what_stays`, and free unused objects in cycles."""
+    """End the exclusion by `exclude_existing_objects`, and free unused objects in cycles."""
     gc.unfreeze()
     gc.collect()

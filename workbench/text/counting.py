@@ -50,7 +50,6 @@ def percent(value: float) -> str:
 
 def exact_percent(value: float) -> str:
     """Return a rate chosen by the user as a percentage with all its digits: `90%`, `99.5%`."""
-    # 0.29 * 100 is slightly below 29.
     return f"{value * 100:.10g}%"
 
 
@@ -68,10 +67,7 @@ _HUGE = 1e15
 
 
 def cut_score(value: float, places: int = PLACES, least: int = 1) -> str:
-    """Return a score with `least` to `places` decimals, cut and not rounded: `0.7999`, `1.0`.
-
-    Numbers that are huge or not finite are in Python's notation.
-    """
+    """Return a score with `least` to `places` decimals, cut: `0.7999`, `1.0`. Huge numbers are in Python's notation."""
     if not math.isfinite(value) or abs(value) >= _HUGE:
         return repr(float(value))
     return _padded(Decimal(repr(float(value))).quantize(Decimal(1).scaleb(-places), ROUND_FLOOR), least)

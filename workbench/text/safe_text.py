@@ -58,9 +58,7 @@ def plain(text: str, *, limit: int = DEFAULT_LIMIT) -> str:
     become visible symbols (ESC → ␛). Text over `limit` characters is cut, followed by the number of missing ones.
     """
     dropped = len(text) - limit
-    if dropped > 0:
-        text = text[:limit]
-    safe = _HOSTILE.sub(_picture, _LINE_BREAKS.sub("\n", text)).expandtabs(4)
+    safe = _HOSTILE.sub(_picture, _LINE_BREAKS.sub("\n", text[:limit])).expandtabs(4)
     return f"{safe}… [{counted(dropped, 'more character')}]" if dropped > 0 else safe
 
 

@@ -157,7 +157,7 @@ async def test_failed_comparison_is_reported_and_the_screen_continues(
     monkeypatch.setattr(opened.staleness, "_read", read)
     await opened.staleness.compared()
     (notice,) = opened.view.notices
-    assert notice.startswith("finding stale verdicts failed: LookupError(")
+    assert notice.startswith("stale verdicts are not marked: LookupError(")
     assert "\x1b" not in notice
     monkeypatch.undo()
     await opened.staleness.compared()

@@ -221,7 +221,7 @@ class Keep(Controller):
 
 
 class Talk(Controller):
-    """The action that opens a conversation with an agent. It becomes a case only if the user keeps it.
+    """The action that talks to an agent. The conversation becomes a case only if the user keeps it.
 
     `fork_chat` forks a conversation, given its session input and the names of the selected item.
     """

@@ -214,7 +214,10 @@ def captured_from_conversation(conversation: Conversation, app_name: str, user_i
 
 
 def captured_from_record(record: CaseRecord, case: EvalCase | None, app_name: str) -> Captured:
-    """Return the answered turns of a finished case, with the case's current session input."""
+    """Return the answered turns of a finished case, with the case's current session input.
+
+    A note warns if the initial state is not known, or if it may differ from the run's.
+    """
     session: dict[str, Any] = (case.session_input if case is not None else None) or {}
     note = ""
     if case is None:

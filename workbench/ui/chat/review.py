@@ -132,7 +132,7 @@ class ReviewList(RowsOf[ReviewRow]):
 
 
 def _calls(captured: Captured, choice: Choice) -> str:
-    """Return the number of recorded calls in the chosen turns."""
+    """Return the numbers of recorded tool and model calls in the chosen turns, as text."""
     recording = recording_of(captured, replace(choice, frozen=True))
     tools, models = (len(recording.calls), len(recording.models)) if recording is not None else (0, 0)
     return f"{counted(tools, 'tool call')}, {counted(models, 'model call')}"
@@ -401,7 +401,7 @@ class ReviewScreen(RowsScreen[bool]):
             case "file":
                 # A test file is meant for one session.
                 full = self._into.file.name.endswith(".test.json") and self._into.taken
-                return "this test file already has its only session" if full else "e chooses another file"
+                return "this test file already has a case: it is meant for one" if full else "e chooses another file"
             case "shape":
                 if self._into.recorded is None:
                     return "the file has no steps yet, and both formats work. space switches the format"

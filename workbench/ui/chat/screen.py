@@ -157,7 +157,7 @@ class MessageBox(PlainTextArea):
         self.replace("\n", start, end, maintain_selection_offset=False)
 
     def action_previous_message(self) -> None:
-        """Bring back the previous message, or move the cursor up."""
+        """Bring back the previous message if the box is empty, else move the cursor up."""
         if self.text or not self._before:
             self.action_cursor_up()
         else:

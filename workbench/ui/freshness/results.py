@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from workbench.results.faces import COUNTED
-from workbench.text.collecting import collector_paused, spare_what_stays
+from workbench.text.collecting import collector_paused, exclude_existing_objects
 from workbench.text.counting import counted, counted_status
 from workbench.text.safe_text import one_line
 from workbench.ui.freshness.staleness import NEWS_SECONDS, Staleness
@@ -64,9 +64,9 @@ class PastResults(Controller):
             await self._read_verdicts()
         except Exception as error:
             # Stored runs may be damaged in any way. The screen continues without them.
-            self.view.notify(one_line(f"earlier runs cannot be read: {error!r}", limit=400), severity="warning")
+            self.view.notify(one_line(f"earlier verdicts are not shown: {error!r}", limit=400), severity="warning")
         finally:
-            spare_what_stays()
+            exclude_existing_objects()
             self.session.loading = ""
             self.verdicts_shown.set()
             self.view.show_state()
@@ -93,7 +93,7 @@ class PastResults(Controller):
                 if time.monotonic() > due:
                     self.show_verdicts()
                     due = time.monotonic() + _SHOWN_EVERY
-            spare_what_stays()
+            exclude_existing_objects()
             session.loading = "changes"
             self.show_verdicts()
         self.verdicts_shown.set()
@@ -248,7 +248,7 @@ class OtherRuns(Controller):
             await self._show()
         except Exception as error:
             # Runs of others may be damaged in any way. The screen continues without them.
-            message = one_line(f"runs of other programs cannot be read: {error!r}", limit=400)
+            message = one_line(f"runs of other programs are not shown: {error!r}", limit=400)
             self.view.notify(message, severity="warning")
         finally:
             self._looking = False

@@ -30,7 +30,7 @@ class ScreenWatch(Watch):
         return self._run.busy
 
     def start_plan(self, make: Callable[[], Plan]) -> None:
-        """Start the run of the plan that `make` returns in the run's thread."""
+        """Start a run in the run's thread. `make` returns its plan."""
         self._run.start_plan(make)
 
     def supersede(self, refs: Sequence[CaseRef]) -> None:

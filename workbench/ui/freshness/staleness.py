@@ -181,7 +181,7 @@ class Staleness(Controller):
                 self._due = now + _PAUSE_FACTOR * (now - began)
         except Exception as error:
             # The screen continues without stale marks.
-            self.view.notify(one_line(f"finding stale verdicts failed: {error!r}", limit=400), severity="warning")
+            self.view.notify(one_line(f"stale verdicts are not marked: {error!r}", limit=400), severity="warning")
         finally:
             self._idle.set()
 
@@ -303,7 +303,9 @@ class Follow(Controller):
                 self.take(touched)
         except Exception as error:
             # The screen continues, and reads the folder again before each run.
-            self.view.notify(one_line(f"changes on disk are not noticed: {error!r}", limit=400), severity="warning")
+            self.view.notify(
+                one_line(f"changes on disk are noticed only before a run: {error!r}", limit=400), severity="warning"
+            )
         finally:
             self.session.follower = None
             follower.changes.close()

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RepeatOptions:
-    """The number of runs of each case, and their judge votes.
+    """The number of runs of each case, and whether judges give all their votes.
 
     With `until_sure` (a rate from 0 to 1), a case stops before `runs` once its pass rate is certainly above or below
     that rate. `all_votes` asks judges for all samples, whatever the settings say.

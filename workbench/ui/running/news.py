@@ -170,7 +170,10 @@ class News(Controller):
 
 
 def notice_line(notice: Noticed, count: int) -> str:
-    """Return a notice as one line of safe text. If there are more (`count` in all), point to the palette."""
+    """Return a notice as one line of safe text.
+
+    If there are more (`count` in all), or if the text is long, point to the palette.
+    """
     text = one_line(". ".join(part.removesuffix(".") for part in (notice.message, notice.hint) if part))
     if count == 1 and len(text) <= _SHORT:
         return text

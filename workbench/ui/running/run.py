@@ -33,9 +33,10 @@ _OFFER_SECONDS = 10.0
 
 
 class Run(Controller):
-    """The actions that start and cancel runs. They act on the marked cases, or else on those of the current row.
+    """The actions that start and cancel runs.
 
-    Runs have their own thread, and `News` receives their events.
+    They act on the cases that `view.targets` returns: usually the marked ones, else those of the current row. Runs have
+    their own thread, and `News` receives their events.
     """
 
     def __init__(self, view: "View", folder: Folder, engine: Engine, thread: RunThread) -> None:
@@ -151,7 +152,7 @@ class Run(Controller):
         most: int = MANY_CASES,
         confirmed: bool = False,
     ) -> None:
-        """Run these cases, or start the run that `build` returns for them. The bar shows `starting` at once.
+        """Run these cases, or start the run that `build` returns for them. Until it starts, the bar shows `starting`.
 
         The user has to confirm a run of more than `most` cases, or with a high known cost, unless a dialog has already
         `confirmed` it. `times` is how often each case runs. If a file has changed, the folder is read again. If an

@@ -87,8 +87,8 @@ class RunThread:
     def start(self, build: Build) -> int:
         """Build and execute a run in the thread, after the previous run has ended. Return the run's number.
 
-        The previous run may still write to the disk after its last event. An exception from `build` becomes `Refused`.
-        Finally, `Ended` is sent with the run's number.
+        The previous run may still write to the disk after its last event. An exception of `build` or the run becomes
+        `Refused`. Finally, `Ended` is sent with the run's number.
         """
         self.started += 1
         number = self.started

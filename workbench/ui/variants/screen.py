@@ -490,7 +490,7 @@ class TryScreen(SplitScreen):
             self.say(cancel_words("the try", kill=self.tried.cancel()))
 
     def action_go_to_current(self) -> None:
-        """Open the current case in the main screen."""
+        """Go to the case under the cursor in the main screen, which shows its current version."""
         line = self.cases.row_or_none
         if line is None or line.case is None or not (self.cases.has_focus or self.in_right):
             self.say("put the cursor on a case first")
