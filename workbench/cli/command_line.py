@@ -77,7 +77,7 @@ class _WorkbenchCommand(click.Command):
             names = [("run (eval)", "run"), *list(COMMANDS.items())[2:]]
             formatter.write_dl([(name, _command(module).get_short_help_str(limit=80)) for name, module in names])
         formatter.write_paragraph()
-        formatter.write_text("If a folder has the name of a command, write ./run")
+        formatter.write_text("If a folder has the name of a command, put ./ before it: ./run")
         from workbench.files.folders import settings_folder
 
         formatter.write_paragraph()

@@ -123,7 +123,6 @@ def _check_writable(option: str, file: Path) -> None:
 CONFIG = click.option(
     "--config", "--config-file-path", "config", type=FILE, metavar="FILE", help="Criteria for all evalsets."
 )
-CASES = click.option("--case", "cases", multiple=True, metavar="ID", help="Run only this case. Can be repeated.")
 JSON = click.option(
     "--json",
     metavar="FILE|-",
@@ -152,6 +151,12 @@ ALL_VOTES = click.option(
     "--all-votes", is_flag=True, help="Ask judges for every vote, not only until the verdict is certain."
 )
 NO_CACHE = click.option("--no-cache", is_flag=True, help="Ask judges again and ignore their cached answers.")
+
+
+def cases(verb: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Return the option `--case`. `verb` says what is done with the case, such as `Run`."""
+    help_text = f"{verb} only this case. Can be repeated."
+    return click.option("--case", "cases", multiple=True, metavar="ID", help=help_text)
 
 
 def python(help_text: str) -> Callable[[Callable[..., int]], Callable[..., int]]:

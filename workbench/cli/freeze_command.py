@@ -30,7 +30,7 @@ After a run with `--frozen --on-miss live`, only the calls that were made live a
 
 @common.command("freeze", _DESCRIPTION, "Keep the answers of tools in a run, to replay them.")
 @click.argument("words", metavar="RUN", nargs=-1)
-@click.option("--case", "cases", multiple=True, metavar="ID", help="Freeze only this case. Can be repeated.")
+@common.cases("Freeze")
 @click.option("--models", is_flag=True, help="Keep the answers of models, too, for `run --frozen=all`.")
 @click.option(
     "--prune", is_flag=True, help="Drop recorded calls that a frozen run did not use, and cases that are gone."

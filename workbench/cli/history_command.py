@@ -26,8 +26,8 @@ _DESCRIPTION = """List stored runs, newest first, including those of `adk eval`,
 delete RUN...  delete runs
 pin RUN        make a run the baseline for `compare`
 unpin          remove the baseline
-RUN is an ID, the start of one, `last` or `baseline`. If a folder has the name of one of these words, write
-./delete
+RUN is an ID, the start of one, `last` or `baseline`. If a folder is named delete, pin or unpin,
+write ./delete
 """
 
 

@@ -22,7 +22,7 @@ Exit codes
     1  some case failed
     2  the command line or a file is wrong; a shard is missing, there twice, unfinished, or
        from another run
-    3  a case could not be evaluated or was cancelled, or there are no cases
+    3  a case could not be evaluated or was cancelled, even if others failed; or there are no cases
   130  interrupted
 """
 

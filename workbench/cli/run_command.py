@@ -53,14 +53,14 @@ Exit codes
     0  every case passed
     1  some case failed
     2  the command line is wrong, or a file or config that it names; nothing ran
-    3  a case could not be evaluated, or nothing ran
+    3  a case could not be evaluated, even if others failed; or nothing ran
   130  interrupted; finished scores are saved
 
 \b
 With --until-sure
     0  each case surely passes at least at that rate
-    1  one surely does not
-    3  one is undecided, or none of its repeats could be judged
+    1  a case surely does not, and all others are sure
+    3  a case is undecided, or none of its repeats could be judged
 """
 
 

@@ -78,7 +78,7 @@ def _text(context: click.Context, parameter: click.Parameter, word: str | None) 
 
 _OPTIONS = (
     common.CONFIG,
-    common.CASES,
+    common.cases("Run"),
     click.option("--agent", type=common.FILE, metavar="PATH", help="Agent for all evalsets."),
     click.option(
         "-k",

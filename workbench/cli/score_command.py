@@ -24,7 +24,7 @@ Exit codes
     0  every case passed
     1  some case failed
     2  the command line is wrong, or the run or config that it names; nothing was scored
-    3  a case could not be evaluated, or there was nothing to score
+    3  a case could not be evaluated, even if others failed; or there was nothing to score
   130  interrupted; finished scores are saved
 """
 
@@ -32,7 +32,7 @@ Exit codes
 @common.command("score", _DESCRIPTION, "Score a stored run again, for example with other criteria or another judge.")
 @click.argument("words", metavar="RUN", nargs=-1)
 @common.CONFIG
-@common.CASES
+@common.cases("Score")
 @common.JSON
 @common.JUNIT
 @common.PLAIN

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _Pairs: TypeAlias = tuple[tuple[str, str], ...]
 _LISTED = 10
 """Maximum number of changed cases listed for each variant."""
-_DESCRIPTION = """Compare variants of the project on the same cases. Says which are better, unless chance explains it.
+_DESCRIPTION = """Compare variants of the project on the same cases. Says which are better or worse by more than chance.
 
 \b
 TARGET  a folder, an evalset file, FILE:case_1,case_2 or an evalset ID  [default: this folder]

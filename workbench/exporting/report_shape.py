@@ -294,7 +294,7 @@ class CriterionRepeats(Part):
 
 
 class TrajectoryRepeats(Part):
-    """Tool calls with arguments that one or more complete repeats made. Of these `times` repeats, `passed` passed."""
+    """The same tool calls, with arguments, in `times` complete repeats. Of these repeats, `passed` passed."""
 
     calls: list[list[Object]]
     """The calls, turn by turn: `name` and `args` of each."""
@@ -317,8 +317,9 @@ class ReportRepeats(Part):
     rate: Annotated[float, Field(ge=0, le=1)] | None
     """`passed` / `counted`; null if no repeat counts."""
     low: Annotated[float, Field(ge=0, le=1)]
+    """Lower end of the 95% interval of the rate (Wilson)."""
     high: Annotated[float, Field(ge=0, le=1)]
-    """95% interval of the rate (Wilson)."""
+    """Upper end of that interval."""
     pass_hat: list[float]
     """pass^k for k from 1 to `counted`: the probability that k executions all pass."""
     flaky: bool
@@ -391,7 +392,7 @@ class Summary(Part):
     error: Count
     not_evaluated: Count
     cancelled: Count
-    """Not done when the user stopped them, the run ended, or their place was lost."""
+    """Cases that had no result when the user stopped them, the run ended, or their place was lost."""
 
 
 class Report(Part):

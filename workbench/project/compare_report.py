@@ -36,7 +36,7 @@ class CompareRun(Part):
 
 
 class CompareCount(Part):
-    """The number of executions by their change, and of those without one."""
+    """The number of executions by change. `unchanged` have none."""
 
     regression: Count
     fix: Count
@@ -107,7 +107,7 @@ class CompareFile(Part):
     path: Words
     kind: FileKind
     lines: list[Words]
-    """The first lines of a unified diff; empty if a content is not stored or too long."""
+    """The first lines of a unified diff; empty if one of the contents is not stored or too long."""
 
 
 class CompareRates(Part):
@@ -120,7 +120,7 @@ class CompareRates(Part):
     interval: Annotated[list[float], Field(min_length=2, max_length=2)]
     """The 95% interval of the change."""
     p: Share
-    """How likely chance alone makes a difference as large."""
+    """The probability of a difference this large by chance alone."""
     result: Result
     would_show: Share | None
     """The smallest difference that shows in 8 of 10 tries; null if these cases cannot show any."""
@@ -138,7 +138,7 @@ class CompareDrop(CompareName):
     before: Executions
     after: Executions
     chance: Share
-    """How likely chance alone makes this case drop as far."""
+    """The probability of a drop this large by chance alone."""
     clear: bool
     """Whether the drop is too unlikely to be chance, considering the number of compared cases."""
     flaky: Words | None

@@ -41,11 +41,11 @@ class Change(Part):
     """A difference from the first variant: `after` minus `before`."""
 
     change: float
-    """The difference: of pass rates as shares of 1, of scores in their unit. 0 if nothing was compared."""
+    """For pass rates a share from -1 to 1, for scores in the criterion's unit. 0 if nothing was compared."""
     interval: tuple[float | None, float | None]
-    """The 95% interval of the difference. Null: no limit is known, as for scores that do not vary."""
+    """The 95% interval of the change. An end is null if it is not known, as for scores that do not vary."""
     p: Share
-    """How likely chance alone makes a difference as large, corrected for the number of variants (Holm)."""
+    """The probability of a change this large by chance alone, corrected for the number of variants (Holm)."""
     result: Result
     """`better`, `worse`, or `unclear` if chance may explain it."""
     would_show: float | None

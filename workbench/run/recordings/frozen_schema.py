@@ -158,7 +158,7 @@ class FrozenPart(TypedDict, total=False):
 class FrozenTool(TypedDict, total=False):
     """A tool that an agent had. `declaration` is ADK's FunctionDeclaration, or null.
 
-    With the name "", it is the toolset at the position `toolset`.
+    If the name is "", the entry is the toolset at the position `toolset`.
     """
 
     name: Required[str]
@@ -168,7 +168,7 @@ class FrozenTool(TypedDict, total=False):
     long_running: bool
     instruction: Annotated[str, Field(description="Text that it added to the instructions of requests.")]
     confirmation: Annotated[bool, Field(description="The user had to confirm each call.")]
-    since: Annotated[int, Field(ge=1, description="Number of the toolset's listing that had it first. If missing: 1.")]
+    since: Annotated[int, Field(ge=1, description="First listing of its toolset that had it, from 1. If missing: 1.")]
     types: Annotated[
         list[str], Field(max_length=64, description="Its class and the bases as `module.Class`, nearest first.")
     ]
