@@ -107,7 +107,7 @@ def _version(context: click.Context, parameter: click.Parameter, wanted: bool) -
     context_settings=common.CONTEXT,
 )
 @click.argument("words", metavar="[PATH]", nargs=-1)
-@click.option("--theme", metavar="NAME", help="Colour theme. The palette of the workbench (key :) lists them.")
+@click.option("--theme", metavar="NAME", help="Colour theme. The palette of the workbench (key :) lists all themes.")
 @click.option("--no-mouse", is_flag=True, help="Leave the mouse to the terminal, to select and copy text.")
 @common.state_dir("Folder for runs.")
 @click.option("--watch", is_flag=True, help="Open with the watch on: each save runs the cases that it can affect.")

@@ -33,7 +33,7 @@ After a run with `--frozen --on-miss live`, only the calls that were made live a
 @common.cases("Freeze")
 @click.option("--models", is_flag=True, help="Keep the answers of models, too, for `run --frozen=all`.")
 @click.option(
-    "--prune", is_flag=True, help="Drop recorded calls that a frozen run did not use, and cases that are gone."
+    "--prune", is_flag=True, help="Drop recorded calls that a frozen run did not use, and recordings of deleted cases."
 )
 @click.option("--dry-run", is_flag=True, help="Write nothing. Print what would be done.")
 @common.AS_JSON

@@ -35,7 +35,7 @@ with recordings, for `run --frozen`. They are not changed.
 
 @common.command("migrate", _DESCRIPTION, "Convert old files to the current schema.")
 @click.argument("old", type=common.FILE, metavar="OLD...", nargs=-1, required=True)
-@click.option("--initial-session-file", type=common.FILE, metavar="FILE", help="Session for lists of turns.")
+@click.option("--initial-session-file", type=common.FILE, metavar="FILE", help="Initial session for lists of turns.")
 @common.output("NEW", "Write one converted file here; it must not exist yet. - is standard output.")
 @click.option(
     "--dry-run", is_flag=True, help="Write nothing. Print the new file, or list the files that would be converted."

@@ -108,7 +108,10 @@ _OPTIONS = (
     ),
     common.python("Python interpreter of the agents.  [default: the project's .venv]"),
     click.option(
-        "--initial-session-file", type=common.FILE, metavar="FILE", help="Session for cases in the oldest file format."
+        "--initial-session-file",
+        type=common.FILE,
+        metavar="FILE",
+        help="Initial session for cases in the oldest file format.",
     ),
     common.STATE_DIR,
     click.option(

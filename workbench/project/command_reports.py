@@ -65,7 +65,9 @@ class CheckPlace(Part):
     """The findings about the place of `--on`."""
 
     place: Words
+    """The place as in `--on`; empty if it cannot be used."""
     address: Words
+    """The address of its scheduler; empty if the place cannot be used."""
     encrypted: bool
     files: dict[Words, Count]
     """The files that would be sent, with their sizes in bytes."""
@@ -116,7 +118,7 @@ class Freeze(Part):
     """Whether nothing was written."""
     cases: list[FreezeCase]
     pruned: list[Words]
-    """Recordings of cases that are gone, relative to the current folder."""
+    """Removed recordings of deleted cases, relative to the current folder."""
 
 
 class MigrateFile(Part):

@@ -168,7 +168,7 @@ def copy_project(source: Path, target: Path, files: Iterable[str]) -> Copy:
         UsageFaultError: a file cannot be copied, or there are too many files or bytes.
     """
     found: dict[str, str] = {}
-    room = _Room(source)
+    limit = _SizeLimit(source)
     with _reported(source):
         target.mkdir()
         for name in dict.fromkeys(files):
@@ -182,7 +182,7 @@ def copy_project(source: Path, target: Path, files: Iterable[str]) -> Copy:
             if stat.S_ISLNK(status.st_mode):
                 found[name] = _make_link(os.readlink(path), name, source, target)  # noqa: PTH115
             elif stat.S_ISREG(status.st_mode):
-                room.count(name, status.st_size)
+                limit.count(name, status.st_size)
                 found[name] = _copy_file(path, goal)
     return Copy(target, found)
 
@@ -201,7 +201,7 @@ def copy_revision(root: Path, revision: Revision, target: Path, tree: Copy, more
     found: dict[str, str] = {}
     submodules: list[str] = []
     links: list[tuple[str, str]] = []
-    room = _Room(root)
+    limit = _SizeLimit(root)
     with _reported(root):
         target.mkdir()
         absent = _not_checked_out(root)
@@ -212,7 +212,7 @@ def copy_revision(root: Path, revision: Revision, target: Path, tree: Copy, more
                 if mode == _SUBMODULE:
                     submodules.append(f"{name}/")
                     continue
-                room.count(name, size)
+                limit.count(name, size)
                 content = read(number)
                 if content is None:
                     raise UsageFaultError(f"{name} of {revision.name} is not in this repository", _REFETCH)
@@ -352,7 +352,7 @@ def _entries(root: Path, revision: Revision) -> Iterator[tuple[str, str, int, st
 # Files
 
 
-class _Room:
+class _SizeLimit:
     """A counter of the files and bytes of a copy, which raises UsageFaultError above the limits."""
 
     def __init__(self, source: Path) -> None:

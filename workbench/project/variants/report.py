@@ -25,7 +25,8 @@ class CaseChange:
     """A case in the first variant and in another one.
 
     `pair` has the passed and judged executions in the first variant (`before`) and the other one (`after`). `cause` is
-    why the case fails in the variant in which it fails more often, as safe text, or "".
+    the most frequent cause of failures in the first variant if the case fails more often there, else in the other one.
+    It is safe text, or "".
     """
 
     case: CaseRef
@@ -72,9 +73,9 @@ class VariantResult:
 
     @property
     def changed(self) -> list[CaseChange]:
-        """The cases that pass more or less often, the largest changes first.
+        """The cases that pass more or less often: first the better ones, or the worse ones if the variant is worse.
 
-        Better cases come before worse ones, or after them if the variant is worse.
+        Among the better ones and among the worse ones, the largest changes come first.
         """
         sign = -1 if self.comparison is not None and self.comparison.change < 0 else 1
         found = [case for case in self.cases if case.pair.change]

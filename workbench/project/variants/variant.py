@@ -17,7 +17,7 @@ TREE = "working tree"
 _MOST = 20
 """Maximum number of variants of a try, because a grid can have very many."""
 _Change: TypeAlias = "tuple[str, Variant]"
-"""The axis of a change, and the change. A variant of a grid has one change of each axis."""
+"""The axis of a change, and the change. A variant of a grid has at most one change of each axis."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,8 @@ class Wanted:
 
     `against` is a git revision, or None for HEAD if there is a commit. `revisions` are more revisions. `swaps` (FILE,
     OTHER), `values` (NAME, VALUE) and `models` each make a variant of the working tree. With `grid`, every combination
-    of them makes one. `folders` (NAME, DIR) are projects in other folders. Relative paths start from `here`.
+    of them makes one. `folders` (NAME, DIR) are other folders with a project or an agent. Relative paths start from
+    `here`.
     """
 
     against: str | None = None
@@ -73,7 +74,7 @@ class Variant:
 
 
 def changed_variants(wanted: Wanted, root: Path) -> list[Variant]:
-    """Return the variants besides the revision and the working tree, in the order files, variables, models, folders.
+    """Return the variants besides the revisions and the working tree: those with changes, then the other folders.
 
     Raises:
         UsageFaultError: a variant cannot be made, or there are too many.
