@@ -1,5 +1,6 @@
 """The pages: every link leads somewhere, and what they promise to list whole is whole."""
 
+import ast
 import re
 from collections import Counter
 from functools import cache
@@ -110,3 +111,40 @@ def test_workbench_is_installed_from_a_checkout_with_adk(page: Path) -> None:
 def test_readme_installs_with_each_installer() -> None:
     lines = install_lines((_ROOT / "README.md").read_text(encoding="utf-8"))
     assert lines == [f'{program} install ".[adk]"' for program in ("uv tool", "pipx", "pip")]
+
+
+def _flows() -> list[tuple[str, list[str]]]:
+    """Return the steps of each flow on the page about the architecture, by title."""
+    page = (_ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    section = page.partition("\n## From a file to a verdict\n")[2].partition("\n## ")[0]
+    titled = (part.partition("\n") for part in section.split("\n### ")[1:])
+    return [(title, re.split(r"^\d+\. ", steps, flags=re.MULTILINE)[1:]) for title, _, steps in titled]
+
+
+def _names_in(file: str) -> set[str]:
+    """Return the functions of a module, and its methods as `Class.method`."""
+    body = ast.parse((_ROOT / "workbench" / file).read_text(encoding="utf-8")).body
+    functions = {item.name for item in body if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef)}
+    classes = [item for item in body if isinstance(item, ast.ClassDef)]
+    methods = {
+        f"{owner.name}.{item.name}"
+        for owner in classes
+        for item in owner.body
+        if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+    return functions | methods
+
+
+def test_every_flow_has_at_most_ten_steps() -> None:
+    assert [len(steps) <= 10 for _, steps in _flows()] == [True] * 3
+
+
+@pytest.mark.parametrize(("title", "steps"), _flows(), ids=lambda value: value if isinstance(value, str) else "")
+def test_every_function_of_a_flow_exists(title: str, steps: list[str]) -> None:
+    named: list[tuple[str, str]] = []
+    for span in re.findall(r"`([^`]+)`", " ".join(steps)):
+        file, colon, functions = re.sub(r"\s+", " ", span).partition(": ")
+        assert not file.endswith(".py") or (_ROOT / "workbench" / file).is_file(), file
+        named += [(file, name) for name in functions.split(" → ") if colon]
+    assert len(named) > 10
+    assert [f"{file}: {name}" for file, name in named if name not in _names_in(file)] == []
