@@ -12,7 +12,17 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import workbench
-from workbench.text.counting import PLACES, compared, counted, cut_score, exact, exact_percent, few, threshold
+from workbench.text.counting import (
+    PLACES,
+    compared,
+    counted,
+    counted_status,
+    cut_score,
+    exact,
+    exact_percent,
+    few,
+    threshold,
+)
 
 _NOUNS = (
     "agents|answers|attempts|bytes|calls|cases|characters|claims|contents|criteria|differences|digits|errors|evalsets"
@@ -41,6 +51,10 @@ def test_threshold_is_never_rounded(value: float, shown: str) -> None:
 @given(st.floats(allow_nan=False))
 def test_shown_number_equals_the_number(value: float) -> None:
     assert float(exact(value)) == float(threshold(value)) == value
+
+
+def test_failed_cases_with_errors_are_counted_with_separators() -> None:
+    assert counted_status("failed", 2000, 1500) == "2,000 failed (1,500 with errors)"
 
 
 @pytest.mark.parametrize(("rate", "shown"), [(0.9, "90%"), (0.29, "29%"), (0.995, "99.5%"), (0.9999999, "99.99999%")])

@@ -65,7 +65,7 @@ FaultOutcome: TypeAlias = Literal[
 ]
 
 ForkChange: TypeAlias = Literal["nothing", "message", "answer", "instruction", "model"]
-"""What a fork changes: nothing, the user's message, a tool's answer, or an agent's instruction or model."""
+"""The part that a fork changes: nothing, the user's message, a tool's answer, or an agent's instruction or model."""
 
 CaseName: TypeAlias = tuple[str, str]
 """A case as (path of its evalset relative to the root, case ID)."""
@@ -187,7 +187,7 @@ class ForkOf:
     repeat: int
     """The repeat of the execution, counted from 1."""
     turn: int
-    """The turn of the point, counted from 0."""
+    """The turn in which the change is made, counted from 0."""
     call: int = 0
     """The call at which the fork leaves the recording, counted from 1, or 0 for the start of the turn."""
     change: ForkChange = "nothing"
@@ -430,7 +430,7 @@ class Frozen:
     drifted: tuple[str, ...] = ()
     """Tools whose declaration or source has changed since the recording, sorted."""
     redeclared: tuple[str, ...] = ()
-    """Those of `drifted` of which only the declaration is known to have changed, sorted."""
+    """Tools in `drifted` of which only the declaration is known to have changed, sorted."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,1 @@
-"""Freshness: whether the inputs of a verdict have changed since. Only this package reads them from the disk."""
+"""Freshness: whether inputs of a verdict have changed since it was made. Only this package reads current inputs."""

@@ -1,1 +1,1 @@
-"""Text for people: safe text for terminals, numbers with nouns, ASCII signs, and readers of JSON values."""
+"""Text for people: safe for terminals, numbers with nouns, ASCII signs. Also JSON values and the garbage collector."""

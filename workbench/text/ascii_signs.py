@@ -41,14 +41,14 @@ _SIGNS = (
 CELLS = {pair[0]: pair[1] for pair in _SIGNS.split()}
 """Sign → its ASCII character. `_of_its_kind` also knows the other box-drawing and block characters."""
 _PAIRS = {"≥ ": ">=", "≤ ": "<=", "→ ": "->", "← ": "<-", " ≥": ">=", " ≤": "<="}
-"""Signs beside a blank → two ASCII characters."""
+"""Sign beside a space → two ASCII characters."""
 _SORTED = re.compile(r"(?<=\w)[▴▾]")
 """The sign for the sort order after a column's title, where `v` would look like a letter of the title."""
 _ARROW_KEY = re.compile(r"([↑↓]) {3}(?= )")
 """An arrow key in a list of keys, where `v` would look like another key."""
 _KEY_NAMES = {"↑": "up  ", "↓": "down"}
 _REST = re.compile(r"^… | …$")
-"""The sign for "more" before or after a whole word. The sign of a cut word has no space beside it."""
+"""The sign for "more" at an end of a text, with a space beside it. The sign of a cut word has none."""
 _IN_LINES = {"≥": ">=", "≤": "<=", "→": "->", "←": "<-", "…": "...", "≠": "!=", "×": "x"}
 
 

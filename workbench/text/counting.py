@@ -17,7 +17,7 @@ def counted(number: int, noun: str, plural: str = "") -> str:
 def counted_status(status: str, number: int, with_errors: int = 0) -> str:
     """Return a count of cases with a status: `9 passed`, `2 errors`, `3 not evaluated`, `4 failed (1 with errors)`."""
     text = f"{number:,} {status.replace('_', ' ')}{'s' * (status == 'error' and number != 1)}"
-    return f"{text} ({with_errors} with errors)" if status == "failed" and with_errors else text
+    return f"{text} ({with_errors:,} with errors)" if status == "failed" and with_errors else text
 
 
 def few(names: Iterable[str], most: int = 3) -> str:

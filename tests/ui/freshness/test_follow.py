@@ -173,6 +173,20 @@ async def test_run_in_another_terminal_appears(opened: Opened) -> None:
     assert opened.flags
 
 
+async def test_unreadable_runs_of_other_programs_are_reported_once(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def look() -> None:
+        raise LookupError("x\x1b[31m")
+
+    monkeypatch.setattr(opened.runs._runs, "look", look)
+    for _ in range(2):
+        await opened.touch(runs=True)
+    (notice,) = opened.view.notices
+    assert notice.startswith("runs of other programs are not shown: LookupError(")
+    assert "\x1b" not in notice
+
+
 async def test_results_of_another_program_wait_for_the_end_of_the_active_run(opened: Opened) -> None:
     run = opened.session.store.run
     opened.session.store.run = dataclasses.replace(run, finished=False)

@@ -217,6 +217,8 @@ class OtherRuns(Controller):
         self._waiting: list[OtherRun] = []
         self._begun: set[str] = set()
         """IDs of runs whose first verdicts have been shown."""
+        self._warned = ""
+        """The last warning. A check each second would repeat it."""
 
     async def begin(self) -> None:
         """Start to look for new runs, and for results of runs in progress. Runs that have ended are not new."""
@@ -249,7 +251,9 @@ class OtherRuns(Controller):
         except Exception as error:
             # Runs of others may be damaged in any way. The screen continues without them.
             message = one_line(f"runs of other programs are not shown: {error!r}", limit=400)
-            self.view.notify(message, severity="warning")
+            if message != self._warned:
+                self._warned = message
+                self.view.notify(message, severity="warning")
         finally:
             self._looking = False
         if (runs.active or self._waiting) and self._due is None:

@@ -76,6 +76,8 @@ class Staleness(Controller):
         """Whether a file may have changed since the last check."""
         self.when_compared: list[Callable[[], None]] = []
         """Called after each comparison."""
+        self._warned = ""
+        """The last warning. Polling would repeat it."""
         folder.when_loaded.append(self.loaded)
         news.when_taken.append(self.after_news)
 
@@ -181,7 +183,10 @@ class Staleness(Controller):
                 self._due = now + _PAUSE_FACTOR * (now - began)
         except Exception as error:
             # The screen continues without stale marks.
-            self.view.notify(one_line(f"stale verdicts are not marked: {error!r}", limit=400), severity="warning")
+            message = one_line(f"stale verdicts are not marked: {error!r}", limit=400)
+            if message != self._warned:
+                self._warned = message
+                self.view.notify(message, severity="warning")
         finally:
             self._idle.set()
 
