@@ -36,7 +36,7 @@ def test_planted_gain_of_20_points_is_found(runs: int, wanted: float) -> None:
 
 
 @pytest.mark.parametrize("rates", [WITHOUT_STEADY, (0.0, 0.0, 0.0, 0.5)])
-def test_difference_that_would_show_is_found_in_about_8_of_10_tries(rates: tuple[float, ...]) -> None:
+def test_smallest_detectable_difference_is_found_in_about_8_of_10_experiments(rates: tuple[float, ...]) -> None:
     median, found = shown(Setup(rates, 3), 300)
     assert 0.05 < median < 0.2
     assert 0.7 <= found <= 0.92

@@ -96,7 +96,7 @@ def test_unknown_tools_and_missing_keys_of_an_adk_agent_are_found(project: Proje
     assert report["problems"][-1]["hint"] == "Did you mean `find`?"
 
 
-def test_shared_evalset_id_and_path_as_id_are_found(project: Project) -> None:
+def test_duplicate_evalset_ids_and_ids_with_a_slash_are_found(project: Project) -> None:
     for name in ("one", "two"):
         project.write(f"echo/{name}.evalset.json", {"eval_set_id": "a/b", "eval_cases": [GOOD]})
     code, report = _check(project)
@@ -123,13 +123,13 @@ def test_missing_path_is_refused(project: Project) -> None:
     assert "nowhere" in done.stderr
 
 
-def test_hostile_names_do_not_reach_the_terminal(project: Project) -> None:
+def test_control_codes_in_names_do_not_reach_the_terminal(project: Project) -> None:
     project.write("echo/talk.evalset.json", {"eval_set_id": "a/\x1b[31m", "eval_cases": [case("x\x1b]0;t\x07")]})
     done = project.run("check")
     assert "\x1b" not in done.stdout + done.stderr
 
 
-def test_import_names_everything_that_an_agent_lacks(project: Project) -> None:
+def test_import_check_names_every_missing_module_of_an_agent(project: Project) -> None:
     project.evalset(GOOD)
     project.write("echo/agent.py", "import nope_a\nfrom .tools import x\nroot_agent = x\n")
     project.write("echo/tools.py", "import nope_b\n")
@@ -143,7 +143,7 @@ def test_import_names_everything_that_an_agent_lacks(project: Project) -> None:
     assert problem["hint"].endswith(f"-m pip install -r {project.root}/requirements.txt")
 
 
-def test_import_prints_no_secret_of_the_agent(project: Project) -> None:
+def test_import_check_prints_no_secret_of_the_agent(project: Project) -> None:
     project.evalset(GOOD)
     project.write("echo/.env", "SHOP_API_KEY=hunter2/hunter2\n")
     project.write("echo/agent.py", "import os\nraise OSError(os.environ['SHOP_API_KEY'])\nroot_agent = 1\n")
@@ -151,7 +151,7 @@ def test_import_prints_no_secret_of_the_agent(project: Project) -> None:
     assert problem["message"].endswith("OSError: [secret SHOP_API_KEY]")
 
 
-def test_import_of_a_valid_agent_finds_nothing(project: Project) -> None:
+def test_import_check_of_a_valid_agent_finds_no_problem(project: Project) -> None:
     project.evalset(GOOD)
     assert _check(project, "--import")[0] == 0
 
@@ -172,7 +172,7 @@ def test_hanging_import_does_not_delay_other_agents(
     assert [line.split("/")[0] for line in lines] == ["error: zulu", "error: echo"]
 
 
-def test_nothing_is_imported_without_the_option(project: Project) -> None:
+def test_agent_is_imported_only_with_the_import_option(project: Project) -> None:
     project.evalset(GOOD)
     project.write("echo/agent.py", "open('imported', 'w')\ndef root_agent(message): ...\n")
     assert _check(project)[0] == 0
@@ -233,7 +233,7 @@ def test_folder_of_hostile_files_is_checked_completely(project: Project) -> None
     assert "the limit is 256 MB" in done.stdout
 
 
-def test_evalset_with_another_file_name_is_a_note(project: Project) -> None:
+def test_evalset_under_an_unusual_file_name_is_reported_as_a_note(project: Project) -> None:
     project.evalset(GOOD)
     project.write("eval/data/football.json", '[{"query": "hi", "reference": "ok"}]')
     done = project.run("check", "--json")
@@ -245,13 +245,13 @@ def test_evalset_with_another_file_name_is_a_note(project: Project) -> None:
     assert "eval/data/football.json looks like an evalset under another name" in run.stderr
 
 
-def test_line_break_in_a_file_name_starts_no_line(project: Project) -> None:
+def test_line_break_in_a_file_name_starts_no_output_line(project: Project) -> None:
     project.write("echo/a\nerror: b.evalset.json", "[")
     lines = project.run("check").stdout.splitlines()
     assert sum(line.startswith("error: ") for line in lines) == 1
 
 
-def test_state_folder_that_is_a_file_is_empty(project: Project) -> None:
+def test_file_in_place_of_the_state_folder_stops_neither_check_nor_run(project: Project) -> None:
     project.evalset(GOOD)
     project.write(".workbench", "")
     assert project.run("check").returncode == 0

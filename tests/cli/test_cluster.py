@@ -60,7 +60,7 @@ def verdicts(project: Project, name: str) -> dict[str, Any]:
     return found
 
 
-def test_run_on_workers_equals_the_run_here(project: Project, address: str) -> None:
+def test_run_on_workers_gives_the_same_verdicts_as_a_local_run(project: Project, address: str) -> None:
     project.evalset(GOOD, BAD, RAISES, *(case(f"more_{number}") for number in range(5)))
     here = project.run("run", "echo", "--plain", "--json", "here.json")
     there = project.run("run", "echo", "--plain", "--json", "there.json", "--on", address)
@@ -71,7 +71,7 @@ def test_run_on_workers_equals_the_run_here(project: Project, address: str) -> N
     assert project.run("compare", "here.json", "there.json").returncode == 0
 
 
-def test_case_that_did_not_pass_on_a_worker_ends_the_run(project: Project, address: str) -> None:
+def test_exit_first_ends_the_run_after_a_failure_on_a_worker(project: Project, address: str) -> None:
     project.evalset(GOOD, BAD, *(case(f"more_{number}") for number in range(5)))
     words = ["run", "echo", "-x", "-q", "--concurrency", "1", "--json", "there.json", "--on", address]
     done = project.run(*words)
@@ -79,7 +79,7 @@ def test_case_that_did_not_pass_on_a_worker_ends_the_run(project: Project, addre
     assert "running on" not in done.stderr, "-q leaves out lines about machines"
 
 
-def test_variants_on_workers_equal_those_here_and_only_tracked_files_travel(project: Project, address: str) -> None:
+def test_variants_give_the_same_results_on_workers_and_locally(project: Project, address: str) -> None:
     (project.root / ".git").rmdir()
     project.evalset(*(case(f"case_{number}", f"hello {number}") for number in range(6)))
     project.write("shared/words.py", "WORD = 'You said'\n")

@@ -111,7 +111,7 @@ def test_change_without_a_changed_input_is_caused_by_the_agent(project: Project,
     assert _kinds(_compared(here, "last")[1]) == {"other": ["agent"]}
 
 
-def test_reports_compare_with_runs(project: Project, here: Here) -> None:
+def test_report_can_be_compared_with_a_run(project: Project, here: Here) -> None:
     project.write("echo/agent.py", PROMPTED.replace("welcome", "go away"))
     project.run("run", ".", "--plain", "--json", "report.json")
     code, found = _compared(here, "baseline", "report.json")
@@ -170,7 +170,7 @@ def _reports(project: Project, *changed: str, status: str = "failed", runs: int 
     project.write("report.json", report)
 
 
-def test_drop_says_how_likely_chance_is(project: Project, here: Here) -> None:
+def test_drop_of_a_case_is_shown_with_the_probability_of_chance(project: Project, here: Here) -> None:
     _reports(project, "greet_one", runs=3)
     done = here("compare", "main.json", "report.json")
     assert done.returncode == 1
@@ -184,7 +184,7 @@ def test_drop_says_how_likely_chance_is(project: Project, here: Here) -> None:
     assert (found["rates"]["change"], found["rates"]["result"], found["gate"]) == (-0.25, "unclear", None)
 
 
-def test_single_run_against_a_single_run_says_little(project: Project, here: Here) -> None:
+def test_comparison_of_single_runs_warns_of_weak_evidence(project: Project, here: Here) -> None:
     _reports(project, "greet_one")
     said = here("compare", "main.json", "report.json").stdout
     assert (
@@ -232,7 +232,7 @@ def test_cases_that_cannot_be_compared_are_named(project: Project, here: Here) -
     assert found["rates"]["left_out"] == {"not_evaluated": 2}
 
 
-def test_gate_without_anything_comparable_exits_with_2(project: Project, here: Here) -> None:
+def test_gate_without_a_comparable_case_exits_with_2(project: Project, here: Here) -> None:
     _reports(project, "greet_one", "greet_two", "other", "wrong", status="not_evaluated")
     done = here("compare", "main.json", "report.json", "--gate")
     assert done.returncode == 2
@@ -258,13 +258,13 @@ def test_gate_names_flaky_cases(project: Project, here: Here) -> None:
         (["--gate", "--alpha", "nan"], "0.5, not nan"),
     ],
 )
-def test_wrong_limit_is_refused(project: Project, here: Here, words: list[str], said: str) -> None:
+def test_invalid_alpha_is_refused(project: Project, here: Here, words: list[str], said: str) -> None:
     done = here("compare", "last", "last", *words)
     assert done.returncode == 2
     assert said in done.stderr
 
 
-def test_comment_is_written_also_if_the_gate_fails(
+def test_comment_is_written_even_if_the_gate_fails(
     project: Project, here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _reports(project, "greet_one", status="error")

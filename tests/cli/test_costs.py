@@ -55,7 +55,7 @@ def said(of: Store, prices: Prices = PRICES) -> str:
     return "\n".join(map(str, summary_lines(of, prices)))
 
 
-def test_money_is_shown_for_case_criterion_and_run() -> None:
+def test_cost_is_shown_for_case_criterion_and_run() -> None:
     run = store(judged(5, 1, 1_000_000, 100_000), judged(1, 0, 10_000, 0))
     data = report(run, PRICES)
     assert [case["usage"]["judge_cost"] for case in data["cases"]] == [0.55, 0.003]
@@ -73,7 +73,7 @@ def test_missing_price_makes_the_sum_unknown() -> None:
     assert "cost unknown" in said(run)
 
 
-def test_no_money_is_shown_without_a_price_table() -> None:
+def test_no_cost_is_shown_without_a_price_table() -> None:
     run = store(judged(5, 0, 1_000_000, 100_000))
     data = report(run, Prices())
     assert (data["judge_cost"], data["currency"], data["cases"][0]["usage"]["judge_cost"]) == (None, None, None)

@@ -45,7 +45,7 @@ def test_worst_status_decides_the_exit_code(statuses: tuple[CaseStatus, ...], co
         ([("cancelled", 7)], 3),
     ],
 )
-def test_pass_rate_decides_the_exit_code_of_a_run_until_sure(cases: list[tuple[CaseStatus, int]], code: int) -> None:
+def test_pass_rate_decides_the_exit_code_with_until_sure(cases: list[tuple[CaseStatus, int]], code: int) -> None:
     statuses = [status for status, times in cases for _ in range(times)]
     assert exit_code(until_sure(one=statuses)) == code
     surely = exit_code(until_sure(one=statuses, two=["passed"] * 7))
@@ -69,9 +69,9 @@ def test_interrupted_run_exits_with_130() -> None:
     assert exit_code(all_statuses(interrupted=True)) == 130
 
 
-def test_unfinished_case_is_not_a_success() -> None:
+def test_unfinished_case_exits_with_3() -> None:
     assert exit_code(feed([started([ref("one"), ref("two")])], case_events(ref("one"), "passed"))) == 3
 
 
-def test_empty_store_is_not_a_success() -> None:
+def test_empty_store_exits_with_3() -> None:
     assert exit_code(Store()) == 3

@@ -98,7 +98,7 @@ def project(put_back: PutBack) -> Project:
 
 
 @pytest.mark.parametrize("text", [ATTACK, *HOSTILE])
-def test_hostile_text_stays_text_in_html(text: str) -> None:
+def test_hostile_text_adds_no_markup_to_html(text: str) -> None:
     failed = MetricResult("response_match_score", "failed", 0.5, 0.8, text, {"note": text})
     store = feed(
         [started([PASSED, FAILED], text)], case_events(FAILED, "failed", [failed], text=text), [RunFinished(1.0)]
@@ -150,7 +150,7 @@ def test_large_html_shows_passed_cases_as_lines(monkeypatch: pytest.MonkeyPatch)
     assert FAILED.eval_id in short[short.index("<details open") :]
 
 
-def test_no_reason_breaks_the_markdown_table() -> None:
+def test_hostile_reason_does_not_break_the_markdown_table() -> None:
     failed = MetricResult("response_match_score", "failed", 0.5, 0.8, ATTACK)
     store = feed([started([FAILED])], case_events(FAILED, "failed", [failed]), [RunFinished(1.0)])
     text = build_markdown(store).decode()
@@ -194,7 +194,7 @@ def test_csv_cells_are_not_formulas(sign: str) -> None:
     assert (row["score"], row["threshold"], row["case_status"]) == ("0.5", "0.8", "failed")
 
 
-def test_adks_own_loader_reads_its_file(here: Here, tmp_path: Path) -> None:
+def test_adk_loads_an_exported_result_file(here: Here, tmp_path: Path) -> None:
     adk = pytest.importorskip("google.adk.evaluation.local_eval_set_results_manager")
     folder = tmp_path / "agents/echo/.adk/eval_history"
     folder.mkdir(parents=True)
@@ -217,7 +217,7 @@ def test_adk_reads_every_status() -> None:
 
 
 @pytest.mark.parametrize("version", ["1.18.0", "2.13.0"])
-def test_infinite_numbers_can_be_exported(version: str) -> None:
+def test_nan_and_infinity_can_be_exported_for_adk(version: str) -> None:
     utils = pytest.importorskip("google.adk.evaluation._eval_set_results_manager_utils")
     begun, *events = case_events(FAILED, "failed")
     call = {"name": "pay", "args": {"amount": math.nan, "most": math.inf}}
@@ -263,7 +263,7 @@ def test_each_format_can_be_written_from_the_shell(project: Project, here: Here)
     assert {row["eval_id"] for row in rows} == {"good", "bad", "raises", "hostile"}
 
 
-def test_single_adk_result_gets_a_folder_and_its_adk_name(here: Here, tmp_path: Path) -> None:
+def test_single_adk_result_goes_into_a_folder_or_a_named_file(here: Here, tmp_path: Path) -> None:
     folder = tmp_path / "agent/.adk/eval_history"
     for _ in range(2):
         assert here("export", "last", "--format", "adk", "-o", str(folder)).returncode == 0
@@ -284,7 +284,7 @@ def test_adk_results_have_valid_and_distinct_names() -> None:
         assert json.loads(content)["eval_set_result_id"] == name.removesuffix(".evalset_result.json")
 
 
-def test_several_files_get_a_folder(tmp_path: Path) -> None:
+def test_several_files_can_only_be_exported_into_a_folder(tmp_path: Path) -> None:
     files = {"a.evalset_result.json": b"1", "b.evalset_result.json": b"2"}
     contents: dict[str, Pieces] = {name: (content,) for name, content in files.items()}
     _write(contents, tmp_path / "agent/history", is_folder=True)
@@ -295,7 +295,7 @@ def test_several_files_get_a_folder(tmp_path: Path) -> None:
         assert refused.value.hint == "Name a folder with -o FOLDER"
 
 
-def test_report_exports_like_its_run(here: Here) -> None:
+def test_export_of_a_report_equals_the_export_of_its_run(here: Here) -> None:
     for form in ("json", "csv", "md"):
         kept = here("export", "last", "--format", form).stdout
         assert here("export", "report.json", "--format", form).stdout == kept
@@ -318,7 +318,7 @@ def test_wrong_command_line_is_refused(here: Here, words: list[str], said: str) 
     assert said in done.stderr
 
 
-def test_charts_and_triage_are_in_html_as_text() -> None:
+def test_html_has_charts_and_triage_without_markup_from_their_texts() -> None:
     failed = MetricResult("response_match_score", "failed", 0.5, 0.8, ATTACK)
     passed = MetricResult("response_match_score", "passed", 1.0, 0.8)
     store = feed(
@@ -385,7 +385,7 @@ def browser() -> str:
     return found
 
 
-def test_titles_of_the_table_sort_it_in_a_browser(browser: str, tmp_path: Path) -> None:
+def test_clicking_a_column_title_sorts_the_table_in_a_browser(browser: str, tmp_path: Path) -> None:
     scores = {"half": 0.5, "most": 0.9, "none": None, "least": 0.25, "also_half": 0.5}
     events = []
     for name, score in scores.items():
@@ -452,11 +452,11 @@ def _dom(browser: str, page: Path) -> str:
     return done.stdout
 
 
-def test_export_omits_hints_for_the_next_run() -> None:
+def test_export_omits_forecasts_made_before_the_run() -> None:
     notices = [Noticed("info", "about 10 judge calls expected", forecast=True), Noticed("warning", "no key is set")]
     page = build_html(feed([started([PASSED])], notices, case_events(PASSED, "passed"), [RunFinished(1.0)])).decode()
     assert "no key is set" in page
-    assert "are to come" not in page
+    assert "judge calls expected" not in page
 
 
 def test_export_into_adks_folder_does_not_list_the_run_twice(here: Here, project: Project) -> None:

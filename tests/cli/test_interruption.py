@@ -86,7 +86,7 @@ def test_pipe_is_silenced_only_at_the_second_signal(monkeypatch: pytest.MonkeyPa
     os.close(reader)
 
 
-async def test_nohup_ignores_the_hang_up() -> None:
+async def test_hangup_signal_is_ignored_under_nohup() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         with Interruption(Recorded(), print) as interruption:

@@ -32,7 +32,7 @@ def test_committed_schema_matches_the_code(command: str) -> None:
     assert committed == json_schema(command), fix
 
 
-def test_every_command_has_json_unless_it_only_writes_a_file() -> None:
+def test_every_command_except_export_has_a_json_option() -> None:
     without = {
         name
         for name, module in COMMANDS.items()
@@ -67,7 +67,7 @@ def test_refusal_of_a_run_names_its_schema(command: str, schema: str, here: Here
     assert "error" in valid(schema, here(command, "nowhere", "--json", "-").stdout)
 
 
-def test_check_lists_problems(project: Project, here: Here) -> None:
+def test_json_of_check_lists_problems(project: Project, here: Here) -> None:
     project.evalset(GOOD, GOOD)
     found = valid("check", here("check", "--json").stdout)
     assert found["summary"]["errors"] == 1
@@ -75,7 +75,7 @@ def test_check_lists_problems(project: Project, here: Here) -> None:
     assert found["place"] is None
 
 
-def test_freeze_lists_cases(project: Project, here: Here) -> None:
+def test_json_of_freeze_lists_cases(project: Project, here: Here) -> None:
     project.evalset(GOOD, BAD)
     assert project.run("run", ".").returncode == 1
     tried = valid("freeze", here("freeze", "last", "--dry-run", "--json").stdout)
@@ -88,7 +88,7 @@ def test_freeze_lists_cases(project: Project, here: Here) -> None:
     assert {one["change"] for one in again["cases"]} == {"unchanged"}
 
 
-def test_migrate_lists_files(project: Project, here: Here) -> None:
+def test_json_of_migrate_lists_files(project: Project, here: Here) -> None:
     old = project.write("echo/old.test.json", OLD)
     current = project.evalset(GOOD)
     tried = valid("migrate", here("migrate", "echo/old.test.json", "--dry-run", "--json").stdout)
@@ -102,7 +102,7 @@ def test_migrate_lists_files(project: Project, here: Here) -> None:
     assert valid("migrate", here("migrate", str(current), "--json").stdout)["files"][0]["why_not"]
 
 
-def test_migrate_does_not_write_two_things_to_standard_output(project: Project, here: Here) -> None:
+def test_migrate_refuses_to_print_both_file_and_json(project: Project, here: Here) -> None:
     project.write("echo/old.test.json", OLD)
     done = here("migrate", "echo/old.test.json", "-o", "-", "--json")
     assert done.returncode == 2

@@ -69,7 +69,7 @@ def test_each_machine_and_each_lost_attempt_is_reported_once() -> None:
     ]
 
 
-def test_cases_that_no_machine_could_run_name_the_check_once() -> None:
+def test_hint_to_check_the_place_is_printed_once_for_lost_attempts() -> None:
     for kind, expected in (("attempt_lost", 1), ("agent_raised", 0)):
         store, said = Store(), list[str]()
         lines = MachineLines("dask", list, store, said.append, check=PlaceChoice("dask").check)
@@ -83,7 +83,7 @@ def test_cases_that_no_machine_could_run_name_the_check_once() -> None:
         assert said.count("`agent-workbench check --on dask` tries each worker") == expected
 
 
-def test_check_of_a_place_can_be_typed() -> None:
+def test_hint_to_check_a_place_quotes_the_command_for_the_shell() -> None:
     assert PlaceChoice("").check == "`agent-workbench check --on PLACE` tries each worker"
     assert PlaceChoice("tls://my host:1", python="/my python").check == (
         "`agent-workbench check --on 'tls://my host:1' --remote-python '/my python'` tries each worker"
@@ -98,7 +98,7 @@ def test_watch_prints_the_place_once_and_no_summary() -> None:
     assert not any(": 3 cases" in line for line in said)
 
 
-def test_words_of_the_bar_say_what_machines_are_doing() -> None:
+def test_short_status_counts_ready_preparing_or_lost_machines() -> None:
     ready = [MachineState("one", "ready", 8, running=3), MachineState("two", "preparing", 8, running=4)]
     waiting = [MachineState("one", "connecting", 0), MachineState("two", "preparing", 8)]
     lost = MachineState("three", "lost", 8, why="gone")
@@ -125,13 +125,13 @@ def test_table_of_machines_fits_its_width() -> None:
     assert "1,100/1,200" in list(machine_lines(states, 76))[1].plain
 
 
-def test_places_and_sizes_are_written_in_words() -> None:
+def test_place_has_a_label_and_sizes_are_in_megabytes() -> None:
     assert place_words(PlaceChoice("dask", name="cluster")) == "cluster (dask)"
     assert place_words(PlaceChoice("dask")) == "dask"
     assert [megabytes(size) for size in (0, 1, 3_250_000)] == ["0 MB", "0.1 MB", "3.2 MB"]
 
 
-def test_lost_machines_have_no_last_sign_of_life() -> None:
+def test_last_sign_of_life_is_omitted_if_all_machines_are_lost() -> None:
     assert fleet_busy([MachineState("one", "lost", 8, done=3)]) == "0 machines: 0 running, 3 done"
 
 

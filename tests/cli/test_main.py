@@ -176,7 +176,9 @@ def test_every_option_reaches_the_run(asked: list[RunRequest], tmp_path: Path) -
     assert (named.config, named.agent, named.cases) == (Path("c.json"), Path("other"), ("one", "two"))
     options = request.options
     assert (options.runs, options.concurrency, options.timeout, options.isolation) == (3, 2, 1.5, "run")
+    assert (options.use_cache, options.all_votes, options.max_judge_calls) == (False, True, 0)
     assert options.allow_not_evaluated
+    assert request.fresh
     assert options.python == Path(sys.executable)
     assert (request.json, request.junit) == (str(report), tmp_path / "j.xml")
     assert request.plain

@@ -65,12 +65,13 @@ def test_dry_run_and_standard_output_print_the_file_and_write_nothing(project: P
     assert file.read_text() == shown
 
 
-def test_second_conversion_does_nothing(project: Project) -> None:
+def test_second_conversion_is_refused_and_changes_nothing(project: Project) -> None:
     file = _write(project)
     project.run("migrate", "echo/talk.test.json")
     before = file.read_bytes()
     done = project.run("migrate", "echo/talk.test.json")
-    assert (done.returncode, file.read_bytes()) == (0, before) or "already exists" in done.stderr
+    assert (done.returncode, file.read_bytes()) == (2, before)
+    assert "talk.test.json.old already exists" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -93,7 +94,7 @@ def test_impossible_conversion_is_refused_and_writes_nothing(project: Project, w
     assert (sorted(project.root.rglob("*")), file.read_bytes()) == before
 
 
-def test_new_file_has_ordinary_permissions(project: Project) -> None:
+def test_converted_file_keeps_its_permissions(project: Project) -> None:
     file = _write(project)
     file.chmod(0o640)
     project.run("migrate", "echo/talk.test.json")

@@ -67,7 +67,7 @@ def test_results_and_messages_go_to_separate_streams() -> None:
     assert messages.getvalue().splitlines() == ["warning: a key is dropped", "stopping"]
 
 
-def test_block_counts_cases_and_names_the_slowest() -> None:
+def test_progress_block_counts_cases_and_names_the_slowest() -> None:
     store, terminal, clock = Store(), Terminal(), Clock()
     with LiveProgress(store, terminal, terminal, clock) as progress:
         for event in [started([PASSED, FAILED]), *case_events(PASSED, "passed"), CaseStarted(FAILED, 1.0, (), {})]:
@@ -81,7 +81,7 @@ def test_block_counts_cases_and_names_the_slowest() -> None:
     assert "\x1b[?25h" in terminal.getvalue().rpartition("\x1b[?25l")[2], "the cursor is given back"
 
 
-def test_many_events_cause_one_drawing() -> None:
+def test_many_events_cause_one_redraw() -> None:
     refs = [ref(f"case {number}") for number in range(1000)]
     store, terminal, clock = Store(), Terminal(), Clock()
     with LiveProgress(store, terminal, terminal, clock) as progress:

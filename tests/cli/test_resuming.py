@@ -65,7 +65,7 @@ def killed(tmp_path: Path) -> Iterator[Killed]:
         found.kill()
 
 
-def test_killed_shard_continues_as_the_same_shard_only(tmp_path: Path) -> None:
+def test_killed_shard_is_resumed_only_as_the_same_shard(tmp_path: Path) -> None:
     killed = Killed(Project(tmp_path), "--shard", "1/1")
     killed.kill()
     _, err, report = killed.again()
@@ -82,7 +82,7 @@ def test_killed_shard_continues_as_the_same_shard_only(tmp_path: Path) -> None:
     assert json.loads(merged.stdout)["summary"] == report["summary"]
 
 
-def test_killed_shard_does_not_continue_in_another_state(tmp_path: Path) -> None:
+def test_killed_shard_is_not_resumed_after_its_files_change(tmp_path: Path) -> None:
     killed = Killed(Project(tmp_path), "--shard", "1/1")
     killed.kill()
     killed.project.write("echo/notes.py", "more = 1")
@@ -134,7 +134,7 @@ def test_changed_input_is_named_and_starts_a_new_run(killed: Killed, path: str, 
     assert killed.asked.read_text().split().count("raise") == 2
 
 
-def test_fresh_and_other_options_do_not_resume(killed: Killed) -> None:
+def test_run_with_another_timeout_is_not_resumed(killed: Killed) -> None:
     killed.kill()
     _, err, _ = killed.again("--timeout", "60")
     assert "is not resumed: --timeout" in err

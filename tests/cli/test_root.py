@@ -3,7 +3,7 @@
 from tests.cli.projects import GOOD, Project
 
 
-def test_runs_from_the_folder_above_are_listed_there(project: Project) -> None:
+def test_run_of_a_subfolder_is_stored_and_listed_in_the_current_folder(project: Project) -> None:
     (project.root / ".git").rmdir()
     project.evalset(GOOD)
     assert project.run("run", "echo").returncode == 0
@@ -12,7 +12,7 @@ def test_runs_from_the_folder_above_are_listed_there(project: Project) -> None:
     assert "1 passed" in project.run("history").stdout
 
 
-def test_older_state_folder_is_used_and_named(project: Project) -> None:
+def test_existing_state_folder_of_an_agent_is_used_and_named(project: Project) -> None:
     project.evalset(GOOD)
     (project.root / "echo/.workbench").mkdir()
     done = project.run("run", "echo", "--plain")

@@ -65,7 +65,7 @@ def test_error_exits_with_3_and_writes_both_reports(project: Project) -> None:
     assert only_run(project.root / ".workbench").name == report["run_id"]
 
 
-def test_unjudged_criterion_exits_with_3_unless_left_out(project: Project) -> None:
+def test_unjudged_criterion_exits_with_3_without_allow_not_evaluated(project: Project) -> None:
     project.evalset(GOOD)
     config = str(project.write("strict.json", NEEDS_A_SERVICE))
     code, report = project.report(".", "--config", config)
@@ -142,7 +142,7 @@ def test_broken_evalset_or_missing_agent_does_not_stop_other_cases(project: Proj
     assert (code, report["summary"]["passed"]) == (0, 2)
 
 
-def test_wrong_config_fails_only_its_own_cases(project: Project) -> None:
+def test_wrong_config_is_an_error_of_its_own_cases_only(project: Project) -> None:
     project.evalset(GOOD)
     project.write("other/agent.py", ECHO)
     project.evalset(GOOD, path="other/talk.evalset.json")
@@ -204,7 +204,7 @@ def test_agent_matched_by_location_is_marked_everywhere(project: Project) -> Non
     assert "note: evals/talk.evalset.json: the evalset runs with echo, matched by location" in checked.stdout
 
 
-def test_command_line_of_adk_eval_works(project: Project) -> None:
+def test_eval_accepts_the_command_line_of_adk_eval(project: Project) -> None:
     project.evalset(GOOD, BAD)
     project.write("config.json", CRITERIA)
     words = ["echo", "echo/talk.evalset.json:good", "--config_file_path", "config.json", "--print_detailed_results"]
@@ -242,7 +242,7 @@ def test_report_through_a_link_to_nothing_is_refused_before_the_run(project: Pro
         assert f"--json {name}: it is a link to a file that does not exist" in done.stderr
 
 
-def test_unwritable_report_is_not_a_success(project: Project) -> None:
+def test_unwritable_report_exits_with_3(project: Project) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("this system has no /dev/full")
     project.evalset(GOOD)
@@ -309,7 +309,7 @@ def test_vanished_reader_does_not_affect_the_run(project: Project) -> None:
 
 
 @pytest.mark.parametrize("words", [["--plain"], ["--json", "-"]])
-def test_full_disk_is_not_a_success(words: list[str], project: Project) -> None:
+def test_full_disk_exits_with_3(words: list[str], project: Project) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("this system has no /dev/full")
     project.evalset(GOOD, case("prints", "print"))

@@ -108,7 +108,7 @@ def test_sigterm_still_writes_the_report(number: signal.Signals, waiting: Waitin
     assert statuses(waiting.report()) == {"good": "passed", "waits": "cancelled", "later": "cancelled"}
 
 
-def test_sigint_works_in_a_background_job_of_a_script(waiting: Waiting) -> None:
+def test_sigint_stops_a_background_job_of_a_script(waiting: Waiting) -> None:
     """Shells start background jobs with SIGINT ignored."""
     script = f"trap '' INT; exec {sys.executable} -m workbench run . --concurrency 1 --json report.json"
     process = subprocess.Popen(

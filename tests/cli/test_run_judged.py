@@ -466,7 +466,7 @@ def test_judge_sees_the_answer_and_reports_hide_its_secret(project: Project, jud
 
 
 @pytest.mark.usefixtures("warm_programs")
-def test_cancelling_a_judged_case_ends_at_once(project: Project, judge: ScriptedGemini) -> None:
+def test_case_being_judged_is_cancelled_at_once(project: Project, judge: ScriptedGemini) -> None:
     came = threading.Event()
 
     def slow(asked: Asked) -> Reply:

@@ -35,7 +35,7 @@ def last_verdicts(project: Project) -> dict[str, Any]:
 # -x
 
 
-def test_no_case_starts_after_the_first_that_did_not_pass(project: Project) -> None:
+def test_x_starts_no_case_after_the_first_that_did_not_pass(project: Project) -> None:
     project.evalset(GOOD, BAD, RAISES, LATER)
     done = project.run("run", ".", "-x", "--concurrency", "1", "--json", "report.json", "--junit", "junit.xml")
     assert done.returncode == 1
@@ -52,7 +52,7 @@ def test_no_case_starts_after_the_first_that_did_not_pass(project: Project) -> N
     assert last_verdicts(project) == {"good": "passed", "bad": "failed", "raises": None, "later": None}
 
 
-def test_case_that_is_left_out_keeps_its_earlier_verdict(project: Project) -> None:
+def test_case_left_out_by_x_keeps_its_earlier_verdict(project: Project) -> None:
     project.evalset(GOOD, LATER)
     assert project.run("run", ".").returncode == 0
     project.evalset(BAD, LATER)
@@ -60,7 +60,7 @@ def test_case_that_is_left_out_keeps_its_earlier_verdict(project: Project) -> No
     assert last_verdicts(project) == {"bad": "failed", "later": "passed"}
 
 
-def test_run_without_a_problem_runs_all_cases(project: Project) -> None:
+def test_x_without_a_failure_runs_all_cases(project: Project) -> None:
     project.evalset(GOOD, LATER)
     done = project.run("run", ".", "-x")
     assert (done.returncode, "-x:" in done.stdout) == (0, False)
@@ -74,21 +74,21 @@ def test_run_stopped_by_x_is_not_resumed(project: Project) -> None:
         assert (code, found, "resuming" in err) == (1, {"bad": "failed"}, False)
 
 
-def test_broken_file_is_a_case_that_did_not_pass(project: Project) -> None:
+def test_broken_file_ends_a_run_with_x(project: Project) -> None:
     project.evalset(GOOD)
     project.write("echo/torn.evalset.json", '{"eval_set_id": "torn", "eval_cases": [')
     code, found, _ = report_of(project, "-x")
     assert (code, found) == (3, {"echo/torn.evalset.json": "error"})
 
 
-def test_repeat_counts_like_a_case(project: Project) -> None:
+def test_failed_repeat_ends_a_run_with_x(project: Project) -> None:
     project.evalset(GOOD, BAD, LATER)
     done = project.run("run", ".", "-x", "--concurrency", "1", "--runs", "2", "--json", "-")
     repeats = [(item["eval_id"], item["repeat"]) for item in json.loads(done.stdout)["cases"]]
     assert repeats == [("good", 1), ("good", 2), ("bad", 1)]
 
 
-def test_with_until_sure_the_rate_of_a_case_ends_the_run(project: Project) -> None:
+def test_low_pass_rate_ends_a_run_with_x_and_until_sure(project: Project) -> None:
     project.evalset(GOOD, BAD)
     done = project.run("run", ".", "-x", "--concurrency", "1", "--until-sure", "0.9", "--json", "-")
     repeats = [(item["eval_id"], item["repeat"]) for item in json.loads(done.stdout)["cases"]]
@@ -96,7 +96,7 @@ def test_with_until_sure_the_rate_of_a_case_ends_the_run(project: Project) -> No
     assert done.returncode == 3, "good is undecided"
 
 
-def test_matrix_does_not_start_after_a_case_that_did_not_pass_without_faults(project: Project) -> None:
+def test_x_starts_no_fault_matrix_after_a_failure_without_faults(project: Project) -> None:
     project.evalset(GOOD, BAD, LATER)
     code, found, err = report_of(project, "-x", "--concurrency", "1", "--inject", "matrix")
     assert (code, found) == (1, {"good": "passed", "bad": "failed"})
@@ -134,7 +134,7 @@ def report_in(project: Project) -> dict[str, str]:
     return statuses(json.loads((project.root / "report.json").read_text("utf-8")))
 
 
-def test_case_running_beside_the_failing_case_finishes(project: Project) -> None:
+def test_case_running_beside_the_failed_case_finishes(project: Project) -> None:
     beside = Beside(project)
     process = beside.start()
     beside.go_on()
@@ -144,7 +144,7 @@ def test_case_running_beside_the_failing_case_finishes(project: Project) -> None
 
 
 @pytest.mark.parametrize("how", ["interrupted", "killed"])
-def test_run_that_was_cut_short_is_not_resumed(project: Project, how: str) -> None:
+def test_run_with_x_interrupted_after_a_failure_is_not_resumed(project: Project, how: str) -> None:
     beside = Beside(project)
     process = beside.start()
     if how == "killed":
@@ -160,7 +160,7 @@ def test_run_that_was_cut_short_is_not_resumed(project: Project, how: str) -> No
     assert report_in(project) == {"waits": "passed", "bad": "failed"}
 
 
-def test_run_that_was_killed_before_a_problem_is_resumed(project: Project) -> None:
+def test_run_with_x_killed_before_a_failure_is_resumed(project: Project) -> None:
     project.evalset(GOOD, WAITS, BAD, LATER)
     started, go_on = project.root / "started", project.root / "go_on"
     os.mkfifo(started)
@@ -191,7 +191,7 @@ def test_k_runs_cases_whose_id_contains_the_text(project: Project, text: str) ->
     assert report_of(project, "-k", text)[:2] == (0, {"返品_rückgabe": "passed"})
 
 
-def test_k_restricts_the_cases_that_are_named(project: Project) -> None:
+def test_k_restricts_the_named_cases(project: Project) -> None:
     project.evalset(GOOD, BAD, LATER)
     code, found, _ = report_of(project, "--case", "good", "--case", "bad", "-k", "OO")
     assert (code, found) == (0, {"good": "passed"})
@@ -199,7 +199,7 @@ def test_k_restricts_the_cases_that_are_named(project: Project) -> None:
     assert (done.returncode, statuses(json.loads(done.stdout))) == (3, {})
 
 
-def test_k_that_no_case_contains_runs_nothing(project: Project) -> None:
+def test_k_without_a_matching_case_runs_nothing(project: Project) -> None:
     project.evalset(GOOD, BAD)
     done = project.run("run", ".", "-k", "goood", "--json", "-")
     assert (done.returncode, json.loads(done.stdout)["cases"]) == (3, [])
@@ -215,7 +215,7 @@ def test_empty_k_is_refused(here: Here, project: Project) -> None:
 # --last-failed
 
 
-def test_only_cases_whose_last_verdict_is_failed_or_error_run(project: Project) -> None:
+def test_last_failed_runs_only_cases_with_a_failed_or_error_verdict(project: Project) -> None:
     project.evalset(GOOD, BAD, RAISES)
     assert project.run("run", ".").returncode == 3
     code, found, _ = report_of(project, "--last-failed")
@@ -226,7 +226,7 @@ def test_only_cases_whose_last_verdict_is_failed_or_error_run(project: Project) 
 
 
 @pytest.mark.parametrize("ran_before", [False, True])
-def test_without_a_failed_verdict_all_cases_run_and_a_line_says_so(project: Project, ran_before: bool) -> None:
+def test_last_failed_without_a_failure_runs_all_cases_and_says_so(project: Project, ran_before: bool) -> None:
     project.evalset(GOOD, LATER)
     if ran_before:
         project.run("run", ".")
@@ -235,14 +235,14 @@ def test_without_a_failed_verdict_all_cases_run_and_a_line_says_so(project: Proj
     assert "no last verdict is failed or error, so all cases run, as in pytest" in err.splitlines()
 
 
-def test_last_failed_reads_the_state_folder_that_is_named(project: Project) -> None:
+def test_last_failed_reads_the_named_state_folder(project: Project) -> None:
     project.evalset(GOOD, BAD)
     project.run("run", ".", "--state-dir", "kept")
     assert len(report_of(project, "--last-failed")[1]) == 2
     assert report_of(project, "--last-failed", "--state-dir", "kept")[1] == {"bad": "failed"}
 
 
-def test_case_that_was_cancelled_since_still_counts_as_failed(project: Project) -> None:
+def test_last_failed_leaves_out_a_cancelled_case(project: Project) -> None:
     beside = Beside(project)
     process = beside.start()
     process.send_signal(signal.SIGINT)

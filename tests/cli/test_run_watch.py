@@ -160,7 +160,7 @@ def test_only_selected_cases_run_after_a_save(project: Project, words: list[str]
         assert not any("FAIL" in line or "talk/good" in line for line in (*lines.seen, *round_))
 
 
-def test_flaky_case_is_a_change_only_if_its_rate_changes(project: Project) -> None:
+def test_flaky_case_is_reported_as_changed_only_if_its_rate_changes(project: Project) -> None:
     project.evalset(GOOD)
     # Beside the project: what an agent writes and reads in it would be one more change.
     beside = project.root.with_name(f"{project.root.name}.count")
@@ -228,7 +228,7 @@ def test_new_reference_is_used_for_scoring(project: Project) -> None:
         assert "echo/talk/good" not in text
 
 
-def test_syntax_error_is_shown_and_verdicts_stay(project: Project) -> None:
+def test_syntax_error_is_shown_and_the_next_save_runs(project: Project) -> None:
     project.evalset(GOOD)
     with watching(project) as lines:
         project.write("echo/agent.py", "def root_agent(message, session):\n    return (\n")

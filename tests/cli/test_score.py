@@ -71,7 +71,7 @@ def test_current_criteria_decide_and_no_agent_is_called(ran: Project) -> None:
     assert len(stored_runs(ran.root / ".workbench")) == 2
 
 
-def test_named_config_wins(ran: Project) -> None:
+def test_score_uses_the_config_given_on_the_command_line(ran: Project) -> None:
     ran.write("strict.json", STRICT)
     done = ran.run(
         "score", "last", "--config", "strict.json", "--case", "good", "--case", "bad", "--print-detailed-results"
@@ -85,7 +85,7 @@ def test_named_config_wins(ran: Project) -> None:
     assert "Transcripts from run " in done.stdout
 
 
-def test_last_means_the_last_run_of_agents(ran: Project) -> None:
+def test_last_is_the_last_run_that_called_agents(ran: Project) -> None:
     _, first = score(ran, "last", "--case", "good")
     _, second = score(ran, "last")
     assert second["scored_from"] == first["scored_from"]
@@ -95,7 +95,7 @@ def test_last_means_the_last_run_of_agents(ran: Project) -> None:
     assert statuses(third) == {"good": "passed"}, "a run that was scored again can be scored again"
 
 
-def test_unique_start_of_an_id_is_enough(ran: Project) -> None:
+def test_run_can_be_named_by_the_unique_start_of_its_id(ran: Project) -> None:
     first = only_run(ran.root / ".workbench")
     name = first.name
     assert score(ran, name[:12])[1]["scored_from"] == name
@@ -163,7 +163,7 @@ def test_case_with_a_lost_end_does_not_count_as_killed(ran: Project) -> None:
     ]
 
 
-def test_lost_plan_is_not_a_success(ran: Project) -> None:
+def test_run_with_a_lost_plan_exits_with_3(ran: Project) -> None:
     path = only_run(ran.root / ".workbench")
     kept = set(numbers(path, '"good"')) - set(numbers(path, '"RunStarted"'))
     drop_events(path, *(number for number in range(1, len(event_texts(path)) + 1) if number not in kept))
@@ -174,7 +174,7 @@ def test_lost_plan_is_not_a_success(ran: Project) -> None:
     assert statuses(report) == {"good": "passed", UNREADABLE_CASES.eval_id: "error"}
 
 
-def test_killed_run_keeps_complete_transcripts(ran: Project) -> None:
+def test_complete_transcripts_of_a_killed_run_are_scored(ran: Project) -> None:
     path = only_run(ran.root / ".workbench")
     every = [as_line(from_json(json.loads(text))) for text in event_texts(path)]
     delete_runs(ran.root / ".workbench", [path.name])
@@ -350,7 +350,7 @@ def test_judges_answer_only_new_questions_in_the_agents_environment(judged: Judg
     assert report["cases"][0]["usage"]["judge_calls"] == 3
 
 
-def test_price_table_turns_calls_into_money(judged: Judged, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_price_table_gives_the_cost_of_judge_calls(judged: Judged, tmp_path_factory: pytest.TempPathFactory) -> None:
     settings = Path(judged.environment["XDG_CONFIG_HOME"]) / "agent-workbench" / "config.toml"
     settings.parent.mkdir(parents=True)
     settings.write_text('[prices]\ncurrency = "EUR"\n"python:echo.judges:kind" = { input = 0, output = 0 }\nodd = 3\n')
@@ -380,7 +380,7 @@ def test_unavailable_judge_is_reported_before_the_first_case(ran: Project) -> No
     assert len(lines_with(done.stdout, ["NOT_EVALUATED"])) == 2
 
 
-def test_function_can_replace_the_model(ran: Project) -> None:
+def test_function_can_replace_the_judge_model(ran: Project) -> None:
     write_judge(ran.root)
     criterion = {"threshold": 0.5, "judge_model_options": OPTIONS}
     ran.write("function.json", {"criteria": {"final_response_match_v2": criterion}})
@@ -392,7 +392,7 @@ def test_function_can_replace_the_model(ran: Project) -> None:
     assert "changed in the evalset" not in done.stderr
 
 
-def test_foreign_report_controls_no_terminal_and_opens_no_file(ran: Project) -> None:
+def test_hostile_report_is_scored_and_cannot_control_the_terminal(ran: Project) -> None:
     report = json.loads((ran.root / "report.json").read_text("utf-8"))
     good = next(item for item in report["cases"] if item["eval_id"] == "good")
     odd = "\x1b[2J\x07[bold]\u202ex"

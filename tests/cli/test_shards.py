@@ -39,7 +39,7 @@ def read(file: Path) -> dict[str, Any]:
     return data
 
 
-def test_merged_shards_equal_one_run_with_broken_files_once(project: Project) -> None:
+def test_merged_shards_equal_one_run_and_list_broken_files_once(project: Project) -> None:
     project.evalset(GOOD, BAD, RAISES)
     project.write("echo/torn.evalset.json", '{"eval_set_id": "torn", "eval_cases": [')
     project.evalset(case("a"), case("b"), path="echo/odd/odd.evalset.json")
@@ -140,7 +140,7 @@ def test_shard_runs_its_part_in_the_order_of_the_plan(project: Project) -> None:
         (["--shard", "1/2", "--watch"], "--shard cannot be used with --watch"),
     ],
 )
-def test_plan_that_is_not_known_before_the_run_has_no_shards(here: Here, words: list[str], message: str) -> None:
+def test_shard_is_refused_for_a_plan_unknown_before_the_run(here: Here, words: list[str], message: str) -> None:
     done = here("run", ".", *words)
     assert done.returncode == 2
     assert message in done.stderr

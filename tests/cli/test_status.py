@@ -88,7 +88,7 @@ def test_case_without_a_verdict_is_not_stale(here: Here, status: Status, project
 
 
 @pytest.mark.parametrize("path", [".", "echo", "echo/talk.evalset.json"])
-def test_folder_agent_and_evalset_have_the_same_cases(status: Status, path: str) -> None:
+def test_folder_agent_and_evalset_paths_list_the_same_cases(status: Status, path: str) -> None:
     assert [item["eval_id"] for item in status(path)["cases"]] == ["good", "bad"]
 
 
@@ -108,7 +108,7 @@ def test_damaged_database_has_no_verdicts(here: Here, project: Project) -> None:
     assert here("status").stdout == "NOT_RUN echo/talk/good\nNOT_RUN echo/talk/bad\n"
 
 
-def test_names_of_cases_cannot_reach_the_terminal(here: Here, project: Project) -> None:
+def test_control_codes_in_case_names_do_not_reach_the_terminal(here: Here, project: Project) -> None:
     project.evalset(*(case(name) for name in HOSTILE))
     out = here("status").stdout
     assert len(out.splitlines()) == len(set(HOSTILE))

@@ -13,6 +13,7 @@ from tests.cli.projects import Project, case
 from tests.repositories import git
 from tests.tried import TriedProject
 from tests.worker.client import wait_until
+from workbench.cli.try_command import try_command
 from workbench.project.variants.export import json_schema
 
 _DOCS = Path(__file__).parents[2] / "docs"
@@ -52,7 +53,7 @@ def state_of(root: Path) -> dict[str, tuple[int, bytes]]:
     return {str(path): (path.stat().st_mtime_ns, path.read_bytes()) for path in files}
 
 
-def test_better_prompt_is_reported_as_better_as_on_the_screen(desk: TriedProject, tmp_path: Path) -> None:
+def test_better_prompt_is_reported_as_better(desk: TriedProject, tmp_path: Path) -> None:
     desk.prompt("name the day")
     report = tmp_path / "report.json"
     code, out, err = desk.said("-q", "--json", str(report))
@@ -80,7 +81,7 @@ def test_worse_prompt_fails_the_gate(some: TriedProject) -> None:
     assert found["variants"][1]["cases"][0]["after"] == [1, 3]
 
 
-def test_edit_without_effect_is_unclear_with_the_size_that_would_show(some: TriedProject, tmp_path: Path) -> None:
+def test_edit_without_effect_is_unclear_and_names_the_detectable_difference(some: TriedProject, tmp_path: Path) -> None:
     some.prompt("You are very kind.")
     report = tmp_path / "report.json"
     code, out, _ = some.said("-q", "--gate", "--json", str(report))
@@ -227,7 +228,7 @@ def test_changed_evalset_alone_does_not_count_as_a_difference(few: TriedProject)
     assert (code, "apart from evalsets and criteria" in err) == (2, True)
 
 
-def test_cases_are_those_of_the_working_tree_even_if_the_revision_lacks_them(few: TriedProject) -> None:
+def test_cases_come_from_the_working_tree_even_if_the_revision_lacks_them(few: TriedProject) -> None:
     few.evalset(case("new", "new"), path="desk/more.evalset.json")
     (few.root / "desk/orders.evalset.json").unlink()
     few.prompt("name the day")
@@ -236,7 +237,7 @@ def test_cases_are_those_of_the_working_tree_even_if_the_revision_lacks_them(few
     assert found["variants"][1]["cases"][0]["before"] == [2, 3]
 
 
-def test_renamed_agent_is_named(few: TriedProject) -> None:
+def test_agent_that_the_revision_lacks_is_named(few: TriedProject) -> None:
     git(few.root, "mv", "desk", "front")
     code, _, err = few.said()
     assert code == 2
@@ -300,14 +301,14 @@ def test_variant_without_a_judged_case_ends_with_3(few: TriedProject) -> None:
     assert "unclear: no case was judged both in HEAD and in working tree." in out
 
 
-def test_frozen_tools_are_replayed_in_all_variants(few: TriedProject) -> None:
+def test_try_accepts_frozen_tools_with_live_misses(few: TriedProject) -> None:
     few.prompt("name the day")
     code, found = few.tried("--frozen", "--on-miss", "live", "--runs", "1")
     assert (code, found["variants"][1]["left_out"]) == (0, 0)
 
 
 @pytest.mark.usefixtures("warm_programs")
-def test_interrupted_try_shows_what_was_decided(desk: TriedProject, tmp_path: Path) -> None:
+def test_interrupted_try_shows_the_cases_decided_so_far(desk: TriedProject, tmp_path: Path) -> None:
     desk.prompt("name the day")
     agent = desk.root / "desk/agent.py"
     agent.write_text(agent.read_text().replace("    prompt =", "    import time; time.sleep(0.2)\n    prompt =", 1))
@@ -344,15 +345,7 @@ def test_killed_try_leaves_no_copy(desk: TriedProject) -> None:
 
 def test_help_names_every_option_once(here: Here) -> None:
     shown = here("try", "--help").stdout
-    for option in (
-        "--against",
-        "--swap",
-        "--set",
-        "--model",
-        "--variant",
-        "--grid",
-        "--max-cost",
-        "--markdown",
-        "--gate",
-    ):
-        assert shown.count(f"\n  {option} ") == 1
+    rows = [line.split()[0].rstrip(",") for line in shown.splitlines() if line.startswith("  -")]
+    options = {option.opts[0] for option in try_command.params if not getattr(option, "hidden", True)}
+    # Each try starts afresh, so `--fresh` is accepted, but not in the help.
+    assert sorted(rows) == sorted([*(options - {"--fresh"}), "-h"])

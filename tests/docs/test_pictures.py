@@ -60,7 +60,7 @@ def test_markup_characters_in_text_are_escaped() -> None:
 
 
 @pytest.mark.parametrize("file", sorted(PICTURES.glob("*.svg")), ids=lambda file: file.name)
-def test_picture_is_complete_and_small_and_names_no_machine(file: Path) -> None:
+def test_picture_is_valid_and_small_and_contains_no_local_path(file: Path) -> None:
     drawn = file.read_text("utf-8")
     ElementTree.fromstring(drawn)
     assert len(drawn) < 2_000_000

@@ -72,14 +72,14 @@ def test_query_answers_its_question(state: Path, name: str) -> None:
 
 @pytest.mark.skipif(shutil.which("sqlite3") is None, reason="the program sqlite3 is not installed")
 @pytest.mark.parametrize("name", QUERIES)
-def test_query_works_in_the_plain_program(state: Path, name: str) -> None:
+def test_query_runs_in_the_sqlite3_program(state: Path, name: str) -> None:
     words = ["sqlite3", "-readonly", str(state / "runs.db")]
     done = subprocess.run(words, input=QUERIES[name], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout
 
 
-def test_scores_are_rows_for_json_each(state: Path) -> None:
+def test_json_each_yields_a_row_for_each_score(state: Path) -> None:
     with closing(sqlite3.connect(state / "runs.db")) as connection:
         rows = connection.execute(
             "SELECT key, json_extract(value, '$[0]'), json_extract(value, '$[2]') FROM execution, json_each(scores)"

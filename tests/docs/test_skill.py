@@ -19,10 +19,10 @@ def test_front_matter_follows_the_specification() -> None:
     assert len(body.splitlines()) < 500
 
 
-def test_skill_shows_each_command_with_json() -> None:
+def test_skill_shows_the_main_commands_with_json() -> None:
     commands = re.findall(r"^agent-workbench (\w+)[^\n]* --json\b", _TEXT, re.MULTILINE)
     assert {"check", "status", "run", "compare", "try"} <= set(commands)
 
 
-def test_skill_needs_no_other_page() -> None:
+def test_skill_links_to_no_other_page() -> None:
     assert not re.search(r"\]\((?!http)", _TEXT), "it is copied without them"

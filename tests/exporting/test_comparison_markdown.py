@@ -78,7 +78,7 @@ def test_links_lead_to_the_job_the_commits_and_the_evalsets(environ: Mapping[str
 @pytest.mark.parametrize(
     "name", ["[click](https://evil.example)", "a|b|c", "`x` @everyone", "<script>", "two\nlines", "<!-- x"]
 )
-def test_foreign_text_stays_text(name: str) -> None:
+def test_foreign_text_appears_only_in_code_spans(name: str) -> None:
     for text in (comment(*mixed([name])), comment(run({name: ["passed"]}), run({name: ["error"]}))):
         outside = re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", "", text.removeprefix("<!-- agent-workbench -->"))
         assert not set("@<[`") & set(re.sub(r"<br>|< 0.001|\[[−+\d.,]+\]", "", outside))

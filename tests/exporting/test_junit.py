@@ -35,7 +35,7 @@ def test_every_status_has_its_element(store: Store) -> None:
     }
 
 
-def test_counts_add_up_on_both_levels(store: Store) -> None:
+def test_counts_of_the_suites_add_up_to_the_totals(store: Store) -> None:
     root = parsed(store)
     figures = {name: root.get(name) for name in ("tests", "failures", "errors", "skipped", "time")}
     assert figures == {"tests": "7", "failures": "1", "errors": "3", "skipped": "2", "time": "4.200"}
@@ -67,7 +67,7 @@ def test_failure_has_a_short_message_and_the_full_case(store: Store) -> None:
         assert part in failure.text
 
 
-def test_failure_names_what_else_broke() -> None:
+def test_failure_also_names_the_error_of_a_judge() -> None:
     store = feed([started([FAILED])], failed_with_errors(FAILED), [RunFinished(1.0)])
     root = parsed(store)
     failure = cases_of(root)["late_parcel"].find("failure")
@@ -103,7 +103,7 @@ def test_any_text_gives_valid_xml(text: str) -> None:
     events = [*case_events(case, "failed", [metric], text=text)]
     broken = case_events(ref(text), "error", error=CaseError("crashed", text, text, text))
     root = parsed(feed([started([case, ref(text)], text)], events, broken, [RunFinished(1.0)]))
-    assert root.get("tests") == "2" if case != ref(text) else "1"
+    assert root.get("tests") == ("2" if case != ref(text) else "1")
     for element in root.iter():
         for part in (element.text or "", *element.attrib.values()):
             assert not leaks(part)

@@ -26,7 +26,7 @@ def exported(store: Store, name: str) -> str:
     return b"".join(content).decode("utf-8-sig")
 
 
-def test_exports_name_machine_and_lost_attempts_only_where_they_differ_from_local(store: Store) -> None:
+def test_exports_name_machine_and_lost_attempts_only_for_cases_run_elsewhere(store: Store) -> None:
     local = {name: exported(store, name) for name in ("html", "md", "junit")}
     record = placed(store)
     for name, before in local.items():
@@ -52,7 +52,7 @@ def test_trace_names_machine_and_attempt(store: Store) -> None:
     ]
 
 
-def test_first_attempt_on_this_machine_has_no_text(store: Store) -> None:
+def test_first_local_attempt_has_no_text_about_its_place(store: Store) -> None:
     record = next(iter(store.current_records()))
     assert placed_words(read_details(record)) == ""
     assert list(placed_texts(read_details(record))) == []

@@ -46,7 +46,7 @@ def test_committed_schema_equals_the_generated_one(repository: Path) -> None:
     jsonschema.Draft202012Validator.check_schema(committed)
 
 
-def test_failed_case_names_what_else_broke() -> None:
+def test_failed_case_also_has_the_error_of_a_judge() -> None:
     report = written(feed([started([FAILED])], failed_with_errors(FAILED), [RunFinished(1.0)]))
     assert (report["summary"]["failed"], report["summary"]["failed_with_errors"]) == (1, 1)
     assert report["cases"][0]["status"] == "failed"
@@ -107,7 +107,7 @@ def test_case_has_exactly_the_keys_of_the_contract(store: Store) -> None:
     assert set(turn["metrics"][0]) == {"name", "score", "status", "reason", "details"}
 
 
-def test_broken_off_case_shows_its_steps_so_far(store: Store) -> None:
+def test_case_ended_by_an_error_shows_its_steps_so_far(store: Store) -> None:
     case = next(case for case in written(store)["cases"] if case["eval_id"] == BROKEN.eval_id)
     assert case["error"] == {
         "kind": "agent_raised",

@@ -37,7 +37,7 @@ def test_many_causes_stay_below_the_limit_of_an_issue() -> None:
     assert "more cause" in made
 
 
-def test_causes_with_the_same_text_are_told_apart_by_who_judged() -> None:
+def test_causes_with_the_same_text_are_distinguished_by_the_kind_of_judge() -> None:
     record = late_parcel()
     causes = [make_cause("judged", "rubric polite not met", by_function=by_function) for by_function in (True, False)]
     made = failures_as_markdown([*((cause, record, "") for cause in causes), (None, record, "")])

@@ -201,14 +201,16 @@ def test_only_the_changed_input_is_named(desk: Desk, edit: str) -> None:
     assert [describe(change) for change in desk.changes(then)] == said
 
 
-def test_unset_variable_named_in_the_sources_counts(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_setting_a_variable_that_the_sources_name_is_a_change(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TONE")
     then = desk.made()
     monkeypatch.setenv("TONE", "curt")
     assert [describe(change) for change in desk.changes(then)] == ["environment TONE"]
 
 
-def test_variable_counts_among_many_unset_ones(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_change_of_one_variable_among_many_unset_variables_is_found(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(agent_inputs, "_MOST_NAMES", 2)
     desk.write("desk/names.py", "NAMES = 'A_FIRST', 'A_SECOND', 'Z_LAST'\n")
     then = desk.made()
@@ -219,7 +221,7 @@ def test_variable_counts_among_many_unset_ones(desk: Desk, monkeypatch: pytest.M
     assert [change.name for change in desk.changes(then)] == ["TONE", "Z_LAST"]
 
 
-def test_timeout_counts_only_for_cases_that_reached_it(desk: Desk) -> None:
+def test_changed_timeout_affects_only_cases_that_timed_out(desk: Desk) -> None:
     other = Options(timeout=3.0)
     assert desk.changes(desk.made(), other) == ()
     (change,) = desk.changes(desk.made(timed_out=True), other)
@@ -228,7 +230,7 @@ def test_timeout_counts_only_for_cases_that_reached_it(desk: Desk) -> None:
     assert describe(change) == "--isolation"
 
 
-def test_module_that_a_judging_function_imports_counts(desk: Desk) -> None:
+def test_change_in_a_module_imported_by_a_judge_function_is_found(desk: Desk) -> None:
     desk.write("shared/judges.py", "from shared import wording\n\n\ndef strict(question):\n    pass\n")
     desk.write("shared/wording.py", "X = 1\n")
     then = desk.made()

@@ -148,7 +148,7 @@ def test_without_a_state_folder_no_digests_are_stored(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["data.bin"]
 
 
-def test_empty_log_of_a_database_is_ignored(tmp_path: Path) -> None:
+def test_empty_log_of_a_database_counts_as_absent(tmp_path: Path) -> None:
     for name in ("a.db-wal", "a.txt"):
         (tmp_path / name).write_bytes(b"")
     digests = Digests("salt")

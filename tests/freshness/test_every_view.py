@@ -64,7 +64,7 @@ def test_every_kind_of_input_is_edited_in_a_test() -> None:
 
 
 @pytest.mark.parametrize("kind", EDITS)
-def test_status_watch_and_compare_name_what_was_changed(project: Project, kind: Input) -> None:
+def test_status_watch_and_compare_name_the_changed_input(project: Project, kind: Input) -> None:
     edit = EDITS[kind]
     assert changes_of(project, edit) == []
     saved = saved_by(project, edit.make)

@@ -62,7 +62,7 @@ def test_every_view_names_a_changed_recording(project: Project, monkeypatch: pyt
     assert project.run("status", "--fail-stale").returncode == 0
 
 
-def test_interrupted_frozen_run_is_not_resumed_with_another_recording_or_live(project: Project) -> None:
+def test_interrupted_frozen_run_is_not_resumed_live(project: Project) -> None:
     run_id = json.loads(project.run("status", "--json").stdout)["cases"][0]["run_id"]
     assert "--frozen" in not_resumed_with(project, run_id, RunOptions())
 
@@ -86,7 +86,9 @@ def set_mode(project: Project, mode: str) -> None:
     project.write("pyproject.toml", f'[tool.agent-workbench]\nfrozen = "{mode}"\n')
 
 
-def test_every_view_names_a_changed_setting_of_the_project(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_status_and_screen_name_a_changed_frozen_setting_of_the_project(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def changed() -> list[Any]:
         return [case["changed"] for case in json.loads(project.run("status", "--json").stdout)["cases"]]
 
@@ -106,7 +108,7 @@ def test_every_view_names_a_changed_setting_of_the_project(project: Project, mon
     assert changed() == [[change], [change]], "without the setting, runs are live"
 
 
-def test_run_is_not_resumed_in_its_mode_after_a_change_of_the_setting(project: Project) -> None:
+def test_frozen_run_is_not_resumed_after_the_frozen_setting_changes(project: Project) -> None:
     run_id = json.loads(project.run("status", "--json").stdout)["cases"][0]["run_id"]
     announced = announcement(run_path(project.root / ".workbench", run_id))
     assert announced is not None
@@ -116,7 +118,7 @@ def test_run_is_not_resumed_in_its_mode_after_a_change_of_the_setting(project: P
 
 
 @pytest.mark.parametrize(("chosen", "affected"), [(None, {"one", "two"}), ("tools", set()), ("", set())])
-def test_watch_reruns_all_cases_after_a_change_of_the_setting_unless_a_mode_was_chosen(
+def test_changed_frozen_setting_reruns_all_watched_cases_unless_a_mode_was_chosen(
     project: Project, chosen: FrozenMode | None, affected: set[str]
 ) -> None:
     watcher = watcher_of(project, RunOptions(frozen=chosen))

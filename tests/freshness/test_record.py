@@ -102,12 +102,14 @@ OWN = {"mine threshold": "0.8", "mine custom_metrics": "1"}
         (OWN, {**OWN, "mine threshold": "0.5"}, "mine threshold", "score"),
     ],
 )
-def test_criteria_without_a_judge_are_only_decided_again(then: Values, now: Values, name: str, effect: str) -> None:
+def test_criteria_change_has_the_weakest_effect_that_updates_the_verdict(
+    then: Values, now: Values, name: str, effect: str
+) -> None:
     (change,) = compare(record("criteria", then, CONFIG), record("criteria", now, CONFIG))
     assert (change.name, change.effect, change.file) == (name, effect, CONFIG)
 
 
-def test_judge_of_a_removed_criterion_requires_no_work() -> None:
+def test_removing_a_judged_criterion_only_decides_again() -> None:
     then = Record(FILE, (Bundle({"criteria": {**MATCH, "v2 threshold": "1.0"}, "judge": {"v2 judge_model": "1"}}),))
     changes = compare(then, Record(FILE, (Bundle({"criteria": MATCH, "judge": {}}),)))
     assert [(change.name, change.effect) for change in changes] == [("v2", "decide")]
@@ -130,7 +132,7 @@ def test_unrecorded_input_counts_as_changed() -> None:
     assert (change.effect, describe(change)) == ("run", "agent file not recorded")
 
 
-def test_recorded_empty_kind_is_known() -> None:
+def test_first_value_of_an_empty_recorded_kind_is_named_as_the_change() -> None:
     (change,) = compare(record("session", {}), record("session", {"state": "1"}))
     assert change.name == "state"
 

@@ -56,7 +56,7 @@ def test_own_save_is_shown_without_a_message(folder: Folder) -> None:
     assert news.changes == ()
 
 
-def test_config_names_the_number_of_its_cases(folder: Folder) -> None:
+def test_changed_config_is_reported_with_its_number_of_cases(folder: Folder) -> None:
     config = folder.project.write("echo/test_config.json", {"criteria": {"response_match_score": 0.5}})
     assert folder.words(config) == "test_config.json changed on disk: criteria of 2 cases"
 

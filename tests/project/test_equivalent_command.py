@@ -128,7 +128,7 @@ def test_command_of_a_run_has_its_options(workspace: Workspace, read_back: ReadB
 
 
 @pytest.mark.parametrize(("mode", "words"), [("tools", []), ("", ["--frozen=off"]), ("all", ["--frozen=all"])])
-def test_command_overrides_the_setting_of_the_project(
+def test_command_overrides_the_frozen_setting_of_the_project(
     workspace: Workspace, read_back: ReadBack, mode: FrozenMode, words: list[str]
 ) -> None:
     (workspace.root / "pyproject.toml").write_text('[tool.agent-workbench]\nfrozen = "tools"\n')
@@ -149,7 +149,7 @@ def test_command_overrides_the_setting_of_the_project(
         (PlaceChoice("dask://h:1", env=("KEY",)), ["--on", "dask://h:1", "--env", "KEY"]),
     ],
 )
-def test_command_names_the_place_if_it_is_not_the_projects(
+def test_command_names_a_place_that_differs_from_the_projects(
     workspace: Workspace, read_back: ReadBack, place: PlaceChoice | None, words: list[str]
 ) -> None:
     (workspace.root / "pyproject.toml").write_text(

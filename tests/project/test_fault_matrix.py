@@ -102,7 +102,7 @@ BY_RULES: dict[str, FaultOutcome] = {
 
 
 @pytest.mark.parametrize("judge", [False, True])
-async def test_invented_answers_are_never_a_recovery(
+async def test_invented_answer_never_counts_as_recovery(
     tmp_path: Path, judge: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("GOOGLE_API_KEY", "GEMINI_API_KEY"):

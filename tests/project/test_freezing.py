@@ -19,7 +19,7 @@ def root_agent(message, session):
 """
 
 
-async def test_shown_cases_are_frozen_with_the_facts_of_their_run(tmp_path: Path) -> None:
+async def test_shown_cases_are_frozen_with_the_calls_and_origin_of_their_run(tmp_path: Path) -> None:
     files = Project(tmp_path)
     files.write("echo/agent.py", AGENT)
     files.evalset(GOOD)

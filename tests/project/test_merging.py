@@ -285,7 +285,7 @@ def test_merged_run_without_cases_does_not_exit_with_0(tmp_path: Path) -> None:
     assert exit_code(run_of(empty, 1, 2)) == 0
 
 
-def test_not_evaluated_criterion_of_a_passed_case_needs_the_option(tmp_path: Path) -> None:
+def test_passed_case_with_an_unjudged_criterion_needs_allow_not_evaluated(tmp_path: Path) -> None:
     ref = CaseRef("desk", "desk/a.evalset.json", "a", "one")
     metrics = [
         MetricResult("response_match_score", "passed", 1.0, 0.8),
@@ -400,7 +400,7 @@ def _going_on(events: list[Event]) -> list[Event]:
 
 
 @pytest.mark.parametrize("cut", [_without_end, _going_on])
-def test_killed_shard_is_named_also_beside_an_older_one_that_ended(
+def test_killed_shard_is_refused_despite_an_older_run_that_ended(
     tmp_path: Path, cut: Callable[[list[Event]], list[Event]]
 ) -> None:
     for index in (1, 2, 3):
@@ -409,7 +409,7 @@ def test_killed_shard_is_named_also_beside_an_older_one_that_ended(
     assert str(refusal(tmp_path)).startswith(f"{path} (shard 2/3) has not ended: it was killed")
 
 
-def test_interrupted_shard_has_no_verdict(tmp_path: Path) -> None:
+def test_unfinished_case_of_an_interrupted_shard_counts_as_cancelled(tmp_path: Path) -> None:
     ref = CaseRef("desk", "desk/a.evalset.json", "a", "one")
     whole = feed([RunStarted("whole", "/r", "", (PlannedCase(ref, None, "defaults"),))], [RunFinished(1.0)])
     stored(tmp_path, [*events_of_run(whole, 1, 2)[:1], RunFinished(1.0, interrupted=True)], "2026-11-05T10-30-02-stop")
@@ -442,7 +442,7 @@ def test_damaged_or_lost_event_is_refused_wherever_it_is(tmp_path: Path) -> None
             assert path.name in refused
 
 
-def test_lost_run_may_be_a_newer_run_of_a_shard(tmp_path: Path) -> None:
+def test_run_with_a_lost_plan_blocks_the_merge_until_all_shards_rerun(tmp_path: Path) -> None:
     for index in (1, 2, 3):
         shard_in(tmp_path, index, day=index)
     killed = RunWriter.open(tmp_path, "2026-11-04T12-00-00-lost")
@@ -458,7 +458,7 @@ def test_lost_run_may_be_a_newer_run_of_a_shard(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["DELETE FROM run WHERE id = 6", "UPDATE run SET deleted = 1 WHERE id = 6"])
-def test_run_whose_row_is_lost_may_be_a_newer_run_of_a_shard(tmp_path: Path, damage: str) -> None:
+def test_run_with_a_lost_row_blocks_the_merge(tmp_path: Path, damage: str) -> None:
     for day in (1, 2):
         for index in (1, 2, 3):
             shard_in(tmp_path, index, day=day)
@@ -474,7 +474,7 @@ def test_deleted_run_of_a_shard_is_replaced_by_the_previous_one(tmp_path: Path) 
     assert content(merge_shards([tmp_path])) == content(run_of(all_statuses()))
 
 
-def test_only_runs_after_a_replaced_database_count(tmp_path: Path) -> None:
+def test_merge_is_refused_if_the_database_was_replaced_after_a_shard_started(tmp_path: Path) -> None:
     for index in (1, 2, 3):
         shard_in(tmp_path, index, day=3)
     for name in ("20261102-000000", "20261102-000000-2", "no-time"):
@@ -484,7 +484,7 @@ def test_only_runs_after_a_replaced_database_count(tmp_path: Path) -> None:
     assert "was damaged and replaced at 2026-11-03T10:30:02Z" in str(refusal(tmp_path))
 
 
-def test_changed_verdict_in_a_database_is_refused(tmp_path: Path) -> None:
+def test_stored_verdict_that_contradicts_its_criteria_is_refused(tmp_path: Path) -> None:
     whole = all_statuses()
     for index in (1, 2, 3):
         events = events_of_run(whole, index, 3)
@@ -495,7 +495,7 @@ def test_changed_verdict_in_a_database_is_refused(tmp_path: Path) -> None:
     assert re.search(r"passed, but (its criteria say|has an error)", str(refusal(tmp_path)))
 
 
-def test_foreign_event_is_refused(tmp_path: Path) -> None:
+def test_event_of_an_unplanned_case_is_refused(tmp_path: Path) -> None:
     started, *rest = events_of_run(all_statuses(), 1, 3)
     other = CaseFinished(CaseRef("no", "no.evalset.json", "no", "such"), "passed", None, 1.0)
     path = stored(tmp_path, [started, other, *rest], "2026-11-05T10-30-02-ab12")

@@ -246,7 +246,7 @@ async def test_runs_of_a_project_take_turns(desk: Path) -> None:
 
 
 @pytest.mark.parametrize("way", ["break", "raise", "watch"])
-async def test_closing_the_project_ends_everything(desk: Path, way: str) -> None:
+async def test_closing_the_project_ends_all_its_tasks(desk: Path, way: str) -> None:
     (desk / "agent.py").write_text(SLOW, "utf-8")
     before = asyncio.all_tasks()
     with contextlib.suppress(SeenEnoughError):

@@ -120,7 +120,8 @@ def test_hostile_text_is_safe_in_every_place(text: str, width: int) -> None:
 def test_malformed_record_is_reported(texts: Texts) -> None:
     after = record("failed", "no")
     after = replace(after, turns=[replace(after.turns[0], actual={"intermediate_data": 5, "final_response": 7})])
-    assert texts(build(subject(record("passed", "yes"), after), View(78)).lines)
+    lines = texts(build(subject(record("passed", "yes"), after), View(78)).lines)
+    assert "This turn does not have ADK's format" in "\n".join(lines)
 
 
 @pytest.mark.parametrize("width", WIDTHS)

@@ -60,7 +60,7 @@ BETTER = [change(f"case_{number}", CasePair((0, 3), (3, 3))) for number in range
         (22, "change"),
     ],
 )
-def test_narrow_tables_leave_out_columns_but_never_the_answer(width: int, titles: str) -> None:
+def test_narrow_tables_leave_out_columns_but_never_the_result(width: int, titles: str) -> None:
     rows = table_rows(found(variant(BETTER, "丁寧な口調で短く答える変種の名前")), PRICES, width)
     assert text(rows[0]).split() == titles.split()
     assert all(cell_len(text(row)) <= width for row in rows)

@@ -95,7 +95,7 @@ async def test_closed_trial_does_not_recreate_its_folder(desk: TriedProject) -> 
             trial.run(project)
 
 
-async def test_report_can_be_made_while_it_runs(desk: TriedProject) -> None:
+async def test_report_can_be_made_during_the_trial(desk: TriedProject) -> None:
     desk.prompt("name the day")
     counts = []
     async with opened(desk.root) as (project, trial):
@@ -121,7 +121,7 @@ async def test_conversations_of_a_case_can_be_read_for_each_variant(desk: TriedP
         assert actual["final_response"]["parts"] == [{"text": "You said order 0"}]
 
 
-async def test_files_of_a_variant_can_be_compared_and_kept_and_undone(desk: TriedProject) -> None:
+async def test_changed_files_of_a_variant_can_be_shown_kept_and_undone(desk: TriedProject) -> None:
     desk.write("drafts/clear.md", "name the day\n")
     (desk.root / "desk/prompt.md").write_bytes(b"You are kind.\r\nAnd late.\n")
     desk.commit()
@@ -149,7 +149,7 @@ async def test_keeping_a_revision_restores_its_files_but_not_its_cases(desk: Tri
     }
 
 
-async def test_variant_is_not_kept_through_a_link_that_leads_out(desk: TriedProject, tmp_path: Path) -> None:
+async def test_variant_is_not_written_through_a_link_out_of_the_project(desk: TriedProject, tmp_path: Path) -> None:
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside/prompt.md").write_text("theirs")
     desk.write("extra/prompt.md", "old")
@@ -236,7 +236,7 @@ async def test_model_of_an_agent_in_plain_python_is_refused_with_a_hint(desk: Tr
     assert errors == {"desk is not an ADK agent, so its model cannot be set from outside"}
 
 
-async def test_costs_are_known_per_variant_and_end_the_run(adk: TriedProject) -> None:
+async def test_cost_is_counted_per_variant_and_its_limit_ends_the_run(adk: TriedProject) -> None:
     adk.write("desk/agent.py", PRICED.replace("INSTRUCTION", "name the day"))
     prices = Prices({"scripted": Price(1000.0, 0.0)})  # Each call costs 1.
     async with opened(adk.root, RunOptions(runs=1, concurrency=1)) as (project, trial):
@@ -266,7 +266,7 @@ async def test_cost_is_estimated_from_the_last_run_for_all_variants_and_repeats(
     assert found.cost_words == "about 24 calls, about $24.00"
 
 
-async def test_cost_that_is_not_known_ends_a_limited_run(adk: TriedProject) -> None:
+async def test_unknown_cost_ends_a_run_with_a_cost_limit(adk: TriedProject) -> None:
     async with opened(adk.root, RunOptions(runs=1, concurrency=1), models=["clever"]) as (project, trial):
         await trial.run(project, prices=Prices({"another": Price(1.0, 1.0)}), max_cost=100.0).execute()
         assert trial.stopped == "unknown cost"
@@ -286,7 +286,7 @@ async def test_project_that_is_installed_in_editable_form_is_imported_from_the_c
     assert [one.pass_rate for one in found.variants] == [0.5, 1.0]
 
 
-async def test_agent_that_writes_beside_itself_writes_into_its_copy(desk: TriedProject) -> None:
+async def test_agent_that_writes_into_its_own_folder_writes_into_its_copy(desk: TriedProject) -> None:
     agent = desk.root / "desk/agent.py"
     writes = '    (HERE / "log.txt").open("a").write("x")\n    prompt ='
     agent.write_text(agent.read_text().replace("    prompt =", writes, 1))
@@ -353,7 +353,7 @@ def _script(answer: str, messages: Sequence[str]) -> str:
     return json.dumps({message: [call, {"text": answer}] for message in messages})
 
 
-async def test_sample_agent_with_a_flaky_model_is_judged_by_its_prompt(concierge: TriedProject) -> None:
+async def test_better_prompt_of_a_sample_agent_with_a_flaky_model_is_found(concierge: TriedProject) -> None:
     agent = concierge.root / "hotel_concierge/agent.py"
     agent.write_text(agent.read_text().replace("Look before", "Always look before"))
     found = await result_of(concierge.root, RunOptions(runs=3, concurrency=1))
