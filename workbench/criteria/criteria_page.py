@@ -19,17 +19,17 @@ from workbench.judges.base import JudgeModelOptions
 _HEAD = """\
 # Criteria
 
-What each criterion measures, what it needs, and which options it has:
+See what each criterion measures, what it needs, and which options it has. A `test_config.json`
+names the criteria:
 
 ```json
 {"criteria": {"response_match_score": 0.8,
               "tool_trajectory_avg_score": {"threshold": 1.0, "match_type": "IN_ORDER"}}}
 ```
 
-This is a `test_config.json`. The value of a criterion is its threshold, or an object with
-`threshold` and options. A score at or above the threshold passes. Nothing is rounded. You can
-[edit criteria](criteria-editing.md) on the screen. Other editors can complete and check the file
-with the [schema](test_config.schema.json).
+The value of a criterion is its threshold, or an object with `threshold` and options. A score at or
+above the threshold passes. Nothing is rounded. You can [edit criteria](criteria-editing.md) on the
+screen. Other editors can complete and check the file with the [schema](test_config.schema.json).
 
 <!-- Written by `python -m workbench.criteria.criteria_page` from workbench/criteria. -->
 
@@ -55,9 +55,9 @@ _RULES = """
                  "*": {"options": "contains", "filters.since": "any"}}}}}
 ```
 
-The first key is a tool, or `*` for every tool. The second is the path of an argument: steps are
-joined by dots, and a list's element is its number or `*`. An empty path means all arguments. A
-tool's own rule wins over the one for `*`.
+The first key is a tool, or `*` for every tool. A tool's own rule wins over the one for `*`. The
+second key is the path of an argument. Its steps are joined by dots. A step into a list is the
+number of an element, or `*` for all of them. An empty path means all arguments.
 
 | rule | accepts |
 |---|---|
@@ -69,7 +69,7 @@ tool's own rule wins over the one for `*`.
 | `"ignore_case"` | the expected text in upper or lower case |
 | `"contains"` | an object or list with all that is expected; more is allowed |
 
-Patterns are Python's. A pattern that takes longer than a second on a value is an error of its case.
+Patterns are Python's. If a pattern takes longer than a second on a value, the case is an error.
 `"any"`, `regex` and `one_of` do not need an expected value. The screen shows a value that a rule
 accepted together with the rule. `adk eval` ignores these options and compares exactly; `check` says
 so. You can also add a rule [from a difference](editing.md#accept-any-value-or-a-range).
@@ -99,7 +99,6 @@ agentevals. On 40 pairs of calls, the verdicts are equal except as the last colu
   agentevals compares in both directions, so `superset` equals `exact` there.
 - A list of keys: unlisted arguments are ignored there. Here they must be as expected. There, a
   missing value also equals null.
-
 """
 
 
@@ -161,8 +160,8 @@ def _section(info: CriterionDescription) -> str:
 def _options(fields: Iterable[tuple[str, FieldInfo]]) -> Iterable[str]:
     for name, field in fields:
         words = default_text(field)
-        default = f" (default: {words})" if words else ""
-        free = " You can change it without new calls." if field_extra(field, "effect") == "decide" else ""
+        default = f" (default: {f'`{words}`' if '<' in words else words})" if words else ""
+        free = " A change needs no new model call." if field_extra(field, "effect") == "decide" else ""
         yield _item(f"`{name}`{default}: {field.description}{free}")
 
 

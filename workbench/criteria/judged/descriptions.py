@@ -182,7 +182,8 @@ SIMULATED_USER = CriterionDescription(
     title="Simulated user followed its plan",
     measures="Whether the simulated user followed its scenario, turn by turn, and stopped in time.",
     when_to_use="To find out whether a failed scenario was the agent's fault or the simulated user's.",
-    how_to_read="The share of the user's messages that a judge model finds valid. The first is compared as text.",
+    how_to_read="The share of the user's messages that a judge model finds valid. The first is compared with the "
+    "starting prompt.",
     score="workbench.criteria.judged.user_simulator:score",
     cause="workbench.criteria.judged.descriptions:simulated_user_cause",
     options=SimulatorOptions,

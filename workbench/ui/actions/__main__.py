@@ -39,8 +39,8 @@ run = "B"
 next_problem = ["n", "ctrl+n"]
 ```
 
-If another action had that key, it loses it, and the screen reports this once. The table has the
-names of all actions. You find those without a key in the palette (`:`).
+If another action had that key, that action loses it, and the screen reports this once. The table
+has the names of all actions. You find actions without a key in the palette (`:`).
 
 | group | names |
 |---|---|
