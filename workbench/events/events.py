@@ -392,7 +392,7 @@ class UserSimulated:
 
 @dataclass(frozen=True, slots=True)
 class OutputCaptured:
-    """A text that the agent's process printed."""
+    """A text that the agent's process printed, or a warning about its cleanup (`stderr`)."""
 
     case: CaseRef
     stream: Literal["stdout", "stderr"]
