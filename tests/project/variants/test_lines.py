@@ -91,7 +91,7 @@ def test_unfinished_cases_do_not_count_as_left_out() -> None:
         change("five", CasePair((1, 1), (0, 0))),
     ]
     result = variant(cases)
-    words = "working tree against HEAD   1 case better   1 worse   1 the same   1 left out   1 unfinished"
+    words = "working tree against HEAD   1 case better   1 worse   1 the same   1 left out   1 pending"
     assert text(counts_row(result, "HEAD")) == words
     assert [case.case.eval_id for case in listed_cases(result, same=False)] == ["one", "two", "four"]
     assert [case.case.eval_id for case in listed_cases(result, same=True)] == ["one", "two", "four", "three"]

@@ -116,7 +116,7 @@ def is_pending(case: CaseChange) -> bool:
 
 
 def counts_row(variant: VariantResult, against: str) -> Row:
-    """Return `working tree against HEAD 9 cases better 2 worse 49 the same`, with left out and unfinished ones."""
+    """Return `working tree against HEAD 9 cases better 2 worse 49 the same`, with left out and pending ones."""
     row: Row = [(f"{one_line(variant.name)} against {one_line(against)}", "strong")]
     for piece in _counts(variant):
         row += [(_BETWEEN, ""), piece]
@@ -124,16 +124,16 @@ def counts_row(variant: VariantResult, against: str) -> Row:
 
 
 def counts_text(variant: VariantResult) -> str:
-    """Return `9 cases better 2 worse 49 the same`, with the numbers of left out and unfinished cases."""
+    """Return `9 cases better 2 worse 49 the same`, with the numbers of left out and pending cases."""
     return _BETWEEN.join(text for text, _ in _counts(variant))
 
 
 def _counts(variant: VariantResult) -> Iterator[tuple[str, str]]:
-    numbers = Counter("unfinished" if is_pending(case) else case.direction for case in variant.cases)
+    numbers = Counter("pending" if is_pending(case) else case.direction for case in variant.cases)
     yield f"{counted(numbers['better'], 'case')} better", "passed" if numbers["better"] else "muted"
     yield f"{numbers['worse']:,} worse", "failed" if numbers["worse"] else "muted"
     yield f"{numbers['same']:,} the same", "muted"
-    for name, style in (("left out", "not-evaluated"), ("unfinished", "muted")):
+    for name, style in (("left out", "not-evaluated"), ("pending", "muted")):
         if numbers[name]:
             yield f"{numbers[name]:,} {name}", style
 
