@@ -273,6 +273,16 @@ def test_single_adk_result_goes_into_a_folder_or_a_named_file(here: Here, tmp_pa
     assert (done.returncode, (tmp_path / "plain").read_bytes()[:1]) == (0, b"{")
 
 
+def test_run_without_cases_is_not_exported_for_adk(here: Here) -> None:
+    here("run", ".", "-k", "no such case", "--json", "empty.json")
+    for output in ("-", "folder"):
+        done = here("export", "empty.json", "--format", "adk", "-o", output)
+        assert (done.returncode, done.stderr.splitlines()[0]) == (
+            2,
+            "Error: the run has no cases, so this format has nothing to write",
+        )
+
+
 def test_adk_results_have_valid_and_distinct_names() -> None:
     long, colon = "長い" * 200, "a/b"
     refs = [replace(PASSED, eval_set_id=name, evalset_file=name) for name in (long, long + "2", colon, "a_b")]

@@ -70,7 +70,7 @@ def export_command(words: tuple[str, ...], form: str, output: Path | None, state
     except Refused:
         raise
     except OSError as error:
-        raise Refused(f"-o {output}: {error.strerror or type(error).__name__}") from None
+        raise Refused(f"-o {output or '-'}: {error.strerror or type(error).__name__}") from None
     except Exception as error:
         if form in OWN["exporters"]:
             raise
@@ -122,6 +122,8 @@ def _write(files: "Mapping[str, Pieces]", output: Path | None, *, is_folder: boo
 
     If `is_folder`, an `output` that does not exist and has no suffix is created as a folder.
     """
+    if not files:
+        raise Refused("the run has no cases, so this format has nothing to write")
     if output is not None and is_folder and not output.suffix and not output.exists():
         output.mkdir(parents=True)
     if output is not None and output.is_dir():
