@@ -42,7 +42,7 @@ def test_values_beyond_the_first_three_are_counted(count: int, more: str, texts:
     assert f"▸ {more}" in [line.strip() for line in texts(section([sides[0]], [sides[1]]))]
 
 
-def test_match_type_shows_the_scores_of_the_others() -> None:
+def test_match_type_line_shows_the_scores_of_other_match_types() -> None:
     words = match_type_words(scored([FIND], [FIND, REFUND], match_type="EXACT")).plain
     assert words == "EXACT; others would score IN_ORDER 1.00 · ANY_ORDER 1.00 · names only 0.00"
     words = match_type_words(scored([REFUND], [REFUND], args_match={"refund": {"amount": "any"}})).plain

@@ -99,7 +99,7 @@ def test_rates_of_all_repeats_are_shown_above_the_current_repeat(texts: Texts) -
         (compared(ChangedFile("desk", "x.bin", "prompt")), "not stored"),
     ],
 )
-def test_missing_causes_have_a_reason(texts: Texts, found: ComparedCase | None, said: str) -> None:
+def test_missing_causes_are_explained(texts: Texts, found: ComparedCase | None, said: str) -> None:
     one = subject(record("passed", "yes"), record("failed", "no"), found)
     assert said in "\n".join(texts(build(one, View(78)).lines))
 

@@ -57,7 +57,7 @@ def test_unclear_comparison_names_the_smallest_difference_it_can_show() -> None:
     )
 
 
-def test_number_of_cases_needed_is_not_exact_to_the_case() -> None:
+def test_number_of_needed_cases_is_rounded() -> None:
     noisy = compare_rates([CasePair((1, 1), (0, 1)), CasePair((0, 1), (1, 1)), CasePair((1, 1), (1, 1))] * 20)
     needed = noisy.cases_needed(0.05)
     assert needed is not None
@@ -65,7 +65,7 @@ def test_number_of_cases_needed_is_not_exact_to_the_case() -> None:
     assert unclear_text(noisy).endswith("; for 5 points you need about 2,200 cases.")
 
 
-def test_left_out_cases_are_named() -> None:
+def test_left_out_executions_are_counted_by_status() -> None:
     found = compare_rates([case_pair(["passed", "error"], ["error", "failed"]), case_pair(["cancelled"], ["passed"])])
     assert left_out_text(found) == "left out: 2 errors, 1 cancelled; 1 case has no verdict on one side"
     assert left_out_text(BETTER) == ""

@@ -157,7 +157,7 @@ def test_cancelled_cases_keep_their_changes() -> None:
     assert runs.changed.refs() == []
 
 
-def test_case_without_a_verdict_in_the_first_run_of_a_save_is_compared_with_its_last_one() -> None:
+def test_verdict_after_a_cancelled_run_is_compared_with_the_last_verdict() -> None:
     runs = Runs()
     runs.run(a="failed", b="passed")
     runs.run(a="passed", b="passed")

@@ -22,7 +22,7 @@ def text(document: Document) -> str:
     return "\n".join(line.plain.strip() for line in document.lines)
 
 
-def test_overview_shows_the_change_of_the_pass_rate_and_what_it_proves() -> None:
+def test_overview_shows_the_change_of_the_pass_rate_and_its_significance() -> None:
     found, gated = weighed(run({**SAME, "late": ["passed", "failed", "failed"]}), run({**SAME, "late": ["failed"] * 3}))
     shown = text(overview(found, gated, ("before", "after"), View(100)))
     assert "pass rate 93.3% → 90.0%   −3.3 points [" in shown
@@ -34,7 +34,7 @@ def test_overview_of_equal_rates_shows_no_change() -> None:
     assert "pass rate" not in text(overview(found, gated, ("before", "after"), View(100)))
 
 
-def test_regression_says_how_likely_chance_is() -> None:
+def test_regression_is_shown_with_the_probability_of_chance() -> None:
     found, gated = weighed(run({**SAME, "late": ["passed"] * 3}), run({**SAME, "late": ["failed"] * 3}))
     assert [case.ref.repeat for case in found.cases] == [1, 2, 3]
     for case in found.cases:
@@ -42,7 +42,7 @@ def test_regression_says_how_likely_chance_is() -> None:
         assert "\n3/3 → 0/3 passed (chance alone: 5%)\n" in shown
 
 
-def test_words_of_both_runs_and_the_name_of_a_case_are_aligned() -> None:
+def test_overview_counts_both_runs_and_wrapped_case_names_are_not_indented() -> None:
     found, gated = weighed(run({**SAME, "late": ["passed"]}), run({**SAME, "late": ["error"]}))
     assert "27 passed, 1 error" in text(overview(found, gated, ("before", "after"), View(100)))
     lines = [line.plain for line in one_case(found.cases[0], gated, (), None, View(30)).lines]

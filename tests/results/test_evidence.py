@@ -103,7 +103,7 @@ def test_number_of_rubrics_met_is_shown_in_each_width(width: int) -> None:
     assert sum("1 of 3 rubrics" in line for line in page(judged_case(), width)) == 1
 
 
-def test_nothing_can_be_accepted_if_the_agent_did_what_is_expected() -> None:
+def test_case_is_as_expected_only_if_message_calls_and_answer_match() -> None:
     def alike(expected: list[dict[str, Any]], actual: list[dict[str, Any]]) -> bool:
         case = cast(EvalCase, SimpleNamespace(turns=tuple(expected)))
         return is_as_expected(Subject(execute(expected, actual), case=case))

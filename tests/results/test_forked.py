@@ -42,7 +42,7 @@ def test_message_that_the_fork_changed_does_not_count_as_a_difference() -> None:
     assert first_difference(conversation(original()), other, Point(1)) == 1
 
 
-def test_running_try_differs_only_if_its_steps_do() -> None:
+def test_running_try_differs_only_if_a_step_differs() -> None:
     then = conversation(original())
     assert first_difference(then, tried("answer 1", "answer 2"), Point(0)) is None
     assert first_difference(then, tried("answer 1", "another"), Point(0)) == 1
@@ -53,7 +53,7 @@ def test_running_try_differs_only_if_its_steps_do() -> None:
     assert lines_of(None, Point(1)) == ["  turn 1 =  A kettle", "", " try 1 waits"]
 
 
-def test_cost_counts_the_calls_after_the_point() -> None:
+def test_cost_of_a_fork_counts_the_calls_after_its_point() -> None:
     prices = Prices({"gemini": Price(1_000_000, 0)})
     assert cost_after(original(), Point(0, 2), None) == Cost(2, 24)
     cost = cost_after(original(), Point(1), prices)

@@ -113,7 +113,7 @@ def test_runs_with_different_numbers_of_repeats_are_compared(tmp_path: Path) -> 
     assert drop_text(found.drops[0]) == "5/5 -> 0/1 passed (chance alone: 17%)"
 
 
-def test_flaky_cases_are_named_with_the_run_that_showed_it(tmp_path: Path) -> None:
+def test_flaky_case_is_named_with_the_run_of_its_mixed_repeats(tmp_path: Path) -> None:
     mixed = weigh({**steady(9), "late": [P, F, P]}, {**steady(9), "late": [F, F, F]}, tmp_path)
     assert {ref.eval_id: words for ref, words in mixed.flaky.items()} == {"late": "2/3 passed in A"}
     assert mixed.drops[0].flaky == "2/3 passed in A"

@@ -56,7 +56,7 @@ def test_cached_replies_do_not_count_in_the_time() -> None:
     assert joined(cost_words([question])).plain == "2 replies · 0.4 s · 812 → 44 tokens · 1 cached"
 
 
-def test_votes_are_described() -> None:
+def test_votes_are_summarized_with_split_and_missing_votes() -> None:
     def told(verdict: str, asked: int, **votes: int) -> str:
         return joined(vote_words({"votes": votes, "asked": asked, "of": 5}, verdict)).plain
 

@@ -79,7 +79,7 @@ def test_pieces_do_not_end_inside_a_character() -> None:
     assert list(pieces(Text.assemble(("a👩", "x"), ("\u200d", "y"), ("👧b", "z")))) == [(f"a{family}", "x"), ("b", "z")]
 
 
-def test_later_style_counts_where_styles_overlap() -> None:
+def test_later_style_wins_where_styles_overlap() -> None:
     text = Text.styled("abc", "x")
     text.stylize("y", 1, 2)
     assert list(pieces(text)) == [("a", "x"), ("b", "y"), ("c", "x")]
@@ -95,7 +95,7 @@ def test_continuation_line_is_indented_further() -> None:
     assert texts(wrap_indented(Text("  one two three"), 10)) == ["  one", "    two", "    three"]
 
 
-def test_lead_is_in_the_gutter_or_above() -> None:
+def test_lead_is_beside_its_body_or_above_if_too_long() -> None:
     body = [Text("a"), Text("b")]
     assert texts(hang(Text("x"), body, 3)) == ["x  a", "   b"]
     assert texts(hang(Text("long"), body, 3)) == ["long", "   a", "   b"]

@@ -261,11 +261,11 @@ def test_hostile_errors_are_safe(text: str) -> None:
 
 
 @pytest.mark.parametrize("pane", PANES)
-def test_empty_subject_shows_nothing(pane: Any) -> None:
+def test_empty_subject_shows_at_most_one_line(pane: Any) -> None:
     assert len(pane.build(Subject(), View(60)).lines) <= 1
 
 
-def test_everything_is_readable_without_colour() -> None:
+def test_each_verdict_has_a_glyph_and_a_word() -> None:
     statuses: list[CaseStatus] = ["passed", "failed", "error", "not_evaluated"]
     words = {
         verdict(Subject(CaseRecord(PlannedCase(CaseRef("", "", "", ""), None, ""), state))).plain for state in statuses

@@ -36,12 +36,12 @@ def test_singular_is_used_for_one_call() -> None:
 
 
 def test_plain_case_does_not_import_textual(repository: Path) -> None:
-    code = "import sys, workbench.results.panes, workbench.results.panes; print('textual' in sys.modules)"
+    code = "import sys, workbench.results.panes; print('textual' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=repository, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 
 
-def test_judges_results_are_below_the_scores() -> None:
+def test_results_of_judges_are_below_their_scores() -> None:
     found = "\n".join(plain_case(judged_case(FUNCTION), 100))
     _, rubrics, rest = found.partition("\n ✗ rubric_based_final_response_quality_v1 ")
     rubrics, claims, rest = rest.partition("\n ✗ hallucinations_v1 ")
@@ -74,7 +74,7 @@ def test_simulated_conversation_shows_its_plan() -> None:
     assert "ended by the user's stop signal" in found
 
 
-def test_successful_service_has_no_error() -> None:
+def test_successful_rating_of_the_service_shows_no_error() -> None:
     details = {"explanation": "Harmless.", "error": None, "seconds": 1.0, "attempts": 1, "cached": False}
     record = judged_case()
     record.scores = {"safety_v1": MetricResult("safety_v1", "failed", 0.0, 0.8, "rated 0", {})}

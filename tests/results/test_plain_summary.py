@@ -69,7 +69,7 @@ def test_cut_score_never_contradicts_its_verdict(score: float, threshold: float,
     assert score_text(MetricResult("m", "failed", score, threshold)) == text
 
 
-def test_other_statuses_show_a_word() -> None:
+def test_each_status_has_its_score_text() -> None:
     assert score_text(MetricResult("m", "passed", 1.0, 1.0)) == "1.0 ≥ 1.0"
     assert score_text(MetricResult("m", "informational", 1234.0)) == "1,234"
     assert score_text(MetricResult("m", "not_applicable", None, 0.8)) == "not applicable"
@@ -87,7 +87,7 @@ def test_foreign_text_has_no_control_codes(text: str) -> None:
     assert all("\n" not in line for line in lines)
 
 
-def test_summary_reads_no_details_of_passed_cases_that_compared_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_summary_reads_no_details_of_passed_cases_without_scores(monkeypatch: pytest.MonkeyPatch) -> None:
     other = replace(PASSED, eval_id="other")
     store = feed(
         [started([PASSED, other])], case_events(PASSED, "passed"), case_events(other, "passed"), [RunFinished(0.31)]

@@ -53,14 +53,14 @@ def test_stale_count_names_each_change_once() -> None:
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_names_of_files_cannot_reach_the_terminal(name: str) -> None:
+def test_control_codes_in_file_names_do_not_reach_the_terminal(name: str) -> None:
     change = Change("agent_file", name, name, "run")
     for text in (stale_line((change,)), stale_mark((change,), 60), *stale_count([(change,)])):
         assert text.strip() == one_line(text).strip()
 
 
 @pytest.mark.parametrize("width", [30, 60, 120])
-def test_title_keeps_the_case_before_the_reason(width: int) -> None:
+def test_stale_reason_leaves_room_for_the_name_of_the_case(width: int) -> None:
     store = all_statuses()
     fresh = Subject(read_details(store.records[FAILED]))
     stale = Subject(read_details(store.records[FAILED]), stale=(MODEL, PROMPT))

@@ -45,7 +45,7 @@ def repeats(before: int, after: int, runs: int) -> CasePair:
 
 
 @given(st.integers(0, 60), st.integers(0, 60))
-def test_mid_p_equals_scipys_binomial_test_less_the_result_itself(rose: int, fell: int) -> None:
+def test_mid_p_equals_scipys_binomial_test_minus_the_observed_probability(rose: int, fell: int) -> None:
     changed = rose + fell
     exact = scipys().binomtest(rose, changed).pvalue if changed else 1.0
     itself = scipys().binom.pmf(rose, changed, 0.5)
@@ -106,7 +106,7 @@ def test_all_figures_are_in_their_range(pairs: list[CasePair]) -> None:
     assert found.would_show is None or 0 < found.would_show <= 1
 
 
-def test_ten_thousand_cases_are_compared_in_a_second() -> None:
+def test_ten_thousand_cases_are_compared_in_two_seconds() -> None:
     draw = random.Random(7)
     pairs = [repeats(draw.randint(0, 3), draw.randint(0, 3), 3) for _ in range(10_000)]
     scores = [([draw.random()], [draw.random()]) for _ in range(10_000)]
@@ -150,7 +150,7 @@ def test_holm_never_lowers_p_values_and_keeps_their_order(ps: list[float]) -> No
     assert [raised[index] for index in sorted(range(len(ps)), key=ps.__getitem__)] == sorted(raised)
 
 
-def test_a_variant_beside_others_needs_a_larger_difference() -> None:
+def test_one_of_several_variants_needs_a_larger_difference() -> None:
     clear = [repeats(0, 3, 3)] * 7 + [repeats(3, 3, 3)] * 50
     slight = [repeats(2, 3, 3)] * 8 + [repeats(3, 2, 3)] + [repeats(3, 3, 3)] * 50
     alone = compare_rates(slight)
@@ -182,7 +182,7 @@ def test_drop_of_one_case_is_clear_among_many_steady_cases() -> None:
 
 
 @given(SIDES, SIDES)
-def test_chance_of_all_drops_equals_the_chance_of_a_single_drop(
+def test_chance_of_drops_in_one_case_equals_the_chance_of_its_drop(
     before: tuple[int, int], after: tuple[int, int]
 ) -> None:
     pair = CasePair(before, after)

@@ -32,7 +32,7 @@ def test_only_changes_can_be_accepted() -> None:
     assert "A accepts" in "".join(line.plain for line in thawed_lines(THAWED, View(60), drifted=True))
 
 
-def test_rows_show_calls_in_full_without_the_words_of_their_marks() -> None:
+def test_drift_rows_show_calls_in_full_with_signs_instead_of_words() -> None:
     call = {**CALL, "call": 'refund(order="A-18", amount=12.5, reason="late")'}
     changes = ({**call, "kind": "gone"}, {**call, "kind": "new"}, {**call, "kind": "unknown"})
     lines = [line.plain for line in thawed_lines(Thawed("a", gone=1, new=1, changes=changes), View(48), drifted=False)]

@@ -92,7 +92,7 @@ def test_a_key_has_one_meaning_wherever_it_can_be_pressed() -> None:
         assert len(keys) == len(set(keys))
 
 
-def test_places_name_actions_that_exist_once() -> None:
+def test_places_list_only_existing_actions() -> None:
     assert PLACE_NAMES.keys() == IN_PLACE.keys()
     assert {name for names in IN_PLACE.values() for name in names} <= BY_ID.keys()
     assert {row.id for row in OTHERS} <= {name for names in IN_PLACE.values() for name in names}

@@ -71,7 +71,7 @@ async def to_main(pilot: Pilot[int], screen: Screen) -> None:
 
 
 @pytest.mark.parametrize("state", STATES)
-async def test_every_action_of_the_main_screen_works_in_every_state(
+async def test_no_action_of_the_main_screen_fails_in_any_state(
     state: str, open_screen: OpenScreen, make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EDITOR", "true")

@@ -37,7 +37,7 @@ def check(screen: Screen) -> None:
     assert {strip.cell_length for strip in strips} == {screen.app.size.width}
 
 
-async def test_hostile_text_reaches_no_row_of_the_tree(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+async def test_control_codes_reach_no_row_of_the_tree(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
     screen = open_screen(hostile_workspace(make_workspace))
     async with screen.open((60, 20)) as pilot:
         for size in ((60, 20), (120, 40)):
@@ -47,7 +47,7 @@ async def test_hostile_text_reaches_no_row_of_the_tree(open_screen: OpenScreen, 
                 check(screen)
 
 
-async def test_hostile_text_reaches_no_dialog(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+async def test_control_codes_reach_no_dialog(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
     screen = open_screen(hostile_workspace(make_workspace))
     async with screen.open((120, 40)) as pilot:
         for keys in (
@@ -68,7 +68,7 @@ async def test_hostile_text_reaches_no_dialog(open_screen: OpenScreen, make_work
             check(screen)
 
 
-async def test_hostile_text_reaches_no_message_or_copy(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+async def test_control_codes_reach_no_message_or_copy(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
     screen = open_screen(hostile_workspace(make_workspace))
     async with screen.open((120, 40)) as pilot:
         await pilot.press("j", "j", "j", "r")

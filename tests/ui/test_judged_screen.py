@@ -43,7 +43,9 @@ async def run_first(screen: Screen, pilot: Any, judge: JudgeIdentity = judged.GE
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
-async def test_function_that_judged_is_named_on_every_surface(open_screen: OpenScreen, size: tuple[int, int]) -> None:
+async def test_function_that_judged_is_marked_in_bar_tree_and_panes(
+    open_screen: OpenScreen, size: tuple[int, int]
+) -> None:
     screen = open_screen()
     async with screen.open(size) as pilot:
         await run_first(screen, pilot, judged.FUNCTION)
@@ -57,7 +59,7 @@ async def test_function_that_judged_is_named_on_every_surface(open_screen: OpenS
             assert text.count("ƒ function") >= 3, "once beside the score of each criterion"
 
 
-async def test_a_split_judge_is_marked_in_the_tree_and_over_the_panes(open_screen: OpenScreen) -> None:
+async def test_split_votes_are_marked_in_the_tree_and_over_the_panes(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open((120, 40)) as pilot:
         await run_first(screen, pilot)
@@ -117,7 +119,7 @@ async def test_finished_run_leaves_no_timer_and_no_judge_wait(open_screen: OpenS
         assert "waits" not in screen.text.splitlines()[0]
 
 
-async def test_keys_go_to_the_evidence_and_back(open_screen: OpenScreen) -> None:
+async def test_enter_goes_to_the_evidence_of_a_claim_and_escape_returns(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open((120, 40)) as pilot:
         await run_first(screen, pilot)

@@ -80,7 +80,7 @@ async def test_everything_that_leaves_the_machine_is_listed_before_the_user_conf
         await screen.until(pilot, lambda: is_confirmed(sending))
 
 
-def test_search_offers_local_the_names_of_the_settings_and_what_is_typed() -> None:
+def test_place_search_offers_local_named_and_typed_places() -> None:
     search = PlaceOptions(named=(CLUSTER,)).search()
     assert [item.label for item in search("")] == ["local", "cluster"]
     assert search("clus")[0].value == PlaceChoice("cluster")
@@ -106,7 +106,7 @@ def test_label_names_the_place_of_the_project_unless_another_is_chosen() -> None
     assert (here.label, here.for_bar, here.run_options()) == ("local", "", {"place": PlaceChoice()})
 
 
-def test_known_places_leave_out_what_cannot_be_read(tmp_path: Path) -> None:
+def test_known_places_leave_out_unreadable_settings(tmp_path: Path) -> None:
     setting = tmp_path / "pyproject.toml"
     assert known_places(tmp_path) == (None, ())
     setting.write_text(

@@ -74,7 +74,7 @@ async def test_run_can_start_while_the_previous_one_writes_to_disk(open_screen: 
         assert screen.session.store.activity.running, "the end of the first one is not that of the second"
 
 
-async def test_f_runs_failed_cases_again(open_screen: OpenScreen) -> None:
+async def test_capital_f_runs_failed_cases_again(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open() as pilot:
         await screen.until(pilot, lambda: not screen.session.loading)
@@ -93,7 +93,7 @@ async def test_f_runs_failed_cases_again(open_screen: OpenScreen) -> None:
         assert screen.started[1] == ([(0, 1), (2, 1)], 1)
 
 
-async def test_x_asks_for_the_number_of_repeats(open_screen: OpenScreen) -> None:
+async def test_capital_x_asks_for_the_number_of_repeats(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open() as pilot:
         await pilot.press("j", "j", "j", "X")
@@ -110,7 +110,7 @@ async def test_x_asks_for_the_number_of_repeats(open_screen: OpenScreen) -> None
         assert screen.times == [RepeatOptions(3)]
 
 
-async def test_x_asks_for_a_target_pass_rate(open_screen: OpenScreen) -> None:
+async def test_capital_x_asks_for_a_target_pass_rate(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open((60, 20)) as pilot:
         await pilot.press("j", "j", "j", "X", "tab", *"120", "enter")
@@ -239,7 +239,9 @@ async def test_changed_file_is_read_again_before_its_cases_run(open_screen: Open
         assert screen.row == "late_parcel"
 
 
-async def test_owner_of_an_evalset_is_asked_for_once(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+async def test_user_is_asked_for_the_agent_of_an_evalset_before_its_run(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace
+) -> None:
     workspace = make_workspace({"": {"stray": ["x"]}, "one": {}, "two": {"own": ["y"]}})
     screen = open_screen(workspace)
     kept: list[tuple[str, str]] = []
@@ -258,7 +260,9 @@ async def test_owner_of_an_evalset_is_asked_for_once(open_screen: OpenScreen, ma
         assert screen.runs[0].refs[0].agent == "two"
 
 
-async def test_owner_is_not_asked_for_again_after_esc(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+async def test_user_is_not_asked_for_the_agent_again_after_esc(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace
+) -> None:
     screen = open_screen(make_workspace({"": {"stray": ["x"]}, "one": {"own": ["y"]}}))
     async with screen.open() as pilot:
         for number in (1, 2):
@@ -329,7 +333,7 @@ async def test_typed_threshold_applies_to_its_criterion_whatever_key_follows(ope
         await started(screen, pilot)
 
 
-async def test_panes_follow_the_run(open_screen: OpenScreen) -> None:
+async def test_pane_shows_the_state_of_a_case_during_its_run(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open((120, 40)) as pilot:
         await pilot.press("j", "j", "j")

@@ -27,7 +27,7 @@ async def saved(screen: Screen, pilot: Any, *keys: str) -> None:
     await screen.until(pilot, lambda: "saved: test_config.json" in screen.text)
 
 
-async def test_only_the_change_is_written(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+async def test_saving_writes_only_the_changed_value(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
     workspace, file = with_config(make_workspace())
     screen = open_screen(workspace)
     async with screen.open() as pilot:
@@ -91,7 +91,7 @@ async def test_match_type_and_turned_off_criteria_keep_the_spelling_of_the_file(
         await screen.until(pilot, lambda: file.read_text(encoding="utf-8") == text)
 
 
-async def test_s_saves_and_the_folder_is_read_again(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+async def test_ctrl_o_saves_and_reads_the_folder_again(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
     workspace, file = with_config(make_workspace())
     screen = open_screen(workspace)
     async with screen.open() as pilot:
@@ -104,7 +104,9 @@ async def test_s_saves_and_the_folder_is_read_again(open_screen: OpenScreen, mak
         assert not screen.started
 
 
-async def test_failed_save_of_criteria_shows_a_reason(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+async def test_unreadable_config_is_reported_and_left_unchanged(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace
+) -> None:
     workspace, file = with_config(make_workspace())
     screen = open_screen(workspace)
     async with screen.open() as pilot:

@@ -81,7 +81,7 @@ async def test_movement_keys_move_the_cursor_in_the_tree(open_screen: OpenScreen
         assert "on_time" in screen.text
 
 
-async def test_movement_keys_in_a_pane_move_the_pane(open_screen: OpenScreen) -> None:
+async def test_movement_keys_in_a_pane_do_not_move_the_tree_cursor(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open() as pilot:
         await pilot.press("j", "j", "j", "tab")
@@ -192,7 +192,7 @@ async def test_tree_can_be_hidden_and_a_side_maximised(open_screen: OpenScreen) 
         assert "Evidence" in screen.text
 
 
-async def test_copy_message_does_not_claim_that_the_text_was_copied(open_screen: OpenScreen) -> None:
+async def test_copied_path_id_or_json_is_sent_to_the_clipboard(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open() as pilot:
         copied = []
@@ -253,7 +253,7 @@ async def test_help_finds_keys_by_label_and_synonym(open_screen: OpenScreen) -> 
             await pilot.press("escape")
 
 
-async def test_flaky_cases_are_shown_from_the_palette(open_screen: OpenScreen) -> None:
+async def test_palette_filters_flaky_cases_and_explains_an_empty_result(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open() as pilot:
         await pilot.press("r")

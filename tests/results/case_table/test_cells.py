@@ -42,7 +42,7 @@ def result(status: MetricStatus, score: float | None, threshold: float | None = 
         (result("informational", 1234.0, None), "1,234"),
     ],
 )
-def test_score_is_cut_and_never_reaches_its_threshold(given: MetricResult, text: str) -> None:
+def test_score_is_cut_so_that_a_failed_score_stays_below_its_threshold(given: MetricResult, text: str) -> None:
     assert result_cell(given).text == text
 
 
@@ -74,7 +74,7 @@ def test_time_is_cut_to_tenths(seconds: float, text: str) -> None:
     assert seconds_cell(record(seconds=seconds)).text == text
 
 
-def test_tokens_include_those_of_agent_and_judges() -> None:
+def test_token_count_includes_agent_and_judges() -> None:
     assert tokens_cell(record(input_tokens=1000, output_tokens=200, judge_input_tokens=4)).text == "1,204"
     assert tokens_cell(record(input_tokens=318_999)).text == "318k"
     assert tokens_cell(record()).text == "–", "none were reported"
@@ -91,7 +91,7 @@ def test_cost_is_empty_while_it_is_computed() -> None:
     assert cost_cell(record(), None, known=False).rank is Rank.EMPTY
 
 
-def test_outcome_of_a_run_has_its_glyph_and_failures_are_worse_than_passes() -> None:
+def test_outcomes_of_a_run_have_glyphs_and_sort_worst_first() -> None:
     cells = [
         outcome_cell("passed", 0.5, 0.4),
         outcome_cell("failed", 0.9, 1.0),

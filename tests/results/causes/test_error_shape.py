@@ -113,7 +113,7 @@ def test_messages_that_differ_only_in_values_have_one_cause(
 
 
 @given(st.lists(_WORDS, min_size=1, max_size=5), st.data())
-def test_another_word_is_another_cause(words: list[str], data: st.DataObject) -> None:
+def test_messages_with_a_different_word_have_different_causes(words: list[str], data: st.DataObject) -> None:
     place, other = data.draw(st.integers(0, len(words) - 1)), data.draw(_WORDS)
     assume(other != words[place])
     changed = [*words[:place], other, *words[place + 1 :]]
@@ -132,7 +132,7 @@ _KINDS_OF_ERRORS: tuple[Callable[[str], Exception], ...] = (
 
 
 @given(st.sampled_from(_KINDS_OF_ERRORS), st.from_regex(r"[A-Za-z]{1,9}(_[a-z]{1,9})?", fullmatch=True), st.data())
-def test_another_name_in_code_is_another_cause(
+def test_messages_with_a_different_name_in_code_have_different_causes(
     kind: Callable[[str], Exception], name: str, data: st.DataObject
 ) -> None:
     other = data.draw(st.from_regex(r"[a-z]{1,9}(_[a-z]{1,9})?", fullmatch=True))

@@ -153,7 +153,7 @@ def test_stored_causes_equal_those_of_the_running_run(dice: random.Random, chose
     assert {case: execution.cause for case, execution in summary.executions.items()} == live
 
 
-def test_error_comes_before_any_verdict() -> None:
+def test_error_of_a_case_is_its_cause_before_any_failed_criterion() -> None:
     failed = criterion_cause(MetricResult(CALLS, "failed", 0.0, 1.0))
     assert failed is not None
     assert failed.layer == "calls"
@@ -183,7 +183,7 @@ def test_error_of_a_criterion_has_the_same_cause_in_any_turn() -> None:
     assert texts == {f"{name}: some sentences have no label" for name in ("hallucinations_v1", "my-metric2")}
 
 
-def test_failed_case_counts_under_its_failure_whatever_else_broke() -> None:
+def test_failed_criterion_is_the_cause_even_if_another_criterion_had_an_error() -> None:
     results = [MetricResult("m", "error", None, 0.8, "no connection"), MetricResult(CALLS, "failed", 0.0, 1.0)]
     found = case_cause("failed", "m: no connection", [(result, ()) for result in results])
     assert found is not None
@@ -191,12 +191,12 @@ def test_failed_case_counts_under_its_failure_whatever_else_broke() -> None:
 
 
 @pytest.mark.parametrize("status", ["passed", "not_evaluated", "cancelled"])
-def test_other_verdicts_have_no_cause(status: str) -> None:
+def test_case_without_failure_or_error_has_no_cause(status: str) -> None:
     assert case_cause(status, "stopped", [(MetricResult(CALLS, "failed", 0.0, 1.0), ())]) is None
 
 
 @pytest.mark.parametrize("status", ["informational", "not_applicable", "passed", "not_evaluated"])
-def test_criteria_that_did_not_fail_cause_nothing(status: Any) -> None:
+def test_criterion_that_did_not_fail_is_no_cause(status: Any) -> None:
     result = MetricResult(CALLS, status, 0.0, 1.0)
     assert criterion_cause(result) is None
     assert case_cause("failed", None, [(result, ())]) == UNKNOWN
@@ -212,7 +212,7 @@ def test_criteria_that_did_not_fail_cause_nothing(status: Any) -> None:
     ],
 )
 @pytest.mark.parametrize("details", [{}, {"rows": [1], "texts": "x"}, {"rows": [{"mark": "moved"}], "matched": 3}])
-def test_details_of_unknown_form_give_a_general_cause(name: str, layer: str, text: str, details: Any) -> None:
+def test_details_of_an_unknown_form_give_a_general_cause(name: str, layer: str, text: str, details: Any) -> None:
     result = MetricResult(name, "failed", 0.0, 1.0, "some reason", details)
     found = criterion_cause(result, [result])
     assert found is not None
@@ -230,15 +230,13 @@ def test_details_of_unknown_form_give_a_general_cause(name: str, layer: str, tex
         ),
     ],
 )
-def test_first_cause_depends_on_the_order_of_criteria_not_on_which_ended_first(
-    names: list[str], first: str, ending: str
-) -> None:
+def test_first_cause_does_not_depend_on_which_criterion_ended_first(names: list[str], first: str, ending: str) -> None:
     results = [MetricResult(name, "failed", 0.0, 1.0) for name in names]
     found = {case_cause("failed", None, [(one, ()) for one in order]) for order in (results, results[::-1])}
     assert [cause and cause.text for cause in found] == [f"{first} {ending}"]
 
 
-def test_own_function_in_place_of_a_criterion_has_no_cause_of_that_criterion() -> None:
+def test_custom_function_that_replaces_a_criterion_does_not_use_its_causes() -> None:
     found = criterion_cause(MetricResult(CALLS, "failed", 0.0, 1.0, "", {"function": "a.b", "adk_status": "FAILED"}))
     assert found is not None
     assert (found.layer, found.text) == ("other", f"{CALLS} failed")
@@ -264,7 +262,7 @@ def test_verdict_without_details_has_a_general_cause() -> None:
         assert cause.text == text
 
 
-def test_groups_of_stored_runs_keep_the_order_of_the_plan() -> None:
+def test_group_keeps_the_given_order_of_its_cases() -> None:
     causes = [UNKNOWN] * 3
     assert group_by_cause(zip("cab", causes, strict=True))[0].cases == ("c", "a", "b")
 

@@ -39,7 +39,7 @@ def test_groups_of_one_are_folded_into_the_last_group() -> None:
     assert [(group.cause.text, group.cases) for group in groups] == [("shared", (2, 4)), ("one of a kind", (0, 1, 3))]
 
 
-def test_only_single_cause_keeps_its_name() -> None:
+def test_the_only_single_cause_keeps_its_name() -> None:
     causes = [make_cause("error", text) for text in ("shared", "alone", "shared")]
     assert [group.cause.text for group in group_by_cause(enumerate(causes))] == ["shared", "alone"]
 

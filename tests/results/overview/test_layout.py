@@ -78,7 +78,7 @@ SAFE = ("rubric_based_final_response_quality_v1", "rubric_based_tool_use_quality
 
 @pytest.mark.parametrize("width", [24, 30, 36, 44, 50, 60, 80])
 @pytest.mark.parametrize("names", [SAFE, ("response_match_score", "response_match"), ("a_score_v1", "a_score_v2")])
-def test_two_criteria_never_look_alike(names: tuple[str, ...], width: int) -> None:
+def test_criterion_names_stay_distinct_at_any_width(names: tuple[str, ...], width: int) -> None:
     found = tuple(Scores(name, (0.0,) * BINS, 1.0, 3, 3, 0, 1.0) for name in names)
     document = overview_document(Overview(Tally(Counter({"passed": 3}), found), 3), width, 60)
     assert len(document.items) == len(names)

@@ -59,7 +59,7 @@ OUTCOMES = st.text("pfenr", min_size=1, max_size=9)
 
 
 @given(OUTCOMES, OUTCOMES)
-def test_differs_is_symmetric_and_ignores_order(before: str, now: str) -> None:
+def test_comparison_of_outcomes_is_symmetric_and_ignores_the_order_of_repeats(before: str, now: str) -> None:
     then, today = outcome(case(before)), outcome(case(now))
     assert differs(then, today) == differs(today, then)
     assert not differs(then, outcome(case("".join(sorted(before)))))

@@ -82,7 +82,7 @@ def test_same_answer_judged_both_ways_is_blamed_on_the_judge() -> None:
     assert kind_of(execution(1, votes=(5, 0)), execution(2, "failed", votes=(0, 5))) == "judge"
 
 
-def test_firm_verdicts_on_different_answers_are_blamed_on_the_agent() -> None:
+def test_clear_votes_on_different_answers_are_blamed_on_the_agent() -> None:
     assert kind_of(execution(1, votes=(5, 0)), execution(2, "failed", said="no", votes=(1, 4))) == "agent"
 
 
@@ -104,7 +104,7 @@ def test_single_votes_on_different_answers_leave_the_cause_unknown() -> None:
     assert kind_of(execution(1, votes=(1, 0)), execution(2, "failed", said="no", votes=(0, 1))) == "unknown"
 
 
-def test_verdicts_of_rules_are_firm() -> None:
+def test_different_verdicts_of_rules_are_blamed_on_the_agent() -> None:
     rules = {"kind": "keyword", "model": "keyword:refund", "by": "rules"}
     one, two = execution(1, votes=(1, 0), judge=rules), execution(2, "failed", said="no", votes=(0, 1), judge=rules)
     assert kind_of(one, two) == "agent"
@@ -127,7 +127,7 @@ def test_passing_case_shows_the_spread_of_its_judge() -> None:
     assert "votes split in 1" in sentence(found)
 
 
-def test_different_scores_for_the_same_text_are_a_spread() -> None:
+def test_different_scores_for_the_same_text_count_as_judge_spread() -> None:
     name = "hallucinations_v1"
     found = summarize(
         [execution(1, name=name, judge=JUDGE, score=0.9), execution(2, name=name, judge=JUDGE, score=1.0)]
@@ -242,7 +242,7 @@ def test_target_rate_is_shown_exactly() -> None:
     assert sureness(case) == "sure that under 99.5% pass"
 
 
-def test_summary_needs_no_finished_repeats() -> None:
+def test_case_without_finished_repeats_can_be_summarized() -> None:
     record = CaseRecord(PlannedCase(CaseRef("desk", "f", "s", "c"), None, ""), "running")
     found: CaseRepeats = summarize([record])
     assert (found.unfinished, found.without_verdict, found.pass_hat(1)) == (1, 0, None)

@@ -172,7 +172,7 @@ async def test_message_says_why_nothing_can_be_accepted(open_screen: OpenScreen,
         assert not isinstance(screen.app.screen, AcceptScreen)
 
 
-async def test_case_with_an_error_before_its_first_answer_gets_no_hint_to_run_it(open_screen: OpenScreen) -> None:
+async def test_case_that_ended_before_its_first_answer_has_nothing_to_accept(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open((120, 40)) as pilot:
         ran(screen)

@@ -73,7 +73,7 @@ def line(at: Situation) -> str:
         (replace(RAN, filtered=True, count=number(7)), "r run 7   V review 7   esc clear filter   : find"),
     ],
 )
-def test_footer_shows_what_is_most_useful_here(at: Situation, footer: str) -> None:
+def test_footer_begins_with_the_most_useful_actions_of_the_situation(at: Situation, footer: str) -> None:
     assert line(at).startswith(footer)
 
 
@@ -89,7 +89,7 @@ def test_accept_label_has_the_number_of_cases_unless_several_cases_drifted() -> 
     assert labelled(BY_ID["accept"], drifted).label == "accept actual"
 
 
-def test_failed_case_during_a_run_does_not_offer_to_run_it() -> None:
+def test_run_is_not_offered_on_a_failed_case_during_a_run() -> None:
     at = replace(ON_CASE, state="failed", busy=True, running=True)
     assert "run" not in [action.id for action in offered(at)]
     assert why_not("run", at) == "a run is active"
@@ -102,7 +102,7 @@ def test_footer_offers_only_actions_that_can_work() -> None:
         assert len(footer_of(at, KEYS)) <= place_of(at).in_footer + 2
 
 
-def test_find_and_help_are_last_wherever_keys_are_not_typed_text() -> None:
+def test_footer_ends_with_find_and_help_unless_keys_type_text() -> None:
     for at in _situations():
         last = [action.id for action in footer_of(at, KEYS)][-2:]
         assert (last == ["palette", "keys"]) == (at.side != "filter")
@@ -127,7 +127,7 @@ def test_case_with_a_verdict_can_be_triaged_and_accepted_until_it_runs_again() -
         assert why_not(action, nothing_matches) == "no case matches the filter"
 
 
-def test_help_and_footer_name_the_action_after_its_effect_here() -> None:
+def test_offered_action_is_labelled_with_its_number_of_cases() -> None:
     labels = {action.id: action.label for action in offered(replace(ON_CASE, state="failed"))}
     assert labels["run"] == "run 1"
     assert BY_ID["run"].label == "run"

@@ -126,7 +126,7 @@ async def test_conversation_becomes_a_passing_case(project: Path) -> None:
         await screen.until(pilot, lambda: file.read_bytes() == before)
 
 
-async def test_case_can_begin_at_a_turn_with_the_turns_before_as_history(project: Path) -> None:
+async def test_case_can_begin_at_a_later_turn_with_earlier_turns_as_history(project: Path) -> None:
     async with opened(project) as (pilot, screen):
         await talk(pilot, screen)
         await ask(pilot, screen, "first", "You: first")
@@ -221,7 +221,7 @@ async def test_items_dropped_in_the_review_are_not_saved(project: Path) -> None:
 
 
 @pytest.mark.parametrize("target", ["desk", "desk/parcels.evalset.json"])
-async def test_agent_of_the_opened_folder_needs_no_question(project: Path, target: str) -> None:
+async def test_conversation_uses_the_agent_of_the_opened_folder_without_asking(project: Path, target: str) -> None:
     (project / "other").mkdir()
     (project / "other" / "agent.py").write_text(AGENT, encoding="utf-8")
     async with opened(project / target) as (pilot, screen):

@@ -41,7 +41,7 @@ def shown(talk: Conversation, width: int = 60) -> str:
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_hostile_texts_do_not_reach_the_terminal(text: str) -> None:
+def test_control_codes_do_not_reach_the_terminal(text: str) -> None:
     text = text[:5_000]
     talk = Conversation(text, {text: text})
     acted = {"author": text, "content": {"parts": [{"function_call": {"name": text, "args": {text: text}}}]}}
@@ -108,7 +108,7 @@ def test_turn_without_an_answer_is_left_out_with_a_note() -> None:
     assert "no such order" in note
 
 
-def test_state_that_cannot_be_read_has_a_reason() -> None:
+def test_unreadable_state_is_shown_with_the_reason() -> None:
     talk = Conversation("desk", {})
     talk.take(StateReported(None, "too much"))
     assert "too much" in shown(talk)
@@ -152,7 +152,7 @@ def test_streamed_text_is_replaced_by_its_step() -> None:
     assert "hm" not in shown(talk)
 
 
-def test_text_of_a_failed_turn_stays() -> None:
+def test_streamed_text_of_a_failed_turn_stays() -> None:
     talk = Conversation("desk", {})
     talk.take(TurnStarted(REF, 0, content("Where?")))
     talk.take(Streamed("desk", (("It left", False),)))
@@ -165,7 +165,7 @@ def test_text_of_a_failed_turn_stays() -> None:
     assert "It is there." in shown(talk)
 
 
-def test_notes_name_what_a_run_cannot_provide() -> None:
+def test_notes_of_a_kept_run_name_missing_answers_and_changed_cases() -> None:
     turn = {"user_content": content("Where?"), "final_response": content("There.")}
     case = EvalCase("a", (), None, {"app_name": "desk", "user_id": "u", "state": {"tier": "gold"}}, (), None, {})
     record = CaseRecord(PlannedCase(REF, None, ""), expected=(turn,))

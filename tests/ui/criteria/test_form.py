@@ -72,7 +72,9 @@ async def test_a_threshold_is_saved_as_one_line(open_screen: OpenScreen, make_wo
         await screen.until(pilot, lambda: file.read_text(encoding="utf-8") == TEXT)
 
 
-async def test_typing_a_threshold_previews_the_flips(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+async def test_typing_a_threshold_previews_the_changed_verdicts(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace
+) -> None:
     workspace, file = with_config(make_workspace())
     screen = open_screen(workspace)
     feed = Feed(screen.session.store, workspace)
@@ -170,7 +172,7 @@ async def test_rubrics_are_added_moved_and_deleted(open_screen: OpenScreen, make
     assert [rubric["rubric_content"]["text_property"] for rubric in rubrics] == ["Polite.", "New."]
 
 
-async def test_config_that_would_stop_a_run_stays_in_the_form(
+async def test_invalid_config_is_not_saved_and_stays_in_the_form(
     open_screen: OpenScreen, make_workspace: MakeWorkspace
 ) -> None:
     workspace, file = with_config(make_workspace())
@@ -264,7 +266,7 @@ async def test_deleted_config_can_be_written_again(open_screen: OpenScreen, make
         (errno.EROFS, "the file system is read-only"),
     ],
 )
-async def test_unsaved_changes_stay_in_the_form(
+async def test_changes_stay_in_the_form_if_saving_fails(
     open_screen: OpenScreen,
     make_workspace: MakeWorkspace,
     monkeypatch: pytest.MonkeyPatch,
@@ -308,7 +310,7 @@ async def test_evalset_without_config_gets_a_new_one(open_screen: OpenScreen, ma
     assert list(written["criteria"]) == ["tool_trajectory_avg_score", "final_response_match_v2"]
 
 
-async def test_on_miss_in_the_editor_of_a_file_says_where_recordings_are_set(
+async def test_on_miss_key_in_the_config_form_says_where_recordings_are_set(
     open_screen: OpenScreen, make_workspace: MakeWorkspace
 ) -> None:
     screen = open_screen(with_config(make_workspace())[0])

@@ -7,7 +7,7 @@ from workbench.ui.criteria.preview import fitting, outlook_of_all, outlook_of_cr
 FIRST, SECOND = (CaseRef("desk", "talk.evalset.json", "talk", name) for name in ("first", "second"))
 
 
-def test_criterion_and_case_counts_say_what_they_count() -> None:
+def test_preview_of_a_threshold_distinguishes_criterion_and_overall_verdicts() -> None:
     flips = tuple(Flip(ref, ref.eval_id, "failed", "passed", 0.5) for ref in (FIRST, SECOND))
     criteria = {"match": CriterionOutlook(scored=4, before=1, after=3, flips=flips)}
     outlook = Outlook(5, flips[:1], 0, criteria)
@@ -24,7 +24,7 @@ def test_criterion_and_case_counts_say_what_they_count() -> None:
     assert outlook_of_all(none) == "last run, 5 cases: no verdict would change"
 
 
-def test_unchanged_verdicts_are_reported_once() -> None:
+def test_preview_without_changed_verdicts_is_one_line() -> None:
     same = Outlook(5, (), 0, {"match": CriterionOutlook(scored=4, before=1, after=1)})
     assert outlook_of_criterion(same, "match") == ["last run: 1 of 4 cases would pass this criterion (before: 1)"]
     assert outlook_of_criterion(same, "new") == []

@@ -15,7 +15,7 @@ class Field(App[None]):
 
 
 @pytest.mark.parametrize(("cell", "place"), [(7, 0), (9, 2), (11, 3), (12, 4), (30, 5), (2, 0)])
-async def test_click_into_a_kept_filter_finds_the_character_under_the_mouse(cell: int, place: int) -> None:
+async def test_click_into_a_kept_filter_puts_the_cursor_on_the_clicked_character(cell: int, place: int) -> None:
     app = Field()
     async with app.run_test(size=(40, 4)) as pilot:
         app.field.open()

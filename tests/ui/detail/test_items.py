@@ -218,7 +218,7 @@ async def test_cursor_can_reach_each_item_and_the_item_is_visible(make_app: Make
         assert (body.cursor, body.top) == (0, 0)
 
 
-async def test_pages_move_the_cursor_by_half_a_page(make_app: MakeApp) -> None:
+async def test_page_keys_move_the_cursor_by_half_a_page(make_app: MakeApp) -> None:
     app = make_app()
     many = [{**SENTENCES[0], "rationale": "Because.", "text": f"Sentence {number}."} for number in range(200)]
     async with app.run_test(size=(76, 30)) as pilot:
@@ -235,7 +235,7 @@ async def test_pages_move_the_cursor_by_half_a_page(make_app: MakeApp) -> None:
         assert body.cursor == cursors[-2]
 
 
-async def test_only_what_changed_is_painted(make_app: MakeApp) -> None:
+async def test_moving_the_cursor_repaints_only_the_changed_lines(make_app: MakeApp) -> None:
     app = make_app()
     async with app.run_test(size=(134, 36)) as pilot:
         detail = await show(pilot, only(judged_case(), CLAIMS), JUDGES)
@@ -396,7 +396,7 @@ async def test_next_case_after_a_jump_opens_in_the_pane_before_the_jump(make_app
         assert key(app) == "claim/0/1/1"
 
 
-async def test_every_size_is_drawn_to_its_edges(make_app: MakeApp) -> None:
+async def test_each_pane_is_drawn_to_its_edges_at_every_size(make_app: MakeApp) -> None:
     app = make_app()
     async with app.run_test(size=(30, 8)) as pilot:
         for size in ((30, 8), (50, 20), (76, 36), (134, 36)):
@@ -408,7 +408,7 @@ async def test_every_size_is_drawn_to_its_edges(make_app: MakeApp) -> None:
                 assert all(line[0] == "│" and line[-1] == "│" for line in lines[1:-1])
 
 
-async def test_hostile_text_reaches_no_strip(make_app: MakeApp) -> None:
+async def test_control_codes_reach_no_line_of_a_pane(make_app: MakeApp) -> None:
     app = make_app()
     async with app.run_test(size=(80, 40)) as pilot:
         # One text of all; each by itself, in every place: render/test_panes.

@@ -181,7 +181,7 @@ async def test_finished_case_opens_at_its_problem_unless_the_user_scrolled(make_
             assert body.top == (0 if reads else body.document.turns[1])
 
 
-async def test_the_same_case_run_again_keeps_its_place(make_app: MakeApp) -> None:
+async def test_case_that_runs_again_keeps_its_scroll_position(make_app: MakeApp) -> None:
     app = make_app()
     async with app.run_test(size=(60, 14)) as pilot:
         detail = await show(pilot, long_answer())
@@ -225,7 +225,9 @@ async def test_steps_of_a_turn_are_copied_word_for_word(make_app: MakeApp) -> No
     assert "You are welcome." in copied[1]
 
 
-async def test_changed_file_is_shown_again(make_app: MakeApp, make_workspace: MakeWorkspace) -> None:
+async def test_changed_evalset_is_shown_with_its_new_number_of_cases(
+    make_app: MakeApp, make_workspace: MakeWorkspace
+) -> None:
     app = make_app()
     async with app.run_test(size=(76, 20)) as pilot:
         detail = app.query_one(CaseDetail)
@@ -235,7 +237,7 @@ async def test_changed_file_is_shown_again(make_app: MakeApp, make_workspace: Ma
             assert any(line.split()[1:3] == ["cases", str(len(cases))] for line in app.seen()), "in its frame"
 
 
-async def test_every_size_is_drawn_to_its_edges(make_app: MakeApp) -> None:
+async def test_pane_is_drawn_to_its_edges_at_every_size(make_app: MakeApp) -> None:
     app = make_app()
     async with app.run_test(size=(30, 8)) as pilot:
         await show(pilot, late_parcel())
@@ -274,7 +276,7 @@ async def test_verdicts_have_the_colours_of_the_theme(make_app: MakeApp) -> None
             assert colours == {app.theme_variables["status-failed"].lower()}
 
 
-async def test_pane_is_readable_with_sixteen_colours(make_app: MakeApp) -> None:
+async def test_failed_verdict_is_red_with_sixteen_colours(make_app: MakeApp) -> None:
     app = make_app()
     async with app.run_test(size=(80, 24)) as pilot:
         app.theme = "terminal"

@@ -60,7 +60,7 @@ def test_position_stays_in_the_document_after_any_key(
         assert 0 <= place.cursor < len(shape)
 
 
-def test_requested_end_is_shown_even_without_the_cursor() -> None:
+def test_requested_end_is_shown_even_if_the_cursor_is_elsewhere() -> None:
     place, made = Position(), document([(0, 3), (0, 3)], 30)
     place.begin(made, 10, len(made.lines), 0)
     assert place.top == place.last_top

@@ -1,5 +1,7 @@
 """Search over items: by words, else by some letters."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,11 +38,13 @@ def test_any_text_can_be_searched_for(query: str, text: str) -> None:
     assert found or score(query, text) is None
 
 
-def test_long_text_takes_no_longer_than_a_name() -> None:
+def test_very_long_texts_are_searched_within_a_second() -> None:
+    begun = time.process_time()
     assert best("xyz", ["x" * 1_000_000] * 200, 5) == []
+    assert time.process_time() - begun < 1
 
 
-def test_words_are_found_in_labels_then_synonyms_then_help_and_scattered_letters_only_as_a_last_resort() -> None:
+def test_search_ranks_labels_then_synonyms_then_help_then_scattered_letters() -> None:
     items = [
         Item("head of costs", heading=True),
         Item("close the old set", 1),
@@ -64,7 +68,7 @@ def test_unavailable_actions_come_after_available_ones_and_before_other_matches(
     assert [item.value for item in search("cost")] == [2, 3, 1, 5]
 
 
-def test_best_of_scattered_letters_comes_first_wherever_it_was_found() -> None:
+def test_best_match_of_scattered_letters_comes_first_from_any_source() -> None:
     search = searching([Item("late and early", 1)], lambda query: [Item("lately", 2), Item("l a t y", 3)])
     assert [item.value for item in search("laty")] == [2, 3, 1]
 

@@ -16,7 +16,7 @@ from workbench.ui.editing.edit import edit_text, editor_command, open_file
 from workbench.ui.terminal.host import NoEditorError
 
 
-def test_visual_wins_over_editor() -> None:
+def test_visual_variable_takes_precedence_over_editor() -> None:
     assert editor_command({"VISUAL": "code --wait", "EDITOR": "vi"}) == ["code", "--wait"]
     assert editor_command({"VISUAL": " ", "EDITOR": "vi"}) == ["vi"]
 
@@ -61,7 +61,7 @@ def test_failing_or_missing_editor_is_reported(tmp_path: Path, monkeypatch: pyte
     ("name", "arguments"),
     [("vim", ["+38", "FILE"]), ("code", ["--goto", "FILE:38"]), ("hx", ["FILE:38"]), ("mine", ["FILE"])],
 )
-def test_file_is_opened_at_its_line_as_the_editor_takes_it(
+def test_file_is_opened_at_its_line_with_the_arguments_of_each_editor(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, arguments: list[str]
 ) -> None:
     script, told = tmp_path / name, tmp_path / "arguments"
@@ -75,7 +75,9 @@ def test_file_is_opened_at_its_line_as_the_editor_takes_it(
     assert told.read_text() == repr(["--wait", *(word.replace("FILE", str(file)) for word in arguments)])
 
 
-async def test_e_opens_what_the_footer_names(open_screen: OpenScreen, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_capital_e_opens_the_file_named_in_the_footer(
+    open_screen: OpenScreen, monkeypatch: pytest.MonkeyPatch
+) -> None:
     screen = open_screen()
     opened: list[tuple[str, int]] = []
     monkeypatch.setattr(screen.main, "lend_terminal", lambda use: opened.append((use.args[0].name, use.args[1])))
@@ -96,7 +98,7 @@ async def test_e_opens_what_the_footer_names(open_screen: OpenScreen, monkeypatc
     assert opened == [("agent.py", 4), ("refunds.evalset.json", 1)]
 
 
-async def test_e_opens_the_line_of_the_project_that_raised_an_error(
+async def test_capital_e_opens_the_line_of_the_project_that_raised_an_error(
     open_screen: OpenScreen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     screen = open_screen()

@@ -274,7 +274,9 @@ async def test_read_only_file_is_not_changed(
         assert file_of(screen).read_bytes() == before
 
 
-async def test_a_link_stays_a_link(open_screen: OpenScreen, with_call: Workspace, tmp_path: Path) -> None:
+async def test_saving_through_a_link_keeps_the_link(
+    open_screen: OpenScreen, with_call: Workspace, tmp_path: Path
+) -> None:
     screen = open_screen(with_call)
     file = file_of(screen)
     elsewhere = tmp_path / "elsewhere.json"
@@ -309,7 +311,7 @@ async def test_edits_are_undone_after_a_restart(open_screen: OpenScreen, with_ca
 
 
 @pytest.mark.parametrize("answer", ["trust", "ignore", "leave"])
-async def test_state_folder_of_a_stranger_is_used_only_if_the_user_trusts_it(
+async def test_foreign_state_folder_is_used_only_if_the_user_trusts_it(
     open_screen: OpenScreen, with_call: Workspace, answer: str
 ) -> None:
     file = with_call.evalsets[0].file

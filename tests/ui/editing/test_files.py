@@ -77,7 +77,9 @@ async def test_dataset_case_from_the_external_editor_is_shown_like_a_case(
     ("text", "reason"),
     [("[]", "the evalset must be an object"), ('{"eval_set_id": "refunds", "extra": 1}', "only the ID, name and")],
 )
-async def test_keys_of_an_evalset_that_cannot_be_changed_are_refused(bench: Bench, text: str, reason: str) -> None:
+async def test_external_editor_changes_only_id_name_and_description_of_an_evalset(
+    bench: Bench, text: str, reason: str
+) -> None:
     edit = Edit(bench.view, bench.files)
     bench.put_cursor(0)
     before = bench.session.entry(0).file.read_bytes()

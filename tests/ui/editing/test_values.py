@@ -55,7 +55,7 @@ def test_hostile_text_is_safe_in_the_field_and_unchanged(text: str) -> None:
     assert not leaks(typed(text).replace("\t", ""))
 
 
-def test_plain_text_is_not_valid_json() -> None:
+def test_text_is_edited_as_json_only_if_it_has_control_codes() -> None:
     assert not as_json(row("Grüße\nund\tmehr 日本", "text"))
     assert as_json(row("\x1b[31m", "text"))
     assert as_json(row({}, "json"))
@@ -87,7 +87,7 @@ def test_row_of_a_large_value_is_short() -> None:
     assert in_short(" ") == "(empty)"
 
 
-def test_custom_persona_is_an_object() -> None:
+def test_persona_is_read_as_a_name_or_an_object() -> None:
     persona = CaseRow(("conversation_scenario", "user_persona"), "scenario", "persona", None, "word", (), missing=True)
     assert read_value("NOVICE", persona) == "NOVICE"
     assert read_value(' {"id": "picky"}', persona) == {"id": "picky"}

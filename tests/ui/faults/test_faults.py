@@ -45,7 +45,7 @@ def _write(root: Path) -> None:
     (root / "desk" / "late.evalset.json").write_text(json.dumps({"eval_set_id": "late", "eval_cases": cases}))
 
 
-async def test_faults_are_tried_beside_the_verdicts_and_kept_in_the_history(tmp_path: Path) -> None:
+async def test_executions_with_faults_change_no_verdict_and_stay_in_the_history(tmp_path: Path) -> None:
     _write(tmp_path)
     async with opened(tmp_path) as (app, session, screen, pilot):
         # The tools are not known yet, so the first run is an ordinary one. The faults follow by themselves.

@@ -101,7 +101,7 @@ async def test_unreadable_past_runs_are_reported_with_the_reason(opened: Opened)
     assert shown.startswith(f"earlier bad: {stored.path}: a later version of agent-workbench made it")
 
 
-async def test_footer_names_the_changed_file_once_past_runs_are_known(opened: Opened) -> None:
+async def test_footer_is_updated_once_past_runs_of_the_case_are_read(opened: Opened) -> None:
     opened.view.go_to(0, 1)
     opened.view.shown.clear()
     opened.past_results.cursor_moved()
@@ -135,13 +135,13 @@ async def test_changes_wait_while_the_user_edits(opened: Opened) -> None:
     assert opened.states == {"good": "passed"}
 
 
-async def test_watch_reports_files_itself(opened: Opened) -> None:
+async def test_follower_reports_no_files_during_a_watch(opened: Opened) -> None:
     opened.session.watching = object()  # type: ignore[assignment]
     await opened.touch(opened.project.evalset(GOOD))
     assert opened.view.said == []
 
 
-async def test_change_of_an_agent_names_the_stale_verdicts(opened: Opened) -> None:
+async def test_changed_agent_is_reported_with_its_number_of_stale_verdicts(opened: Opened) -> None:
     source = opened.project.root / "echo/agent.py"
     before = source.read_text()
     source.write_text(before.replace("You said", "You say"))

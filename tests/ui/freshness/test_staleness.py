@@ -103,7 +103,7 @@ async def test_new_module_and_new_config_make_verdicts_stale(opened: Opened) -> 
     assert opened.marks == {name: ["tool_trajectory_avg_score"] for name in ("good", "bad")}
 
 
-async def test_new_environment_and_changed_packages_make_verdicts_stale(opened: Opened) -> None:
+async def test_new_virtual_environment_makes_verdicts_stale(opened: Opened) -> None:
     assert opened.staleness._last is not None
     assert set(package_folders(Path(sys.executable))) <= set(opened.staleness._last.files)
     venv = opened.project.root / ".venv"
@@ -164,7 +164,7 @@ async def test_failed_comparison_is_reported_once_and_the_screen_continues(
     await opened.staleness.compared()
 
 
-def test_signature_depends_on_time_size_and_number_of_files(tmp_path: Path) -> None:
+def test_signature_changes_when_a_file_is_created_or_replaced(tmp_path: Path) -> None:
     file = tmp_path / "a"
     before = signature_of([file])
     file.write_text("1")

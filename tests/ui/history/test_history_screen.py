@@ -176,7 +176,7 @@ async def test_history_opens_a_stored_run_and_returns(open_screen: OpenScreen, k
         await screen.until(pilot, lambda: screen.app.screen is screen.main)
 
 
-async def test_stored_run_groups_its_repeats_and_d_deletes_it(
+async def test_stored_run_groups_its_repeats_and_capital_d_deletes_the_run(
     open_screen: OpenScreen, make_workspace: MakeWorkspace
 ) -> None:
     workspace = make_workspace()
@@ -367,7 +367,7 @@ def test_row_of_a_run_is_shown_without_reading_its_events(kept: Workspace) -> No
     assert [run.counts["failed"] for run in newest_runs(state)] == [1, 0]
 
 
-async def test_columns_that_no_run_fills_leave_their_room_to_names(open_screen: OpenScreen, kept: Workspace) -> None:
+async def test_empty_columns_leave_their_room_to_names(open_screen: OpenScreen, kept: Workspace) -> None:
     screen = open_screen(kept)
     run = replace(_listed("now", "2026-01-05T12:00:00Z"), agents=("a" * 30, "b" * 30))
     async with screen.open(size=(120, 30)) as pilot:

@@ -36,12 +36,12 @@ def test_view_state_is_stored_only_if_the_state_folder_exists(tmp_path: Path) ->
         (json.dumps({"cursor": ["a"] * 4, "number": True}), ViewState()),
     ],
 )
-def test_any_stored_content_can_be_read(tmp_path: Path, content: str, expected: ViewState) -> None:
+def test_invalid_view_state_is_replaced_by_defaults(tmp_path: Path, content: str, expected: ViewState) -> None:
     database(tmp_path).write(lambda connection: set_value(connection, "screen", content))
     assert read_view_state(tmp_path) == expected
 
 
-async def test_border_moves_by_mouse_and_keys_and_is_restored_with_the_cursor_but_without_the_filter(
+async def test_moved_border_and_cursor_are_restored_but_the_filter_is_not(
     open_screen: OpenScreen, make_workspace: MakeWorkspace
 ) -> None:
     workspace = make_workspace()

@@ -82,7 +82,7 @@ def test_each_action_names_a_method_of_its_controller(controllers: Controllers, 
     assert isinstance(owner, Controller)
 
 
-def test_other_actions_of_the_main_screen_are_its_methods() -> None:
+def test_main_screen_actions_without_a_controller_are_its_methods() -> None:
     own = [action for action in actions_in("main") if not action.by]
     assert len(own) > 20
     for action in own:
@@ -90,7 +90,7 @@ def test_other_actions_of_the_main_screen_are_its_methods() -> None:
 
 
 @pytest.mark.parametrize("where", SCREENS)
-def test_actions_of_other_screens_are_bound_and_are_methods_of_these_screens(where: Any) -> None:
+def test_actions_of_other_screens_have_a_binding_and_a_method(where: Any) -> None:
     bound = {binding.id for binding in bindings_of(where)}
     for action in actions_in(where):
         assert callable(getattr(SCREENS[where], f"action_{action.method}")), action.id
@@ -105,7 +105,7 @@ def leaves(kind: type[Screen[Any]]) -> Iterator[type[Screen[Any]]]:
         yield from leaves(one)
 
 
-def test_every_key_of_every_screen_does_something() -> None:
+def test_every_key_of_every_screen_has_an_action_method() -> None:
     for module in pkgutil.walk_packages(workbench.ui.__path__, "workbench.ui."):
         importlib.import_module(module.name)
     ours = [one for one in leaves(Screen) if one.__module__.startswith("workbench.")]
@@ -142,7 +142,7 @@ async def test_unreadable_folder_is_reported_and_opening_stops(controllers: Cont
 @pytest.mark.parametrize(
     ("keys_later", "seconds_later", "quits"), [(1, 2.9, True), (1, 3.0, False), (2, 0.1, False), (5, 12.0, False)]
 )
-async def test_quitting_during_a_run_needs_the_next_key_within_three_seconds(
+async def test_quitting_during_a_run_needs_a_second_press_within_three_seconds(
     keys_later: int,
     seconds_later: float,
     quits: bool,

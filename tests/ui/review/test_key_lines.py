@@ -35,7 +35,7 @@ def test_keys_say_how_many_cases_they_act_on(width: int) -> None:
     assert more.endswith("* one case")
 
 
-def test_narrow_key_lines_keep_whole_words_or_begin_with_wrong() -> None:
+def test_narrow_key_lines_shorten_verdicts_without_cutting_words() -> None:
     verdicts, more = rows(Offered(UNJUDGED, left=12, cases=15), 60)
     assert verdicts == "a agent bug x expectation wrong f flaky w won't fix"
     assert more == "A accept 1 e edit t note * 12 left of cause r run"

@@ -97,7 +97,7 @@ def root_agent(message, session):
 """
 
 
-async def test_s_scores_again_without_the_agent(project: Path) -> None:
+async def test_capital_s_scores_again_without_the_agent(project: Path) -> None:
     (project / "desk" / "agent.py").write_text(COUNTING, encoding="utf-8")
     config_file = project / "desk" / "test_config.json"
     config_file.write_text('{"criteria": {"response_match_score": 0.8}}', encoding="utf-8")
@@ -164,7 +164,7 @@ async def test_ctrl_r_asks_judges_again_within_the_limits_of_the_settings(projec
         await screen.until(pilot, lambda: app.return_value == 0, seconds=30)
 
 
-async def test_s_scores_the_transcripts_of_the_last_stored_run(project: Path) -> None:
+async def test_capital_s_scores_the_transcripts_of_the_last_stored_run(project: Path) -> None:
     command = [sys.executable, "-m", "workbench", "run", "."]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
     await asyncio.to_thread(subprocess.run, command, cwd=project, env=environment, capture_output=True, check=False)

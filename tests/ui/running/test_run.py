@@ -165,7 +165,7 @@ async def test_run_of_a_high_known_cost_is_confirmed_once(bench: Bench, repeat_d
     assert bench.view.asked[1:] == ["run 4 cases?"], "the others are assumed to cost the same"
 
 
-def test_f_says_why_no_case_can_be_rerun(bench: Bench) -> None:
+def test_capital_f_says_why_no_case_can_be_rerun(bench: Bench) -> None:
     bench.run.rerun()
     assert bench.view.said == ["nothing has run yet"]
     bench.session.loading = "results"

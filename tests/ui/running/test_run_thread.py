@@ -200,7 +200,7 @@ def test_closing_does_not_wait_for_a_run_being_built() -> None:
     assert thread.take() == [Ended(1)]
 
 
-def test_machines_are_those_of_the_newest_run_also_after_its_end() -> None:
+def test_machines_of_the_newest_run_stay_known_after_its_end() -> None:
     listener, runs = Listener(), list[Run]()
     assert listener.thread.machines() == ()
     listener.thread.start(made(lambda publish: Run(publish, 1), runs))

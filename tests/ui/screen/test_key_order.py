@@ -136,7 +136,7 @@ def text_of(screen: Screen) -> str:
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way.site}-{way.keys[0]}")
-async def test_fast_keys_reach_the_field_that_the_first_of_them_opens(
+async def test_keys_typed_quickly_reach_the_field_that_the_first_key_opens(
     way: Way, open_screen: OpenScreen, make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     async with project(way.project, open_screen, make_workspace, tmp_path) as (pilot, screen):
@@ -293,7 +293,7 @@ def _groups() -> Iterator[str]:
                 yield from (str(group.value) for group in groups if isinstance(group, ast.Constant))
 
 
-def test_only_one_function_starts_workers() -> None:
+def test_only_one_module_starts_workers() -> None:
     sources = sorted(Path(str(workbench.ui.__file__)).parent.rglob("*.py"))
     assert [path.name for path in sources if ".run_worker(" in path.read_text("utf-8")] == ["basics.py"]
 
@@ -326,7 +326,7 @@ def test_keys_wait_for_each_group_of_workers_except_background_groups() -> None:
     assert set(_groups()) == AWAITED | key_order.BACKGROUND
 
 
-async def test_keys_after_a_question_reach_its_dialog(open_screen: OpenScreen) -> None:
+async def test_edit_key_pressed_right_after_duplicate_opens_the_editor(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open() as pilot:
         send(screen, "jjjd" + "e")
@@ -354,7 +354,7 @@ async def test_keys_pressed_before_an_unexpected_dialog_is_visible_do_not_answer
         await screen.until(pilot, lambda: answers == [True])
 
 
-async def test_escape_in_a_burst_ends_the_filter_before_it(open_screen: OpenScreen) -> None:
+async def test_escape_in_a_burst_closes_the_filter_typed_before(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open() as pilot:
         driver = screen.app._driver
@@ -366,7 +366,7 @@ async def test_escape_in_a_burst_ends_the_filter_before_it(open_screen: OpenScre
         await screen.until(pilot, lambda: not screen.main.cases.input.has_focus)
 
 
-async def test_key_that_may_be_escape_and_a_letter_only_shows_a_message(open_screen: OpenScreen) -> None:
+async def test_alt_key_that_may_be_escape_and_a_letter_only_shows_a_message(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open((120, 30)) as pilot:
         await pilot.press("slash", "x", "alt+d")

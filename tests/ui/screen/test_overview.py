@@ -134,7 +134,9 @@ def edges(screen: Screen) -> list[str]:
     return re.findall(r"│(.)everything", screen.text) + re.findall(r"│(.) +4 ✗", screen.text)
 
 
-async def test_filter_and_marks_choose_the_cases(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+async def test_overview_covers_the_filtered_or_marked_cases(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace
+) -> None:
     screen = open_screen(make_workspace(SHAPE))
     async with screen.open((80, 24)) as pilot:
         await run(screen, pilot)
@@ -193,7 +195,7 @@ async def test_the_cursor_stays_if_the_user_has_clicked_another_item(
         assert pane.item_key == clicked.key
 
 
-def test_filter_for_an_item_names_only_as_much_as_needed(make_workspace: MakeWorkspace, tmp_path: Path) -> None:
+def test_filter_for_an_item_has_only_the_necessary_conditions(make_workspace: MakeWorkspace, tmp_path: Path) -> None:
     tree = Tree(Verdicts(Store()))
     tree.load(make_workspace(SHAPE))
     tree.cursor = tree.row_of(0)
@@ -207,7 +209,7 @@ def test_filter_for_an_item_names_only_as_much_as_needed(make_workspace: MakeWor
     assert filter_for(narrowed, tree, ["cause:none"], ()) == "late cause:none"
 
 
-def test_filters_show_exactly_the_cases_of_a_group(make_workspace: MakeWorkspace, store: Store) -> None:
+def test_filter_for_a_cause_shows_exactly_its_cases(make_workspace: MakeWorkspace, store: Store) -> None:
     causes = ["alpha", "alpha beta", "gamma", "gamma", "delta", "alpha delta"]
     workspace = make_workspace(
         {"bot": {"one": ["a", "b"], "two": ["c"]}, "Bot": {"three": ["d"]}, "bot two": {"one": ["e", "f"]}}
@@ -237,7 +239,7 @@ def test_filters_show_exactly_the_cases_of_a_group(make_workspace: MakeWorkspace
                 assert sorted(shown) == sorted(group.cases), (query, row, text)
 
 
-async def test_changes_of_an_earlier_session_are_those_of_the_filter(
+async def test_changed_filter_shows_the_changes_of_an_earlier_session(
     open_screen: OpenScreen, make_workspace: MakeWorkspace
 ) -> None:
     names = [f"late_{number}" for number in range(9)]

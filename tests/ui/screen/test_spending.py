@@ -65,5 +65,5 @@ def test_tokens_are_shown_for_executions_whose_models_have_no_price(
     assert spent(PRICES, *usages, known=known) == text
 
 
-def test_tokens_are_shown_for_more_executions_than_are_read() -> None:
+def test_tokens_without_cost_are_shown_for_too_many_executions() -> None:
     assert spent(PRICES, *[USED] * (MOST + 1)) == f"{1_234 * (MOST + 1):,} tokens"

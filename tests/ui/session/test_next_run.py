@@ -97,7 +97,7 @@ def test_a_criterion_can_be_added(tmp_path: Path, content: Any) -> None:
     assert applied.changed == ("added response_match_score ≥ 0.8",)
 
 
-def test_the_defaults_can_be_changed() -> None:
+def test_default_criteria_can_be_changed_for_the_next_run() -> None:
     defaults = CriteriaChoice(default_config(), "defaults")
     content = {"criteria": {"tool_trajectory_avg_score": 1.0, "response_match_score": 0.8}}
     draft = draft_with(defaults, content, without(content, ("criteria", "tool_trajectory_avg_score")))

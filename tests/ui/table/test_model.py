@@ -121,7 +121,7 @@ def test_marked_cases_are_shown_wherever_the_cursor_is(tree: Tree) -> None:
     assert (table.where, sorted(names(table))) == ("2 marked", ["late_parcel", "to_billing"])
 
 
-def test_table_of_everything_keeps_all_cases_after_the_folder_is_read_again_with_marks(tree: Tree) -> None:
+def test_table_of_everything_keeps_all_cases_if_cases_are_marked_later(tree: Tree) -> None:
     table = table_of(tree)
     tree.marks.add([(0, 1)])
     assert len(table.scope_in(tree)) == 8
@@ -140,7 +140,7 @@ def test_table_starts_with_the_filter_of_the_tree_which_can_be_changed(tree: Tre
     assert table.problem(1) is None
 
 
-def test_next_problem_wraps_and_passes_over_other_cases(tree: Tree, feed: Feed) -> None:
+def test_next_problem_skips_other_cases_and_wraps_around(tree: Tree, feed: Feed) -> None:
     run(feed, *SOME)
     table = table_of(tree)
     places = []

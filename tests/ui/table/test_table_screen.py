@@ -131,7 +131,7 @@ async def test_table_follows_a_run_and_sorts_when_it_is_over(open_screen: OpenSc
         await screen.until(pilot, lambda: page(screen).table.rows[0] == (0, 2))
 
 
-async def test_hostile_names_and_folders_read_again_keep_the_lines_whole(
+async def test_lines_keep_their_width_with_hostile_names_and_after_a_reload(
     open_screen: OpenScreen, make_workspace: MakeWorkspace
 ) -> None:
     names = ["返金の確認をする長い名前のテストケース" * 3, "\x1b[31mred", "e\u0301 👩‍👩‍👧", "[bold]plain[/]"]

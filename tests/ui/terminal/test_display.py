@@ -53,7 +53,9 @@ def test_environment_decides_which_colours_and_characters_are_used(
         (Display("none"), "tide", "terminal"),
     ],
 )
-def test_few_colours_choose_the_theme(shown: Display, named: str | None, expected: str) -> None:
+def test_number_of_colours_and_the_named_theme_decide_the_theme(
+    shown: Display, named: str | None, expected: str
+) -> None:
     assert _theme_name(shown, named, "paper") == expected
 
 
@@ -77,7 +79,7 @@ def test_display_with_all_capabilities_needs_no_filter() -> None:
     assert filters_for(Display()) == filters_for(Display("standard")) == []
 
 
-async def test_screen_without_colours_and_unicode_keeps_its_meaning(
+async def test_screen_without_colours_and_unicode_marks_verdicts_in_ascii(
     open_screen: OpenScreen, make_workspace: MakeWorkspace
 ) -> None:
     screen = open_screen(

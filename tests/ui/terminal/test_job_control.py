@@ -46,7 +46,7 @@ class Shell(Program):
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs a shell with job control")
-def test_ctrl_z_returns_to_the_shell_while_a_case_goes_on_and_fg_draws_everything(folder: Path) -> None:
+def test_ctrl_z_during_a_case_returns_to_the_shell_and_fg_redraws_everything(folder: Path) -> None:
     (folder / "shop" / "agent.py").write_text(WAITING, encoding="utf-8")
     shell = Shell(folder)
     shell.type(f"{sys.executable} -m workbench .\n", b"late_parcel")

@@ -119,7 +119,7 @@ def test_signal_ends_the_program_and_restores_the_terminal(folder: Path, number:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a terminal cannot be asked whether it is there")
-def test_stopped_or_reattached_program_is_drawn_again_with_one_reader_of_keys_until_q(folder: Path) -> None:
+def test_continued_or_resized_program_is_drawn_again_with_one_key_reader(folder: Path) -> None:
     program = started(workbench(folder))
     try:
         program.wait_for(b"watch off")
@@ -258,7 +258,7 @@ def test_colours_and_mouse_are_left_out_if_the_user_says_so(folder: Path) -> Non
         program.close()
 
 
-def test_prepare_sets_the_variables_of_textual_unless_the_user_did(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_prepare_sets_the_variables_of_textual(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("TEXTUAL_ANIMATIONS", "TEXTUAL_SMOOTH_SCROLL", "TEXTUAL_FPS", "ESCDELAY"):
         monkeypatch.setenv(name, "x")
         monkeypatch.delenv(name)
@@ -268,7 +268,7 @@ def test_prepare_sets_the_variables_of_textual_unless_the_user_did(monkeypatch: 
     assert "TEXTUAL_SMOOTH_SCROLL" not in os.environ
 
 
-def test_prepare_disables_smooth_scrolling_over_ssh(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_prepare_disables_smooth_scrolling_over_ssh_and_keeps_user_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SSH_CONNECTION", "1 2 3 4")
     for name in ("TEXTUAL_ANIMATIONS", "TEXTUAL_SMOOTH_SCROLL", "TEXTUAL_FPS", "ESCDELAY"):
         monkeypatch.setenv(name, "x")
@@ -281,7 +281,7 @@ def test_prepare_disables_smooth_scrolling_over_ssh(monkeypatch: pytest.MonkeyPa
     assert "TEXTUAL_FPS" not in os.environ
 
 
-def test_first_frame_imports_no_model_or_chat_and_opening_no_framework_or_numeric_library(
+def test_first_frame_imports_no_agents_or_chat_and_opening_no_adk_or_numpy(
     repository: Path,
 ) -> None:
     program = """

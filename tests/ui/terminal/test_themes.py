@@ -65,7 +65,7 @@ def test_text_has_enough_contrast_on_the_background_and_under_the_cursor(theme: 
 
 
 @pytest.mark.parametrize("theme", read_all(), ids=lambda theme: theme.name)
-def test_fail_error_and_pass_differ(theme: Theme) -> None:
+def test_fail_error_pass_and_running_have_different_colours(theme: Theme) -> None:
     colors = [theme.variables[name] for name in ("status-passed", "status-failed", "status-error", "status-running")]
     assert len(set(colors)) == len(colors)
 
@@ -85,7 +85,7 @@ def test_theme_of_the_user_replaces_one_with_the_same_name(tmp_path: Path) -> No
     assert themes.names.count("night") == 1
 
 
-def test_a_small_theme_gets_all_variables(tmp_path: Path) -> None:
+def test_theme_with_few_colours_gets_all_variables(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text('[colors]\nprimary = "#7aa2f7"\nsuccess = "green"\n', encoding="utf-8")
     defaults = variable_defaults(read_theme(file))

@@ -54,7 +54,7 @@ def names(tree: Tree) -> list[str]:
     return [tree.entries[e].document.cases[c].eval_id for e, c in tree.outline.all_cases()]
 
 
-def test_run_changes_labels_but_not_rows_or_cursor(tree: Tree, feed: Feed) -> None:
+def test_run_changes_neither_rows_nor_cursor(tree: Tree, feed: Feed) -> None:
     tree.set_query(parse_query("parcel"))
     tree.stand_on(tree.outline.nearest(Row("case", 0, 0, 1)))
     rows, cursor = [tree.outline.row(number) for number in range(len(tree.outline))], tree.cursor
@@ -90,7 +90,7 @@ def test_filters_combine_words_statuses_and_metrics(tree: Tree, feed: Feed, text
     assert names(tree) == expected
 
 
-def test_failed_case_with_an_error_is_found_by_both(tree: Tree, feed: Feed) -> None:
+def test_failed_case_with_an_error_matches_both_fail_and_error(tree: Tree, feed: Feed) -> None:
     run(feed, ("refunds", "on_time", "failed"), ("refunds", "late_parcel", "failed"))
     (ref,) = feed.start(("refunds", "late_parcel"))
     feed.begin(ref)
@@ -128,7 +128,7 @@ def test_filter_by_cause_selects_its_group(tree: Tree, feed: Feed, text: str, ex
     assert names(tree) == expected
 
 
-def test_deciding_repeat_has_the_cause_of_its_case(tree: Tree, feed: Feed) -> None:
+def test_cause_of_a_case_is_that_of_its_deciding_repeat(tree: Tree, feed: Feed) -> None:
     statuses: tuple[CaseStatus, ...] = ("passed", "error", "failed")
     for ref, status in zip(feed.start(("refunds", "on_time"), runs=3), statuses, strict=True):
         feed.begin(ref)

@@ -79,7 +79,7 @@ def test_find_is_the_inverse_of_row(data: st.DataObject) -> None:
     assert all(tree.find(row) is None for row in set(rows) - set(visible))
 
 
-def test_fifty_thousand_cases_are_a_handful_of_blocks() -> None:
+def test_fifty_thousand_cases_need_four_blocks() -> None:
     tree = Outline([[0]], [50_000], lambda evalset, case: 0)
     assert len(tree) == 50_003
     assert tree.row(50_002) == Row("case", 0, 0, 49_999)

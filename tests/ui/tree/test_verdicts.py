@@ -52,7 +52,7 @@ def test_later_run_replaces_only_the_verdicts_of_its_cases(verdicts: Verdicts, f
     assert +verdicts.counts[0] == {"failed": 1, "passed": 1}
 
 
-def test_repeats_show_the_worst_once_all_are_done(verdicts: Verdicts, feed: Feed) -> None:
+def test_repeats_show_the_worst_verdict_once_all_have_ended(verdicts: Verdicts, feed: Feed) -> None:
     refs = feed.start(("refunds", "on_time"), runs=3)
     for ref, status in zip(refs, ("passed", "failed", "passed"), strict=True):
         assert verdicts.state(0, 0) in ("queued", "running")
@@ -72,7 +72,7 @@ def test_error_of_one_repeat_hides_no_failure_of_another(verdicts: Verdicts, fee
     assert verdicts.state(0, 0) == "failed"
 
 
-def test_single_run_after_repeats_counts_alone(verdicts: Verdicts, feed: Feed) -> None:
+def test_single_execution_replaces_the_repeats_of_an_earlier_run(verdicts: Verdicts, feed: Feed) -> None:
     for ref in feed.start(("refunds", "on_time"), runs=3):
         feed.begin(ref)
         feed.end(ref, "failed")
@@ -83,7 +83,9 @@ def test_single_run_after_repeats_counts_alone(verdicts: Verdicts, feed: Feed) -
     assert verdicts.repeats(0, 0) == 1
 
 
-def test_verdicts_find_their_cases_again_by_id(verdicts: Verdicts, feed: Feed, make_workspace: MakeWorkspace) -> None:
+def test_verdicts_stay_with_their_case_ids_when_cases_move(
+    verdicts: Verdicts, feed: Feed, make_workspace: MakeWorkspace
+) -> None:
     for ref in feed.start(("refunds", "late_parcel"), ("hand_over", "to_billing")):
         feed.begin(ref)
         feed.end(ref, "failed")

@@ -8,7 +8,7 @@ from workbench.results.panes import panes_of
 from workbench.ui.triage.question import case_questions, questions
 
 
-def test_the_only_criterion_that_failed_is_asked_about_first() -> None:
+def test_the_only_failed_criterion_is_asked_about_first() -> None:
     record = late_parcel()
     failed = [result.name for result in record.metrics.values() if result.status == "failed"]
     asked = case_questions(record)

@@ -40,7 +40,7 @@ def entries(screen: Screen) -> list[Any]:
     return found
 
 
-async def test_auto_advance_with_a_note_and_undo(
+async def test_triage_advances_to_the_next_problem_and_can_be_undone(
     open_screen: OpenScreen, make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SHOP_TOKEN", "tk-12345678")
@@ -121,7 +121,7 @@ async def test_dialog_leaves_the_evidence_visible_and_esc_restores_the_note(
         await screen.until(pilot, lambda: [one["note"] for one in entries(screen)] == ["kept"])
 
 
-async def test_label_has_no_key_and_enter_answers(open_screen: OpenScreen) -> None:
+async def test_labels_without_keys_are_chosen_with_enter(open_screen: OpenScreen) -> None:
     about, options = About("on_time", "judge", 1, "rubric", "r"), (Option("yes", "yes", ""), Option("no", "no", ""))
     question = Question(about, Judged("yes", "digest"), "rubric “r”", "yes", options)
     screen = open_screen()

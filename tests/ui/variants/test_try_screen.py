@@ -239,7 +239,7 @@ async def test_without_a_difference_or_git_the_screen_says_what_to_do(desk: Trie
         await screen.until(pilot, lambda: "has no git commit" in " ".join(screen.text.split()))
 
 
-async def test_the_options_of_the_next_run_are_tried_with_w(desk: TriedProject) -> None:
+async def test_capital_w_starts_a_try_from_the_options_of_the_next_run(desk: TriedProject) -> None:
     desk.prompt("Always name the day.")
     async with opened(desk.root) as (_, _, screen, pilot):
         await pilot.press("o")
