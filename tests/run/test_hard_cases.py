@@ -106,7 +106,7 @@ async def _run(children: Children, root: Path, options: RunOptions) -> Outcome:
 
 
 @pytest.mark.parametrize("name", BAD)
-async def test_failure_is_the_error_of_its_case(hard: Outcome, name: str) -> None:
+async def test_each_failing_case_has_its_own_error(hard: Outcome, name: str) -> None:
     kind, words = BAD[name]
     assert hard.states[name] == "error"
     assert hard.error(name)[0] == kind

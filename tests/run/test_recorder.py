@@ -153,7 +153,7 @@ async def test_run_goes_on_in_memory_after_a_failure_and_says_so_once() -> None:
     assert writer.closed.is_set()
 
 
-async def test_calls_of_a_batch_that_does_not_fit_keep_their_pieces() -> None:
+async def test_calls_of_a_batch_that_cannot_be_written_keep_their_pieces() -> None:
     class Small(Writer):
         def write(self, lines: Iterable[Line], *, sync: bool) -> None:
             lines = tuple(lines)

@@ -433,7 +433,7 @@ async def test_unwritable_journal_is_one_notice(project: Project, children: Chil
     assert [one.state for one in summary.executions.values()] == ["passed"], "as long as this process runs"
 
 
-async def test_hundred_cases_run_at_once(project: Project, children: Children) -> None:
+async def test_hundred_cases_pass_with_a_concurrency_of_100(project: Project, children: Children) -> None:
     project.agent(AGENT)
     project.cases(*(f"case {number}" for number in range(100)))
     options = RunOptions(concurrency=100)

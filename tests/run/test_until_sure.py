@@ -60,7 +60,7 @@ def _play(
     return asyncio.run(play())
 
 
-def test_without_a_rate_cases_start_in_plan_order() -> None:
+def test_without_until_sure_cases_start_in_plan_order() -> None:
     entries = _entries(2, 3)
     executed, dropped = _play(CaseQueue(entries), lambda ref: _ended(ref, "passed"), 4)
     assert executed == [entry.ref for entry in entries]

@@ -209,7 +209,7 @@ def test_stored_executions_are_those_of_the_run(tmp_path: Path) -> None:
     assert len({record.answer for record in records.values()}) == len(REFS) - 1
 
 
-def test_many_cases_are_read_together(tmp_path: Path) -> None:
+def test_records_of_many_cases_are_read_in_one_call(tmp_path: Path) -> None:
     refs = [ref(f"case_{number}") for number in range(60)]
     _, journal = run_kept(tmp_path, events_of(refs))
     records = read_records(journal.path, refs)

@@ -57,7 +57,7 @@ def test_secrets_are_not_stored(tmp_path: Path) -> None:
         assert json.loads(text.splitlines()[0])
 
 
-def test_calls_share_the_pieces_of_spans_unless_those_are_cut(tmp_path: Path) -> None:
+def test_calls_share_the_pieces_of_spans_unless_the_pieces_are_cut(tmp_path: Path) -> None:
     cut = '{"cut_at":9,"characters":20,"begins":"\\"a long"}'
     spans = SpansRecorded(REF, 0, "[]", {"aa": '"what"', "bb": cut})
     calls = CallsRecorded(REF, 0, '[{"answer": "abcdefgh-1"}]', {"aa": '"what"', "bb": '"a long answer"'})

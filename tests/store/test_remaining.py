@@ -51,7 +51,7 @@ class Simulated:
 
 @pytest.mark.parametrize("at_once", [1, 4, 8])
 @pytest.mark.parametrize("start", [0.0, 30.0])
-def test_estimate_of_equal_cases_is_right_from_the_third_on(at_once: int, start: float) -> None:
+def test_estimate_of_equal_cases_is_near_the_truth_from_the_third_on(at_once: int, start: float) -> None:
     found = Simulated([10.0] * 40, at_once, start).estimates()
     assert len(found) == 37
     for left, truth in found:

@@ -106,7 +106,7 @@ def test_events_alone_give_a_tree_without_times() -> None:
     ]
 
 
-def test_request_reuses_the_beginning_of_an_earlier_one() -> None:
+def test_request_reuses_the_beginning_of_an_earlier_request() -> None:
     requests: list[Any] = [
         {"more": ["a", "b"]},
         {"base": 1, "same": 2, "more": ["c"]},

@@ -270,7 +270,7 @@ def test_activity_follows_a_run_from_request_to_end() -> None:
     assert (store.activity.phase, store.activity.unfinished, store.activity.waits) == ("idle", 0, ())
 
 
-def test_only_the_requested_run_drops_its_request() -> None:
+def test_number_of_another_run_does_not_drop_a_run_request() -> None:
     store = Store()
     store.request_run()
     store.drop_request(1)

@@ -138,7 +138,7 @@ root_agent = agent(call("look"), "a", tools=[look])
     assert session_id.startswith("adk-eval-session-")
 
 
-def test_last_agents_answer_is_the_answer(make_agent: MakeAgent) -> None:
+def test_answer_of_the_last_agent_is_the_final_answer(make_agent: MakeAgent) -> None:
     outcome = run(
         make_agent,
         """
@@ -154,7 +154,7 @@ root_agent = agent(hands_over, name="front", sub_agents=[billing])
     assert list(outcome.actual[0]["app_details"]["agent_details"]) == ["front", "billing"]
 
 
-def test_earlier_answers_stay_as_intermediate_ones(make_agent: MakeAgent) -> None:
+def test_answers_of_earlier_agents_become_intermediate_texts(make_agent: MakeAgent) -> None:
     outcome = run(
         make_agent,
         """
@@ -292,7 +292,7 @@ app = App(name="desk_app", root_agent=agent("quiet", "still"), plugins=[Loud(nam
     assert outcome.answers == ["QUIET", "STILL"]
 
 
-def test_plugin_that_answers_itself_hides_the_request(make_agent: MakeAgent) -> None:
+def test_turn_answered_by_a_plugin_has_no_request_details(make_agent: MakeAgent) -> None:
     outcome = run(
         make_agent,
         """
@@ -323,7 +323,9 @@ app = App(name="desk_app", root_agent=agent(), plugins=[Cache(name="cache")])
         ),
     ],
 )
-def test_factories_are_awaited_in_each_case(make_agent: MakeAgent, factory: str, warnings: list[str]) -> None:
+def test_async_or_sync_factory_makes_the_agent_and_its_stack_is_closed(
+    make_agent: MakeAgent, factory: str, warnings: list[str]
+) -> None:
     outcome = run(make_agent, factory, "a")
     assert outcome.answers == ["made"]
     assert outcome.stdout == (b"stack closed\n" if "stack" in factory else b"")
@@ -335,7 +337,7 @@ def test_exception_of_a_factory_is_reported(make_agent: MakeAgent) -> None:
     assert (outcome.error["kind"], outcome.error["message"]) == ("agent_raised", "RuntimeError: no server")
 
 
-def test_teardown_that_raises_or_hangs_changes_no_verdict(make_agent: MakeAgent) -> None:
+def test_exception_during_teardown_is_a_warning_and_keeps_the_answer(make_agent: MakeAgent) -> None:
     outcome = run(
         make_agent,
         """

@@ -82,7 +82,7 @@ async def test_agent_of_a_factory_is_closed_even_in_a_shared_process() -> None:
     assert not shared.needs_closing
 
 
-async def test_stop_sent_together_with_its_message_works() -> None:
+async def test_stop_sent_together_with_its_message_cancels_the_turn() -> None:
     async def waits(message: Any, session: Any) -> str:
         await asyncio.sleep(1000)
         return "never"

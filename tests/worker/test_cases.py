@@ -22,7 +22,7 @@ def solo() -> Iterator[Worker]:
 
 
 @needs_fork
-def test_cases_share_modules(make_agent: MakeAgent) -> None:
+def test_cases_in_a_shared_process_share_modules(make_agent: MakeAgent) -> None:
     agent = make_agent("SEEN = []\ndef root_agent(m, s):\n SEEN.append(m)\n return ' '.join(SEEN)")
     assert agent.run("a", share=True).answers == ["a"]
     outcome = agent.run("b", "c", share=True)
@@ -200,7 +200,7 @@ def test_endless_loop_ends_with_its_process(worker: Worker, make_agent: MakeAgen
 
 
 @needs_fork
-def test_forked_cases_are_refused_afterwards(make_agent: MakeAgent) -> None:
+def test_fork_for_a_case_is_refused_after_a_shared_case(make_agent: MakeAgent) -> None:
     agent = make_agent("def root_agent(m, s): return 'x'")
     assert agent.run("a", share=True).answers == ["x"]
     assert agent.run("a", share=False).error["kind"] == "internal"

@@ -121,7 +121,7 @@ def test_failed_imports_are_explained(make_agent: MakeAgent, source: str, messag
     assert message in imported["error"]["message"]
 
 
-def test_import_that_kills_the_process_shows_in_its_status(worker: Worker, tmp_path: Path) -> None:
+def test_exit_status_of_an_import_that_ends_the_process_is_reported(worker: Worker, tmp_path: Path) -> None:
     folder = write(tmp_path / "desk", {"agent.py": "import os\nprint('bye')\nos._exit(9)"})
     agent = worker.agent(folder, awaited=False)
     assert worker.report("exited", agent.number)["status"] == 9 << 8
@@ -201,18 +201,27 @@ def test_broken_yaml_agent_is_reported(make_agent: MakeAgent) -> None:
 
 
 @needs_adk
-def test_app_in_the_submodule_comes_first(make_agent: MakeAgent) -> None:
+def test_app_in_the_submodule_comes_before_root_agent_of_the_package(make_agent: MakeAgent) -> None:
     agent = make_agent(
         """
         from google.adk.agents import LlmAgent
         from google.adk.apps import App
-        root_agent = LlmAgent(name="bare", model="m")
-        app = App(name="whole", root_agent=root_agent)
+        from google.adk.models.llm_response import LlmResponse
+        from google.adk.plugins.base_plugin import BasePlugin
+        from google.genai import types
+
+        class Answering(BasePlugin):
+            async def before_model_callback(self, *, callback_context, llm_request):
+                return LlmResponse(content=types.Content(role="model", parts=[types.Part(text="by the app")]))
+
+        root_agent = LlmAgent(name="bare", model="gemini-2.5-flash")
+        app = App(name="whole", root_agent=root_agent, plugins=[Answering(name="answering")])
         """,
         files={"__init__.py": "from . import agent\nfrom .agent import root_agent\n"},
     )
     assert agent.imported["framework"] == "adk"
     assert agent.imported["adk"]
+    assert agent.run("hi").answers == ["by the app"]
 
 
 @pytest.fixture

@@ -88,7 +88,9 @@ def functions(trace: str) -> list[str]:
         ("lines", "ValueError: first\nsecond", ["lines"]),
     ],
 )
-def test_cause_comes_first(project: ModuleType, name: str, message: str, shown: list[str]) -> None:
+def test_message_and_traceback_include_the_cause_of_an_exception(
+    project: ModuleType, name: str, message: str, shown: list[str]
+) -> None:
     fault = fault_of(getattr(project, name))
     assert (fault["kind"], fault["message"], fault["hint"]) == ("agent_raised", message, "")
     assert functions(fault["traceback"]) == shown
@@ -101,12 +103,12 @@ def test_lines_of_libraries_are_counted_not_shown(project: ModuleType) -> None:
     assert "  … 2 calls inside libraries\n" in fault["traceback"]
 
 
-def test_innermost_lines_are_shown_without_project_lines() -> None:
+def test_innermost_lines_are_shown_if_none_is_in_the_project() -> None:
     fault = fault_of(json.loads, "{")
     assert functions(fault["traceback"])[-3:] == ["loads", "decode", "raw_decode"]
 
 
-def test_framework_wrapper_is_removed(project: ModuleType) -> None:
+def test_framework_exception_around_an_agents_exception_is_removed(project: ModuleType) -> None:
     async def wrapped() -> None:
         try:
             await asyncio.wait_for(asyncio.sleep(1), 0)

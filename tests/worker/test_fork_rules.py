@@ -77,7 +77,7 @@ def test_equal_beginning_passes_and_everything_after_it_is_live() -> None:
         (asked(state="other"), "turn 2: the session's state differs when desk calls pay"),
     ],
 )
-def test_other_first_live_call_is_a_difference(call: Asked, message: str) -> None:
+def test_first_live_call_must_equal_the_recorded_call(call: Asked, message: str) -> None:
     made = fork()
     assert play(made) == ""
     fault = made.check(call)
@@ -87,7 +87,7 @@ def test_other_first_live_call_is_a_difference(call: Asked, message: str) -> Non
     assert not made.passed
 
 
-def test_difference_of_an_earlier_turn_is_found_when_the_turn_of_the_point_begins() -> None:
+def test_difference_in_an_earlier_turn_is_found_before_the_fork_point() -> None:
     assert play(fork(), "lost").endswith('turn 1, event 2: content.parts[0].text was "found", now "lost"')
 
 
@@ -125,7 +125,7 @@ def test_artifacts_are_compared_if_they_are_known(now: dict[str, str], message: 
     assert (fault["message"].rpartition("a.txt ")[2] if fault is not None else "") == message
 
 
-def test_change_applies_to_the_first_request_after_the_recorded_ones() -> None:
+def test_change_applies_to_the_first_request_after_the_recorded_requests() -> None:
     made = Fork({"turn": 0, "change": {"kind": "model", "agent": "desk", "text": "better"}})
     made.load(Recorded({"kind": "model", "turn": 0, "agent": "desk", "asked": "x", "responses": []}))
     made.begin_turn(0)

@@ -126,7 +126,7 @@ _VALUES = st.recursive(
 
 
 @given(_VALUES)
-def test_values_come_back_equal_and_of_the_same_type(value: Any) -> None:
+def test_encoded_values_are_decoded_equal_and_with_the_same_type(value: Any) -> None:
     again = decoded(json.loads(json.dumps(encoded(value), allow_nan=False)))
     assert again == value
     assert repr(again) == repr(value)
@@ -171,7 +171,7 @@ def test_enum_member_of_an_unknown_class_becomes_its_plain_value(member: Any) ->
     assert repr(decoded(json.loads(text))) == repr([member.value])
 
 
-def test_combined_flags_of_an_int_become_a_number() -> None:
+def test_combined_int_flags_become_a_number() -> None:
     assert decoded(encoded([Access.READ | Access.WRITE])) == [3]
 
 
@@ -204,7 +204,7 @@ def test_value_that_is_repeated_but_not_inside_itself_is_encoded_each_time() -> 
         OSError(),
     ],
 )
-def test_error_has_the_class_and_the_text_of_the_recorded_one(error: Exception) -> None:
+def test_decoded_error_has_the_class_and_text_of_the_recorded_error(error: Exception) -> None:
     data = encoded_error(error)
     validated.clear()
     again = decoded_error(data)
@@ -279,7 +279,7 @@ def test_only_exceptions_of_imported_modules_are_raised(name: str) -> None:
         {"$form": "dataclass", "value": {"y": 1}, "type": "sys.version_info"},
     ],
 )
-def test_damaged_forms_are_refused_or_only_shown(data: Any) -> None:
+def test_damaged_forms_are_refused_or_become_plain_objects(data: Any) -> None:
     try:
         assert type(decoded(data)).__module__ == "workbench.worker.value_forms"
     except UnknownFormError:

@@ -202,7 +202,7 @@ root_agent = agent(call("find_order", number="$user"), "Found.", tools=[find_ord
 """
 
 
-def test_code_of_the_agent_cannot_notice_that_a_miss_ends_the_case(make_agent: MakeAgent, tmp_path: Path) -> None:
+def test_missed_call_ends_the_case_before_an_error_callback_runs(make_agent: MakeAgent, tmp_path: Path) -> None:
     desk = make_agent(HEAD + SHOP)
     live = desk.run("A-1", **RECORDING)
     before = counted(tmp_path)
@@ -218,7 +218,7 @@ def test_code_of_the_agent_cannot_notice_that_a_miss_ends_the_case(make_agent: M
     assert missed.of("Calls")[-1]["frozen"] == {"tools": 0, "models": 0, "live": 0, "misses": 1}
 
 
-def test_call_without_recording_is_made_if_the_user_wants_that(make_agent: MakeAgent, tmp_path: Path) -> None:
+def test_call_without_recording_runs_live_if_live_calls_are_allowed(make_agent: MakeAgent, tmp_path: Path) -> None:
     desk = make_agent(HEAD + SHOP)
     live = desk.run("A-1", **RECORDING)
     made = desk.run("B-2", **frozen(live, on_miss="live"))
@@ -503,7 +503,7 @@ def test_part_of_requests_that_differs_each_time_can_be_ignored(make_agent: Make
     assert counted(tmp_path) == before
 
 
-def test_toolset_is_opened_for_a_call_that_the_user_wants_to_make(make_agent: MakeAgent, tmp_path: Path) -> None:
+def test_toolset_connects_for_a_missed_call_if_live_calls_are_allowed(make_agent: MakeAgent, tmp_path: Path) -> None:
     source = "\nroot_agent = agent(call('weather', city='$user'), 'Fine.', tools=[Remote()])"
     desk = make_agent(HEAD + DESK + source, files={"server": ""})
     live = desk.run("Oslo", **RECORDING)
@@ -524,12 +524,14 @@ def test_toolset_that_connects_while_the_agent_is_imported_is_named(make_agent: 
     assert b"warning: Remote connects while the agent is made" in desk.run("hello", **frozen(live)).stderr
 
 
-def test_chat_goes_on_after_a_miss_in_a_shared_process(make_agent: MakeAgent) -> None:
+def test_missed_call_fails_only_its_turn_of_a_chat_in_a_shared_process(make_agent: MakeAgent) -> None:
     desk = make_agent(HEAD + SHOP)
     live = desk.run("A-1", share=True, **RECORDING)
     chat = desk.run("B-2", share=True, chat=True, **frozen(live))
     (failed,) = chat.of("TurnFailed")
     assert failed["error"]["kind"] == "frozen_miss"
+    assert chat.of("Failed") == []
+    assert len(chat.of("Ended")) == 1
 
 
 FLOW = """
@@ -584,7 +586,7 @@ root_agent = Workflow(name="desk", edges=[(START, prepare, tool, sum_up, inner)]
 
 @needs_workflows
 @pytest.mark.parametrize(("root", "number"), [("root_agent", 2), ("calling", 5)])
-def test_nodes_and_tools_that_run_nodes_are_frozen_inside(
+def test_calls_inside_nodes_and_tools_that_run_nodes_are_frozen(
     make_agent: MakeAgent, tmp_path: Path, root: str, number: int
 ) -> None:
     desk = make_agent(HEAD + FLOW + f"\nroot_agent = {root}")

@@ -118,7 +118,7 @@ def test_answers_errors_and_state_of_calls_are_recorded(make_agent: MakeAgent) -
     assert gone["error"] == {"types": ["desk.agent.GoneError", "builtins.Exception"], "message": "no such order"}
 
 
-def test_tools_are_called_without_any_settings(make_agent: MakeAgent) -> None:
+def test_tools_run_live_without_recording_settings(make_agent: MakeAgent) -> None:
     assert "kettle" in str(make_agent(SYNC).run("A-1").answers)
 
 
@@ -180,7 +180,7 @@ def test_calls_that_did_not_reach_the_gate_end_a_frozen_case(make_agent: MakeAge
     assert allowed.of("Calls")[-1]["frozen"] == {"tools": 2, "models": 0, "live": 1, "misses": 0}
 
 
-def test_nested_calls_and_the_last_call_of_a_failed_turn_are_not_reported_as_escaped(make_agent: MakeAgent) -> None:
+def test_nested_calls_and_last_calls_of_failed_turns_have_not_escaped(make_agent: MakeAgent) -> None:
     # `track` made a call of `find`, which stands for the one that is shown last.
     desk = make_agent(ESCAPING)
     assert not [call for call in calls(desk.run("A-1", **RECORDING)) if call["kind"] == "escaped"]

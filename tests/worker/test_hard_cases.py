@@ -63,7 +63,7 @@ def test_agent_may_close_its_standard_streams(make_agent: MakeAgent) -> None:
     assert crash(make_agent, "sys.stdout.close()", "sys.stderr = None").answers == ["done"]
 
 
-def test_agent_that_closes_everything_has_crashed(make_agent: MakeAgent) -> None:
+def test_agent_that_closes_all_descriptors_has_crashed(make_agent: MakeAgent) -> None:
     outcome = crash(make_agent, "os.closerange(0, 4096)")
     assert outcome.answers == []
     assert outcome.status is not None
@@ -75,7 +75,7 @@ def test_standard_input_is_empty(make_agent: MakeAgent) -> None:
     assert outcome.error["message"].startswith("the agent asked for keyboard input, which is not available here")
 
 
-def test_changed_folder_stays_in_the_case(make_agent: MakeAgent, tmp_path: Path) -> None:
+def test_changed_working_folder_affects_only_its_own_case(make_agent: MakeAgent, tmp_path: Path) -> None:
     assert crash(make_agent, "os.chdir('/')", "yield os.getcwd()").answers == ["/done"]
     agent = make_agent("import os\ndef root_agent(message, session): return os.getcwd()", name="other")
     assert agent.run("hi").answers == [str(tmp_path)]
@@ -113,7 +113,7 @@ def test_remaining_threads_and_tasks_do_not_delay_the_end(make_agent: MakeAgent)
     assert outcome.exit_code == 0
 
 
-def test_multiprocessing_works(make_agent: MakeAgent) -> None:
+def test_agent_can_use_multiprocessing_with_spawn_and_fork(make_agent: MakeAgent) -> None:
     agent = make_agent(
         """
         import multiprocessing
@@ -164,7 +164,7 @@ def test_case_ends_quietly_if_its_reader_is_gone(make_agent: MakeAgent) -> None:
     assert outcome.stderr == b""
 
 
-def test_invalid_message_is_not_an_agent_error(make_agent: MakeAgent) -> None:
+def test_shared_case_beside_a_forked_case_is_an_internal_error(make_agent: MakeAgent) -> None:
     agent = make_agent("def root_agent(message, session): return 'x'")
     first = agent.start()
     second = agent.run("hi", share=True)

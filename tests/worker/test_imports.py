@@ -82,7 +82,9 @@ def test_invalid_python_affects_only_its_file(tmp_path: Path) -> None:
 
 def test_circular_imports_are_read_once(tmp_path: Path) -> None:
     files = {"desk/agent.py": "from . import a", "desk/a.py": "from . import b", "desk/b.py": "from . import a, agent"}
-    assert _sources(_read(tmp_path, files), tmp_path) == set(files)
+    found = _read(tmp_path, files)
+    assert _sources(found, tmp_path) == set(files)
+    assert len(found.sources) == len(files)
 
 
 def test_huge_project_is_read_up_to_a_limit(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ class BrokenModel:
         (Parcel, "<class 'tests.worker.test_jsonable.Parcel'>"),
     ],
 )
-def test_values_without_a_json_form_get_one(value: Any, expected: Any) -> None:
+def test_values_without_a_json_form_are_converted(value: Any, expected: Any) -> None:
     assert json.loads(dumps({"value": value}))["value"] == expected
 
 
@@ -91,7 +91,7 @@ def test_endlessly_nested_values_are_cut() -> None:
 
 
 @given(st.text(st.characters(codec=None, categories=("Cs", "L", "P"))))
-def test_every_text_survives(text: str) -> None:
+def test_every_text_survives_ascii_json(text: str) -> None:
     encoded = dumps(text)
     assert encoded.isascii()
     assert json.loads(encoded) == text

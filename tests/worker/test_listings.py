@@ -21,7 +21,7 @@ class Finder:
 
 @pytest.mark.parametrize("noted", [True, False], ids=["zygote", "solo"])
 @pytest.mark.parametrize("inside", [True, False], ids=["among the libraries", "beside them"])
-def test_listings_of_a_project_are_dropped(
+def test_cached_directory_listings_of_a_project_are_dropped(
     noted: bool, inside: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether the zygote had them, or they came later. Reading those of the libraries again would take long."""

@@ -56,7 +56,7 @@ def test_numbers_match_by_value(other: float) -> None:
 
 
 @pytest.mark.parametrize("other", [True, "1", None, [1], 1.5])
-def test_other_kinds_of_values_do_not_match(other: Any) -> None:
+def test_values_of_different_types_do_not_match(other: Any) -> None:
     assert f"n was 1, now {json.dumps(other)}" in why(gate(frame(args={"n": 1})).tool(call({"n": other})))
 
 
@@ -116,7 +116,7 @@ def test_calls_made_live_on_a_miss_are_counted() -> None:
     assert made.counts() == {"tools": 0, "models": 0, "live": 1, "misses": 0}
 
 
-def test_gate_without_replay_lets_everything_through() -> None:
+def test_gate_without_replay_runs_every_call_live() -> None:
     assert Gate(None).tool(call({})) == Live()
     assert Gate({"record": True, "replay": None}).counts() is None
 

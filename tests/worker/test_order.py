@@ -58,7 +58,7 @@ def done(order: Order, place: Place) -> None:
     order.end(place)
 
 
-def test_call_waits_for_all_that_ended_before_it(clock: Clock) -> None:
+def test_call_waits_for_all_calls_that_ended_before_it(clock: Clock) -> None:
     slow, quick = call("slow", "left"), call("quick", "right")
     order = loaded(Order(ended(*ENDS)), slow, quick)
     for branch in ("left", "right"):
@@ -105,7 +105,7 @@ def test_call_of_another_turn_does_not_wait(clock: Clock) -> None:
     assert order.waits(begin(order, slow))
 
 
-def test_second_of_two_parallel_calls_ends_first_again(clock: Clock) -> None:
+def test_recorded_end_order_of_two_parallel_calls_is_repeated(clock: Clock) -> None:
     one, two = call("roll"), call("roll")
     ends = [{"turn": 0, "branch": "", "call": "roll", "nth": 2}, {"turn": 0, "branch": "", "call": "roll"}]
     order = loaded(Order(ends), one, two)

@@ -129,7 +129,7 @@ def test_steps_are_recorded_as_they_were_when_yielded(make_agent: MakeAgent) -> 
     assert steps(outcome) == [("desk", {"function_call": {"name": "f", "args": {"n": 1}}})]
 
 
-def test_strange_arguments_do_not_fail_the_case(make_agent: MakeAgent) -> None:
+def test_arguments_without_a_json_form_do_not_fail_the_case(make_agent: MakeAgent) -> None:
     outcome = make_agent(
         """
         import datetime, math
@@ -181,7 +181,7 @@ def test_steps_without_an_answer_are_a_turn_with_a_note(make_agent: MakeAgent) -
         ("{'usage': {'input_tokens': 'many'}}", "usage.input_tokens must be int, not str: 'many'"),
     ],
 )
-def test_unknown_item_is_named(make_agent: MakeAgent, item: str, message_end: str) -> None:
+def test_unknown_item_yielded_by_an_agent_is_named(make_agent: MakeAgent, item: str, message_end: str) -> None:
     outcome = make_agent(f"def root_agent(message, session):\n yield {item}").run("a")
     assert outcome.error["kind"] == "agent_raised"
     assert outcome.error["message"].endswith(message_end)

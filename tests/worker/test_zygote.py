@@ -4,7 +4,7 @@ from tests.worker.conftest import MakeAgent, needs_fork
 
 
 @needs_fork
-def test_garbage_collection_is_rare_before_the_import(make_agent: MakeAgent) -> None:
+def test_garbage_collection_threshold_is_raised_before_the_import(make_agent: MakeAgent) -> None:
     agent = make_agent(
         "import gc\nAT_IMPORT = gc.get_threshold()[0]\n"
         "def root_agent(m, s):\n    return f'{AT_IMPORT} {gc.get_threshold()[0]}'"
@@ -13,6 +13,6 @@ def test_garbage_collection_is_rare_before_the_import(make_agent: MakeAgent) -> 
 
 
 @needs_fork
-def test_threshold_set_by_an_agent_stays(make_agent: MakeAgent) -> None:
+def test_garbage_collection_threshold_set_by_an_agent_stays(make_agent: MakeAgent) -> None:
     agent = make_agent("import gc\ngc.set_threshold(123)\ndef root_agent(m, s):\n    return str(gc.get_threshold()[0])")
     assert agent.run("hi").answers == ["123"]

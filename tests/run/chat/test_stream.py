@@ -32,7 +32,7 @@ async def test_each_update_has_the_whole_text_so_far() -> None:
     ]
 
 
-async def test_update_follows_after_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_pending_text_is_published_after_the_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     import asyncio
 
     monkeypatch.setattr(chat_stream, "PAUSE", 0.0)

@@ -10,7 +10,7 @@ WORDS = st.lists(st.sampled_from([SECRET, "error:", "a", "\n", "x" * 150, f"http
 
 
 @given(WORDS, st.integers(250, 600))
-def test_beginning_has_whole_words(words: list[str], most: int) -> None:
+def test_beginning_of_a_long_text_ends_after_a_whole_word(words: list[str], most: int) -> None:
     text = " ".join(words)
     kept = beginning(text, most)
     assert kept == text if len(text) <= most else kept.endswith("…")
@@ -19,6 +19,6 @@ def test_beginning_has_whole_words(words: list[str], most: int) -> None:
     assert len(kept) <= most + 1
 
 
-def test_long_text_without_blanks_loses_more_than_a_key() -> None:
+def test_cut_text_without_blanks_never_ends_inside_a_key() -> None:
     text = "x" * 1990 + SECRET * 10
     assert SECRET[:4] not in beginning(text, 2000)

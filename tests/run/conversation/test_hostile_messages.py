@@ -73,7 +73,7 @@ async def test_events_of_other_turns_are_not_kept(plan: Plan, children: Children
 
 
 @pytest.mark.parametrize("kind", ["cancelled", "attempt_lost", [], None])
-async def test_agent_cannot_report_what_the_engine_decides(plan: Plan, children: Children, kind: Any) -> None:
+async def test_agent_cannot_report_error_kinds_of_the_engine(plan: Plan, children: Children, kind: Any) -> None:
     failed = {"event": "Failed", "error": {"kind": kind, "message": "so it says"}}
     outcome = await run(plan, children, ScriptedPlace(lambda *_: [failed]))
     assert outcome.error("hello") == ("internal", "so it says")

@@ -343,7 +343,7 @@ async def test_too_large_recorded_call_is_an_error(
 
 
 @pytest.mark.parametrize("criterion", ["session_state_match", "response_match_score"])
-async def test_state_is_asked_for_if_a_criterion_compares_it(
+async def test_end_state_is_requested_only_if_a_criterion_compares_it(
     shop: Project, children: Children, place: ScriptedPlace, criterion: str
 ) -> None:
     """So that a run without an expected end state can be kept with one."""

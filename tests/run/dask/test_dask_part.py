@@ -73,7 +73,7 @@ async def lab(**values: Any) -> Lab:
     return made
 
 
-async def test_report_is_the_transcript_and_its_events_come_at_once() -> None:
+async def test_report_brings_the_transcript_and_all_events_at_once() -> None:
     made = await lab()
     made.says("assigned")
     assert made.begun == []
@@ -87,7 +87,7 @@ async def test_report_is_the_transcript_and_its_events_come_at_once() -> None:
     assert made.cluster.counts == [("w1", False)]
 
 
-async def test_worker_that_dies_loses_the_attempt_and_its_report_comes_from_the_next() -> None:
+async def test_attempt_of_a_dead_worker_is_lost_and_the_next_worker_reports() -> None:
     made = await lab()
     made.says("assigned")
     made.says("started")
@@ -99,7 +99,7 @@ async def test_worker_that_dies_loses_the_attempt_and_its_report_comes_from_the_
     assert made.cluster.counts == [("w1", True), ("w2", False)]
 
 
-async def test_attempt_that_is_made_again_by_its_own_worker_is_not_lost() -> None:
+async def test_attempt_restarted_by_the_same_worker_is_not_lost() -> None:
     made = await lab()
     made.says("assigned")
     made.says("started")
@@ -116,7 +116,9 @@ async def test_report_without_progress_still_begins_an_attempt() -> None:
     assert made.begun == [("w3", None)]
 
 
-async def test_hanging_worker_is_left_out_and_given_up_after_three_attempts(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_hanging_worker_is_avoided_and_the_case_given_up_after_three_attempts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     limits: list[float] = []
     expire: list[Callable[[], None]] = []
 

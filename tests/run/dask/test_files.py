@@ -56,7 +56,7 @@ def track(root: Path, *names: str) -> None:
     subprocess.run(["git", "add", "-f", *(names or ["-A"])], cwd=root, check=True)
 
 
-def test_only_what_git_tracks_travels_without_hidden_files_and_keys(root: Path) -> None:
+def test_only_tracked_files_are_sent_except_hidden_files_and_keys(root: Path) -> None:
     (root / "desk/untracked.txt").write_text("mine")
     track(root, *FILES, *SECRETS)
     found = find_files(root, {"desk": root / "desk"}, {})
@@ -68,7 +68,7 @@ def test_only_what_git_tracks_travels_without_hidden_files_and_keys(root: Path) 
     assert found.left_out["desk/renamed.txt"] == "it looks like a key"
 
 
-def test_without_git_only_the_agents_folders_travel(root: Path) -> None:
+def test_without_git_only_the_agents_folders_are_sent(root: Path) -> None:
     (root / "other").mkdir()
     (root / "other/notes.txt").write_text("mine")
     (root / "desk/.venv").mkdir()
@@ -77,7 +77,7 @@ def test_without_git_only_the_agents_folders_travel(root: Path) -> None:
     assert set(find_files(root, {"desk": root / "desk"}, {}).sizes) == set(FILES)
 
 
-def test_without_git_in_the_root_only_tracked_files_of_an_agents_repository_travel(root: Path) -> None:
+def test_without_git_in_the_root_only_tracked_files_of_agents_are_sent(root: Path) -> None:
     (root / "desk/untracked.txt").write_text("mine")
     track(root, *FILES)
     above = root.parent
@@ -94,7 +94,7 @@ def test_repository_that_git_cannot_list_is_refused(root: Path, named: str) -> N
 
 
 @pytest.mark.parametrize("has_git", [True, False])
-def test_files_behind_a_linked_folder_stay(root: Path, tmp_path: Path, has_git: bool) -> None:
+def test_files_behind_a_linked_folder_are_not_sent(root: Path, tmp_path: Path, has_git: bool) -> None:
     (root / "desk/data").mkdir()
     (root / "desk/data/x.txt").write_text("mine")
     (tmp_path / "away").mkdir()
@@ -116,7 +116,7 @@ def test_agent_whose_folder_is_a_link_out_is_refused(root: Path, tmp_path: Path)
         find_files(tmp_path / "above", {"desk": tmp_path / "above/desk"}, {})
 
 
-def test_links_out_stay_and_links_inside_travel(root: Path, tmp_path: Path) -> None:
+def test_links_inside_the_project_are_sent_and_links_out_are_not(root: Path, tmp_path: Path) -> None:
     (tmp_path / "outside.txt").write_text("secret")
     links = {
         "desk/inside": "prompt.md",
@@ -201,15 +201,16 @@ def test_missing_file_is_left_out_and_equal_files_have_equal_digests(root: Path,
     assert "desk/prompt.md" not in find_files(root, {"desk": root / "desk"}, {}).sizes
 
 
-def test_odd_names_and_nested_repositories_stay(root: Path) -> None:
+def test_file_whose_name_is_not_utf_8_is_not_sent(root: Path) -> None:
     (root / "desk" / "bad\udcff.txt").write_text("x")
     track(root)
-    (root / "fifo").mkdir()
     found = find_files(root, {"desk": root / "desk"}, {})
     assert found.left_out["desk/bad\udcff.txt"] == "its name is not UTF-8"
 
 
-def test_too_much_is_refused_with_the_largest_file(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_over_the_size_limit_are_refused_and_the_largest_is_named(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from workbench.run.dask import files as module
 
     track(root)

@@ -143,7 +143,7 @@ async def test_silent_worker_gets_no_case_as_long_as_there_is_another(lab: Lab) 
     other.cancel()
 
 
-async def test_incompatible_worker_gets_no_case(looks_often: None, lab: Lab) -> None:
+async def test_cases_wait_for_a_suitable_worker_if_no_live_worker_fits(looks_often: None, lab: Lab) -> None:
     lab.workers(worker("w2", "Python 3.11, needs 3.12"), worker("w3", None))
     _, task = lab.part()
     await asyncio.sleep(0)

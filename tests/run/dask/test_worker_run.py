@@ -88,7 +88,7 @@ def order(project: Project, text: str, **values: Any) -> dict[str, Any]:
     }
 
 
-def test_execution_names_files_as_the_user_knows_them_and_leaves_nothing(
+def test_execution_reports_paths_of_the_project_and_leaves_no_files(
     project: Project, worker: Worker, run: WorkerRun, files: bytes
 ) -> None:
     run.unpack("d", files)
@@ -120,7 +120,9 @@ def test_case_with_too_many_events_is_an_error(
     assert report.transcript.error.kind == "too_large"
 
 
-def test_task_that_dask_does_not_want_is_killed(project: Project, worker: Worker, run: WorkerRun, files: bytes) -> None:
+def test_execution_of_a_cancelled_task_is_killed(
+    project: Project, worker: Worker, run: WorkerRun, files: bytes
+) -> None:
     run.unpack("d", files)
     reports: list[bytes] = []
     thread = threading.Thread(target=lambda: reports.append(run.execute("k", order(project, "wait"), None)))

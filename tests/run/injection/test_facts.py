@@ -82,7 +82,7 @@ def test_a_date_is_the_same_in_each_spelling(day: date, data: st.DataObject) -> 
 
 
 @given(DAYS, DAYS, st.data())
-def test_another_date_has_no_source(day: date, other: date, data: st.DataObject) -> None:
+def test_date_is_not_found_in_a_source_with_another_date(day: date, other: date, data: st.DataObject) -> None:
     assume(
         {(day.month, day.day), (day.day, day.month)}.isdisjoint({(other.month, other.day), (other.day, other.month)})
     )
@@ -156,7 +156,7 @@ def test_facts_have_sources_in_results(text: str, source: object) -> None:
         ("On 12 May.", {"day": 12, "month": 5}),
     ],
 )
-def test_facts_that_occur_by_chance_are_not_sources(text: str, source: object) -> None:
+def test_possible_source_of_a_fact_is_not_a_certain_source(text: str, source: object) -> None:
     assert not known(text, source)
     assert all(Sources(facts_in(source)).may_have(fact) for fact in facts_of(text))
 
@@ -185,5 +185,5 @@ def test_number_in_data_is_found_with_all_its_digits(number: float) -> None:
     assert number in {value for fact in facts_in([number]) for value in fact.values if fact.kind == "number"}
 
 
-def test_hours_after_24_are_not_a_time() -> None:
+def test_time_after_24_00_is_not_a_time() -> None:
     assert [fact.kind for fact in facts_of("24:00 and 24:59")] == ["time", "id"]

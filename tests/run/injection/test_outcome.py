@@ -124,7 +124,7 @@ def test_expected_words_after_a_successful_call_are_a_recovery() -> None:
     assert found.recovered
 
 
-def test_expected_words_after_a_call_of_another_tool_without_facts_are_not_a_recovery() -> None:
+def test_expected_answer_after_a_call_of_another_tool_is_not_a_recovery() -> None:
     sent = "A return label is in your mailbox."
 
     def found(*calls: dict[str, Any]) -> str:
@@ -218,7 +218,7 @@ def test_judge_decides_on_a_report_with_a_fact_without_a_source() -> None:
         "現在サービスはご利用いただけません。",
     ],
 )
-def test_reports_are_known_in_several_wordings(answer: str) -> None:
+def test_failure_reports_are_recognised_in_several_wordings(answer: str) -> None:
     assert outcome(answer, FAILED) == "reported"
 
 
@@ -244,7 +244,7 @@ def test_judge_decides_on_a_report_with_a_claim(answer: str) -> None:
     assert outcome(answer, FAILED) is None
 
 
-def test_report_may_repeat_the_words_of_the_user_and_the_name_of_the_tool() -> None:
+def test_failure_report_may_repeat_words_of_the_user_and_the_tool() -> None:
     answer = "I could not check the delivery of the wool blanket."
     assert outcome(answer, FAILED) is None
     assert outcome(answer, FAILED, asked="When is the delivery of my wool blanket?") == "reported"
@@ -262,7 +262,7 @@ def test_report_may_repeat_the_words_of_the_user_and_the_name_of_the_tool() -> N
         "The service is available.",
     ],
 )
-def test_answers_without_a_failure_report_are_not_taken_for_one(answer: str) -> None:
+def test_answer_without_a_failure_report_is_not_a_report(answer: str) -> None:
     assert not report_in(answer)
 
 
@@ -283,7 +283,7 @@ def test_error_of_the_agent_after_the_fault_is_a_crash() -> None:
 
 
 @pytest.mark.parametrize("kind", ["cancelled", "quota", "import_failed", "frozen_file", "internal"])
-def test_other_errors_say_nothing_about_the_agent(kind: ErrorKind) -> None:
+def test_error_not_caused_by_the_agent_gives_no_result(kind: ErrorKind) -> None:
     assert handled(kind) == "no_result"
 
 
@@ -296,7 +296,7 @@ def test_agent_that_does_not_call_the_tool_has_nothing_to_handle() -> None:
     assert outcome(EXPECTED, tool("12 May", "other")) == "not_called"
 
 
-def test_missing_answer_is_silence_and_any_other_needs_a_judge() -> None:
+def test_empty_answer_is_silent_and_any_other_answer_needs_a_judge() -> None:
     assert outcome(" \n", FAILED) == "silent"
     assert handled() is None
 

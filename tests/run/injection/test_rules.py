@@ -40,7 +40,7 @@ def test_error_has_a_builtin_class_and_a_text_by_default() -> None:
     }
 
 
-def test_class_of_a_module_falls_back_to_one_that_always_exists() -> None:
+def test_error_class_falls_back_to_a_builtin_class() -> None:
     assert rule(error={"type": "IOError"})["error"]["types"] == ["builtins.IOError", "builtins.RuntimeError"]
     found = rule(error={"type": "httpx.ReadTimeout", "message": "late"})["error"]
     assert found == {"types": ["httpx.ReadTimeout", "builtins.RuntimeError"], "message": "late"}
@@ -107,7 +107,7 @@ def test_newer_schema_is_named() -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"rules:\n- a", b"\xff\xfe{\0", b"[]", b"[" * 500, b"{", b"\x80", b"null"])
-def test_any_other_file_is_refused_at_its_place(content: bytes) -> None:
+def test_file_without_rules_is_refused_by_name(content: bytes) -> None:
     with pytest.raises(OwnFileError, match=r"faults\.json"):
         parse_injection(FILE, content)
 

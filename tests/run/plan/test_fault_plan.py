@@ -22,7 +22,7 @@ def desk(project: Project) -> Project:
     return project
 
 
-def test_each_tool_of_each_case_gets_an_execution_for_each_way(desk: Project) -> None:
+def test_matrix_has_an_execution_for_each_case_tool_and_fault(desk: Project) -> None:
     plan = matrix_of(
         desk.plan(RunOptions(inject="matrix")), {(FILE, "one"): ["find", "refund"], (FILE, "two"): ["find"]}
     )
@@ -54,7 +54,7 @@ def test_case_that_cannot_start_keeps_its_error(desk: Project) -> None:
     assert len(found.entries) == 1 + len(WAYS)
 
 
-def test_cases_without_tools_make_no_matrix(desk: Project) -> None:
+def test_matrix_of_cases_without_tool_calls_is_refused(desk: Project) -> None:
     with pytest.raises(UsageFaultError, match="no case calls a tool") as caught:
         matrix_of(desk.plan(), {})
     assert caught.value.kind == "nothing"

@@ -36,7 +36,7 @@ def test_broken_record_of_consent_counts_as_missing() -> None:
     assert is_confirmed(SENDING)
 
 
-def test_refusal_and_question_name_everything() -> None:
+def test_refusal_and_question_name_place_files_and_variables() -> None:
     refused = UnconfirmedError(SENDING)
     assert "cluster (tls://h:1)" in str(refused)
     assert "--on cluster" in refused.hint
@@ -58,7 +58,7 @@ def test_refusal_and_question_name_everything() -> None:
     assert "\x1b" not in text
 
 
-def test_files_that_are_not_sent_are_listed_last_and_hidden_ones_after_all_others() -> None:
+def test_unsent_files_are_listed_last_and_hidden_files_after_the_others() -> None:
     left = {**{f".{n}": "it is hidden" for n in range(20)}, "b.csv": "desk has read it: `git add` it"}
     lines = list(sending_lines(replace(SENDING, left_out=left)))
     assert next(number for number, line in enumerate(lines) if "stays" in line) > next(

@@ -132,7 +132,7 @@ def test_named_broken_file_refuses_the_run_with_all_faults(desk: Project) -> Non
     assert refused.value.kind == "broken_file"
 
 
-def test_found_broken_file_is_one_entry(desk: Project) -> None:
+def test_broken_file_found_in_a_folder_becomes_one_error_entry(desk: Project) -> None:
     content = evalset("b", {"x": [turn("hi")], "x2": [turn("hi")]})
     content["eval_cases"][1]["eval_id"] = "x"
     desk.write("desk/b.evalset.json", content)

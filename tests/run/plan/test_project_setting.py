@@ -46,13 +46,13 @@ def test_unreadable_setting_refuses_the_run(tmp_path: Path, content: str) -> Non
         project_mode(tmp_path)
 
 
-def test_tool_that_is_not_a_table_is_named(tmp_path: Path) -> None:
+def test_tool_key_that_is_not_a_table_is_named(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("tool = 5 # agent-workbench")
     with pytest.raises(UsageFaultError, match=r"pyproject\.toml: \[tool\] is 5"):
         project_mode(tmp_path)
 
 
-def test_large_file_freezes_runs_as_a_small_one_does(tmp_path: Path) -> None:
+def test_setting_is_read_from_a_large_file(tmp_path: Path) -> None:
     setting = '[tool.agent-workbench]\nfrozen = "all"\n'
     (tmp_path / "pyproject.toml").write_text("# a comment\n" * 100_000 + setting)
     assert project_mode(tmp_path) == "all"

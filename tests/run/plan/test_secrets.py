@@ -60,7 +60,7 @@ def test_secret_variables_are_recognised_by_name(name: str) -> None:
 @pytest.mark.parametrize(
     "name", ["PATH", "AUTHOR", "PWD", "PASSENGERS", "DB_PATH", "OLDPWD", "COOKIES_OK", "ACME_LICENSE"]
 )
-def test_variables_with_longer_words_are_not_secret(name: str) -> None:
+def test_variables_without_a_secret_word_in_their_name_are_not_secret(name: str) -> None:
     assert Secrets([{name: "hunter2hunter2"}]).clean_text("hunter2hunter2") == "hunter2hunter2"
 
 

@@ -118,7 +118,7 @@ def test_case_not_evaluated_without_transcript_keeps_its_status() -> None:
     assert (case.status, case.why_incomplete()) == ("not_evaluated", CaseError("simulator", "cannot"))
 
 
-def test_partial_steps_exclude_verdicts_and_finished_turns() -> None:
+def test_steps_exclude_verdicts_and_agent_events_of_finished_turns() -> None:
     output, scored = OutputCaptured(REF, "stdout", "x"), MetricScored(REF, MetricResult("m", "passed"))
     case = stored(begun(), *turn()[:2], output, turn()[2], scored, ended())
     assert case.steps == [TurnStarted(REF, 0, USER), output, turn()[2]]

@@ -53,7 +53,7 @@ async def test_time_with_a_stopped_workbench_does_not_count(time: Time, at: floa
     assert over.is_set()
 
 
-async def test_time_of_a_second_stop_does_not_count(time: Time) -> None:
+async def test_time_of_repeated_stops_does_not_count(time: Time) -> None:
     over = asyncio.Event()
     AgentClock(3.0, over.set).start()
     for _ in range(3):
@@ -89,7 +89,7 @@ async def test_stopped_clock_never_expires(time: Time) -> None:
     assert Pulse.of_running_loop()._timer is None
 
 
-async def test_future_may_be_done_after_a_stop(time: Time) -> None:
+async def test_waiting_for_a_future_does_not_end_during_a_stop(time: Time) -> None:
     future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     waiting = asyncio.ensure_future(done_within(future, 3.0))
     await time.pass_by(1.0)
@@ -98,7 +98,7 @@ async def test_future_may_be_done_after_a_stop(time: Time) -> None:
     assert await waiting
 
 
-async def test_waiting_ends_at_the_limit(time: Time) -> None:
+async def test_waiting_for_a_future_ends_at_the_limit(time: Time) -> None:
     future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     waiting = asyncio.ensure_future(done_within(future, 3.0))
     await time.pass_by(3.5)

@@ -82,7 +82,7 @@ root_agent = LlmAgent(name="desk", model="gone", tools=asyncio.run(Remote().get_
 """
 
 
-async def test_toolset_that_connects_during_the_import_is_named_in_the_process_of_a_single_case(
+async def test_toolset_that_connects_during_the_import_is_named_for_a_single_case(
     project: Project,
 ) -> None:
     pytest.importorskip("google.adk")

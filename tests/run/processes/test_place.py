@@ -73,7 +73,9 @@ async def ran(project: Project, relay: Relay, children: Children, **options: Any
 
 
 @pytest.mark.parametrize("isolation", ["case", "run"])
-async def test_only_messages_are_exchanged(project: Project, children: Children, isolation: Any) -> None:
+async def test_cases_run_at_a_place_that_only_relays_messages(
+    project: Project, children: Children, isolation: Any
+) -> None:
     project.agent(AGENT)
     project.cases("one", "two", "three", response_match_score=0.0)
     relay = Relay(children.local)

@@ -161,7 +161,7 @@ async def test_hung_zygote_is_replaced_for_the_next_run(project: Project, tmp_pa
 
 
 @pytest.mark.usefixtures("quick")
-async def test_only_case_starts_again_when_its_zygote_was_stopped(project: Project) -> None:
+async def test_single_case_starts_again_after_its_zygote_was_stopped(project: Project) -> None:
     """The agent's process has become the case's own: what it stops is the zygote."""
     project.agent(AGENT)
     project.cases("parent once wait")

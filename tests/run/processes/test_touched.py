@@ -5,7 +5,7 @@ from pathlib import Path
 from workbench.freshness.agent_inputs import Touched
 
 
-def test_written_files_are_not_read_ones_and_their_folders_are_known() -> None:
+def test_written_files_do_not_count_as_read_and_their_folders_are_known() -> None:
     touched = Touched(files={Path("/p/in"), Path("/p/out/1")})
     touched.add_written({Path("/p/out/1")})
     touched.add_written({Path("/p/out/1"), Path("/p/log")})

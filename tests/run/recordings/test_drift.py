@@ -98,16 +98,17 @@ def test_changed_declaration_and_models_are_one_change_each() -> None:
     assert thaw.count("changed") == 0
 
 
-def test_toolsets_of_an_agent_are_all_kept_when_a_part_is_accepted() -> None:
+def test_toolsets_of_an_agent_stay_complete_for_any_accepted_changes() -> None:
     toolsets = tuple(Declaration("", None, position) for position in (1, 2))
     old = _of(OLD.calls[0], tools={"desk": (*toolsets, Declaration("find", {"description": "a"}, 2))})
     live = _of(OLD.calls[0], tools={"desk": (*toolsets, Declaration("find", {"description": "b"}, 2))})
     thaw = Thaw(old, live)
     assert [drift.tool for drift in thaw.changes] == ["find"]
     assert thaw.accepted([]).tools == old.tools
+    assert thaw.accepted(thaw.changes).tools == live.tools
 
 
-def test_answers_of_models_come_before_their_requests() -> None:
+def test_changed_model_answer_is_listed_before_the_changed_request() -> None:
     models = [(ModelCall(1, "desk", asked, responses=(asked,)),) for asked in ("d1", "d2")]
     (drift,) = Thaw(_of(OLD.calls[0], models=models[0]), _of(OLD.calls[0], models=models[1])).changes
     assert [path for path, _, _ in drift.where] == ["[0].responses[0]", "[0].asked"]

@@ -189,7 +189,7 @@ def test_injected_faults_are_never_recorded() -> None:
         '[{"kind": "tool", "error": {"types": 1}, "effects": {"state": [], "artifacts": [{}]}, "args": "a"}]',
     ],
 )
-def test_damaged_events_raise_nothing(calls: str) -> None:
+def test_damaged_events_give_only_lost_calls_and_no_exception(calls: str) -> None:
     taken = take_recording(_REF, [CallsRecorded(_REF, 0, calls)], None, _ORIGIN)
     assert all(call.lost for call in taken.recording.calls)
 

@@ -12,7 +12,7 @@ _IDS = st.text(st.one_of(st.sampled_from("aAbB%~._-/\\ 4162é"), st.characters()
 
 
 @given(_IDS, _IDS)
-def test_two_ids_never_share_a_name_even_without_distinguishing_capitals(one: str, other: str) -> None:
+def test_names_of_two_ids_differ_even_if_capitals_are_ignored(one: str, other: str) -> None:
     assert (frozen_name(one).casefold() == frozen_name(other).casefold()) == (one == other)
 
 

@@ -51,7 +51,7 @@ def test_equal_run_leaves_the_recording_unchanged(made: Recording) -> None:
     assert merged(made, replayed, models=bool(made.models), prune=True) is made
 
 
-def test_call_made_live_after_a_miss_is_added_after_the_call_before_it() -> None:
+def test_live_call_after_a_miss_is_added_behind_its_predecessor() -> None:
     old = _calls(_call("a", 1, seconds=0.5), _call("b", 1, x=1), _call("c", 1))
     new = _calls(_call("a", 1, seconds=0.0), _call("b", 7, x=2), _call("c", 1, seconds=0.0))
     result = _merged(old, Taken(replace(new, origin=Origin("run_2")), frozenset({0, 2})))
@@ -67,7 +67,7 @@ def test_pruning_leaves_out_calls_that_a_frozen_run_did_not_use() -> None:
     assert _merged(old, taken, prune=True).calls == old.calls[:2]
 
 
-def test_live_call_replaces_one_without_outcome() -> None:
+def test_live_call_replaces_a_recorded_call_without_outcome() -> None:
     old = _calls(_call("a", 1), ToolCall(1, "desk", "b", {}, lost="too large"), _call("c", 1))
     new = _calls(_call("a", 1), _call("b", 5), _call("c", 1))
     result = _merged(old, Taken(new, frozenset({0, 2})))
@@ -81,7 +81,7 @@ def test_unknown_branches_of_old_calls_become_known() -> None:
     assert result.calls == (ToolCall(2, "desk", "a", {}, "desk.inner", answer=1, seconds=0.5),)
 
 
-def test_frozen_run_changes_only_tools_without_old_answers() -> None:
+def test_frozen_run_updates_only_declarations_of_tools_without_old_answers() -> None:
     old_a, old_b, new_a, new_b = (
         Declaration(name, {"is": state}, source=state) for state in ("old", "new") for name in ("a", "b")
     )
@@ -92,7 +92,7 @@ def test_frozen_run_changes_only_tools_without_old_answers() -> None:
     assert _merged(old, Taken(new)).tools == new.tools
 
 
-def test_merging_keeps_models_frozen() -> None:
+def test_models_stay_in_a_recording_even_if_not_requested() -> None:
     new = replace(recording(), models=(ModelCall(1, "desk", "other", responses=({},)),))
     assert _merged(recording(), Taken(new)).models == new.models
     assert _merged(recording(), Taken(new)).parts == {}

@@ -104,11 +104,11 @@ def test_first_difference_is_shown(part: str, then: Any, now: Any, text: str) ->
 
 
 @pytest.mark.parametrize("damaged", ["", "[]", "null", "{", '{"part": 1}', '{"part": "system", "now": 5}', "[" * 9000])
-def test_damaged_report_gives_no_difference(damaged: str) -> None:
+def test_damaged_report_gives_an_empty_difference(damaged: str) -> None:
     assert request_difference(_RECORDING, damaged) in ("", 'message now ""')
 
 
-def test_messages_that_follow_from_the_calls_need_not_be_kept() -> None:
+def test_messages_with_recorded_answers_need_not_be_stored() -> None:
     answered = Answered(_RECORDING)
     assert answered.holds(digest(_REPLY), _REPLY)
     assert answered.holds("other", _answers({"at": "sea"}, {"result": "gone"}))

@@ -210,7 +210,7 @@ async def test_returned_folder_is_watched_again(tmp_path: Path) -> None:
         await seen.until(path)
 
 
-async def test_polling_finds_the_same_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_polling_finds_a_changed_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WATCHFILES_FORCE_POLLING", "1")
     path = tmp_path / "agent.py"
     path.write_text("x = 1\n")
@@ -352,7 +352,7 @@ async def test_all_files_are_checked_after_a_stop_or_lost_events(
     assert told == [False, True, True, False]
 
 
-async def test_lock_of_a_dead_git_does_not_delay(tmp_path: Path) -> None:
+async def test_lock_of_a_dead_git_does_not_delay_a_batch(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     lock = tmp_path / ".git" / "index.lock"
     lock.touch()

@@ -36,7 +36,7 @@ def test_shared_module_runs_exactly_its_two_agents(shop: Shop) -> None:
     assert {change.name for changes in found.changes.values() for change in changes} == {name}
 
 
-def test_before_the_first_run_sources_show_the_importers(shop: Shop) -> None:
+def test_before_the_first_run_imports_show_the_affected_agents(shop: Shop) -> None:
     found = shop.changes(lambda: shop.write("shared/words.py", "\n"), "shared/words.py", seen=False)
     assert set(found.depths) == shop.keys(["desk", "router"])
 
@@ -199,7 +199,7 @@ def test_function_that_plays_the_user_runs_scenarios(shop: Shop) -> None:
     assert not found.idle
 
 
-def test_files_of_a_new_kind_of_input_are_known_to_the_watch(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changed_file_of_an_added_kind_of_input_runs_the_cases(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     fixtures = shop.root / "fixtures.json"
     monkeypatch.setitem(KINDS, "function", Kind("run", "fixtures ", "name"))
     monkeypatch.setattr(impact_module, "other_files", lambda config, root, folder: {"function": [fixtures]})

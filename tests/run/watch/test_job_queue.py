@@ -82,7 +82,7 @@ def test_job_above_the_limit_waits() -> None:
     assert jobs.next_job(lambda key: False, cost) is None, "a new save is asked for again"
 
 
-def test_deciding_again_never_waits() -> None:
+def test_job_that_only_decides_again_never_waits() -> None:
     jobs = JobQueue(limit=Limit(0, 0.0))
     jobs.take(saved({A: "decide"}))
     assert jobs.next_job(lambda key: False, cost) is not None

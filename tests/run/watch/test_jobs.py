@@ -48,7 +48,7 @@ def test_repeats_stay_with_their_case(shop: Shop) -> None:
     assert order(shop, *wanted, options=RunOptions(runs=2)) == [wanted[0], wanted[0], wanted[1], wanted[1]]
 
 
-def test_fault_in_another_evalset_does_not_matter(shop: Shop) -> None:
+def test_fault_in_another_evalset_does_not_change_the_plan(shop: Shop) -> None:
     shop.write("router/talk.evalset.json", "{")
     assert order(shop, key("desk", "one"), key("desk", "two")) == [key("desk", "one"), key("desk", "two")]
 
@@ -118,7 +118,7 @@ def test_changed_reference_is_judged_again(shop: Shop) -> None:
     assert started.expected[0]["final_response"]["parts"] == [{"text": "ok"}]
 
 
-def test_changed_function_judges_again(shop: Shop) -> None:
+def test_changed_metric_function_drops_its_stored_verdict(shop: Shop) -> None:
     custom = {"brief": {"code_config": {"name": "desk.metrics.brief"}}}
     shop.write("desk/test_config.json", {"criteria": {"brief": 0.5}, "custom_metrics": custom})
     case = stored({"brief": 0.5})

@@ -55,7 +55,7 @@ def test_code_change_does_not_reread_the_workspace(shop: Shop, watch: Watch) -> 
     assert watch.reads == 0
 
 
-def test_own_writes_run_nothing(shop: Shop, watch: Watch) -> None:
+def test_writes_of_the_workbench_run_nothing(shop: Shop, watch: Watch) -> None:
     path = shop.root / "desk/talk.evalset.json"
     replace_content(path, path.read_bytes().replace(b'"two"', b'"zwei"'))
     saved = watch.check("desk/talk.evalset.json")
@@ -225,7 +225,7 @@ def test_only_a_new_evalset_runs_after_sleep(shop: Shop, watch: Watch) -> None:
     assert {key[0] for key in saved.impact.depths} <= {"desk/more/new.evalset.json"}
 
 
-def test_contents_are_kept_for_comparison(shop: Shop, watch: Watch) -> None:
+def test_file_contents_before_and_after_a_save_are_kept(shop: Shop, watch: Watch) -> None:
     contents, path = watch.watcher.contents, shop.root / "desk/agent.py"
     before = contents.moment
     shop.write("desk/agent.py", ALONE)
@@ -249,7 +249,7 @@ def test_watched_files_are_listed_with_reasons(watch: Watch, shop: Shop) -> None
     assert listed[shop.root / "desk/talk.evalset.json"] == "evalset"
 
 
-def test_cases_of_a_missing_agent_wait_and_it_is_reported_once(shop: Shop, watch: Watch) -> None:
+def test_missing_agent_is_reported_once_and_its_cases_wait(shop: Shop, watch: Watch) -> None:
     source = (shop.root / "desk/agent.py").read_text()
     (shop.root / "desk/agent.py").unlink()
     saved = watch.check("desk/agent.py")
@@ -272,7 +272,7 @@ def test_cases_of_a_missing_agent_wait_and_it_is_reported_once(shop: Shop, watch
     assert {key[0] for key in back.impact.depths} == {"desk/talk.evalset.json"}
 
 
-def test_chosen_agent_ends_the_wait(shop: Shop, watch: Watch) -> None:
+def test_choosing_another_agent_unblocks_cases_of_a_missing_agent(shop: Shop, watch: Watch) -> None:
     (shop.root / "desk/agent.py").unlink()
     lost = watch.check("desk/agent.py")
     assert lost is not None

@@ -97,7 +97,7 @@ def test_untrusted_folders_do_not_share_a_database(tmp_path: Path) -> None:
     assert (one.read(get), two.read(get)) == ("1", None)
 
 
-def test_every_connection_refuses_unsafe_functions_and_has_a_log(tmp_path: Path) -> None:
+def test_every_connection_refuses_unsafe_functions_and_uses_a_write_ahead_log(tmp_path: Path) -> None:
     for opened in (open_to_write(tmp_path / "runs.db"), open_to_read(tmp_path / "runs.db")):
         with closing(opened.connection) as connection:
             assert connection.execute("PRAGMA trusted_schema").fetchone() == (0,)
@@ -228,7 +228,7 @@ def test_child_process_leaves_the_connections_of_its_parent_alone(tmp_path: Path
     assert stored.read(get) == "2"
 
 
-def test_network_file_system_has_no_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_write_ahead_log_is_not_used_on_a_network_file_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(opening, "is_on_network", lambda path: True)
     stored = Database(tmp_path)
     stored.write(put)
@@ -245,7 +245,7 @@ def test_network_file_system_has_no_log(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.skipif(not no_shared_memory.is_possible(), reason="it needs a filter of system calls")
-def test_database_works_without_shared_memory_also_if_it_had_a_log(tmp_path: Path) -> None:
+def test_database_is_read_and_written_without_shared_memory(tmp_path: Path) -> None:
     code = """
 import sys
 from pathlib import Path
@@ -270,7 +270,9 @@ print(before, stored.read(get), Path(sys.argv[1], "runs.db-wal").exists())
     assert without() == "2 1 False\n"
 
 
-def test_log_is_switched_off_where_files_cannot_be_mapped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_write_ahead_log_is_switched_off_where_files_cannot_be_mapped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(*_: object) -> None:
         raise OSError(19, "no such device")
 
@@ -328,7 +330,7 @@ def test_another_program_that_writes_for_long_is_named(tmp_path: Path, monkeypat
         assert Database(tmp_path).read(get) == "1", "reading does not wait"
 
 
-def test_log_of_a_killed_program_is_always_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_write_ahead_log_of_a_killed_program_is_never_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     database(tmp_path).write(put)
     close_databases()
     (tmp_path / "runs.db-wal").write_bytes(b"changes")

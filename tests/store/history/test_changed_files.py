@@ -25,7 +25,7 @@ from workbench.freshness.changed_files import is_prompt
         ("desk/tone.txt", 'Agent(instruction="tone.txt"', False),
     ],
 )
-def test_text_file_is_a_prompt_if_the_sources_use_it_as_one(path: str, source: str, prompt: bool) -> None:
+def test_text_file_is_a_prompt_if_the_sources_use_it_as_a_prompt(path: str, source: str, prompt: bool) -> None:
     assert is_prompt(path, ("a", "b"), [source]) is prompt
 
 

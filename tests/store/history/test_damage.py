@@ -271,7 +271,7 @@ def test_database_of_a_later_version_is_named_and_not_changed(
     damaged.restore()
 
 
-def test_notices_name_the_place(damaged: Damaged) -> None:
+def test_notice_names_the_run_and_the_damaged_event(damaged: Damaged) -> None:
     damaged.restore()
     change_event(damaged.path, 2, '"', "'")
     assert any(

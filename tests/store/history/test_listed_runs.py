@@ -32,7 +32,7 @@ def _adk(root: Path, data: Any = RESULT) -> Path:
     return path
 
 
-def test_our_runs_and_adks_are_in_one_list(tmp_path: Path) -> None:
+def test_own_runs_and_adk_runs_are_in_one_list(tmp_path: Path) -> None:
     keep_run(tmp_path, "2025-11-20T10-00-00-aaaa")
     _adk(tmp_path)
     keep_run(tmp_path, "2026-11-22T10-00-00-bbbb", ALL_PASS)

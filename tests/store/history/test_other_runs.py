@@ -150,9 +150,7 @@ def test_verdicts_that_could_not_be_read_appear_at_the_next_look(
     assert (going_on.state, going_on.done, names(going_on)) == ("running", 1, ["two"])
 
 
-def test_new_run_is_found_at_the_look_after_one_that_failed(
-    tmp_path: Path, runs: OtherRuns, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_new_run_is_found_after_a_failed_look(tmp_path: Path, runs: OtherRuns, monkeypatch: pytest.MonkeyPatch) -> None:
     other = Other(tmp_path, "2026-11-21T10-30-00-aaaa", CASES)
     other.start()
     other.finish()

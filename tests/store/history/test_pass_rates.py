@@ -190,7 +190,7 @@ def test_incomplete_run_does_not_lower_the_trend(tmp_path: Path, ending: RunFini
     assert rates_of(pass_rates(tmp_path, cases("a1", "a2"))) == [("20", 2, 2)]
 
 
-def test_cancelled_case_has_no_vote(tmp_path: Path) -> None:
+def test_cancelled_case_is_left_out_of_all_pass_rates(tmp_path: Path) -> None:
     keep(tmp_path, "2026-11-20", a1="p", a2="p")
     keep(tmp_path, "2026-11-21", a1="p", a2="x")
     assert rates_of(pass_rates(tmp_path, cases("a1", "a2"))) == [("20", 1, 1), ("21", 1, 1)]

@@ -111,7 +111,7 @@ def test_unknown_run_is_refused_with_a_hint(word: str, message: str, hint: str, 
     assert hint in refused.value.hint
 
 
-def test_losses_of_a_run_are_named(state: Path, tmp_path: Path) -> None:
+def test_damaged_event_is_named_and_leaves_its_case_incomplete(state: Path, tmp_path: Path) -> None:
     path = run_path(state, "2026-11-21T10-30-00-bbbb")
     change_event(path, 3, "said", "sold")
     run = open_run("last", state, tmp_path)

@@ -60,7 +60,7 @@ def test_runs_are_listed_newest_first_with_counts(tmp_path: Path) -> None:
     assert not found.trouble
 
 
-def test_inputs_are_read_in_pieces_and_missing_ones_are_not_known(tmp_path: Path) -> None:
+def test_inputs_are_read_in_pieces_and_missing_inputs_are_key_errors(tmp_path: Path) -> None:
     keep_run(tmp_path, "2026-11-20T10-00-00-aaaa")
     stored = database(tmp_path)
     stored.write(lambda connection: add_inputs(connection, 1, 0, [f"{number}" for number in range(450)]))
@@ -92,7 +92,7 @@ def test_ended_runs_are_listed_without_their_executions(tmp_path: Path, monkeypa
     assert len(list_runs(tmp_path).runs) == 1
 
 
-def test_run_deleted_by_another_workbench_is_neither_listed_nor_baseline(tmp_path: Path) -> None:
+def test_run_that_does_not_exist_can_be_neither_pinned_nor_deleted(tmp_path: Path) -> None:
     keep_run(tmp_path, "2026-11-20T10-00-00-aaaa")
     with pytest.raises(FileNotFoundError):
         pin(tmp_path, "2026-11-21T10-00-00-bbbb")
@@ -100,7 +100,7 @@ def test_run_deleted_by_another_workbench_is_neither_listed_nor_baseline(tmp_pat
     assert delete_runs(tmp_path, ["2026-11-21T10-00-00-bbbb"]) == []
 
 
-def test_unknown_baseline_pins_nothing(tmp_path: Path) -> None:
+def test_invalid_stored_baseline_is_ignored(tmp_path: Path) -> None:
     keep_run(tmp_path, "2026-11-20T10-00-00-aaaa")
     for content in ("", "x" * 5000, "../runs"):
         sql(tmp_path, "INSERT OR REPLACE INTO meta VALUES ('baseline', ?)", (content,))

@@ -69,7 +69,7 @@ def runs(draw: st.DrawFn) -> list[Event]:
 
 
 @given(runs())
-def test_summary_of_live_events_equals_that_of_stored_ones_and_of_its_row(events: list[Event]) -> None:
+def test_summary_of_live_events_equals_that_of_stored_events_and_rows(events: list[Event]) -> None:
     lines = [as_line(event) for event in events]
     before = copy.deepcopy([line.event for line in lines])
     live = summarize_events((line.event for line in lines), FILE)
