@@ -51,6 +51,9 @@ def test_greedy_pairs_contain_a_complete_subsequence(items: list[tuple[str, bool
 
 
 def test_thousands_of_items_are_aligned_exactly() -> None:
+    # Pairing the first items with each other, as the greedy method does, leaves the 2,000 others without a partner.
+    moved = [*range(2000, 3000), *range(2000)]
+    assert lcs_pairs(moved, range(3000)) == [(number + 1000, number) for number in range(2000)]
     left = [index % 97 for index in range(3000)]
     right = [index % 89 for index in range(3000)]
     pairs = lcs_pairs(left, right)

@@ -87,7 +87,7 @@ def test_wrong_options_are_config_errors(value: str, said: str) -> None:
     assert [said in sentence for sentence in faults][:1] == [True], faults
 
 
-def test_check_says_that_adk_skips_it() -> None:
+def test_check_says_that_adk_skips_answer_match() -> None:
     (fault,) = check_criteria(_config('{"threshold": 1, "contains": "x"}'))
     assert (fault.severity, "does not know `answer_match` and skips it" in fault.message) == ("note", True)
 

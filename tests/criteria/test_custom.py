@@ -278,7 +278,7 @@ def _examples(repository: Path) -> list[str]:
 
 
 @needs_adk
-async def test_example_in_the_docs_works(tmp_path: Path, repository: Path) -> None:
+async def test_example_function_in_the_docs_scores_each_turn(tmp_path: Path, repository: Path) -> None:
     config, example, *_ = _examples(repository)
     written = json.loads(config)
     value = written["criteria"]["brief"]

@@ -111,7 +111,7 @@ def test_options_that_need_a_judge_never_decide_alone(name: str) -> None:
     assert info.rescore or info.asks is None or not info.deciding
 
 
-def test_options_for_comparing_calls_decide_without_a_new_score() -> None:
+def test_only_match_type_and_ignore_args_decide_without_a_new_score() -> None:
     info = descriptions()["tool_trajectory_avg_score"]
     assert {name: info.effect_of(name) for name in info.option_names} == {
         "match_type": "decide",
@@ -135,7 +135,7 @@ def test_options_for_comparing_calls_decide_without_a_new_score() -> None:
         ("", "?"),
     ],
 )
-def test_column_title_comes_from_the_first_telling_word_of_the_name(name: str, title: str) -> None:
+def test_column_title_comes_from_the_first_distinctive_word_of_the_name(name: str, title: str) -> None:
     assert short_title(name) == title
 
 

@@ -64,7 +64,7 @@ def test_unknown_figure_is_not_evaluated(options: str, turn: dict[str, Any], pri
     assert (result.status, result.score, reason in result.reason) == ("not_evaluated", None, True)
 
 
-def test_known_part_that_exceeds_the_limit_fails() -> None:
+def test_known_part_of_a_figure_that_exceeds_the_limit_fails() -> None:
     result = _score('"tokens": 9', _turn(_call(10), _call(None)))
     assert (result.status, result.reason) == ("failed", "10 tokens, limit 9: 1 too many")
 

@@ -92,7 +92,7 @@ def test_patterns_match_as_in_python(given_pattern: str, text: str) -> None:
 
 
 @pytest.mark.parametrize(("text", "said"), [("a{e}", "write `\\{`"), ("[[:alpha:]]", "write `\\[`")])
-def test_pattern_with_another_meaning_is_refused(text: str, said: str) -> None:
+def test_pattern_whose_meaning_differs_from_pythons_is_refused(text: str, said: str) -> None:
     with pytest.raises(ValueError, match=re.escape(said)):
         check_pattern(text, "a pattern")
     check_pattern("a\\{e}", "a pattern")

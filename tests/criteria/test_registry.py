@@ -260,7 +260,7 @@ def test_config_without_a_file_can_be_checked() -> None:
         ("tool_trajectory_avg_score", {}, "failed"),
     ],
 )
-def test_dataset_is_judged_only_by_what_it_names_and_an_evalset_as_in_adk(
+def test_missing_expectation_of_a_dataset_is_not_applicable_but_an_evalset_fails(
     name: str, expected: Turn, status: str
 ) -> None:
     user = {"parts": [{"text": "hi"}]}

@@ -32,7 +32,7 @@ def _oracle(text: str) -> list[str]:
 
 
 @given(texts)
-def test_words_follow_the_rule_character_by_character(text: str) -> None:
+def test_words_equal_those_of_a_character_by_character_reader(text: str) -> None:
     assert rouge_words(text) == _oracle(text)
 
 

@@ -90,7 +90,7 @@ def test_reason_names_the_first_difference(
     assert _score([turn(*expected)], [turn(*actual)], match_type=match_type).result.reason == reason
 
 
-def test_extra_calls_only_fail_with_exact(turn: MakeTurn) -> None:
+def test_extra_calls_fail_only_with_exact(turn: MakeTurn) -> None:
     expected, actual = [turn("a")], [turn("x", "a", "y")]
     for match_type, value in (("EXACT", 0.0), ("IN_ORDER", 1.0), ("ANY_ORDER", 1.0)):
         assert _score(expected, actual, match_type=match_type).result.score == value

@@ -46,7 +46,9 @@ def _agrees(rule: Any, expected: Any, actual: Any) -> bool:
         ("contains", "text", ["text"], ["more text"]),
     ],
 )
-def test_rule_accepts_exactly_what_it_says(rule: Any, expected: Any, accepted: list[Any], refused: list[Any]) -> None:
+def test_each_value_rule_accepts_only_matching_values(
+    rule: Any, expected: Any, accepted: list[Any], refused: list[Any]
+) -> None:
     assert [value for value in accepted if not _agrees(rule, expected, value)] == []
     assert [value for value in refused if _agrees(rule, expected, value)] == []
 
@@ -89,7 +91,7 @@ def _contains(expected: Any, actual: Any) -> bool:
 
 
 @given(values, values)
-def test_contains_agrees_with_a_search_of_all_ways(expected: Any, actual: Any) -> None:
+def test_contains_equals_a_search_of_all_pairings(expected: Any, actual: Any) -> None:
     assert _agrees("contains", expected, actual) == _contains(expected, actual)
 
 
@@ -196,7 +198,7 @@ amounts = st.lists(st.integers(0, 4), max_size=4)
 
 
 @given(amounts, amounts)
-def test_match_types_agree_with_a_search_of_all_ways(expected: list[int], actual: list[int]) -> None:
+def test_match_types_equal_a_search_of_all_pairings(expected: list[int], actual: list[int]) -> None:
     """Within 1: a relation that is not transitive."""
     sides = [[ToolCall("pay", {"amount": amount}) for amount in side] for side in (expected, actual)]
     rules = CallRules(args_match={"pay": _rules({"amount": {"abs": 1}})})

@@ -48,7 +48,7 @@ def test_only_rules_that_accept_the_value_are_offered(
     assert offered(expected, actual) == [f"a: {words}" for words in found]
 
 
-def test_single_value_inside_an_argument_comes_first() -> None:
+def test_rule_for_a_single_changed_value_is_offered_first() -> None:
     filters = {"to": 2, "since": {"day": 1}}
     found = offered({"f": filters}, {"f": {**filters, "since": {"day": 4}}})
     assert found[0] == "f.since.day: any value"
@@ -56,7 +56,7 @@ def test_single_value_inside_an_argument_comes_first() -> None:
     assert offered({"f": filters}, {"f": {}})[0] == "f: any value", "two values differ: one rule is not enough"
 
 
-def test_known_values_stay_accepted() -> None:
+def test_offered_rule_keeps_the_known_values() -> None:
     assert "a: one of 1, 2, 3" in offered({"a": 1}, {"a": 3}, a={"one_of": [1, 2]})
 
 

@@ -302,7 +302,7 @@ def test_turns_before_the_start_become_history_with_the_answers_of_tools() -> No
     assert dropped["session_input"]["state"] == {}
 
 
-def test_state_that_is_not_known_is_not_expected() -> None:
+def test_unknown_end_state_is_not_expected() -> None:
     choice = replace(ALL, start=1, end_state=True)
     case = case_of(CAPTURED, choice, now=7.0)
     assert "final_session_state" not in case

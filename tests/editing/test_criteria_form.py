@@ -209,13 +209,13 @@ def test_steps_stay_on_the_grid_and_in_the_score_range() -> None:
 
 
 @given(st.floats(0, 1), st.sampled_from([0.05, 0.01]))
-def test_step_up_never_lowers_the_value(value: float, step: float) -> None:
+def test_steps_never_move_a_value_in_the_wrong_direction(value: float, step: float) -> None:
     one = row({"criteria": {"safety_v1": value}}, "threshold", "safety_v1")
     assert stepped(one, step) >= value - 1e-6
     assert stepped(one, -step) <= value + 1e-6
 
 
-def test_choices_cycle() -> None:
+def test_next_choice_cycles_through_all_values() -> None:
     name = "tool_trajectory_avg_score"
     content: Any = {"criteria": {name: 1}}
     seen = []
@@ -251,7 +251,7 @@ def options_of(name: str, **options: Any) -> dict[str, FormRow]:
     return {row.field.name: row for row in rows_of(content) if row.criterion == name}
 
 
-def test_lists_limits_and_turns_have_their_own_ways_to_edit() -> None:
+def test_lists_limits_and_turns_have_their_own_kinds_of_input() -> None:
     answer, limit = options_of("answer_match", contains=["a"], turns="last"), options_of("limits", cost=0.05)
     assert [answer[name].kind for name in ("contains", "regex", "turns")] == ["lines", "lines", "choice"]
     assert read_typed(answer["contains"], "refund\n\n A-7 \n") == ["refund", " A-7 "]
@@ -268,7 +268,7 @@ def test_lists_limits_and_turns_have_their_own_ways_to_edit() -> None:
 
 
 @pytest.mark.parametrize("name", ["answer_match", "limits"])
-def test_criterion_is_invalid_until_an_option_is_set_only_if_it_says_so(name: str) -> None:
+def test_only_criteria_that_need_an_option_are_invalid_without_options(name: str) -> None:
     def valid(content: dict[str, Any]) -> bool:
         return not new_faults(new_draft(Path("test_config.json")), content)
 
@@ -351,7 +351,7 @@ def test_two_versions_are_merged_by_criterion() -> None:
         ({"c": 3, "b": 2, "a": 1}, {"a": 1, "b": 5, "c": 3}, {"c": 3, "b": 5, "a": 1}),
     ],
 )
-def test_merged_criteria_have_the_order_of_whoever_moved_them(
+def test_merged_criteria_have_the_order_of_the_side_that_moved_them(
     theirs: dict[str, int], mine: dict[str, int], expected: dict[str, int]
 ) -> None:
     both = merged({"criteria": {"a": 1, "b": 2, "c": 3}}, {"criteria": theirs}, {"criteria": mine})

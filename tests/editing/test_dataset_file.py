@@ -215,7 +215,7 @@ def test_rubrics_are_removed_duplicated_and_moved_in_their_group() -> None:
     assert _edit_rubric(remove, "Names Paris.") == [polite, short]
 
 
-def test_moved_rubric_takes_its_other_keys_along() -> None:
+def test_moved_rubric_keeps_its_other_keys() -> None:
     groups = _after("rubrics", lambda case: move(case, _row(case, kind="rubric", value="Is polite."), 1)[0])
     assert [rubric.get("importance") for rubric in groups["rubric_groups"]["tone"]["rubrics"]] == [None, "HIGH"]
 
@@ -270,7 +270,7 @@ def test_fault_of_an_edit_is_at_its_place_as_editors_see_it() -> None:
     assert refused.value.breaches[0].location == (*CALLS, 0, "nme")
 
 
-def test_text_editor_changes_the_case_in_its_own_form() -> None:
+def test_text_editor_edits_a_case_in_the_form_of_the_dataset() -> None:
     stored = {**CASES["prompt"], "theirs": 2, "system_instruction": _content("x")}
     assert _after("prompt", lambda case: stored) == stored
     with pytest.raises(RejectedError, match="unknown key"):

@@ -152,7 +152,7 @@ def adk_ids(path: Path, content: bytes) -> list[str]:
     return [case.eval_id for case in load_eval_set_from_file(str(path), "s").eval_cases]
 
 
-def test_sample_files_have_adks_names() -> None:
+def test_samples_have_the_key_spelling_of_the_adk_tool_that_wrote_them() -> None:
     assert EvalsetFile(web_page()).camel
     assert not EvalsetFile(command_line()).camel
 

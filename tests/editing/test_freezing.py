@@ -254,7 +254,7 @@ def test_cases_of_several_runs_are_frozen_as_one_edit(tmp_path: Path, evalset: P
     assert read_frozen(frozen_path(evalset, "other")).origin.run == "run_2"
 
 
-def test_argument_is_ignored_from_now_on(tmp_path: Path, evalset: Path) -> None:
+def test_ignoring_an_argument_changes_one_line_of_the_recording(tmp_path: Path, evalset: Path) -> None:
     _save(tmp_path, freezing_of([_run(_case(_LATE, 1))], tmp_path))
     file = frozen_path(evalset, "late_parcel")
     file.write_text(json.dumps(json.loads(file.read_bytes()), indent=1))

@@ -75,6 +75,6 @@ def test_killed_undo_and_redo_leave_old_or_new_content(tmp_path: Path, action: s
     assert set(seen) == {OLD, NEW}
 
 
-def test_kills_detect_a_save_that_is_not_atomic(tmp_path: Path) -> None:
+def test_kill_test_detects_a_save_that_is_not_atomic(tmp_path: Path) -> None:
     contents = {(folder / "a.json").read_bytes() for folder in folders_after(tmp_path, "save", "in-place")}
     assert contents - {OLD, NEW}

@@ -49,7 +49,7 @@ def test_added_and_deleted_cases_are_merged() -> None:
     assert {one["eval_id"] for one in cases_in(merged(theirs, found, everything, mine))} == {"a", "m", "c"}
 
 
-def test_fields_around_the_cases_are_merged() -> None:
+def test_fields_outside_the_cases_are_taken_from_one_side() -> None:
     theirs, mine = (
         content(case("a"), case("b"), case("c"), name="T"),
         content(case("a"), case("b"), case("c"), description="M"),

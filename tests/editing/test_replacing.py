@@ -79,7 +79,7 @@ _JSON = st.recursive(
 
 
 @given(_JSON, st.sampled_from(PARTS))
-def test_replacing_finds_nothing_more_and_changes_nothing_else(case: Any, where: Where) -> None:
+def test_replacing_leaves_no_match_and_can_be_reversed(case: Any, where: Where) -> None:
     before = json.dumps(case)
     changes = replacements(case, where, "a", "c")
     after = replaced(case, changes)

@@ -59,7 +59,7 @@ def test_calls_of_tools_and_models_are_read_from_a_session_of_adk_test() -> None
     assert recording.models[1].responses[0]["content"]["parts"] == [{"text": "It is late."}]
 
 
-def test_merged_effects_of_parallel_calls_go_to_one_of_them_and_are_named() -> None:
+def test_merged_effects_of_parallel_calls_go_to_one_call_and_are_named() -> None:
     recording, notes = recorded(*PARALLEL)
     assert [dict(one.effects.state) for one in recording.calls] == [{"last": "A"}, {}]
     assert "price, find ran in parallel" in notes

@@ -42,7 +42,7 @@ def _forged(state: Path, root: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["/outside", "../outside", "a/../../outside", "out/outside", "dangling"])
-def test_nothing_outside_of_the_project_is_changed(tmp_path: Path, name: str) -> None:
+def test_forged_edit_changes_nothing_outside_of_the_project(tmp_path: Path, name: str) -> None:
     root = tmp_path / "project"
     root.mkdir()
     (root / "out").symlink_to(tmp_path)
@@ -55,7 +55,7 @@ def test_nothing_outside_of_the_project_is_changed(tmp_path: Path, name: str) ->
 
 
 @pytest.mark.parametrize("name", [".git/config", "sub/.GIT/hooks/pre-commit", ".workbench/baseline", "to_git/config"])
-def test_undo_changes_no_files_of_git_and_the_workbench(tmp_path: Path, name: str) -> None:
+def test_forged_edit_changes_no_files_of_git_or_the_workbench(tmp_path: Path, name: str) -> None:
     for folder in (".git", "sub/.GIT/hooks", ".workbench"):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "to_git").symlink_to(".git")
@@ -65,7 +65,7 @@ def test_undo_changes_no_files_of_git_and_the_workbench(tmp_path: Path, name: st
     assert not (tmp_path / name).exists()
 
 
-def test_edit_of_an_earlier_start_is_marked(tmp_path: Path) -> None:
+def test_edit_from_an_earlier_start_of_the_workbench_is_marked(tmp_path: Path) -> None:
     _forged(tmp_path / ".workbench", tmp_path, "inside")
     saver = Saver(tmp_path / ".workbench", tmp_path)
     assert saver.undone is not None

@@ -57,7 +57,7 @@ def test_changed_threshold_names_the_flipped_cases() -> None:
     assert under(records, {MATCH: 0.8}).flips == ()
 
 
-def test_custom_metric_decides_by_itself() -> None:
+def test_verdict_of_a_custom_metric_is_not_computed_from_a_threshold() -> None:
     one = record("brief", MetricResult("brief", "failed", 0.9, 0.5))
     one.custom_metrics = {"brief": {"code_config": {"name": "desk.metrics.brief"}}}
     assert under([one], {"brief": 0.5}).flips == ()
@@ -97,7 +97,7 @@ def test_missing_score_makes_the_outcome_unknown() -> None:
     assert outlook.criteria["safety_v1"].scored == 0
 
 
-def test_errors_stay_errors() -> None:
+def test_new_threshold_does_not_repair_an_error() -> None:
     crashed = record("crashed")
     crashed.state = "error"
     judged = record("judged", match(0.9), MetricResult("safety_v1", "error", None, 0.8))
@@ -105,7 +105,7 @@ def test_errors_stay_errors() -> None:
     assert [flip.after for flip in under([judged], {MATCH: 0.1}).flips] == ["passed"]
 
 
-def test_failure_counts_whatever_else_broke() -> None:
+def test_failed_criterion_outweighs_an_error_of_another_criterion() -> None:
     broken = MetricResult("safety_v1", "error", None, 0.8)
     records = [record("judged", match(0.9), broken)]
     assert [flip.after for flip in under(records, {MATCH: 1.0, "safety_v1": 0.8}).flips] == ["failed"]

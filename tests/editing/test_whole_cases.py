@@ -153,7 +153,7 @@ def test_copy_gets_its_own_recording(tmp_path: Path, evalset: Path) -> None:
     assert read_frozen(frozen_path(evalset, name)).calls == read_frozen(frozen_path(evalset, "late_parcel")).calls
 
 
-def test_recording_of_a_deleted_case_is_deleted_and_comes_back(tmp_path: Path, evalset: Path) -> None:
+def test_recording_of_a_deleted_case_is_deleted_and_restored_by_undo(tmp_path: Path, evalset: Path) -> None:
     before = _files(evalset)
     saver = _undone(tmp_path, deleted(_opened(evalset), [_first(evalset)]))
     assert not frozen_folder(evalset).exists()
@@ -200,5 +200,5 @@ def test_case_is_not_changed_if_its_recording_cannot_be_read(evalset: Path) -> N
         (b'{"other": 1}', b'{"other": 1}'),
     ],
 )
-def test_other_bytes_of_a_file_stay_even_if_it_is_damaged(before: bytes, after: bytes) -> None:
+def test_renaming_a_recording_keeps_other_bytes_and_damaged_content(before: bytes, after: bytes) -> None:
     assert renamed_content(before, {"eval_id": "b"}) == after

@@ -105,7 +105,7 @@ async def test_later_and_longer_wait_extends_the_pause(queue: ModelQueue, clock:
     assert clock.now() >= started + 40
 
 
-async def test_each_answer_after_a_pause_admits_one_more(queue: ModelQueue, clock: Clock) -> None:
+async def test_each_answer_after_a_pause_admits_one_more_question(queue: ModelQueue, clock: Clock) -> None:
     queue.refused(clock.now(), full(1.0))
     await queue.opened()
     assert [queue.enter(), queue.enter()] == [True, False]

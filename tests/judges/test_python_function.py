@@ -66,7 +66,9 @@ async def test_returned_data_becomes_json(judge: PythonFunction) -> None:
     assert await ask(judge, "schema") == "object"
 
 
-async def test_example_in_the_docs_works(judge: PythonFunction, repository: Path, tmp_path: Path) -> None:
+async def test_example_judge_in_the_docs_gives_a_verdict(
+    judge: PythonFunction, repository: Path, tmp_path: Path
+) -> None:
     page = (repository / "docs" / "python-functions.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"```python\n(import re.*?)```", page, re.DOTALL)
     (tmp_path / "desk" / "page.py").write_text(example, encoding="utf-8")

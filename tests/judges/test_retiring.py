@@ -21,7 +21,7 @@ from workbench.store.store import Store
 from workbench.worker.spans import is_other_model
 
 
-def test_end_is_compared_with_the_current_day() -> None:
+def test_retirement_date_is_compared_with_the_current_day() -> None:
     before, after = (retirement("models/gemini-2.5-flash", day) for day in (date(2026, 10, 1), date(2026, 11, 23)))
     assert before.startswith("gemini-2.5-flash ends on 2026-10-16 (release notes of adk-python 2.2.0), ends on 2026-10")
     assert "ended on 2026-10-20 (Vertex AI, model lifecycle), ends on 2026-12-01 (Gemini API, " in after
@@ -33,7 +33,7 @@ def test_default_model_retires_and_names_its_successor() -> None:
     assert "gemini-3.5-flash-lite" in successor_hint(DEFAULT_MODEL)
 
 
-def test_current_models_have_no_end_and_no_successor_retires() -> None:
+def test_current_models_and_successors_do_not_retire() -> None:
     assert retirement("gemini-3.5-flash") == ""
     assert not [row.successor for row in RETIRING.values() if retirement(row.successor)]
 
@@ -57,7 +57,7 @@ def test_current_models_have_no_end_and_no_successor_retires() -> None:
         ("gemini-2.5-flash", "", False),
     ],
 )
-def test_versions_are_the_same_model_and_deployments_are_unknown(asked: str, answered: str, is_other: bool) -> None:
+def test_version_or_deployment_of_a_model_is_not_another_model(asked: str, answered: str, is_other: bool) -> None:
     assert is_other_model(asked, answered) is is_other
 
 
@@ -78,7 +78,7 @@ def test_run_warns_of_retiring_judges_and_simulated_users_as_check_does() -> Non
     assert not any("retires" in text for text in texts(looked(config(criteria(hallucinations_v1=current)))))
 
 
-def test_report_has_the_warnings_that_the_run_gave_before_its_first_case() -> None:
+def test_report_has_only_warnings_marked_for_the_report() -> None:
     store = Store()
     store.apply(RunStarted("r", "/", "2026-11-23T00:00:00Z", ()))
     for notice in (Noticed("warning", "the agent desk uses …", in_report=True), Noticed("warning", "no key is set")):

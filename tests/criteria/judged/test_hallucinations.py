@@ -268,7 +268,7 @@ def test_source_of_an_excerpt_is_found(excerpt: str, kind: str | None) -> None:
     assert (source and source["kind"]) == kind
 
 
-def test_hand_written_turn_has_a_context() -> None:
+def test_context_of_a_hand_written_turn_has_calls_results_and_texts() -> None:
     data = {
         "tool_uses": [{"name": "f", "args": {"x": 1}, "id": "1"}],
         "tool_responses": [{"name": "f", "response": {"y": 2}, "id": "1"}],

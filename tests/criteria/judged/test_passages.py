@@ -73,7 +73,7 @@ def test_split_or_merged_sentences_become_one_passage() -> None:
     ]
 
 
-def test_similar_sentence_does_not_cover_another_one() -> None:
+def test_similar_sentence_does_not_cover_another_sentence() -> None:
     text = "Refunds take 5 days. Refunds take 0 days for you."
     assert dropped(text, ["Refunds take 5 days."]) == ["Refunds take 0 days for you."]
 
@@ -118,7 +118,7 @@ def test_punctuation_alone_is_not_a_passage(text: str) -> None:
 
 
 @given(st.lists(WORDS, max_size=6))
-def test_lines_of_a_text_cover_it_completely(pieces: list[str]) -> None:
+def test_no_passage_is_dropped_if_the_judge_returns_every_line(pieces: list[str]) -> None:
     text = "\n".join(pieces)
     assert dropped(text, text.split("\n")) == []
 

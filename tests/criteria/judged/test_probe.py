@@ -31,7 +31,7 @@ def _perfect() -> Callable[[Question, int], Any]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_has_enough_distinct_items(kind: str) -> None:
+def test_every_kind_of_probe_has_8_to_12_distinct_items(kind: str) -> None:
     found = items(kind)
     assert 8 <= len(found) <= 12
     assert len({item["id"] for item in found}) == len(found)

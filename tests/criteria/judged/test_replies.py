@@ -266,7 +266,7 @@ def test_each_sentence_gets_one_claim(labels: list[str], count: int) -> None:
     ["[" * 100_000, '{"a":' * 50_000, "{" * 900_000, "9" * 900_000, '{"verdict": ' + "9" * 9_000],
     ids=["lists", "objects", "braces", "digits", "a number"],
 )
-def test_hostile_replies_are_read_in_limited_time(text: str) -> None:
+def test_hostile_replies_are_refused_in_limited_time(text: str) -> None:
     with pytest.raises(UnreadableError):
         read_verdict(text)
 

@@ -306,22 +306,23 @@ def test_severity_of_a_problem_does_not_depend_on_the_size_of_the_recording(tmp_
     assert (found.fault.line, found.fault.json_path, found.fault.severity) == (0, "ignore.fnid", "warning")
 
 
-def test_good_recording_and_one_without_an_evalset_are_no_problems(tmp_path: Path) -> None:
+def test_good_recordings_and_recordings_without_an_evalset_are_no_problems(tmp_path: Path) -> None:
     project(tmp_path, case("one"))
-    frozen_file(tmp_path, ignore={"find": ["at"], "$model": ["instruction"]})
+    good = frozen_file(tmp_path, ignore={"find": ["at"], "$model": ["instruction"]})
+    orphan = tmp_path / "desk" / "gone.evalset.frozen" / "one.frozen.json"
+    orphan.parent.mkdir()
+    orphan.write_bytes(good.read_bytes())
     assert not [problem for problem in problems(tmp_path) if problem.rule == "recording"]
 
 
-def test_recording_stays_valid_if_the_project_lies_deeper_or_higher(tmp_path: Path) -> None:
+def test_recording_made_with_a_higher_project_root_stays_valid(tmp_path: Path) -> None:
     project(tmp_path, case("one"))
     frozen_file(tmp_path, agent="samples/desk")
     assert not [problem for problem in problems(tmp_path) if problem.rule == "recording"]
 
 
 @pytest.mark.parametrize(("recorded", "count"), [("desk", 0), ("samples/desk", 0), ("other/desk", 1), ("shop", 1)])
-def test_recording_of_a_nested_agent_is_compared_by_the_common_end_of_its_path(
-    recorded: str, count: int, tmp_path: Path
-) -> None:
+def test_recorded_path_of_an_agent_is_compared_by_its_common_end(recorded: str, count: int, tmp_path: Path) -> None:
     project(tmp_path, case("one"))
     frozen_file(tmp_path, agent=recorded)
     workspace = open_workspace(tmp_path)

@@ -76,7 +76,7 @@ def test_entries_by_cause_are_counted_separately() -> None:
         ("error", False, "axfw"),
     ],
 )
-def test_only_choices_that_mean_something_are_offered(status: str, by_judge: bool, keys: str) -> None:
+def test_offered_choices_depend_on_status_and_judge(status: str, by_judge: bool, keys: str) -> None:
     choices = offered(status, by_judge=by_judge)
     assert "".join(choice.key for choice in choices) == keys
     assert choices[0].label == ("false pass" if status == "passed" else "agent bug")

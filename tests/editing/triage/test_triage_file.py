@@ -199,7 +199,7 @@ def test_own_verdict_replaces_one_given_by_cause() -> None:
 
 
 @given(st.lists(ENTRIES, max_size=6), st.lists(ENTRIES, min_size=1, max_size=4))
-def test_file_in_the_own_format_is_changed_as_any_other(before: list[Entry], put: list[Entry]) -> None:
+def test_entries_do_not_depend_on_the_layout_of_the_file(before: list[Entry], put: list[Entry]) -> None:
     content = changed(FILE, None, before)
     own = changed(FILE, content, put)
     # A blank at the end makes it a file that somebody has formatted.

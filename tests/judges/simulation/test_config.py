@@ -27,7 +27,7 @@ def test_defaults_equal_adks() -> None:
         {"max_allowed_invocations": 2.0, "include_function_calls": "OFF", "type": None},
     ],
 )
-def test_values_are_read_like_adk_does(given: dict[str, Any]) -> None:
+def test_values_are_read_as_in_adk(given: dict[str, Any]) -> None:
     simulation = pytest.importorskip("google.adk.evaluation.simulation.llm_backed_user_simulator")
     theirs = simulation.LlmBackedUserSimulatorConfig.model_validate({**given, "type": "llm_backed"})
     ours = read_simulator(given)
