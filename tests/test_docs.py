@@ -86,7 +86,7 @@ def test_page_opens_with_a_short_paragraph(page: Path) -> None:
     assert len(opening.splitlines()) <= 5, opening
 
 
-def test_pages_open_in_different_words() -> None:
+def test_at_most_three_pages_open_with_the_same_two_words() -> None:
     openings = [_without_front_matter(page).split("\n\n", 2)[1].split()[:2] for page in _ROOT.glob("docs/*.md")]
     words, times = Counter(map(tuple, openings)).most_common(1)[0]
     assert times <= 3, f"{times} pages begin with {' '.join(words)}"
@@ -101,7 +101,7 @@ _CHECKOUT = re.compile(r'"(\./agent-workbench|\.)\[adk(,\w+)*\]"|"agent-workbenc
 
 
 @pytest.mark.parametrize("page", [page for page in _PAGES if page.name != "CHANGELOG.md"], ids=lambda page: page.name)
-def test_workbench_is_installed_from_a_checkout_with_adk(page: Path) -> None:
+def test_documented_installs_use_a_checkout_and_include_adk(page: Path) -> None:
     """It is not published under its name, and the samples need google-adk."""
     for words in _INSTALL.findall(page.read_text(encoding="utf-8")):
         assert "agent-workbench" not in _CHECKOUT.sub("", words), words

@@ -79,7 +79,7 @@ async def test_child_starts_with_the_first_call(make: Make) -> None:
     assert await child.call({"do": "pid"}) == child.pid
 
 
-async def test_failure_report_of_the_child_is_returned(make: Make) -> None:
+async def test_failure_report_of_the_child_is_raised(make: Make) -> None:
     child = make()
     with pytest.raises(CallRefusedError, match="I would rather not") as caught:
         await child.call({"do": "refuse"})
@@ -97,7 +97,7 @@ async def test_new_child_starts_after_the_first_ended(make: Make) -> None:
     assert await child.call({"do": "pid"}) != first
 
 
-async def test_stopped_child_is_killed_while_somebody_waits(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_stopped_child_is_killed_while_a_call_waits(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("workbench.agents.child_process._CHECK_EVERY", 0.02)
     starting = make("os.kill(os.getpid(), 19)")
     with pytest.raises(ChildLostError, match=r"^was stopped by a signal$"):
@@ -138,7 +138,7 @@ async def test_call_times_out(make: Make, pipe: Path) -> None:
     assert await child.call({"do": "pid"}) == await reading
 
 
-async def test_renewed_child_finishes_its_calls(make: Make, pipe: Path) -> None:
+async def test_pending_call_stays_with_the_old_child_after_renewal(make: Make, pipe: Path) -> None:
     child = make()
     waiting = asyncio.create_task(child.call({"do": "wait", "pipe": str(pipe)}))
     old = await begun(pipe)

@@ -64,7 +64,7 @@ def test_functions_of_a_neighbouring_module_are_tools(tmp_path: Path) -> None:
     assert sorted(found.tools) == ["find", "send"]
 
 
-def test_sub_agents_bring_their_tools_and_the_transfer(tmp_path: Path) -> None:
+def test_sub_agents_add_their_tools_and_the_transfer_tool(tmp_path: Path) -> None:
     source = "from .billing import billing\nroot_agent = LlmAgent(name='a', sub_agents=[billing])"
     found = _declared(tmp_path, agent=source, billing=TOOL + "billing = LlmAgent(name='b', tools=[find])")
     assert found.complete
@@ -103,7 +103,7 @@ def test_unreadable_module_makes_the_list_incomplete(tmp_path: Path) -> None:
     assert not declared_tools(agent).complete
 
 
-def test_module_that_imports_itself_is_read_once(tmp_path: Path) -> None:
+def test_tools_of_a_module_that_imports_itself_are_found(tmp_path: Path) -> None:
     source = "from .agent import other\n" + TOOL + "root_agent = LlmAgent(tools=[find], sub_agents=[other])"
     assert "find" in _declared(tmp_path, agent=source).tools
 

@@ -205,7 +205,7 @@ def test_unusable_explicit_interpreter_is_refused(
         choose_interpreter(project, project, Path(path), {"PATH": ""})
 
 
-def test_installed_changes_with_packages(tmp_path: Path) -> None:
+def test_installation_times_change_with_packages(tmp_path: Path) -> None:
     interpreter = tmp_path / "bin" / "python"
     packages = tmp_path / "lib" / "python3.11" / "site-packages"
     interpreter.parent.mkdir()

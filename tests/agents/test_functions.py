@@ -86,7 +86,7 @@ async def test_function_runs_with_the_payload_in_the_agents_environment(make: Ma
     ],
 )
 @pytest.mark.parametrize("package", [True, False])
-async def test_each_form_of_a_function_path_works(make: Make, path: str, source: str, package: bool) -> None:
+async def test_function_is_called_by_each_form_of_its_path(make: Make, path: str, source: str, package: bool) -> None:
     functions = make(
         f"{source}\ndef judge(question): return other.said\nclass Judge:\n    of = staticmethod(judge)",
         files={"desk/other.py": "said = 'yes'", **({"desk/__init__.py": ""} if package else {})},
@@ -318,7 +318,7 @@ async def test_interpreter_that_does_not_start_is_reported_with_the_reason(make:
     assert error.message == "the process that ran desk.own.judge ended with exit code 7: no such library"
 
 
-async def test_strange_result_becomes_json(make: Make) -> None:
+async def test_result_without_a_json_form_is_converted(make: Make) -> None:
     functions = make(
         """
         import datetime
@@ -404,7 +404,7 @@ async def test_metric_is_called_as_adk_calls_it(make: Make) -> None:
     assert error.kind == "wrong_input"
 
 
-async def test_metric_runs_without_adk(make: Make, tmp_path: Path) -> None:
+async def test_metric_needs_adk_and_a_judge_function_does_not(make: Make, tmp_path: Path) -> None:
     """An interpreter with only the standard library."""
     bare = tmp_path / "python"
     bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n', encoding="utf-8")

@@ -80,14 +80,14 @@ def test_chosen_agent_of_an_evalset_that_lost_its_owner_is_remembered(tree: Tree
 
 
 @pytest.mark.parametrize("package", ["from . import agent", "from a import agent", "import shop.a.agent"])
-def test_package_that_lacks_the_agent_it_imports_was_an_agent(tree: Tree, package: str) -> None:
+def test_package_that_imports_a_missing_agent_module_is_a_missing_agent(tree: Tree, package: str) -> None:
     project = _project(tree, "b", **{"a/x.evalset.json": evalset(), "a/__init__.py": f"{package}\n"})
     entry = _entry(project, "a/x.evalset.json")
     assert entry.agent is None
     assert entry.agent_reason.startswith("its agent a is gone: its __init__.py imports `agent`")
 
 
-def test_missing_inner_agent_is_not_replaced_by_the_outer_one(tree: Tree) -> None:
+def test_missing_inner_agent_is_not_replaced_by_the_outer_agent(tree: Tree) -> None:
     project = _project(tree, "a", **{"a/inner/x.evalset.json": evalset(), "a/inner/__init__.py": IMPORTS})
     assert _entry(project, "a/inner/x.evalset.json").agent is None
 
@@ -163,7 +163,7 @@ def test_agent_with_a_syntax_error_is_still_the_owner(tree: Tree) -> None:
     assert entry.agent.name == "a"
 
 
-def test_declared_name_names_the_agent(tree: Tree) -> None:
+def test_app_name_may_be_the_declared_name_of_an_agent(tree: Tree) -> None:
     files = {"desk/agent.py": 'root_agent = Agent(name="order_desk")\n', "yaml/root_agent.yaml": "name: billing\n"}
     named = {"evals/x.evalset.json": evalset("order_desk"), "evals/y.evalset.json": evalset("billing")}
     project = tree({".git/": "", **files, **named})

@@ -27,13 +27,13 @@ from workbench.agents.workspace import open_workspace
         ("", False),
     ],
 )
-def test_keys_of_an_evalset_decide(tmp_path: Path, content: str, found: bool) -> None:
+def test_file_with_keys_of_an_evalset_looks_like_an_evalset(tmp_path: Path, content: str, found: bool) -> None:
     file = tmp_path / "data.json"
     file.write_text(content, encoding="utf-8")
     assert looks_like_evalset(file) is found
 
 
-def test_only_the_beginning_is_read(tmp_path: Path) -> None:
+def test_only_the_beginning_of_a_file_is_searched_for_evalset_keys(tmp_path: Path) -> None:
     file = tmp_path / "data.json"
     file.write_text(f'[{{"text": "{"x" * HEAD_BYTES}", "eval_cases": []}}]')
     assert not looks_like_evalset(file)

@@ -82,7 +82,9 @@ def test_home_folder_is_never_the_root(
     assert find_root(Path("a/b")) == project / "a/b"
 
 
-def test_older_state_folder_may_be_in_another_project(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_project_around_a_folder_is_found_unless_the_folder_is_a_repository(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
     project = tree({".git/": "", "a/.workbench/": "", "b/.git/": "", "b/.workbench/": ""})
     assert project_around(project / "a") == project
     assert project_around(project / "b") is None

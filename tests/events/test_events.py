@@ -74,7 +74,7 @@ def test_finished_case_keeps_its_error() -> None:
     assert event_json.from_json(event_json.to_json(event)) == event
 
 
-def test_broken_files_and_shared_ids_have_different_hashes() -> None:
+def test_case_references_that_differ_only_in_the_file_have_different_hashes() -> None:
     for eval_id in ("", "case_1"):
         refs = [CaseRef("agent", f"{number}.evalset.json", "set", eval_id) for number in range(100)]
         assert len({hash(ref) for ref in refs}) > 90

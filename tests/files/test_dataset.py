@@ -133,13 +133,13 @@ def test_rubric_of_any_other_type_judges_the_answer(tmp_path: Path, given: str |
     assert document.case(0).rubrics[0]["type"].startswith(used)
 
 
-def test_user_scenario_is_led_by_a_simulated_user(tmp_path: Path) -> None:
+def test_user_scenario_becomes_the_scenario_of_the_case(tmp_path: Path) -> None:
     scenario = {"starting_prompt": "Hi", "conversation_plan": "Ask for a room.", "test_case_title": "room"}
     case = _open(tmp_path, {"eval_case_id": "a", "user_scenario": scenario}).case(0)
     assert (case.turns, case.scenario) == (None, {"starting_prompt": "Hi", "conversation_plan": "Ask for a room."})
 
 
-def test_own_key_has_expected_calls_and_the_end_state(tmp_path: Path) -> None:
+def test_agent_workbench_key_has_expected_calls_and_the_end_state(tmp_path: Path) -> None:
     own = {"tool_uses": [{"name": "find", "args": {"id": 1}}], "final_session_state": {"done": True}}
     document = _open(tmp_path, {"eval_case_id": "a", "prompt": _content("a"), "agent_workbench": own})
     case = document.case(0)

@@ -114,7 +114,7 @@ def test_new_file_has_default_permissions(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "report.json").stat().st_mode) == 0o644
 
 
-def test_link_is_followed(tmp_path: Path) -> None:
+def test_content_is_replaced_through_a_link(tmp_path: Path) -> None:
     real, link = tmp_path / "real.json", tmp_path / "link.json"
     real.write_bytes(b"old")
     link.symlink_to(real)

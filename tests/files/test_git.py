@@ -34,7 +34,7 @@ def _ran(marks: Path) -> set[str]:
     return {path.name for path in marks.iterdir()}
 
 
-def test_no_program_of_a_repository_runs(root: Path, marks: Path) -> None:
+def test_no_program_configured_by_a_repository_runs(root: Path, marks: Path) -> None:
     make_hostile(root, marks)
     assert commit_of(root, 60.0)["commit"] == git(root, "-c", "core.fsmonitor=false", "rev-parse", "HEAD")
     assert "a.evil" in find_files(root, {}, {}).sizes
@@ -44,7 +44,7 @@ def test_no_program_of_a_repository_runs(root: Path, marks: Path) -> None:
     assert {"monitor", "clean", "process", "included", "hook-post-index-change"} <= _ran(marks)
 
 
-def test_no_program_of_a_submodule_runs(root: Path, marks: Path, tmp_path: Path) -> None:
+def test_no_program_configured_by_a_submodule_runs(root: Path, marks: Path, tmp_path: Path) -> None:
     outer = tmp_path / "outer"
     outer.mkdir()
     git(outer, "init", "-q")

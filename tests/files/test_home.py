@@ -25,14 +25,14 @@ def test_unknown_home_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     assert expanded("~no_such_user/a") == Path("~no_such_user/a")
 
 
-def test_without_a_home_the_machines_settings_apply(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_are_read_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("platformdirs.user_config_dir", _no_home)
     assert settings_folder().name == "agent-workbench"
     assert config.read_settings().faults == ()
 
 
 @pytest.mark.parametrize("words", [["--help"], ["check", "."], ["history"]], ids=" ".join)
-def test_container_with_an_unknown_user_works(words: list[str], tmp_path: Path) -> None:
+def test_commands_run_for_an_unknown_user_without_a_home(words: list[str], tmp_path: Path) -> None:
     (tmp_path / "desk").mkdir()
     (tmp_path / "desk/agent.py").write_text("def root_agent(message, session):\n    return message\n")
     script = (

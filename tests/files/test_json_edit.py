@@ -44,7 +44,7 @@ def test_only_the_changed_scalar_is_rewritten() -> None:
     assert after == SPREAD.replace('"late"', '"later"')
 
 
-def test_number_becomes_another_kind_of_number() -> None:
+def test_edit_can_turn_a_float_into_an_integer() -> None:
     after = _changed(SPREAD, lambda doc: doc["eval_cases"][0].update(amount=1))
     assert after == SPREAD.replace("1.0", "1")
 

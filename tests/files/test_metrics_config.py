@@ -159,7 +159,7 @@ def test_repeated_definitions_are_named_with_their_lines(tmp_path: Path) -> None
     assert metric_place(tmp_path / "gone.yaml", "a") == (0, 0, "")
 
 
-def test_shared_values_are_not_repeated_keys(tmp_path: Path) -> None:
+def test_yaml_aliases_are_not_repeated_definitions(tmp_path: Path) -> None:
     text = "metrics_to_run: [a]\ncustom_metrics:\n  - &x {name: a, custom_function: one}\nother: [*x, *x]\n"
     assert read(tmp_path, text).faults == ()
 

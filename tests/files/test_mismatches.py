@@ -54,7 +54,7 @@ def _error_where_json_stops(text: str) -> Flaw:
 
 
 @pytest.mark.parametrize("mark", [",", ":"])
-def test_missing_mark_is_one_error(mark: str) -> None:
+def test_missing_comma_or_colon_is_one_error(mark: str) -> None:
     for offset in _marks(mark):
         _one_error_near(_TEXT[:offset] + _TEXT[offset + 1 :], offset)
 

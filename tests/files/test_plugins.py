@@ -62,7 +62,7 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Plugins]:
         sys.modules.pop(module, None)
 
 
-def test_own_extensions_are_entry_points_of_the_package(repository: Path) -> None:
+def test_built_in_extensions_equal_the_entry_points_of_the_package(repository: Path) -> None:
     project = tomllib.loads((repository / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     groups = {name: table for name, table in project["entry-points"].items() if name.startswith("agent_workbench.")}
     for point, named in OWN.items():
@@ -108,7 +108,7 @@ def test_broken_plugin_is_named_with_its_package_and_affects_nothing_else(
         point.load("bad")
 
 
-def test_value_without_an_attribute_is_named(made: Plugins) -> None:
+def test_entry_point_without_an_attribute_is_named(made: Plugins) -> None:
     made.add("bad", "THING = Thing('bad')", attribute="")
     (trouble,) = made.point().troubles()
     assert "is not of the form module:attribute" in trouble.reason
@@ -143,7 +143,7 @@ def test_slow_plugin_is_skipped(made: Plugins, monkeypatch: pytest.MonkeyPatch) 
     assert list(point) == ["good"]
 
 
-def test_names_are_unique_and_built_in_ones_win() -> None:
+def test_first_extension_of_a_name_wins_and_built_in_extensions_come_first() -> None:
     group = "agent_workbench.exporters"
     found = listing(
         [("z", group, "pdf", "z:A"), ("b", group, "html", "b:A"), ("a", group, "pdf", "a:A")],
@@ -188,7 +188,7 @@ def test_failing_extension_is_named(made: Plugins) -> None:
     assert trouble.reason == "it fails when it is called: RuntimeError: not now"
 
 
-def test_description_with_a_value_of_another_type_is_left_out_by_name(made: Plugins) -> None:
+def test_extension_with_a_description_of_a_wrong_type_is_skipped(made: Plugins) -> None:
     made.add("bad", "from tests.files.test_plugins import Described\nTHING = Described('bad', needs=3)")
     found = listing(made.found, {})
     point = ExtensionPoint("exporters", Described, lambda: found, {})

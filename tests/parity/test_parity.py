@@ -46,7 +46,9 @@ class RefusedError(ValueError):
     """The vector's criterion or invocations were rejected before scoring."""
 
 
-async def test_vector(vector: Vector, outcome: dict[str, Any], tmp_path: Path) -> None:
+async def test_result_of_a_vector_equals_adks_or_differs_as_documented(
+    vector: Vector, outcome: dict[str, Any], tmp_path: Path
+) -> None:
     scored = await _scored(vector, tmp_path, all_votes=False)
     if needs_bench(vector["metric"]):
         with_all_votes = await _scored(vector, tmp_path, all_votes=True)

@@ -96,7 +96,7 @@ def turn(message: str, answer: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("where", ["google.adk.evaluation.agent_evaluator", "workbench.testing"], ids=["adk", "ours"])
-def test_module_for_adk_works_after_changing_the_import(tmp_path: Path, where: str) -> None:
+def test_adks_test_module_passes_after_changing_only_the_import(tmp_path: Path, where: str) -> None:
     project = Project(tmp_path)
     project.write("talker/__init__.py", "from . import agent\n")
     project.write("talker/agent.py", AGENT)
@@ -169,7 +169,7 @@ async def test_eval_set_can_be_a_dict_with_criteria(talker: Project) -> None:
         await AgentEvaluator.evaluate_eval_set("plain_talker", {"eval_set_id": "a"}, {"response_match_score": 0.8})
 
 
-async def test_missing_module_agent_and_files_are_named(talker: Project) -> None:
+async def test_unsupported_arguments_and_missing_agents_are_refused(talker: Project) -> None:
     file = str(talker.evalset(GOOD, path="plain_talker/good.test.json"))
     with pytest.raises(NotImplementedError, match="agent-workbench export"):
         await AgentEvaluator.evaluate("plain_talker", file, app_name="app", eval_set_results_manager=object())

@@ -85,7 +85,7 @@ def test_each_case_is_a_test_that_explains_its_verdict(several: Project) -> None
     assert scores["response_match_score"] == "0.0"
 
 
-def test_plugin_works_with_xdist(several: Project) -> None:
+def test_cases_have_the_same_outcomes_with_xdist(several: Project) -> None:
     several.write(
         "test_asked.py",
         "import asyncio, workbench\ndef test_asked():\n"

@@ -57,7 +57,7 @@ def test_spellings_are_one_ascii_character_each() -> None:
 
 
 @given(st.text(st.sampled_from([*CELLS, *" ab≥→…↓大─╭█"])))
-def test_width_in_cells_stays(text: str) -> None:
+def test_ascii_spelling_keeps_the_width_in_cells(text: str) -> None:
     assert cell_len(in_cells(text, foreign=True)) == cell_len(text)
     assert in_cells(text, foreign=True).isascii()
 
@@ -99,7 +99,7 @@ def test_ascii_examples_have_the_expected_signs(text: str, in_a_row: str, in_a_l
         ({}, None, False),
     ],
 )
-def test_locale_decides_what_a_terminal_shows(
+def test_locale_decides_whether_a_terminal_shows_unicode(
     environment: dict[str, str], encoding: str | None, expected: bool
 ) -> None:
     assert shows_unicode(environment, encoding) is expected

@@ -35,7 +35,7 @@ _NO_COUNTS = {"model", "identity.model", "criterion.name", "agent"}
 """Names before a verb that ends as a plural does."""
 
 
-def test_only_one_is_singular() -> None:
+def test_only_the_number_1_is_singular() -> None:
     assert [counted(number, "case") for number in (0, 1, 2, 1234)] == ["0 cases", "1 case", "2 cases", "1,234 cases"]
     assert [counted(number, "reply", "replies") for number in (1, 2)] == ["1 reply", "2 replies"]
 
@@ -84,7 +84,7 @@ def _counts(tree: ast.AST) -> Iterator[tuple[int, str]]:
                 yield node.lineno, f"{{{name}}}{text.value}"
 
 
-def test_every_count_goes_through_the_helper() -> None:
+def test_every_count_uses_the_counting_helper() -> None:
     found = [
         f"{path.name}:{line}: {text}"
         for path in _sources()

@@ -18,7 +18,7 @@ pytestmark = [
 ]
 
 
-async def test_fork_is_a_child_with_its_own_session_folder_and_end() -> None:
+async def test_fork_is_a_child_with_its_own_session_folder_and_exit_code() -> None:
     read, write = os.pipe()
     frames: asyncio.Queue[Frame] = asyncio.Queue()
     command = own_python(MODULE, os.environ)
