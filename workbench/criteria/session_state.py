@@ -35,8 +35,8 @@ class SessionStateOptions(Options):
 
     mode: Literal["contains", "exact"] = Field(
         "contains",
-        description="contains: all that is expected is there; more is allowed, also inside objects and "
-        "lists. exact: nothing else.",
+        description="With contains, the state may have more than is expected, also inside objects and lists. With "
+        "exact, it may not.",
     )
     ignore: list[Annotated[str, BeforeValidator(_path)]] = Field(
         default_factory=list, description="Keys, or dotted paths, that are not compared."
