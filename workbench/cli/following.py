@@ -131,7 +131,7 @@ async def _follow(
 
 
 async def _was_interrupted(project: Project, matrix: "FaultMatrix", store: Store, progress: Progress) -> bool:
-    """Run the cases of a fault matrix whose tools are unknown once. Return whether the user interrupted this."""
+    """Run the cases of a fault matrix that call unknown tools, once. Return whether the user interrupted this run."""
     if matrix.first is None:
         return False
     run = project.run(matrix.first)

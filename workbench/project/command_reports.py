@@ -155,7 +155,7 @@ class RunCounts(Part):
     error: int
     not_evaluated: int
     cancelled: int
-    """Includes the executions that did not end (`no_verdict`). In a complete run, these count as `error`."""
+    """Includes the executions that did not end (`no_verdict`). If the run ended uninterrupted, they are errors."""
 
 
 class HistoryRun(Part):

@@ -109,9 +109,9 @@ def freeze_run(
 ) -> Freezing:
     """Freeze cases of a stored run, and return what was done, or with `dry_run` what would be done.
 
-    `word` is an id or the start of one, `last`, or a JSON report. `last` skips runs that injected faults,
-    tried a fork or scored another run again. `folder` is in the project. The edit can be undone on the screen. Do not
-    call it in an event loop's thread: it reads and writes files.
+    `word` is an id or the start of one, `last`, or a JSON report. `last` skips runs that injected faults, tried a
+    fork or scored another run again. `folder` is in the project. The edit can be undone on the screen. The function
+    reads and writes files, so do not call it in an event loop's thread.
 
     Raises:
         UsageFaultError: the run or a case does not exist, or the run has no cases.

@@ -79,7 +79,7 @@ class Targets:
     def open(self, previous: "Workspace | None" = None) -> "Workspace":
         """Open the workspace with the targets.
 
-        `previous` is an earlier reading. It names the last owner of each evalset that never ran.
+        `previous` is the workspace as it was read before. It gives the last owner of each evalset that never ran.
 
         Raises:
             UsageFaultError: a path does not exist, `agent` is not an agent, or the session file is broken.

@@ -96,7 +96,10 @@ def _with_verdicts(entry: PlanEntry, verdicts: Sequence[Scored], changes: Collec
 
 
 def _still_valid(scored: Scored, changes: Iterable[Change], config: CriteriaConfig) -> Scored | None:
-    """Return the verdict under `config`, or None if it must be scored again, as always without a judge."""
+    """Return the verdict under `config`, or None if the criterion must score again.
+
+    Criteria that need no judge, service or function always score again.
+    """
     name = scored.result.name
     criterion = next((item for item in config.criteria if item.name == name), None)
     concerned = [change for change in changes if change.input == "function" or criterion_of(change) == name]

@@ -164,7 +164,7 @@ class Watching:
         return refs
 
     def notices(self, saved: Saved) -> list[Noticed]:
-        """Return notices about a save: why files cannot be read, faults in them, and newly ignored files.
+        """Return notices about a save: why the project cannot be read, faults in files, and newly ignored files.
 
         Call it after `take`.
         """
@@ -315,7 +315,7 @@ class Watching:
 
 
 def _time_of(saved: Saved) -> float:
-    """Return when files were saved, on the monotonic clock. Files above `_LONGEST_NOTICE` count as saved just now."""
+    """Return when files were saved, on the monotonic clock. Files older than `_LONGEST_NOTICE` count as new."""
     ages = [0.0]
     for path in saved.changed:
         with contextlib.suppress(OSError):

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import shutil
+import tempfile
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -85,6 +86,16 @@ async def test_large_file_that_git_ignores_is_named_and_not_copied(
         trial.close()
     assert copied == ["small.txt"]
     assert "not copied, ignored by git and larger than 1,000 bytes: data/large.txt (1 kB)" in notices
+
+
+async def test_missing_folder_for_copies_is_refused(
+    desk: TriedProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.prompt("name the day")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+    with pytest.raises(UsageFaultError, match=r"no folder for copies can be made: .*: No such file") as refused:
+        await result_of(desk.root)
+    assert "TMPDIR" in refused.value.hint
 
 
 async def test_closed_trial_does_not_recreate_its_folder(desk: TriedProject) -> None:

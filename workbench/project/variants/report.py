@@ -57,7 +57,7 @@ class VariantResult:
     `pass_rate` is the mean of its cases' rates, None if none was judged. `cost` is None if it is not known. `seconds`
     is the mean duration of a judged execution, None if there is none. `left_out` counts executions that ended without
     passing or failing, by status. `judged` counts the others. `ended` counts all executions that ended and were not
-    cancelled. The first variant has no `comparison`, cases and criteria.
+    cancelled. The first variant has no `comparison`, `cases` or `criteria`.
     """
 
     name: str

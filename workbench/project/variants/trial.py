@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 from workbench.agents.discovery import EVALSET_SUFFIXES, agent_at
 from workbench.agents.workspace import CONFIG_FILES
 from workbench.events.events import CaseError, CaseFinished, CaseRef, Event, Noticed
-from workbench.files.file_access import read_regular, size_words
+from workbench.files.file_access import read_regular, size_words, unreadable_text
 from workbench.files.prices import Prices, total
 from workbench.files.run_options import UsageFaultError
 from workbench.files.walk import FROZEN_SUFFIX
@@ -236,8 +236,7 @@ def open_trial(plan: Plan, wanted: Wanted, read_before: Iterable[Path] = ()) -> 
     notice.
 
     Raises:
-        UsageFaultError: a variant cannot be made, or nothing differs.
-        OSError: the temporary folder cannot be made.
+        UsageFaultError: a variant or the folder for copies cannot be made, or nothing differs.
     """
     _refuse_elsewhere(plan)
     root = plan.root
@@ -246,7 +245,10 @@ def open_trial(plan: Plan, wanted: Wanted, read_before: Iterable[Path] = ()) -> 
     more = changed_variants(wanted, root)
     if not revisions and not more:
         raise UsageFaultError(f"nothing to compare with: {root} has no git commit", _HINT)
-    folder = TemporaryFolder()
+    try:
+        folder = TemporaryFolder()
+    except OSError as error:
+        raise UsageFaultError(f"no folder for copies can be made: {unreadable_text(error)}", _NO_FOLDER) from None
     try:
         variants, copies, tree = _copies(plan, revisions, more, folder.path, read_before)
         environments = {setting.environment.file for setting in plan.agents.values()}
@@ -259,6 +261,7 @@ def open_trial(plan: Plan, wanted: Wanted, read_before: Iterable[Path] = ()) -> 
         raise
 
 
+_NO_FOLDER = "Set TMPDIR to a folder that you can write to"
 _HINT = "--swap FILE=OTHER, --set NAME=VALUE, --model NAME and --variant NAME=DIR make other variants"
 
 
