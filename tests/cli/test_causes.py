@@ -11,7 +11,7 @@ PLANTED = {**FAILING, **ERRORS}
 SHARED = {text: count for text, count in PLANTED.items() if count > 1}
 
 
-def test_planted_failures_are_counted_by_cause_wherever_they_are_listed(tmp_path: Path) -> None:
+def test_planted_failures_are_counted_by_cause_in_output_store_and_exports(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     project = Project(tmp_path / "other")
     project.root = write(tmp_path / "planted", passing=5)

@@ -147,7 +147,7 @@ def test_wrong_command_line_is_refused(here: Here, words: list[str], said: str) 
     assert said in done.stderr
 
 
-def test_error_counts_as_a_regression_and_cancelled_case_does_not(project: Project, here: Here) -> None:
+def test_error_is_a_regression_but_a_cancelled_case_is_not(project: Project, here: Here) -> None:
     project.run("run", ".", "--plain", "--json", "report.json")
     file = project.root / "report.json"
     report = json.loads(file.read_text())

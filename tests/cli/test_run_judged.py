@@ -184,7 +184,7 @@ def test_adk_agent_is_judged(project: Project) -> None:
     assert (usage["judge_calls"], usage["judge_calls_cached"], usage["judge_input_tokens"]) == (0, 8, 0)
 
 
-def test_votes_stop_when_they_decide_unless_all_are_wanted(project: Project, judge: ScriptedGemini) -> None:
+def test_judge_is_asked_until_votes_decide_unless_all_votes_are_wanted(project: Project, judge: ScriptedGemini) -> None:
     project.evalset(case("good"))
     project.write("echo/test_config.json", judged(MATCH))
     votes = iter([INVALID, VALID, VALID, INVALID, VALID])

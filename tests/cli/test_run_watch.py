@@ -194,7 +194,7 @@ def test_until_sure_applies_after_each_save(project: Project) -> None:
         assert text.count("FAIL echo/talk/good") == 7
 
 
-def test_two_saves_of_equal_size_within_a_second_run_the_new_code_both_times(project: Project) -> None:
+def test_saves_of_equal_size_within_a_second_run_the_new_code(project: Project) -> None:
     """Python's byte-code cache knows files by their size and the second."""
     project.write("echo/agent.py", agent("You said "))
     project.evalset(GOOD)

@@ -92,7 +92,7 @@ def test_edit_without_effect_is_unclear_and_names_the_detectable_difference(some
     assert "in 8 of 10 tries; for 5 points you need about" in out
 
 
-def test_try_prints_its_plan_first_changes_no_file_and_its_report_fits_the_schema(few: TriedProject) -> None:
+def test_try_prints_its_plan_changes_no_file_and_writes_a_valid_report(few: TriedProject) -> None:
     committed = json.loads((_DOCS / "try.schema.json").read_text("utf-8"))
     assert committed == json_schema(), "python -m workbench.project.variants.export > docs/try.schema.json"
     few.prompt("name the day")
@@ -213,7 +213,7 @@ def test_secret_in_a_variable_is_neither_shown_nor_stored(few: TriedProject, wor
         (("--shard", "1/2"), "No such option '--shard'"),
     ],
 )
-def test_refusal_says_what_is_wrong_before_anything_runs(few: TriedProject, words: tuple[str, ...], why: str) -> None:
+def test_refusal_gives_the_reason_before_anything_runs(few: TriedProject, words: tuple[str, ...], why: str) -> None:
     code, out, err = few.said(*words)
     assert (code, out) == (2, "")
     assert why in err

@@ -419,7 +419,7 @@ def test_unfinished_case_of_an_interrupted_shard_counts_as_cancelled(tmp_path: P
     assert exit_code(merged) == 3
 
 
-def test_damaged_or_lost_event_is_refused_wherever_it_is(tmp_path: Path) -> None:
+def test_any_damaged_or_lost_event_is_refused(tmp_path: Path) -> None:
     """The rows made from the events are damaged, too, so that they cannot tell that the last event is missing."""
     others, whole = reports(tmp_path)[1:], tmp_path / "whole"
     for day in (1, 2):

@@ -119,7 +119,9 @@ def test_example_scores_without_calling_the_agent(desk: Path, run_example: Calla
     assert run_example("Score under another threshold") == ["passed late_parcel", "passed lost_parcel"]
 
 
-def test_example_says_what_would_be_frozen(desk: Path, run_example: Callable[..., list[str]]) -> None:
+def test_example_lists_the_recordings_that_freezing_would_create(
+    desk: Path, run_example: Callable[..., list[str]]
+) -> None:
     lines = run_example("Freeze")
     assert [line.split()[:2] for line in lines] == [
         ["new", "late_parcel.frozen.json"],

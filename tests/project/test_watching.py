@@ -107,7 +107,9 @@ async def test_starting_a_watch_runs_nothing(tmp_path: Path) -> None:
         assert watched.session.store.run.run_id == ""
 
 
-async def test_watch_requested_while_reading_starts_after_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_watch_requested_while_the_folder_is_read_starts_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     watched, wait = Watched(tmp_path), threading.Event()
     read = watched.session.read
     monkeypatch.setattr(watched.session, "read", lambda arrived=None: (wait.wait(20), read(arrived))[1])

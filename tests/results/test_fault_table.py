@@ -110,7 +110,7 @@ def test_tools_are_beside_their_cells_if_there_is_room() -> None:
     ]
 
 
-def test_plain_line_names_the_fault_and_what_the_agent_did(store: Store) -> None:
+def test_plain_line_names_the_fault_and_its_outcome(store: Store) -> None:
     lines = [case_line(read_details(record)) for record in store.current_records()]
     assert lines[0] == "PASS desk/refunds/late [search · error] recovered: because recovered"
     assert lines[1] == "ERROR desk/refunds/late [search · timeout] crashed: because crashed"

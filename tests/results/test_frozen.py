@@ -24,7 +24,7 @@ AT = "2026-11-20T10:00:00Z"
         (Frozen("tools"), "FROZEN (0 tool calls replayed)"),
     ],
 )
-def test_mark_counts_the_calls_and_says_how_old_the_recording_is(frozen: Frozen | None, words: str) -> None:
+def test_frozen_mark_shows_the_calls_and_the_age_of_the_recording(frozen: Frozen | None, words: str) -> None:
     assert frozen_mark(frozen, NOW) == words
 
 

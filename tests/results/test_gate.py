@@ -87,7 +87,7 @@ def test_gate_fails_for_new_errors(before: list[str], after: list[str], failed: 
     assert [one.ref.eval_id for one in found.new_errors] == ["late"] * failed
 
 
-def test_evalset_that_can_no_longer_be_opened_is_a_new_error_for_each_of_its_cases(tmp_path: Path) -> None:
+def test_unreadable_evalset_is_a_new_error_for_each_of_its_cases(tmp_path: Path) -> None:
     before = run({"one": [P, P], "two": [F, P]})
     broken = run({"": [E]}, agent="", kind="broken_file")
     found = gate(compare(before, broken, tmp_path), tmp_path)
@@ -95,7 +95,7 @@ def test_evalset_that_can_no_longer_be_opened_is_a_new_error_for_each_of_its_cas
     assert sorted(one.ref.eval_id for one in found.new_errors) == ["one", "two"]
 
 
-def test_new_case_with_an_error_is_a_new_error_but_a_new_failure_is_no_loss(tmp_path: Path) -> None:
+def test_new_case_fails_the_gate_with_an_error_but_not_with_a_failure(tmp_path: Path) -> None:
     assert weigh({"one": [P]}, {"one": [P], "new": [E]}, tmp_path).failed
     assert not weigh({"one": [P]}, {"one": [P], "new": [F]}, tmp_path).failed
 

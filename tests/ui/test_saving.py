@@ -61,7 +61,7 @@ async def test_defaults_are_saved_for_one_folder_at_a_time(
         assert not screen.session.draft.empty
 
 
-async def test_file_without_criteria_gets_the_default_ones(
+async def test_file_without_criteria_gets_the_default_criteria(
     open_screen: OpenScreen, make_workspace: MakeWorkspace
 ) -> None:
     workspace, file = with_config(make_workspace(), '{\n  "user_simulator_config": {"model": "gemini-2.5-pro"}\n}\n')

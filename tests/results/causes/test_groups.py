@@ -68,7 +68,7 @@ def test_single_causes_have_exactly_one_case() -> None:
 
 
 @given(st.text(), st.booleans())
-def test_stored_causes_are_read_back_as_they_were(text: str, by_function: bool) -> None:
+def test_stored_causes_are_read_back_unchanged(text: str, by_function: bool) -> None:
     cause = make_cause("judged", text, by_function=by_function)
     assert cause_from_json(cause.as_json()) == cause
     assert cause.slug == cause.slug.lower()

@@ -31,7 +31,7 @@ def test_bins_of_parts_are_added() -> None:
     assert merged([one, other]).bins == bins({10: 1, 20: 2})
 
 
-def test_repeats_of_a_case_share_one_vote_in_the_scores() -> None:
+def test_case_has_the_same_weight_in_the_scores_with_or_without_repeats() -> None:
     records = [record("good", 1.0) for _ in range(44)] + [record("bad", 0.0) for _ in range(3)] + [record("new")]
     records[-1].scores = {"match": MetricResult("match", "error")}
     (found,) = scores(records)

@@ -18,7 +18,7 @@ from workbench.ui.accepting.outcome import Transcript, concerns, of_last_run, ou
 FIND = ("find_order", {"id": "A-7"})
 
 
-def test_previewed_scores_equal_the_real_ones() -> None:
+def test_previewed_scores_equal_the_real_scores() -> None:
     turns = [turn("Hi", (), "Hello you"), turn("Where?", [FIND], "Here it is.")]
     case = {"eval_id": "x", "conversation": turns}
     actual = [recorded("Hi", (), "Hello there"), recorded("Where?", (), "こちらです")]

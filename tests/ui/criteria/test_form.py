@@ -292,7 +292,7 @@ async def test_changes_stay_in_the_form_if_saving_fails(
     assert file.read_text(encoding="utf-8") == TEXT.replace("0.8,", "0.75,")
 
 
-async def test_evalset_without_config_gets_a_new_one(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+async def test_evalset_without_config_gets_a_new_config(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
     workspace = make_workspace()
     screen = open_screen(workspace)
     async with screen.open() as pilot:
@@ -320,7 +320,9 @@ async def test_on_miss_key_in_the_config_form_says_where_recordings_are_set(
         await screen.until(pilot, lambda: "recordings belong to the options of the next run" in screen.text)
 
 
-async def test_row_above_several_configs_asks_for_one(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+async def test_user_chooses_a_config_on_a_row_above_several_configs(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace
+) -> None:
     workspace, _ = with_config(make_workspace())
     bare = CriteriaChoice(default_config(), "defaults: no test_config.json or eval_config.json")
     entries = (*workspace.evalsets[:2], dataclasses.replace(workspace.evalsets[2], criteria=bare))

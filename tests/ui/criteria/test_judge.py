@@ -66,9 +66,7 @@ def test_judge_sample_count_is_at_least_one(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_another_judge_is_used_by_the_run_and_saved_in_the_spelling_of_the_file(
-    tmp_path: Path, value: Any, after: Any
-) -> None:
+def test_changed_judge_is_used_and_saved_in_the_spelling_of_the_file(tmp_path: Path, value: Any, after: Any) -> None:
     changes = changes_of(tmp_path, value)
     file = changes.draft.file
     choice = CriteriaChoice(read_config(file), "test_config.json beside the evalset")

@@ -132,7 +132,7 @@ async def test_right_on_a_sentence_without_a_source_goes_to_the_question(make_ap
         assert key(app) == "claim/0/1/2"
 
 
-async def test_right_on_a_sentence_goes_to_the_question_if_the_log_lacks_its_source(make_app: MakeApp) -> None:
+async def test_right_on_a_sentence_with_a_lost_source_goes_to_the_question(make_app: MakeApp) -> None:
     app = make_app()
     source = {"kind": "result", "name": "gone", "event": 99, "call_id": "nobody"}
     record = record_of(events([claims(sentences=[{**SENTENCES[1], "source": source}])]))
@@ -292,7 +292,7 @@ async def test_copied_item_includes_its_details(make_app: MakeApp) -> None:
         assert "Goodbye" not in copied[1]
 
 
-async def test_right_on_a_call_in_the_diff_goes_to_its_trace_row_and_back(make_app: MakeApp) -> None:
+async def test_right_on_a_call_goes_to_its_trace_row_and_left_returns(make_app: MakeApp) -> None:
     app = make_app()
     async with app.run_test(size=(76, 30)) as pilot:
         detail = await show(pilot, watched(), 1)

@@ -26,7 +26,7 @@ def with_text(draft: CaseDraft, text: str) -> Any:
     return value
 
 
-async def test_fast_undo_and_redo_handle_one_edit_each(bench: Bench) -> None:
+async def test_undo_and_redo_pressed_quickly_handle_one_edit_each(bench: Bench) -> None:
     file = bench.session.entry(0).file
     for number in (1, 2):
         await bench.files.put(f"edit {number}", {file: (file.read_bytes(), file.read_bytes() + b" ")})

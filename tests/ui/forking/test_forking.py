@@ -35,7 +35,7 @@ async def opened(project: Path) -> AsyncIterator[tuple[Pilot[int], Screen]]:
         app.main.controllers.thread.close(2.0)
 
 
-async def test_fork_of_a_call_changes_the_instruction_keeps_a_try_and_saves_the_prompt(tmp_path: Path) -> None:
+async def test_fork_of_a_call_changes_the_instruction_and_saves_try_and_prompt(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     folder = write_desk(tmp_path)
     source, cases = (folder / "agent.py").read_text("utf-8"), (folder / "labels.evalset.json").read_text("utf-8")

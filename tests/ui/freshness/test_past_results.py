@@ -10,7 +10,7 @@ from tests.ui.history.test_history_screen import keep
 from workbench.ui.freshness import results
 
 
-async def test_many_runs_are_shown_one_by_one_only_if_reading_them_takes_long(
+async def test_past_runs_are_shown_one_by_one_only_if_reading_takes_long(
     make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workspace = make_workspace()

@@ -261,7 +261,7 @@ def _listed(run_id: str, started: str, commit: str = "", *, dirty: bool = False)
         (5, [0, 3], "none is comparable"),
     ],
 )
-def test_comparison_says_why_no_run_answers_a_question(frozen: int, others: list[int], why: str) -> None:
+def test_comparison_explains_why_no_run_can_be_compared(frozen: int, others: list[int], why: str) -> None:
     run = _listed("now", "2026-01-05T12:00:00Z")
     listed = [replace(run, frozen=number) for number in others]
     assert _why_none(replace(run, frozen=frozen), listed) == why

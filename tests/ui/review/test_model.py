@@ -66,7 +66,7 @@ def test_any_other_key_cancels_the_question() -> None:
     assert desk.review.given(REFUND[2]) is None
 
 
-def test_cases_for_which_the_verdict_makes_no_sense_are_left_out() -> None:
+def test_cases_that_the_verdict_cannot_apply_to_are_left_out() -> None:
     desk = Desk()
     desk.review.begin_whole()
     for _ in range(2):
@@ -154,7 +154,7 @@ def test_case_that_was_never_painted_does_not_count_as_seen() -> None:
     assert desk.review.seen == {REFUND[0], REFUND[2]}
 
 
-def test_review_continues_where_an_earlier_one_stopped() -> None:
+def test_review_continues_where_an_earlier_review_stopped() -> None:
     desk = Desk(earlier={REFUND[0]: Given("agent bug"), REFUND[2]: Given("flaky")})
     assert desk.at == "refund_1"
     desk.press("agent bug")

@@ -44,7 +44,7 @@ def test_judge_calls_cached_answers_and_cost_are_counted_as_they_arrive() -> Non
     assert count.text == ""
 
 
-def test_cost_is_left_out_if_it_is_not_known() -> None:
+def test_unknown_cost_is_left_out() -> None:
     assert counted(None, scored("a", 3)).text == "3 judge calls"
     assert counted(PRICES, scored("a", 3), scored("b", 1, model="other")).text == "4 judge calls"
     assert counted(PRICES, scored("a", 3), simulated("other")).text == "3 judge calls, 1 simulator call"

@@ -72,7 +72,7 @@ def test_run_label_names_agents_and_evalsets() -> None:
     assert run_labels.seconds(723.4) == "12:03"
 
 
-def test_facts_below_the_list_are_those_that_a_row_leaves_out_or_cuts() -> None:
+def test_facts_below_the_list_are_the_omitted_or_cut_parts_of_a_row() -> None:
     files = tuple(f"desk/{name}.evalset.json" for name in "abcde")
     facts = run_labels.run_facts(replace(RUN, files=files, counts={"passed": 77}), ["baseline"])
     assert facts[1:] == ["desk · a, b, c, d, e", "in 4.2 s", "commit ab12cd34+", "baseline"]

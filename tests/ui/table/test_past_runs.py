@@ -73,7 +73,7 @@ def past_runs_list(entries: list[ListedRun]) -> Any:
     return Listed()
 
 
-def test_newest_run_is_on_the_left_and_runs_of_other_cases_are_left_out(cells: RunCells) -> None:
+def test_newest_run_is_leftmost_and_runs_of_other_cases_are_omitted(cells: RunCells) -> None:
     assert [column.name for column in cells.columns[2:]] == ["new", "few"]
     assert [column.marks for column in cells.columns[2:]] == ["", "~"], "one of four cases is too few to compare"
 

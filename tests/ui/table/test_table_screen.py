@@ -29,7 +29,7 @@ def cell(screen: Screen) -> tuple[str, str]:
     return table.source.cases.name(table.pair), table.current.title
 
 
-async def test_a_case_opens_in_the_pane_of_its_cell_and_esc_returns_to_the_cell(open_screen: OpenScreen) -> None:
+async def test_case_opens_in_the_pane_of_its_cell_and_esc_returns(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open((80, 24)) as pilot:
         run(Feed(screen.session.store, screen.workspace), *SOME)
@@ -104,7 +104,7 @@ async def test_footer_cuts_the_name_before_the_reason_and_marks_the_cut(width: i
         assert lines[1].endswith("…") == (width < 60)
 
 
-async def test_table_follows_a_run_and_sorts_when_it_is_over(open_screen: OpenScreen) -> None:
+async def test_table_follows_a_run_and_is_sorted_at_its_end(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open((100, 24)) as pilot:
         await pilot.press("j", "j", "M", "space", "a")

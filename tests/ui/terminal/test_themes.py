@@ -78,7 +78,7 @@ def test_sixteen_colour_theme_uses_no_other_colours() -> None:
     )
 
 
-def test_theme_of_the_user_replaces_one_with_the_same_name(tmp_path: Path) -> None:
+def test_users_theme_replaces_a_theme_with_the_same_name(tmp_path: Path) -> None:
     (tmp_path / "night.toml").write_text('[colors]\nprimary = "#123456"\n', encoding="utf-8")
     themes = Themes([tmp_path])
     assert themes.read("night").primary == "#123456"

@@ -301,7 +301,7 @@ def test_long_name_is_cut_before_its_signs(store: Store, make_workspace: MakeWor
     assert left[2][0].startswith(name[:2])
 
 
-def test_counts_in_a_filtered_tree_are_those_of_the_filter(tree: Tree, feed: Feed) -> None:
+def test_counts_in_a_filtered_tree_include_only_shown_cases(tree: Tree, feed: Feed) -> None:
     run(
         feed,
         ("refunds", "on_time", "passed"),
@@ -429,7 +429,7 @@ def test_next_problem_takes_a_failed_case_out_of_its_fold(tree: Tree, feed: Feed
     assert rows(tree) == ["✗ late_parcel", "3 passed ▸"]
 
 
-def test_going_to_a_passed_case_opens_its_fold_and_its_parent_is_the_fold(tree: Tree, feed: Feed) -> None:
+def test_fold_is_the_parent_of_a_passed_case_and_opens_for_it(tree: Tree, feed: Feed) -> None:
     run_refunds(feed, tree, "passed", "failed", "passed", "passed")
     row = Row("case", 0, 0, 2)
     assert tree.show(row)

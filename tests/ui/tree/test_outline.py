@@ -33,7 +33,7 @@ def test_rows_of_an_open_tree_have_the_order_of_the_files() -> None:
     ]
 
 
-def test_closed_rows_hide_what_is_below() -> None:
+def test_closed_rows_hide_the_rows_below() -> None:
     tree = outline()
     tree.closed = {Row("agent", 1), Row("evalset", 0, 0)}
     tree.rebuild()

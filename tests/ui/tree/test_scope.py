@@ -63,7 +63,7 @@ def test_heading_selects_the_cases_below_it(tree: Tree) -> None:
     assert pairs(tree, "rerun") == [FAR]
 
 
-def test_rerun_and_review_act_on_all_shown_cases_if_the_cursor_is_on_a_case(tree: Tree) -> None:
+def test_rerun_and_review_act_on_all_shown_cases_from_a_case_row(tree: Tree) -> None:
     tree.show(Row("case", 0, *PASSED))
     for action in ("run", "repeat", "score", "freeze", "accept", "try_faults"):
         assert pairs(tree, action) == [PASSED]
