@@ -37,7 +37,7 @@ Exit codes
 @click.option("--fail-stale", is_flag=True, help="Exit with 1 if a verdict is stale.")
 @common.STATE_DIR
 def status_command(paths: tuple[Path, ...], as_json: bool, fail_stale: bool, state_dir: Path | None) -> int:
-    """Show the last verdicts; return the exit code."""
+    """Show the last verdicts and return the exit code."""
     path = common.one_path(paths, "agent-workbench status")
     from workbench.agents.workspace import open_workspace
     from workbench.files.project_root import find_root

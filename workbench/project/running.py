@@ -27,8 +27,8 @@ async def end(tasks: Collection[asyncio.Task[None]]) -> None:
 class Followed(Generic[NewsT]):
     """Work that publishes news.
 
-    Call `execute`, or iterate over the news. Either starts the work, unless it has started. `take` gets all news in
-    order, in the event loop's thread. The task is in `tasks` until it ends.
+    Call `execute`, or iterate over the news once. Both start the work. If it has started, `execute` waits for its end.
+    `take` gets all news in order, in the event loop's thread. The task is in `tasks` until it ends.
     """
 
     def __init__(self, take: Callable[[NewsT], None], tasks: set[asyncio.Task[None]]) -> None:

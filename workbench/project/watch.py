@@ -135,7 +135,7 @@ class Watch(Followed[News]):
     def allow(self) -> None:
         """Start the job that waits because of its cost."""
         self.watching.jobs.allowed = True
-        self._go_on(self.watching.next(self.busy))
+        self._start_job(self.watching.next(self.busy))
 
     def run_ended(self) -> None:
         """Watch the files that the ended run read, and start the next job."""
@@ -144,7 +144,7 @@ class Watch(Followed[News]):
             task = asyncio.create_task(self._update_files())
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
-            self._go_on(self.watching.next(self.busy))
+            self._start_job(self.watching.next(self.busy))
 
     def _take_save(self, saved: Saved) -> None:
         if saved.environments:
@@ -156,9 +156,10 @@ class Watch(Followed[News]):
         self._tell(saved)
         for notice in self.watching.notices(saved):
             self._publish(notice)
-        self._go_on(start)
+        self._start_job(start)
 
-    def _go_on(self, start: Start | None) -> None:
+    def _start_job(self, start: Start | None) -> None:
+        """Start a job, or else publish a new cost that waits for confirmation."""
         waiting = self.watching.jobs.waiting
         if start is not None and not self.ended:
             self.watching.started(start.job)

@@ -109,7 +109,7 @@ class Revision:
 
 
 def find_revision(root: Path, name: str | None) -> Revision | None:
-    """Return the revision `name`, or HEAD if `name` is None. Return None if HEAD is meant, but there is no commit.
+    """Return the revision `name`, or HEAD if `name` is None. Return None if `name` is None and there is no commit.
 
     Raises:
         UsageFaultError: the named revision does not exist, or git cannot read the repository.

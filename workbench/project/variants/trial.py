@@ -45,7 +45,7 @@ from workbench.store.store import Store
 from workbench.text.counting import counted, few
 
 Stopped: TypeAlias = Literal["", "cost", "unknown cost", "judge calls"]
-"""The limit that ended a try, or ""."""
+"""The reason why a limit ended a try, or ""."""
 _COPIED = 64 << 20
 """Maximum size of a file that is copied although git ignores it, in bytes."""
 _MOST_DIFFED = 1 << 20
@@ -56,7 +56,7 @@ _MOST_DIFFED = 1 << 20
 class Layout:
     """The variants and cases of a try. `cases` are the cases of the working tree, each as its first execution.
 
-    `names` are the names of the variants. The others are compared with the first. `agents` maps an agent's name in the
+    `names` are the names of the variants. All others are compared with the first. `agents` maps an agent's name in the
     try to the variant's position and the agent's own name.
     """
 
@@ -114,7 +114,7 @@ class Trial:
         self.plan, self.layout = _plan_of(plan, variants, copies)
         self.store = Store()
         self.stopped: Stopped = ""
-        """The limit that ended the run, or ""."""
+        """The reason why a limit ended the run, or ""."""
         self.costs: dict[CaseRef, float | None] = {}
         """The cost of each execution that has ended, None if it is not known. Empty without prices."""
         self._project: Project | None = None
