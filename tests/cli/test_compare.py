@@ -237,6 +237,8 @@ def test_gate_without_a_comparable_case_exits_with_2(project: Project, here: Her
     done = here("compare", "main.json", "report.json", "--gate")
     assert done.returncode == 2
     assert done.stdout.endswith("gate undecided: no case was judged in both runs\n")
+    _, found = _compared(here, "main.json", "report.json", "--gate")
+    assert found["gate"]["passed"] is None
 
 
 def test_gate_names_flaky_cases(project: Project, here: Here) -> None:

@@ -183,8 +183,7 @@ def _gate_lines(weighed: "Gate", verdict: str | None) -> Iterator[str]:
     if weighed.flaky:
         named = (f"{_label(ref)} ({one_line(words)})" for ref, words in weighed.flaky.items())
         yield f"known as flaky: {few(named, _SHOWN)}"
-    decided = "passed" if weighed.is_comparable else "undecided"
-    yield f"gate {'failed' if weighed.failed else decided}: {verdict}"
+    yield f"gate {'undecided' if weighed.passed is None else 'passed' if weighed.passed else 'failed'}: {verdict}"
 
 
 def _case_lines(case: "ChangedCase", word: str) -> Iterator[str]:

@@ -155,8 +155,8 @@ class CompareNewError(CompareName):
 class CompareGate(Part):
     """The decision of `--gate`."""
 
-    passed: bool
-    """False for a loss that chance does not explain, and for new errors; true also if no case could be compared."""
+    passed: bool | None
+    """False for a loss that chance does not explain, and for new errors; null if no case could be compared."""
     alpha: Share
     verdict: Words
     """The decision and its reason in a sentence."""
@@ -211,7 +211,7 @@ def compare_report(found: Comparison, gate: Gate, verdict: str | None) -> dict[s
             for one in gate.new_errors
         ],
         left_out=list(map(CompareName.of, gate.left_out)),
-        gate=None if verdict is None else CompareGate(passed=not gate.failed, alpha=gate.alpha, verdict=verdict),
+        gate=None if verdict is None else CompareGate(passed=gate.passed, alpha=gate.alpha, verdict=verdict),
         cases=list(map(_changed, found.cases)),
         only_in_a=[CompareRef.of(one.ref) for one in found.only_before],
         only_in_b=[CompareRef.of(one.ref) for one in found.only_after],

@@ -80,6 +80,11 @@ class Gate:
         """Whether there is a loss that chance does not explain, or a new error."""
         return bool(self.new_errors) or self.losses.found
 
+    @property
+    def passed(self) -> bool | None:
+        """The opposite of `failed`, or None if no case could be compared."""
+        return not self.failed if self.is_comparable else None
+
 
 def gate(found: Comparison, state: Path, *, alpha: float = ALPHA) -> Gate:
     """Return the gate of two compared runs. The stored runs in the folder `state` show which cases are flaky."""
