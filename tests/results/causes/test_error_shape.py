@@ -27,6 +27,7 @@ def cause(message: str) -> Cause:
         ("cannot open /srv/shop/orders.db: not found", "cannot open <path>: not found"),
         ("cannot open ./data/orders.json", "cannot open <path>"),
         ("cannot open data/orders.json", "cannot open <path>"),
+        ("order_desk/test_config.json:1:18: not a number", "<path>: not a number"),
         (r"cannot open C:\shop\data\orders.json", "cannot open <path>"),
         ("ConnectionError: https://api.example.com/v1?key=x is down", "ConnectionError: <address> is down"),
         ("ana@example.com bounced from 10.0.0.1:25", "<address> bounced from <address>"),
