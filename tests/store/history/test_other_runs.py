@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.store.history.other import Other, apart
-from workbench.events.events import CaseRef, RunFinished
+from workbench.events.events import CaseRef, RepeatsDropped, RunFinished
 from workbench.store.database.database import Database, run_path
 from workbench.store.history.latest import OtherRun, OtherRuns
 from workbench.store.history.retention import delete_runs
@@ -202,3 +202,18 @@ def test_run_that_is_only_opened_to_be_resumed_is_not_reported_as_new(tmp_path: 
     runs = OtherRuns(tmp_path, lambda run_id: False)
     runs.begin()
     assert runs.look() == []
+
+
+def test_dropped_repeats_of_another_run_neither_count_nor_delay_the_verdict(tmp_path: Path, runs: OtherRuns) -> None:
+    repeats = [
+        CaseRef("desk", "desk/a.evalset.json", "a", name, number) for name in ("one", "two") for number in (1, 2)
+    ]
+    other = Other(tmp_path, "2026-11-21T10-30-00-aaaa", repeats)
+    other.start()
+    other.end_case(0)
+    assert [(run.done, run.total, names(run)) for run in runs.look()] == [(1, 4, [])]
+    other.put(RepeatsDropped((repeats[1],)))
+    assert [(run.done, run.total, names(run)) for run in runs.look()] == [(1, 3, ["one"])]
+    other.end_case(2)
+    other.end_case(3)
+    assert [(run.done, run.total, names(run)) for run in runs.look()] == [(3, 3, ["two", "two"])]

@@ -293,6 +293,8 @@ class _Followed:
             return self._end(run)
         if run.events == self._seen or not run.events:
             return None
+        if run.executions < len(self._summary.executions):  # Repeats were dropped, and so were their rows.
+            self._summary.executions, self._seen = {}, -1
 
         def ask(connection: Connection) -> tuple[str | None, list[ExecutionRow]]:
             facts = None if self._has_facts else facts_of(connection, run.id)
