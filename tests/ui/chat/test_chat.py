@@ -277,6 +277,23 @@ async def test_turn_is_stopped_or_killed_if_it_does_not_react(project: Path) -> 
         await ask(pilot, screen, "again", "You: again")
 
 
+async def test_only_turns_before_a_failed_one_can_be_forked(project: Path) -> None:
+    async with opened(project) as (pilot, screen):
+        await talk(pilot, screen)
+        await ask(pilot, screen, "lost", "no such order")
+        await ask(pilot, screen, "hello", "You: hello")
+        await pilot.press("escape", "f")
+        assert "turn 1 has no answer: only turns before it can be forked" in screen.text
+        await pilot.press("T", "T")
+        await screen.until(pilot, lambda: "Type a message below" in screen.text)
+        await ask(pilot, screen, "hello", "You: hello")
+        await ask(pilot, screen, "lost", "no such order")
+        await pilot.press("escape", "}", "f")
+        assert "turn 2 has no answer: only turns before it can be forked" in screen.text
+        await pilot.press("{", "f")
+        await screen.until(pilot, lambda: "fork at turn 1" in screen.text)
+
+
 async def test_closing_warns_once_if_a_conversation_would_be_lost(project: Path) -> None:
     async with opened(project) as (pilot, screen):
         await talk(pilot, screen)

@@ -306,12 +306,16 @@ class ChatScreen(ModalScreen[Conversation | ForkAsked | None]):
 
     def action_fork(self) -> None:
         """Fork the conversation at the turn or call under the cursor."""
+        names, turns = self._view.place_names, self.talk.turns
+        failed = next((number for number, item in enumerate(turns) if item.error is not None), len(turns))
         if not self.talk.finished:
             self._say("nothing to fork yet: no turn has an answer")
         elif self.talk.doing == "answering":
             self._say("the agent is still answering: x cancels the turn")
+        elif failed == 0 or any(f"user/{number}" in names for number in range(failed, len(turns))):
+            self._say(f"turn {failed + 1} has no answer: only turns before it can be forked", warning=True)
         else:
-            self.dismiss(ForkAsked(self._view.place_names))
+            self.dismiss(ForkAsked(names))
 
     def action_talk(self) -> None:
         """Start a new conversation. If answered turns would be lost, ask for a second key press."""
