@@ -277,6 +277,19 @@ async def test_turn_is_stopped_or_killed_if_it_does_not_react(project: Path) -> 
         await ask(pilot, screen, "again", "You: again")
 
 
+async def test_second_cancel_key_cancels_the_queued_message_if_its_turn_has_begun(project: Path) -> None:
+    async with opened(project) as (pilot, screen):
+        await talk(pilot, screen)
+        await ask(pilot, screen, "wait", "one moment")
+        await ask(pilot, screen, "wait again", "queued")
+        stopped = "stopped before the agent had answered"
+        await pilot.press("escape")
+        await screen.until(pilot, lambda: stopped in screen.text and screen.text.count("one moment") == 2)
+        await pilot.press("escape")
+        await screen.until(pilot, lambda: screen.text.count(stopped) == 2)
+        await ask(pilot, screen, "hello", "You: hello")
+
+
 async def test_only_turns_before_a_failed_one_can_be_forked(project: Path) -> None:
     async with opened(project) as (pilot, screen):
         await talk(pilot, screen)

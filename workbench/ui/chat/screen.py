@@ -236,12 +236,12 @@ class ChatScreen(ModalScreen[Conversation | ForkAsked | None]):
 
     def _take_news(self) -> int:
         assert self._link is not None
-        was_answering = self.talk.doing == "answering"
+        was_answering, turns = self.talk.doing == "answering", len(self.talk.turns)
         news = self._link.take()
         for event in news:
             self.talk.take(event)
         if news:
-            if self.talk.doing != "answering":
+            if self.talk.doing != "answering" or len(self.talk.turns) > turns:
                 self._asked_to_stop = False
                 if was_answering:
                     self._forget_message()
@@ -261,6 +261,7 @@ class ChatScreen(ModalScreen[Conversation | ForkAsked | None]):
         self.talk.waiting.append(content)
         self._link.say(content)
         self._view.turn_page(0)
+        self._show()
 
     def on_message_box_cut(self) -> None:
         """Warn that the pasted text was cut."""
