@@ -14,7 +14,8 @@ from tests.ui.conftest import Screen, case_json
 from workbench.files import settings as config
 from workbench.run.recordings.frozen_file import read_frozen
 from workbench.ui.chat.review import ReviewScreen
-from workbench.ui.chat.screen import LONGEST, ChatScreen, MessageBox
+from workbench.ui.chat.screen import LONGEST, ChatScreen, MessageBox, StateScreen
+from workbench.ui.editing.field import PlainTextArea
 from workbench.ui.main.workbench_app import WorkbenchApp
 from workbench.ui.session.session import Session
 from workbench.ui.terminal.themes import Themes
@@ -305,6 +306,17 @@ async def test_only_turns_before_a_failed_one_can_be_forked(project: Path) -> No
         assert "turn 2 has no answer: only turns before it can be forked" in screen.text
         await pilot.press("{", "f")
         await screen.until(pilot, lambda: "fork at turn 1" in screen.text)
+
+
+async def test_initial_state_that_changes_1_to_true_is_used(project: Path) -> None:
+    async with opened(project) as (pilot, screen):
+        await talk(pilot, screen)
+        for value in ("1", "true"):
+            await pilot.press("escape", "e")
+            await screen.until(pilot, lambda: isinstance(screen.app.screen, StateScreen))
+            screen.app.screen.query_one(PlainTextArea).load_text(f'{{"asked": {value}}}')
+            await pilot.press("ctrl+o")
+            await screen.until(pilot, lambda shown=f'"asked": {value}': shown in screen.text)  # type: ignore[misc]
 
 
 async def test_closing_warns_once_if_a_conversation_would_be_lost(project: Path) -> None:

@@ -337,7 +337,8 @@ class ChatScreen(ModalScreen[Conversation | ForkAsked | None]):
         self.app.push_screen(StateScreen(title, self.talk.initial), self._take_initial)
 
     def _take_initial(self, state: dict[str, Any] | None) -> None:
-        if state is not None and state != self.talk.initial:
+        # As JSON, because Python says that 1 equals true.
+        if state is not None and json.dumps(state) != json.dumps(self.talk.initial):
             self.talk.initial = state
             self._begin()
         self.action_enter()
