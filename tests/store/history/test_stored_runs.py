@@ -228,6 +228,15 @@ def test_oldest_runs_beyond_a_limit_are_deleted_except_protected_ones(tmp_path: 
     )
 
 
+def test_run_that_a_protected_run_scored_again_is_not_deleted(tmp_path: Path) -> None:
+    ids = [f"2026-11-1{day}T10-00-00-aaaa" for day in range(5)]
+    for run_id, scored_from in zip(ids, ["", ids[0], "", "", ""], strict=True):
+        keep_run(tmp_path, run_id, scored_from=scored_from)
+    pin(tmp_path, ids[1])
+    assert deletable_runs(tmp_path, 1) == [ids[3], ids[2]]
+    assert tidy(tmp_path, Limits(runs=1)) == [ids[3], ids[2]]
+
+
 def test_file_contents_are_deleted_with_the_last_run_that_used_them(tmp_path: Path) -> None:
     contents = {"ab" * 16: b"used", "cd" * 16: b"not", "ef" * 16: b"new"}
     for day in (20, 21, 22):

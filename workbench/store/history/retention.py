@@ -123,8 +123,13 @@ def _split(runs: Sequence[RunRow], limits: Limits) -> tuple[list[RunRow], list[R
 
 
 def _deletable(connection: Connection, stay: Sequence[RunRow], go: Sequence[RunRow]) -> list[str]:
-    needed = {name for run in stay for name in run.scored_from.split(", ")} | {get_value(connection, BASELINE)}
-    return [run.run_id for run in go if run.run_id not in needed and not run.is_being_written]
+    needed, found = {get_value(connection, BASELINE)}, []
+    for number, run in enumerate((*stay, *go)):  # Newest first, so a run comes before those that it scored again.
+        if number < len(stay) or run.run_id in needed or run.is_being_written:
+            needed.update(run.scored_from.split(", "))
+        else:
+            found.append(run.run_id)
+    return found
 
 
 def _newest_first(connection: Connection) -> list[RunRow]:
