@@ -33,7 +33,7 @@ from workbench.store.details import read_details
 from workbench.store.history.summary import summarize_events
 from workbench.store.rates import rate_of
 from workbench.store.store import Store
-from workbench.store.transcripts import collect
+from workbench.store.transcripts import collect, stored_case
 
 ONE = CaseRef("desk", "desk/r.evalset.json", "r", "one")
 TWO = CaseRef("desk", "desk/r.evalset.json", "r", "two")
@@ -179,6 +179,15 @@ def test_second_attempt_discards_the_first() -> None:
     apply(store, started(ONE), *whole_case(ONE)[:4], *whole_case(ONE))
     assert len(read_details(store.records[ONE]).turns) == 1
     assert read_details(store.records[ONE]).output == {"stdout": "ab"}
+
+
+def test_transcript_of_this_session_still_says_which_inputs_were_not_seen() -> None:
+    store = Store()
+    end = CaseFinished(ONE, "passed", None, 1.5, unseen=("child programs",))
+    apply(store, started(ONE), *whole_case(ONE)[:-1], end)
+    finished = stored_case(read_details(store.records[ONE])).finished
+    assert finished is not None
+    assert finished.unseen == ("child programs",)
 
 
 def test_only_the_end_of_long_output_is_kept() -> None:

@@ -240,4 +240,5 @@ def _events(record: CaseRecord) -> Iterator[Event]:
             frozen=record.frozen,
             thawed=record.thawed,
             machine=record.machine,
+            unseen=record.unseen,
         )
