@@ -65,12 +65,20 @@ def test_dry_run_and_standard_output_print_the_file_and_write_nothing(project: P
     assert file.read_text() == shown
 
 
-def test_second_conversion_is_refused_and_changes_nothing(project: Project) -> None:
+def test_second_conversion_says_that_the_file_is_current_and_changes_nothing(project: Project) -> None:
     file = _write(project)
     project.run("migrate", "echo/talk.test.json")
     before = file.read_bytes()
     done = project.run("migrate", "echo/talk.test.json")
-    assert (done.returncode, file.read_bytes()) == (2, before)
+    assert (done.returncode, file.read_bytes()) == (0, before)
+    assert done.stderr == "echo/talk.test.json: it already has the current schema; nothing to do\n"
+
+
+def test_conversion_never_replaces_an_existing_old_copy(project: Project) -> None:
+    file = _write(project)
+    kept = project.write("echo/talk.test.json.old", "mine")
+    done = project.run("migrate", "echo/talk.test.json")
+    assert (done.returncode, json.loads(file.read_text()), kept.read_text()) == (2, OLD, "mine")
     assert "talk.test.json.old already exists" in done.stderr
 
 

@@ -107,9 +107,6 @@ def _migrate_one(
     from workbench.files.evalset import BrokenFileError
     from workbench.files.opening import name_of
 
-    kept = _kept(old)
-    if new is None and not printed and kept.exists():
-        raise Refused(f"{kept} already exists, so the old file cannot be saved there", hint="Name a file with -o NEW")
     try:
         migration = migrate(old, name=name_of(new or old), initial_session=session)
     except AlreadyCurrentError as error:
@@ -118,6 +115,9 @@ def _migrate_one(
         return 0
     except BrokenFileError as error:
         raise Refused(str(error), kind="broken_file") from None
+    kept = _kept(old)
+    if new is None and not printed and kept.exists():
+        raise Refused(f"{kept} already exists, so the old file cannot be saved there", hint="Name a file with -o NEW")
     if printed:
         if rows is None:
             write_line(sys.stdout, migration.text.rstrip("\n"))
