@@ -242,7 +242,10 @@ def test_last_failed_reads_the_named_state_folder(project: Project) -> None:
     assert report_of(project, "--last-failed", "--state-dir", "kept")[1] == {"bad": "failed"}
 
 
-def test_last_failed_leaves_out_a_cancelled_case(project: Project) -> None:
+@pytest.mark.parametrize("had_failed", [False, True])
+def test_last_failed_takes_a_cancelled_case_only_if_its_last_verdict_failed(project: Project, had_failed: bool) -> None:
+    project.evalset(BAD, *([case("waits", answer="Something else entirely")] if had_failed else []))
+    project.run("run", ".")
     beside = Beside(project)
     process = beside.start()
     process.send_signal(signal.SIGINT)
@@ -250,7 +253,8 @@ def test_last_failed_leaves_out_a_cancelled_case(project: Project) -> None:
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)
     assert report_in(project)["waits"] == "cancelled"
-    assert report_of(project, "--last-failed")[1] == {"bad": "failed"}
+    project.evalset(case("waits"), BAD)
+    assert report_of(project, "--last-failed")[1] == {"bad": "failed", **({"waits": "passed"} if had_failed else {})}
 
 
 # -q

@@ -301,10 +301,30 @@ def test_variant_without_a_judged_case_ends_with_3(few: TriedProject) -> None:
     assert "unclear: no case was judged both in HEAD and in working tree." in out
 
 
-def test_try_accepts_frozen_tools_with_live_misses(few: TriedProject) -> None:
-    few.prompt("name the day")
+def test_try_replays_recorded_tools_and_calls_only_the_missing_ones(few: TriedProject) -> None:
+    agent = """
+import os, pathlib
+
+def find(number):
+    with open(pathlib.Path(os.environ["COUNTS"], "calls"), "a") as calls:
+        calls.write(f"{number} ")
+    return "shipped"
+
+def root_agent(message, session):
+    return f"You said {message}" if session.tool("find", {"number": NUMBER}, find) else ""
+"""
+    few.write("desk/agent.py", agent.replace("NUMBER", "message"))
+    assert few.run("run", ".", environment=few.environment()).returncode == 0
+    assert few.run("freeze", "last").returncode == 0
+    few.commit()
+    calls = few.root.parent / "counts/calls"
+    few.write("desk/agent.py", agent.replace("NUMBER", "message.replace('3', '4')"))
     code, found = few.tried("--frozen", "--on-miss", "live", "--runs", "1")
-    assert (code, found["variants"][1]["left_out"]) == (0, 0)
+    assert (code, [one["left_out"] for one in found["variants"]]) == (0, [0, 0])
+    assert calls.read_text() == "order 4 "
+    code, found = few.tried("--frozen", "--runs", "1")
+    assert (code, [one["left_out"] for one in found["variants"]]) == (0, [0, 1])
+    assert not calls.exists()
 
 
 @pytest.mark.usefixtures("warm_programs")
