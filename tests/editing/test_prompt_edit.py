@@ -71,6 +71,12 @@ def test_missing_and_repeated_texts_are_refused(folder: Path) -> None:
         find_prompt(folder, "desk", "Take good care of it.")
 
 
+def test_text_with_many_placeholders_is_searched_at_once(folder: Path) -> None:
+    (folder / "words.py").write_text(f"A = {'{}, ' * 20 + 'end?'!r}\n", "utf-8")
+    sent = 'You answer in short sentences.\nNever say "sure".\n\n' + "one, " * 200
+    assert find_prompt(folder, "helper", sent).text.startswith("You answer")
+
+
 LITERALS = ['"{}"', "'{}'", 'r"{}"', '"""{}"""', '"""\\\n{}"""', "'''{}'''", '("be" "{}" \'so\')', '(\n "{}"\n  "é"\n)']
 
 
