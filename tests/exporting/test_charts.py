@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from workbench.editing.triage.entry import About, Entry, Judged, agreements
 from workbench.events.events import CaseFinished, CaseRef, MetricResult, PlannedCase, RunStarted, Usage
-from workbench.exporting.case_table import distribution, largest, trend_words
+from workbench.exporting.case_table import agreement_tables, distribution, largest, trend_words
 from workbench.exporting.html import build_html
 from workbench.results.costs import Costs
 from workbench.results.tally import scores
@@ -69,3 +70,31 @@ def test_a_mean_below_its_threshold_does_not_appear_to_reach_it() -> None:
     one.scores = {"match": MetricResult("match", "failed", 0.8, 0.8000001)}
     (found,) = scores([one])
     assert "mean 0.8, threshold 0.8000001" in distribution(found)
+
+
+@pytest.mark.parametrize(
+    ("threshold", "score", "colour"),
+    [
+        (0.72, 0.71, ""),
+        (0.72, 0.75, "good"),
+        (0.72, 0.69, "bad"),
+        (0.8, 0.8, "good"),
+        (0.8, 0.79, "bad"),
+        (2, 1, "bad"),
+    ],
+)
+def test_bar_is_good_only_if_all_its_scores_reach_the_threshold(threshold: float, score: float, colour: str) -> None:
+    one = record("a")
+    one.scores = {"match": MetricResult("match", "failed", score, threshold)}
+    (found,) = scores([one])
+    assert distribution(found).count("class=") == bool(colour)
+    assert f'class="{colour}"' in distribution(found) or not colour
+
+
+def test_agreement_that_is_not_full_does_not_appear_as_kappa_1() -> None:
+    rated = [("failed", "failed"), *[("passed", "passed")] * 400, *[("failed", "failed")] * 399, ("passed", "failed")]
+    found = agreements(
+        Entry(About(f"case {number}", "match"), Judged(judge, "answer"), says=user)
+        for number, (user, judge) in enumerate(rated)
+    )
+    assert "agrees in 800 of 801, kappa 0.99<" in "".join(agreement_tables(found))

@@ -8,6 +8,7 @@ is in the order of the cases, and its titles are disabled.
 import base64
 import hashlib
 import heapq
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from html import escape
 from operator import itemgetter
@@ -62,15 +63,22 @@ def distribution(one: Scores) -> str:
     for number, count in enumerate(one.bins):
         if count:
             height = max(round(count / most * (_HEIGHT - 2)), 2)
-            good = one.threshold is None or number >= round(one.threshold * STEPS)
-            style = "" if one.threshold is None else ' class="good"' if good else ' class="bad"'
+            style = _colour(number, one.threshold)
             x = number * _STEP
             drawn.append(f'<rect x="{x}" y="{_HEIGHT - height}" width="{_STEP - 1}" height="{height}"{style}/>')
     if one.threshold is not None:
         words += f", threshold {threshold}"
-        place = min(max(round(one.threshold * STEPS), 0), STEPS) * _STEP - 0.5
-        drawn.append(f'<line x1="{place}" x2="{place}" y1="0" y2="{_HEIGHT}"/>')
+        place = min(max(one.threshold, 0), 1) * STEPS * _STEP - 0.5
+        drawn.append(f'<line x1="{place:g}" x2="{place:g}" y1="0" y2="{_HEIGHT}"/>')
     return _svg(BINS * _STEP, _HEIGHT, words, drawn)
+
+
+def _colour(number: int, threshold: float | None) -> str:
+    """Return the class of a bin: all of its scores reach the threshold, or none does. Else it has no class."""
+    limit = math.nan if threshold is None else threshold * STEPS
+    if number >= limit - 1e-9:
+        return ' class="good"'
+    return ' class="bad"' if number + 1 <= limit + 1e-9 or STEPS == number < limit else ""
 
 
 def rates_chart(trend: Trend) -> Iterator[str]:
@@ -150,7 +158,7 @@ def agreement_tables(found: Sequence[JudgeAgreement], left_out: int = 0) -> Iter
         yield f"<p>{html_line(left_out_text(left_out))}</p>\n"
     for one in found:
         name = one.criterion or "the case’s verdict"
-        kappa = "" if one.pairs.kappa is None else f", kappa {one.pairs.kappa:.2f}"
+        kappa = "" if one.pairs.kappa is None else f", kappa {cut_score(one.pairs.kappa, 2, 2)}"
         few = " (few)" if one.few else ""
         who = f" by {one.judge}" if one.judge else ""
         kind = f", {one.part} labels" if one.part else ""

@@ -119,7 +119,7 @@ def _figures(one: JudgeAgreement) -> Iterator[Text]:
     if one.pairs.kappa is None:
         yield Text.styled("no kappa: only one label was used", "muted")
     else:
-        yield Text.styled(f"kappa {one.pairs.kappa:.2f}", "strong")
+        yield Text.styled(f"kappa {cut_score(one.pairs.kappa, 2, 2)}", "strong")
         if one.few:
             yield Text.styled("  too few to rely on", "status-not-evaluated")
 
