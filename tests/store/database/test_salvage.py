@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.stored import sql
+from workbench.store.database import salvage
 from workbench.store.database.database import Connection, Database
-from workbench.store.database.opening import EVENT_BITS, PAGE_SIZE
+from workbench.store.database.opening import EVENT_BITS, PAGE_SIZE, Opened, open_to_write
 from workbench.store.database.runs import EventRow, add_events, add_run, all_runs, event_checksum, save_run, some_events
 from workbench.store.database.salvage import damaged_files, set_aside
 from workbench.store.database.values import get_value, put_judge_answers, set_value
@@ -110,6 +111,26 @@ def test_reads_and_writes_use_the_readable_part_of_a_damaged_database(tmp_path: 
         stored.write(lambda connection: set_value(connection, "new", "1"))
         stored.read(lambda connection: connection.execute("SELECT count(*), max(data) FROM event").fetchall())
     assert stored.read(lambda connection: get_value(connection, "new")) == "1"
+
+
+def test_damaged_database_stays_in_its_place_while_the_disk_is_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def on_full_disk(path: Path) -> Opened:
+        opened = open_to_write(path)
+        opened.connection.execute("PRAGMA max_page_count=100")
+        return opened
+
+    fill(tmp_path)
+    zero(tmp_path / "runs.db", 30)
+    before = (tmp_path / "runs.db").read_bytes()
+    with monkeypatch.context() as patched:
+        patched.setattr(salvage, "open_to_write", on_full_disk)
+        with pytest.raises(OSError, match="no space left"):
+            Database(tmp_path).read(lambda connection: connection.execute("SELECT max(data) FROM event").fetchall())
+    assert (tmp_path / "runs.db").read_bytes() == before
+    assert list(tmp_path.glob(".runs.db.*")) == [], "a part of a copy would only need space"
+    assert set_aside(tmp_path / "runs.db") is not None
 
 
 def test_lost_run_is_replaced_by_a_placeholder_row(tmp_path: Path) -> None:

@@ -13,7 +13,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from workbench.store.database.opening import BESIDE, SQLITE_ERRORS, TABLES, DamagedError, identity_of, open_to_write
+from workbench.store.database.opening import (
+    BESIDE,
+    SQLITE_ERRORS,
+    TABLES,
+    DamagedError,
+    identity_of,
+    open_to_write,
+    translated,
+)
 
 _MARK = "damaged"
 _TIME = "%Y%m%d-%H%M%S"
@@ -31,17 +39,21 @@ def set_aside(path: Path) -> Path | None:
     of transactions.
 
     Raises:
-        OSError: The folder cannot be written.
+        OSError: The folder cannot be written, or the disk is full. The old file stays in its place.
     """
     with _alone(path.parent):
         if not _is_damaged(path):
             return None
         aside = _free_name(path)
         fresh = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-        for name in (fresh, *_beside(fresh)):
-            name.unlink(missing_ok=True)
+        _delete(fresh)
         if _is_regular(path):
-            _copy(path, fresh)
+            try:
+                with translated(path):
+                    _copy(path, fresh)
+            except OSError:
+                _delete(fresh)
+                raise
         path.replace(aside)
         for old, new in zip(_beside(path), _beside(aside), strict=True):
             with contextlib.suppress(FileNotFoundError):
@@ -137,7 +149,7 @@ def _copy(path: Path, fresh: Path) -> None:
         with contextlib.suppress(*SQLITE_ERRORS), contextlib.closing(_open(path)) as old:
             old.execute("PRAGMA writable_schema=ON")  # Otherwise, SQLite reads nothing of a file that was cut.
             for table in TABLES:
-                _CopiedTable(old, made.connection, table).copy()
+                _CopiedTable(old, made.connection, table, path).copy()
         _mark_lost_runs(made.connection)
         made.connection.execute("COMMIT")
     finally:
@@ -147,7 +159,8 @@ def _copy(path: Path, fresh: Path) -> None:
 class _CopiedTable:
     """A copier of one table. It copies rows from both ends up to unreadable rows, then tries these one by one."""
 
-    def __init__(self, old: sqlite3.Connection, new: sqlite3.Connection, table: str) -> None:
+    def __init__(self, old: sqlite3.Connection, new: sqlite3.Connection, table: str, path: Path) -> None:
+        self._path = path
         columns = _columns(new, table)
         self._old, self._new = old, new
         self._key = "rowid" if table != "meta" else columns[0]
@@ -181,7 +194,8 @@ class _CopiedTable:
         return False, last
 
     def _put(self, row: tuple[Any, ...] | None) -> None:
-        with contextlib.suppress(sqlite3.Error, UnicodeError, OverflowError):
+        unsuitable = sqlite3.IntegrityError, sqlite3.DataError, UnicodeError, OverflowError
+        with translated(self._path), contextlib.suppress(*unsuitable):  # All other errors mean that the disk is full.
             if row is not None:
                 self._new.execute(self._insert, row[1:])
 
@@ -207,6 +221,11 @@ def _mark_lost_runs(new: sqlite3.Connection) -> None:
             " VALUES (?, ?, '', 0, '', -1, -1, 0, 0)",
             (number, f"{begin}-lost-{number}"),
         )
+
+
+def _delete(path: Path) -> None:
+    for name in (path, *_beside(path)):
+        name.unlink(missing_ok=True)
 
 
 def _beside(path: Path) -> list[Path]:
