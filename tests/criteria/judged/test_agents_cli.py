@@ -82,6 +82,8 @@ def test_prompt_scores_the_mean_of_its_samples() -> None:
     [
         ("score: 2\nexplanation: no", 2.0, "failed"),
         ('```json\n{"score": "4/5"}\n```', 4.0, "passed"),
+        ('{"score": 0.00005}', 0.00005, "failed"),
+        ('{"score": "1e1"}', 10.0, "passed"),
         ('{"score": 1} or {"score": 5}', None, "error"),
         ("no idea", None, "error"),
         (FAULT, None, "error"),

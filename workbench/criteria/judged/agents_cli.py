@@ -209,7 +209,7 @@ def _rubric_summary(rubrics: Sequence[dict[str, Any]]) -> str:
 
 
 _PLACEHOLDER = re.compile(r"\{([_a-zA-Z][_a-zA-Z0-9]*)\}")
-_NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
+_NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _SCORE = {"type": "number", "description": "The score, on the scale of the instructions."}
 _SCHEMA = object_schema({"explanation": {"type": "string"}, "score": _SCORE})
 _REPLY = """
@@ -377,7 +377,7 @@ def _number(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     match = _NUMBER.match(str(value).strip())
-    return float(match[0]) if match else None
+    return finite(float(match[0])) if match else None
 
 
 async def _by_service(request: ScoreRequest, own: dict[str, Any], bench: Bench) -> Scored:
