@@ -84,6 +84,7 @@ def test_negative_words_mean_invalid(word: str, valid: bool) -> None:
         '{\n"reasoning": "why",\n"verdict": "valid", "almost" or "invalid"\n}',
         '{"verdict": ["valid", "invalid"]}',
         '{"reasoning": "The agent says: {\\"verdict\\": \\"valid\\"} and',
+        '{"verdict": "valid", "is_valid": false}',
         '{"verdict": "valid"} no, rather {"verdict": "invalid"}',
         "verdict: valid\nverdict: invalid",
         '<think>If it were right, I would say {"verdict": "valid"}. But the amount',
@@ -157,6 +158,18 @@ def test_complete_entries_of_a_cut_reply_are_read() -> None:
 def test_rubric_votes_are_read_from_lines_that_quote_json() -> None:
     text = 'ID: r1\nRationale: it called find {"city": "Paris"}\nVerdict: yes\n\nID: r2\nRationale: []\nVerdict: no\n'
     assert _votes(text) == {"r1": "yes", "r2": "no"}
+
+
+@pytest.mark.parametrize("quoted", ["Rationale: it says:\nVerdict: yes", "Rationale: one\nRationale: two"])
+def test_line_that_shifts_the_verdicts_makes_the_reply_unreadable(quoted: str) -> None:
+    with pytest.raises(UnreadableError):
+        _votes(f"ID: r1\n{quoted}\nVerdict: yes\nID: r2\nRationale: none\nVerdict: no")
+
+
+def test_line_that_shifts_the_labels_makes_the_reply_unreadable() -> None:
+    excerpt = "contradicting_excerpt: it says\nlabel: supported"
+    with pytest.raises(UnreadableError):
+        read_claims(f"number: 1\n{excerpt}\nlabel: unsupported\nnumber: 2\nlabel: unsupported", ["One.", "Two."])
 
 
 def test_rubric_votes_are_read_from_lines() -> None:

@@ -24,6 +24,7 @@ from workbench.criteria.judged.voting import (
     json_objects,
     json_values,
     line_objects,
+    nameless_lines,
     normalised,
     object_schema,
     values_outside_json,
@@ -377,14 +378,17 @@ def read_claims(text: str, sentences: Sequence[str]) -> list[Claim]:
     counts.
 
     Raises:
-        UnreadableError: The reply holds no claim at all, or labels beside those in its JSON, or is too long.
+        UnreadableError: The reply holds no claim at all, labels beside those in its JSON or in lines without a
+            sentence, or is too long.
     """
     entries = _labelled(json_objects(text, ("claims", "sentences", "results")))
     if entries and any(first_word(value) in LABELS for value in values_outside_json(text, _LABEL)):
         raise UnreadableError("the reply has labels inside and outside its JSON, and one may be a quotation")
-    entries = entries or _labelled(
-        line_objects(text, (*_NUMBER, *_SENTENCE, *_LABEL, *_REASONS, *_SUPPORTING, *_CONTRADICTING))
-    )
+    if not entries:
+        keys = (*_NUMBER, *_SENTENCE, *_LABEL, *_REASONS, *_SUPPORTING, *_CONTRADICTING)
+        entries = _labelled(line_objects(text, keys))
+        if nameless_lines(entries, (*_NUMBER, *_SENTENCE), _LABEL):
+            raise UnreadableError("the reply has a label without a sentence, so others may be of another sentence")
     if not entries:
         raise UnreadableError("the reply has no labels")
     claims = [Claim(sentence) for sentence in sentences]

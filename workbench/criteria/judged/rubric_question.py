@@ -19,6 +19,7 @@ from workbench.criteria.judged.voting import (
     first_word,
     json_objects,
     line_objects,
+    nameless_lines,
     normalised,
     object_schema,
     values_outside_json,
@@ -200,12 +201,16 @@ def read_votes(text: str, rubrics: Sequence[Rubric]) -> dict[str, RubricVote]:
     answers is the reply's one vote (a tie is no). Entries without a verdict are left out.
 
     Raises:
-        UnreadableError: The reply holds no entry at all, or verdicts beside those in its JSON, or is too long.
+        UnreadableError: The reply holds no entry at all, verdicts beside those in its JSON or in lines without a
+            rubric, or is too long.
     """
     entries = _spread(json_objects(text, ("verdicts", "rubrics", "results")), rubrics)
     if not any(first_present(entry, _VERDICT) is not None for entry in entries):
         # JSON without a verdict may be a quotation in a reply that is written as lines.
-        entries = line_objects(text, (*_ID, *_TEXT, *_REASONS, *_VERDICT)) or entries
+        lines = line_objects(text, (*_ID, *_TEXT, *_REASONS, *_VERDICT))
+        if nameless_lines(lines, (*_ID, *_TEXT), _VERDICT):
+            raise UnreadableError("the reply has a verdict without a rubric, so others may be of another rubric")
+        entries = lines or entries
     elif any(first_word(value) in _WORDS for value in values_outside_json(text, _VERDICT)):
         raise UnreadableError("the reply has verdicts inside and outside its JSON, and one may be a quotation")
     if not entries:

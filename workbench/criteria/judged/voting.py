@@ -118,6 +118,14 @@ def line_objects(text: str, keys: Collection[str]) -> list[dict[str, Any]]:
     return found
 
 
+def nameless_lines(entries: Sequence[dict[str, Any]], names: Collection[str], answers: Collection[str]) -> bool:
+    """Return whether an object of `line_objects` has an answer but no name.
+
+    A quoted or repeated line then shifted the answers, so that others may have the wrong name, too.
+    """
+    return any(first_present(entry, answers) and not any(entry.get(name) for name in names) for entry in entries)
+
+
 def first_present(item: dict[str, Any], keys: Collection[str]) -> Any:
     """Return the value of the first key that is present, or None if none is."""
     return next((item[key] for key in keys if item.get(key) is not None), None)
@@ -338,7 +346,7 @@ def read_verdict(text: str) -> Verdict:
     found = found or [item for item in line_objects(text, (*_VERDICT, *_REASONS)) if first_present(item, _VERDICT)]
     if not found:
         raise UnreadableError("the reply has no verdict")
-    words = [first_word(first_present(item, _VERDICT)) for item in found]
+    words = [first_word(item[key]) for item in found for key in _VERDICT if item.get(key) is not None]
     if set(words) == {_UNCLEAR}:
         why = as_text(first_present(found[-1], _REASONS)) or "the judge gave no reason"
         raise UnreadableError(f"{_UNCLEAR}: {why}")
