@@ -213,3 +213,21 @@ def test_miss_in_a_fork_of_the_agent_ends_the_case(make_agent: MakeAgent, tmp_pa
     missed = desk.run("A-1", **frozen(live))
     assert missed.error["kind"] == "frozen_miss"
     assert counted(tmp_path) == ["find A-1"]
+
+
+@pytest.mark.parametrize("share", [True, False])
+@pytest.mark.parametrize("kind", ["", "async "])
+def test_missed_call_fails_only_its_turn_of_a_chat(make_agent: MakeAgent, share: bool, kind: str) -> None:
+    tool = f"{kind}def find(n): return n\n"
+    tool += f"{kind}def root_agent(m, s): return {'await ' if kind else ''}s.tool('find', {{'n': m}}, find)"
+    live = make_agent(tool, name="live").run("A", "C", share=share, **RECORDING)
+    desk = make_agent(tool.replace("return n", "raise OSError"), name="desk")
+    recorded = frozen(live)
+    for call in recorded["recorded"]:
+        call["agent"] = "desk"
+    chat = desk.run("A", "B", "D", "C", share=share, chat=True, **recorded)
+    assert chat.answers == ["A", "C"]
+    said = [failed["error"]["message"] for failed in chat.of("TurnFailed")]
+    assert [message.partition(",")[0] for message in said] == ['desk called find(n="B")', 'desk called find(n="D")']
+    assert chat.of("Failed") == []
+    assert len(chat.of("Ended")) == 1

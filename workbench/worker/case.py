@@ -59,7 +59,7 @@ class Case:
         self._opened: Opened | None = None
         self._gate: Gate | None = None
         self._miss: asyncio.Future[faults.Fault] | None = None
-        """The first call without a recording, in a shared process."""
+        """The first call without a recording, in a shared process or in this turn of a chat."""
         self._finished_turns = 0
         self._sending = False
         self._queued = b""
@@ -137,7 +137,7 @@ class Case:
                 self._opened.conversation.store_answers(self._send_answer)
             if self._spec.get("calls"):
                 self._gate = Gate(self._spec["calls"], self._on_miss)
-                if self._shared and self._gate.has_recording:
+                if (self._shared or self._spec.get("chat")) and self._gate.has_recording:
                     self._miss = asyncio.get_running_loop().create_future()
                 self._opened.conversation.use(self._gate)
             async for content in self._messages():
@@ -206,7 +206,7 @@ class Case:
     def _on_miss(self, fault: faults.Fault) -> None:
         """End the case at a call without a recording, from any thread. No code of the agent runs after that.
 
-        In a shared process, only the case's task ends. The call itself waits forever.
+        In a shared process, only the case's task ends, in a chat only its turn. The call itself waits forever.
         """
         if os.getpid() != self._pid:
             # A fork that the agent made. The case would not notice its end.

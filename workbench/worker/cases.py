@@ -148,6 +148,9 @@ class Chat(Case):
         except WorkbenchGoneError:
             raise
         except MissedError as error:
+            assert self._gate is not None
+            self._miss = asyncio.get_running_loop().create_future()
+            self._gate.forget_miss()
             return error.fault
         except IncompleteAnswerError as error:
             return faults.fault("agent_raised", str(error))

@@ -438,6 +438,10 @@ class Gate:
             self._report_miss(miss)
             self._on_miss(miss.fault)
 
+    def forget_miss(self) -> None:
+        """Answer calls again, in the next turn of a chat."""
+        self._ended = None
+
     def _report_miss(self, miss: Miss) -> None:
         """Report the call that ends the case, for a comparison with the nearest recording."""
         if self.calls is not None and miss.differs is not None and miss.parts:
