@@ -61,6 +61,11 @@ def test_chosen_changes_are_taken_over_and_others_stay() -> None:
     assert (every.calls, every.origin.run) == ((LIVE.calls[0], OLD.calls[1], LIVE.calls[2]), "run_2")
 
 
+def test_accepted_call_with_a_replaced_secret_is_found_by_its_other_arguments() -> None:
+    thaw = Thaw(OLD, replace(LIVE, ignore={"note": ("key",), "find": ("token",)}))
+    assert thaw.accepted([thaw.drifts[2]]).ignore == {**OLD.ignore, "note": ("key",)}
+
+
 def test_new_error_in_a_drift_is_shown_by_its_type_and_message() -> None:
     error = RecordedError(("mcp.Gone", "builtins.Exception"), "no server")
     live = _of(replace(OLD.calls[1], answer=None, error=error))

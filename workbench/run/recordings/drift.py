@@ -139,7 +139,9 @@ class Thaw:
                 tools.setdefault(drift.agent, {})[_place(kept)] = kept
         declared = {agent: tuple(named.values()) for agent, named in tools.items() if named}
         origin = replace(result.origin, effects=result.origin.effects and live.origin.effects)
-        return replace(result, calls=tuple(calls), tools=declared, origin=origin)
+        taken = {drift.tool for drift in chosen if isinstance(drift.now, ToolCall)}
+        ignore = _union(result.ignore, {tool: names for tool, names in live.ignore.items() if tool in taken})
+        return replace(result, ignore=ignore, calls=tuple(calls), tools=declared, origin=origin)
 
     def _found(self) -> Iterator[Drift]:
         old, live = self.old.calls, self.live.calls
