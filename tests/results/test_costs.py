@@ -1,7 +1,7 @@
 """The cost of executions: known as a whole or not at all."""
 
-from workbench.events.events import CaseRef, MetricResult, PlannedCase, Usage
-from workbench.files.prices import Price, Prices
+from workbench.events.events import CaseRef, FaultHandling, MetricResult, PlannedCase, Usage
+from workbench.files.prices import Price, Prices, case_cost
 from workbench.results.costs import costs, not_known
 from workbench.store.execution import CaseRecord, Turn
 
@@ -33,3 +33,14 @@ def test_cost_without_a_price_is_unknown_and_names_the_model() -> None:
     assert {ref.eval_id: amount for ref, amount in found.amounts.items()} == {"cheap": 0.002, "dear": 0.01}
     assert (found.unknown, found.missing) == (4, ("judge", "m", "the agent's model", "x"))
     assert not_known(found) == "unknown for 4 executions: no price or token count for judge, m, the agent's model, x"
+
+
+def test_judging_how_a_fault_was_handled_is_part_of_the_cost() -> None:
+    record, prices = paid("a", "m"), Prices({"m": Price(1.0, 1.0), "judge": Price(1.0, 1.0)})
+    replies = [{"input_tokens": 1000, "output_tokens": 0}, {"input_tokens": 500, "output_tokens": 0, "cached": True}]
+    record.handling = FaultHandling("silent", "", {"questions": [{"judge": {"model": "judge"}, "replies": replies}]})
+    found = costs([record], prices)
+    assert found is not None
+    assert found.amounts[record.ref] == 0.003
+    assert case_cost([], (), record.handling, prices) == 0.001
+    assert case_cost([], (), record.handling, Prices({"m": Price(1.0, 1.0)})) is None

@@ -163,7 +163,7 @@ def json_schema() -> dict[str, Any]:
 
 def report_case(record: CaseRecord, prices: Prices = _NO_PRICES, *, for_merge: bool = False) -> ReportCase:
     """Return an execution in the form of the report. `for_merge` adds the data that `merge` needs."""
-    cost, fork = case_cost(record.metrics.values(), record.simulated, prices), record.planned.fork
+    cost, fork = case_cost(record.metrics.values(), record.simulated, record.handling, prices), record.planned.fork
     # A run of another version may have other rules.
     rule = next((rule for rule in get_args(OwnerRule) if rule == record.planned.matched_by), None)
     return ReportCase(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.text.json_values import mapping, objects
 
 if TYPE_CHECKING:
-    from workbench.events.events import MetricResult, UserSimulated
+    from workbench.events.events import FaultHandling, MetricResult, UserSimulated
 
 CURRENCY = "USD"
 _MILLION = 1_000_000
@@ -85,19 +85,31 @@ def judge_name(result: "MetricResult") -> str:
     return str((judge.get("model") if isinstance(judge, dict) else None) or result.name)
 
 
-def case_cost(results: "Iterable[MetricResult]", simulated: "Iterable[UserSimulated]", prices: Prices) -> float | None:
-    """Return the cost of judging one case and simulating its user.
+def case_cost(
+    results: "Iterable[MetricResult]",
+    simulated: "Iterable[UserSimulated]",
+    handling: "FaultHandling | None",
+    prices: Prices,
+) -> float | None:
+    """Return the cost of judging one case, including how it handled a fault, and of simulating its user.
 
     The cost is None without a price table, or if any part of the cost is unknown.
     """
     if not prices:
         return None
-    return total([*(criterion_cost(result, prices) for result in results), simulation_cost(simulated, prices)])
+    parts = [*(criterion_cost(result, prices) for result in results), simulation_cost(simulated, prices)]
+    return total([*parts, handling_cost(handling, prices)])
 
 
 def simulation_cost(simulated: "Iterable[UserSimulated]", prices: Prices) -> float | None:
     """Return the cost of the simulated user's messages in one case, or None if any part is unknown."""
     return total(_question_cost(step.question, prices) for step in simulated if step.question)
+
+
+def handling_cost(handling: "FaultHandling | None", prices: Prices) -> float | None:
+    """Return the cost of judging how an agent handled a fault, or None if any part is unknown."""
+    questions = () if handling is None else objects(handling.details.get("questions"))
+    return total(_question_cost(question, prices) for question in questions)
 
 
 def total(costs: Iterable[float | None]) -> float | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from workbench.events.events import CaseRef, SpansRecorded
-from workbench.files.prices import Prices, criterion_cost, judge_cost, simulation_cost, total
+from workbench.files.prices import Prices, criterion_cost, handling_cost, judge_cost, simulation_cost, total
 from workbench.store.execution import CaseRecord
 from workbench.store.spans import Node, read_turn
 from workbench.text.counting import counted, few
@@ -143,4 +143,7 @@ def _parts(record: CaseRecord, prices: Prices) -> Iterator[tuple[str, float | No
         yield _AGENT, None  # A report has the number of tokens, but not the model.
     for result in record.metrics.values():
         yield str(mapping(result.details.get("judge")).get("model") or _JUDGE), criterion_cost(result, prices)
+    if record.handling is not None:
+        judge = mapping(record.handling.details.get("judge"))
+        yield str(judge.get("model") or _JUDGE), handling_cost(record.handling, prices)
     yield _USER, simulation_cost(record.simulated, prices)

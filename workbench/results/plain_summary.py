@@ -160,7 +160,9 @@ def judged_text(records: Sequence[Execution], prices: Prices) -> str:
         parts.append(f"{counted(read, 'token')} in, {written:,} out")
     if prices:
         details = map(read_details, records)
-        cost = total(case_cost(record.metrics.values(), record.simulated, prices) for record in details)
+        cost = total(
+            case_cost(record.metrics.values(), record.simulated, record.handling, prices) for record in details
+        )
         unknown = "cost unknown: a judge has no price or reports no tokens"
         parts.append(unknown if cost is None else money(cost, prices.currency))
     return ", ".join(parts)

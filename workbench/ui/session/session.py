@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from workbench.events.events import CaseFinished, CaseRef, Event, JudgeWaits, MetricScored, RunStarted, UserSimulated
 from workbench.files.file_access import Signature, signature_of
-from workbench.files.prices import Prices, criterion_cost, money, simulation_cost, total
+from workbench.files.prices import Prices, criterion_cost, handling_cost, money, simulation_cost, total
 from workbench.results.changed_verdicts import ChangedVerdicts
 from workbench.results.judged import count, is_function
 from workbench.store.execution import Execution
@@ -73,6 +73,8 @@ class JudgeCount:
             case CaseFinished():
                 calls, cached = self._of_user.pop(event.case, (0, 0))
                 usage = event.usage
+                if event.handling is not None:
+                    self._costs.append(handling_cost(event.handling, self._prices))
                 self._set(event.case, max(0, usage.judge_calls - calls), max(0, usage.judge_calls_cached - cached))
 
     def clear(self) -> None:
