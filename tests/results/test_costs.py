@@ -44,3 +44,11 @@ def test_judging_how_a_fault_was_handled_is_part_of_the_cost() -> None:
     assert found.amounts[record.ref] == 0.003
     assert case_cost([], (), record.handling, prices) == 0.001
     assert case_cost([], (), record.handling, Prices({"m": Price(1.0, 1.0)})) is None
+
+
+def test_cost_is_unknown_if_the_trace_lacks_some_model_calls() -> None:
+    record = paid("a", "m")
+    record.usage = Usage(2, 2000, 2000)
+    found = costs([record], Prices({"m": Price(1.0, 1.0)}))
+    assert found is not None
+    assert (dict(found.amounts), found.unknown, found.missing) == ({}, 1, ("the agent's model",))

@@ -139,8 +139,8 @@ def _parts(record: CaseRecord, prices: Prices) -> Iterator[tuple[str, float | No
             if node.kind == "model":
                 traced_calls += 1
                 yield node.name or _AGENT, found[node.number].cost
-    if not traced_calls and record.usage.model_calls:
-        yield _AGENT, None  # A report has the number of tokens, but not the model.
+    if traced_calls < record.usage.model_calls:
+        yield _AGENT, None  # A report has the number of tokens, but not the model. A trace may lack some calls.
     for result in record.metrics.values():
         yield str(mapping(result.details.get("judge")).get("model") or _JUDGE), criterion_cost(result, prices)
     if record.handling is not None:
