@@ -333,7 +333,8 @@ def test_interrupted_try_shows_the_cases_decided_so_far(desk: TriedProject, tmp_
     agent = desk.root / "desk/agent.py"
     agent.write_text(agent.read_text().replace("    prompt =", "    import time; time.sleep(0.2)\n    prompt =", 1))
     report = tmp_path / "report.json"
-    words = ("try", "--concurrency", "2", "--json", str(report))
+    markdown = tmp_path / "report.md"
+    words = ("try", "--concurrency", "2", "--json", str(report), "--markdown", str(markdown))
     process = desk.start(*words, environment=desk.environment())
     assert process.stdout is not None
     for _ in range(8):
@@ -343,6 +344,7 @@ def test_interrupted_try_shows_the_cases_decided_so_far(desk: TriedProject, tmp_
     assert (process.returncode, b"Stopped after " in out) == (130, True), err
     count, _, planned, *_ = out.decode().split("Stopped after ")[1].split()
     assert 0 < int(count) < int(planned) == 72, "cancelled executions did not run"
+    assert markdown.read_text().splitlines()[1] == f"Stopped after {count} of 72 runs: interrupted."
     found = json.loads(report.read_text())
     assert found["stopped"] == "interrupted"
     assert sum(case["before"][1] for case in found["variants"][1]["cases"]) > 0

@@ -264,7 +264,7 @@ def _write(request: _Request, found: "TryReport", stopped: str, settings: "Setti
     if request.json not in (None, "-"):
         done = write_file("--json", Path(str(request.json)), lambda: (f"{text}\n".encode("ascii"),))
     if request.markdown is not None:
-        markdown = as_markdown(found, settings.prices).encode("utf-8", "replace")
+        markdown = as_markdown(found, settings.prices, _stopped_text(found, stopped)).encode("utf-8", "replace")
         done = write_file("--markdown", request.markdown, lambda: (markdown,)) and done
     for line in _lines(found, stopped, settings, width_of(results)):
         write_line(results, line)
@@ -278,13 +278,9 @@ def _lines(found: "TryReport", stopped: str, settings: "Settings", width: int) -
     from workbench.project.variants.report import conclusion, left_out_words, total_cost
 
     cost = total_cost(found, settings.prices)
-    ended = sum(variant.ended for variant in found.variants)
-    planned = len(found.variants) * found.cases * found.runs
     yield ""
-    if stopped:
-        why = {"cost": "--max-cost was reached", "judge calls": "--max-judge-calls was reached"}
-        why["unknown cost"] = "the cost of a run is not known: [prices] lacks its model"
-        yield f"Stopped after {ended:,} of {counted(planned, 'run')}: {why.get(stopped, stopped)}"
+    if text := _stopped_text(found, stopped):
+        yield text
     yield from map(_plain, table_rows(found, settings.prices, width))
     if cost:
         yield f"{cost} in all"
@@ -295,6 +291,17 @@ def _lines(found: "TryReport", stopped: str, settings: "Settings", width: int) -
         yield ""
         yield from map(_plain, _cases(variant, found.against, width))
         yield one_line(conclusion(variant, found.against), limit=1000)
+
+
+def _stopped_text(found: "TryReport", stopped: str) -> str:
+    """Return how much of the try ran, and why not all of it, or "" if nothing stopped it."""
+    if not stopped:
+        return ""
+    ended = sum(variant.ended for variant in found.variants)
+    planned = len(found.variants) * found.cases * found.runs
+    why = {"cost": "--max-cost was reached", "judge calls": "--max-judge-calls was reached"}
+    why["unknown cost"] = "the cost of a run is not known: [prices] lacks its model"
+    return f"Stopped after {ended:,} of {counted(planned, 'run')}: {why.get(stopped, stopped)}"
 
 
 def _cases(variant: "VariantResult", against: str, width: int) -> "Iterator[Row]":

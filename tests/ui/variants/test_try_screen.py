@@ -130,9 +130,12 @@ async def test_x_cancels_a_try_and_shows_the_decided_cases(desk: TriedProject, c
     (desk.root / "desk/agent.py").write_text(SLOW)
     desk.commit()
     (desk.root / "desk/agent.py").write_text(SLOW + "# changed\n")
-    async with opened(desk.root) as (_, _, screen, pilot):
+    async with opened(desk.root) as (app, _, screen, pilot):
         await pilot.press("W")
         await screen.until(pilot, lambda: "2 of 36" in screen.text, seconds=30)
+        await pilot.press("Y")
+        await screen.until(pilot, lambda: "the try is still running" in screen.text)
+        assert app.clipboard == "", "results that are not complete have no conclusion to copy"
         assert "The conclusion comes at the end" in screen.text
         assert "unclear" not in screen.text
         await pilot.press("x")
@@ -144,6 +147,8 @@ async def test_x_cancels_a_try_and_shows_the_decided_cases(desk: TriedProject, c
         assert "34 cancelled" in screen.text
         await pilot.press("x")
         await screen.until(pilot, lambda: "nothing is running here" in screen.text)
+        await pilot.press("Y")
+        await screen.until(pilot, lambda: "cancelled: 2 of 36 executions have a verdict." in app.clipboard)
         await pilot.press("escape", "escape")
         await screen.until(pilot, lambda: not made_copies(copies))
 

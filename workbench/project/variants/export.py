@@ -142,15 +142,19 @@ def _change(found: PairedChange) -> dict[str, Any]:
 # Markdown, for a comment on a pull request
 
 
-def as_markdown(found: TryReport, prices: Prices) -> str:
+def as_markdown(found: TryReport, prices: Prices, stopped: str = "") -> str:
     """Return Markdown with a conclusion for each variant, a table, and folded below it the cases that changed.
 
-    The first line is the one of `compare --markdown`, by which a workflow finds its comment again.
+    The first line is the one of `compare --markdown`, by which a workflow finds its comment again. `stopped` says how
+    much of the try ran, and why not all of it, or is "".
     """
-    return "\n".join([MARK, *_markdown(found, prices), ""])
+    return "\n".join([MARK, *_markdown(found, prices, stopped), ""])
 
 
-def _markdown(found: TryReport, prices: Prices) -> Iterator[str]:
+def _markdown(found: TryReport, prices: Prices, stopped: str) -> Iterator[str]:
+    if stopped:
+        yield f"{_plain(stopped)}."
+        yield ""
     for variant in found.variants[1:]:
         yield f"**{code_span(variant.name)}** {_plain(conclusion(variant, found.against))}"
         yield ""

@@ -512,9 +512,11 @@ class TryScreen(SplitScreen):
         found = self.tried.found
         if found is None:
             self.say("no results yet")
+        elif self.tried.going:
+            self.say("the try is still running: x cancels it", warning=True)
         else:
             self._copied = True
-            self.copy("results as Markdown", as_markdown(found, self.tried.prices))
+            self.copy("results as Markdown", as_markdown(found, self.tried.prices, self._why_incomplete()))
 
     def action_back(self) -> None:
         """Go back to the cases or to the variants, or leave. If results would be lost, warn first."""
