@@ -221,6 +221,12 @@ def test_refusal_gives_the_reason_before_anything_runs(few: TriedProject, words:
     assert scratch(few) == []
 
 
+def test_refused_try_leaves_no_older_report(few: TriedProject) -> None:
+    report = few.write("report.json", "older")
+    assert few.said("--max-cost", "1", "--json", "report.json")[0] == 2
+    assert json.loads(report.read_text())["error"]["message"] == "--max-cost needs prices"
+
+
 def test_changed_evalset_alone_does_not_count_as_a_difference(few: TriedProject) -> None:
     few.evalset(case("other", "other"), path="desk/orders.evalset.json")
     few.write("desk/test_config.json", {"criteria": {"response_match_score": 0.5}})

@@ -22,7 +22,7 @@ from workbench.cli.running_options import (
 )
 from workbench.cli.streams import has_failed, write_file, write_line
 from workbench.exporting import TRY_SCHEMA
-from workbench.files.run_options import RunOptions
+from workbench.files.run_options import RunOptions, UsageFaultError
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
 
@@ -202,7 +202,8 @@ async def _try(request: _Request) -> int:
 
     settings = following.user_settings()
     if request.max_cost is not None and not settings.prices:
-        raise Refused("--max-cost needs prices", hint="Add [prices] to the settings (see `agent-workbench --help`)")
+        hint = "Add [prices] to the settings (see `agent-workbench --help`)"
+        raise UsageFaultError("--max-cost needs prices", hint)
     targets = request.targets
     workspace = targets.open()
     plan = targets.plan(request.options, workspace)
