@@ -154,6 +154,8 @@ def _settings(root: Path) -> dict[str, Any]:
     table = tool.get(_TABLE, {})
     if not isinstance(table, dict):
         raise _wrong(f"[tool.{_TABLE}]", table, "a table")
+    for key in table.keys() - {"frozen", "place", "places"}:  # A misspelled `frozen` would make live calls.
+        raise _wrong(f"a key of [tool.{_TABLE}]", key, "`frozen`, `place` or `places`")
     return table
 
 

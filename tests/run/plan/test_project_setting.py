@@ -46,6 +46,12 @@ def test_unreadable_setting_refuses_the_run(tmp_path: Path, content: str) -> Non
         project_mode(tmp_path)
 
 
+def test_misspelled_setting_refuses_the_run_instead_of_making_live_calls(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[tool.agent-workbench]\nfrozn = "tools"\n')
+    with pytest.raises(UsageFaultError, match=r"a key of \[tool\.agent-workbench\] is 'frozn'"):
+        with_project_setting(RunOptions(), tmp_path)
+
+
 def test_tool_key_that_is_not_a_table_is_named(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("tool = 5 # agent-workbench")
     with pytest.raises(UsageFaultError, match=r"pyproject\.toml: \[tool\] is 5"):
