@@ -104,13 +104,20 @@ def test_verdict_is_stale_if_a_file_changed_and_was_restored_during_the_case(
     monkeypatch.setattr(input_recorder, "_CHECK_EVERY", 0.0)
     run = Run(project)
     project.write("desk/prompt.txt", "after")
-    (project.root / "desk/agent.py").touch()
     first = run.inputs("desk/prompt.txt", "desk/agent.py")
     project.write("desk/prompt.txt", "before")
     assert run.since(first) == ["desk/prompt.txt"]
     longer = run.inputs("desk/prompt.txt", "desk/agent.py", seconds=60.0)
     assert run.since(longer) == ["desk/prompt.txt"], "it may have read it before it was put back"
     assert run.changes("desk/prompt.txt", "desk/agent.py") == [], "the next case read what is there now"
+
+
+def test_verdict_is_stale_if_a_file_was_restored_before_any_case_ended(project: Project) -> None:
+    run = Run(project)
+    for content in ("after", "before"):
+        project.write("desk/prompt.txt", content)
+    assert run.since(run.inputs("desk/prompt.txt", "desk/agent.py", seconds=60.0)) == ["desk/prompt.txt"]
+    assert run.changes("desk/prompt.txt") == [], "a case that began later read what is there now"
 
 
 def test_file_written_by_the_agent_is_not_an_input(project: Project) -> None:

@@ -177,7 +177,7 @@ class InputRecorder:
         self._changed: frozenset[Path] = frozenset()
         """Files that had changed since the run began, at the last check."""
         self._restored: dict[Path, float] = {}
-        """Files that changed and have their old content again → the time of their last change."""
+        """Files that were written and have their old content again → the time of their last change."""
         self._next_check = 0.0
         self._now: CurrentInputs | None = None
         """A reader of the current inputs, or None if inputs are not recorded."""
@@ -397,8 +397,8 @@ class InputRecorder:
         moment = time.monotonic()
         if self._now is not None and moment >= self._next_check:
             self._next_check = moment + _CHECK_EVERY
-            changed = await asyncio.to_thread(self._now.digests.changed, self._began)
-            for path in self._changed - changed:
+            changed, restored = await asyncio.to_thread(self._now.digests.changed, self._began)
+            for path in (self._changed - changed) | restored:
                 with contextlib.suppress(OSError):
                     self._restored[path] = path.stat().st_ctime
             self._changed = changed

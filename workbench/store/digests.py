@@ -179,13 +179,14 @@ class Digests:
         """Return the digest of a file if it was taken before, else None."""
         return self._files.get(path)
 
-    def changed(self, since: float) -> frozenset[Path]:
-        """Return the files with changed content. Only those missing, or modified `since` a time, are read again."""
-        return frozenset(
-            path
-            for path, digest in list(self._files.items())
-            if (digest == ABSENT or was_written(path, since)) and self._read(path) != digest
-        )
+    def changed(self, since: float) -> tuple[frozenset[Path], frozenset[Path]]:
+        """Return the files with changed content, and those written `since` a time that have the same content again.
+
+        Only files that are missing, or were modified since then, are read again.
+        """
+        written = [(path, old) for path, old in list(self._files.items()) if old == ABSENT or was_written(path, since)]
+        changed = frozenset(path for path, old in written if self._read(path) != old)
+        return changed, frozenset(path for path, old in written if old != ABSENT) - changed
 
     def _read(self, path: Path) -> str:
         try:
