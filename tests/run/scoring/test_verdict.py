@@ -138,6 +138,12 @@ def test_other_faults_besides_the_limit_stay_errors(faults: list[str]) -> None:
     assert only_limited(judged(*faults)).result.status == "error"
 
 
+def test_turn_that_the_judge_left_out_stays_an_error_beside_the_limit() -> None:
+    limited = judged("limit")
+    skipped = MetricResult("m", "error", 0.5, 0.5, "1 of 2 sentences have no label", judged("-").turns[1].details)
+    assert only_limited(Scored(limited.result, (skipped, limited.turns[1]))).result.status == "error"
+
+
 def test_call_limit_never_changes_a_verdict() -> None:
     passed = judged("limit", status="passed")
     assert only_limited(passed) is passed

@@ -87,16 +87,16 @@ class Fault:
 def faults_behind(scored: Scored) -> list[Fault]:
     """Return the faults that kept a criterion from a verdict: those of its turns, or else those of the case.
 
-    If no reply has a fault, return one fault, "skipped" or "unrated", with the reason of the case. Return [] for a
-    criterion without a judge.
+    A turn whose replies have no fault, or a case without any fault, has one fault, "skipped" or "unrated", with its
+    reason. Return [] for a criterion without a judge.
     """
-    turns = [turn for turn in scored.turns if turn.status == "error"]
-    found = [fault for turn in turns for fault in _faults(turn.details)] or list(_faults(scored.result.details))
-    if not found and "judge" in scored.result.details:
-        return [Fault("skipped", scored.result.reason)]
-    if not found and "service" in scored.result.details:
-        return [Fault("unrated", scored.result.reason)]
-    return found
+    details = scored.result.details
+    other = "skipped" if "judge" in details else "unrated" if "service" in details else ""
+    found: list[Fault] = []
+    for turn in scored.turns:
+        if turn.status == "error":
+            found += list(_faults(turn.details)) or ([Fault(other, turn.reason)] if other else [])
+    return found or list(_faults(details)) or ([Fault(other, scored.result.reason)] if other else [])
 
 
 def only_limited(scored: Scored) -> Scored:
