@@ -91,7 +91,9 @@ def test_patterns_match_as_in_python(given_pattern: str, text: str) -> None:
     assert matches(given_pattern, text, whole=True) is (re.fullmatch(given_pattern, text) is not None)
 
 
-@pytest.mark.parametrize(("text", "said"), [("a{e}", "write `\\{`"), ("[[:alpha:]]", "write `\\[`")])
+@pytest.mark.parametrize(
+    ("text", "said"), [("a{e}", "write `\\{`"), ("a{1<=e<=3}", "write `\\{`"), ("[[:alpha:]]", "write `\\[`")]
+)
 def test_pattern_whose_meaning_differs_from_pythons_is_refused(text: str, said: str) -> None:
     with pytest.raises(ValueError, match=re.escape(said)):
         check_pattern(text, "a pattern")

@@ -74,6 +74,12 @@ def test_a_rule_inside_a_contained_object_still_decides() -> None:
     assert not agrees({"o": {"x": 1}}, {"o": {"x": 1, "id": "seven"}}, rules)
 
 
+def test_a_rule_decides_inside_an_object_that_is_not_expected_but_allowed() -> None:
+    rules = _rules({"": "contains", "o.p.id": {"regex": "[0-9]+"}})
+    assert agrees({"x": 1}, {"x": 1, "o": {"p": {"id": "7", "more": 0}}}, rules)
+    assert not agrees({"x": 1}, {"x": 1, "o": {"p": {"id": "seven"}}}, rules)
+
+
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 3) | st.text("ab", max_size=2),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("ab"), inner, max_size=3),

@@ -34,7 +34,7 @@ from workbench.text.json_values import number
 from workbench.text.safe_text import one_line
 
 _SECONDS = 1.0
-_OTHER_MEANING = re.compile(r"(?<!\\)(?:\\\\)*(?:\{[eids]|\[:\^?[a-zA-Z]+:\])")
+_OTHER_MEANING = re.compile(r"(?<!\\)(?:\\\\)*(?:\{(?:[0-9]+<=?)?[0-9]*[eids]|\[:\^?[a-zA-Z]+:\])")
 """Signs that `re` takes literally, and `regex` as fuzzy matching or as a class of characters."""
 
 
@@ -261,6 +261,9 @@ class _Place:
     def rule(self, rules: Rules) -> ValueRule | None:
         return rules.get(self.dotted) or rules.get(self.starred)
 
+    def is_above_a_rule(self, rules: Rules) -> bool:
+        return any(path.startswith((f"{self.dotted}.", f"{self.starred}.")) for path in rules)
+
 
 def _compare(expected: Any, actual: Any, place: _Place, rules: Rules, *, contains: bool) -> Iterator[Difference]:
     rule = place.rule(rules)
@@ -272,8 +275,10 @@ def _compare(expected: Any, actual: Any, place: _Place, rules: Rules, *, contain
     contains = contains or rule is not None
     if isinstance(expected, dict) and isinstance(actual, dict):
         for key in [*expected, *(key for key in actual if key not in expected)]:
-            below = place.below(key)
-            found = _compare(expected.get(key, ABSENT), actual.get(key, ABSENT), below, rules, contains=contains)
+            below, got = place.below(key), actual.get(key, ABSENT)
+            # A rule decides even inside an object that is allowed because more is allowed.
+            nothing: Any = {} if contains and isinstance(got, dict) and below.is_above_a_rule(rules) else ABSENT
+            found = _compare(expected.get(key, nothing), got, below, rules, contains=contains)
             yield from _allowed(found) if contains and key not in expected else found
     elif isinstance(expected, list) and isinstance(actual, list):
         yield from _lists(expected, actual, place, rules, contains=contains)
