@@ -55,6 +55,12 @@ def test_case_without_an_expected_state_is_not_applicable() -> None:
     assert _score("", None, {"a": 1}).status == "not_applicable"
 
 
+def test_empty_expected_state_passes_nothing_unless_an_option_decides() -> None:
+    assert _score("", {}, {"a": 1}).status == "not_applicable"
+    assert _score(', "mode": "exact"', {}, {}).status == "passed"
+    assert _score(', "state_match": {"a": {"regex": "x"}}', {}, {"a": "y"}).status == "failed"
+
+
 def test_unknown_state_is_not_evaluated() -> None:
     assert _score("", {"a": 1}, None).status == "not_evaluated"
 

@@ -27,8 +27,14 @@ def _texts(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
+def _text(value: Any) -> Any:
+    if value == "":
+        raise ValueError("a text that is not empty, because every answer contains the empty one")
+    return value
+
+
 def _pattern(value: Any) -> Any:
-    check_pattern(value, "a regular expression")
+    check_pattern(_text(value), "a regular expression")
     return value
 
 
@@ -38,7 +44,7 @@ def _selection(value: Any) -> Any:
     raise ValueError('"all", "last" or the number of a turn, from 1')
 
 
-_Texts = Annotated[list[str], BeforeValidator(_texts)]
+_Texts = Annotated[list[Annotated[str, BeforeValidator(_text)]], BeforeValidator(_texts)]
 
 
 class AnswerMatchOptions(Options):

@@ -100,6 +100,9 @@ def score(request: ScoreRequest) -> Scored:
     if expected is None:
         reason = "the case has no final_session_state to compare with"
         return Scored(unscored_result(criterion, "not_applicable", reason))
+    if not expected and options.mode == "contains" and not options.state_match:
+        reason = "the expected final_session_state is empty, so there is nothing to compare"
+        return Scored(unscored_result(criterion, "not_applicable", reason))
     if actual is None:
         return Scored(unscored_result(criterion, "not_evaluated", "the session state at the end is not known"))
     found = list(compare(expected, actual, options.rules, ROOT))
