@@ -83,7 +83,7 @@ AGENT = {
     "desk_of_tests/rates.py": "from .more import TAX\n\ndef rate():\n    return TAX\n\ndef other():\n    return 1\n",
     "desk_of_tests/more.py": "TAX = 2\nUNUSED = 3\nPRICES = []\n",
     "desk_of_tests/agent.py": (
-        "import functools\n\nfrom . import more\nfrom .more import PRICES\nfrom .rates import rate\n\nFEE = 1\n\n\n"
+        "import functools\n\nfrom . import more\nfrom .more import PRICES\nfrom .rates import rate\n\f\nFEE = 1\n\n\n"
         "def refund(amount):\n    return helper(amount)\n\n\n"
         "def helper(amount):\n    return amount * rate() + FEE\n\n\n"
         "def dotted():\n    return more.UNUSED\n\n\n"

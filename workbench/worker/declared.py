@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import re
 import sys
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -219,7 +220,8 @@ def _statements(module: str) -> tuple[_Statement, ...]:
         content = opened.read(_LARGEST_FILE + 1)
     if len(content) > _LARGEST_FILE:
         return ()
-    lines = content.decode("utf-8", "replace").splitlines()
+    # Unlike `splitlines`, Python ends no line at a form feed.
+    lines = re.split(r"\r\n?|\n", content.decode("utf-8", "replace"))
     package = (getattr(known, "__package__", None) or "").split(".")
     return tuple(_statement(node, lines, package) for node in ast.parse(content).body)
 
