@@ -67,12 +67,14 @@ def test_listed_folder_is_reported_unless_searched_for_modules(make_agent: MakeA
         from . import prompts
 
         def root_agent(message, session):
-            return ", ".join(sorted(os.listdir(os.path.join(os.path.dirname(__file__), "data"))))
+            os.chdir(os.path.dirname(__file__))
+            return ", ".join(sorted(os.listdir("data" if message == "hello" else None)))
     """
     agent = make_agent(source, files=FILES)
     assert agent.imported["folders"] == []
-    listed = [folder for event in agent.run("hello").of("Touched") for folder in event["folders"]]
-    assert listed == [str(tmp_path / "desk" / "data")]
+    for message, name in {"hello": "desk/data", "here": "desk"}.items():
+        listed = [folder for event in agent.run(message).of("Touched") for folder in event["folders"]]
+        assert listed == [str(tmp_path / name)]
 
 
 @needs_fork

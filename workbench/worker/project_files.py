@@ -276,6 +276,7 @@ def _note(event: str, args: tuple[Any, ...]) -> None:
 
 def _note_file(event: str, args: tuple[Any, ...]) -> None:
     path = args[1] if event == "os.rename" else args[0]
+    path = os.curdir if path is None and event in _LISTING else path
     if path is None or isinstance(path, int):
         return
     full = _database(os.fsdecode(path)) if event == "sqlite3.connect" else os.path.abspath(os.fsdecode(path))
