@@ -59,6 +59,7 @@ class BrokenModel:
         ({Size.LARGE: Size.LARGE}, {"large": "large"}),
         ({1: "a", None: "b", (1, 2): "c", 1.5: "d"}, {"1": "a", "null": "b", "(1, 2)": "c", "1.5": "d"}),
         ({"x"}, ["x"]),
+        (set("frozen"), sorted("frozen")),
         (decimal.Decimal("12.50"), "12.50"),
         (uuid.UUID(int=1), "00000000-0000-0000-0000-000000000001"),
         (Path("a/b"), "a/b"),

@@ -73,7 +73,7 @@ def _replacement(value: Any) -> Any:
     if isinstance(value, enum.Enum):
         return value.value
     if isinstance(value, (set, frozenset)):
-        return list(value)
+        return sorted(value, key=shown)  # Their own order of texts differs in each process.
     if isinstance(value, Mapping):
         return dict(value)
     if callable(getattr(value, "model_dump", None)) and not isinstance(value, type):
