@@ -51,9 +51,11 @@ def test_error_is_shown_once(texts: Texts) -> None:
     assert [line for line in lines if line.startswith("!")] == ["! http 503 UNAVAILABLE: come back later"]
 
 
-def test_cached_replies_do_not_count_in_the_time() -> None:
+def test_cached_replies_cost_no_time_and_no_tokens() -> None:
     question = judge_question("rubrics", ["yes", None], FUNCTION)
     assert joined(cost_words([question])).plain == "2 replies · 0.4 s · 812 → 44 tokens · 1 cached"
+    kept = [{**reply, "cached": True, "input_tokens": 812} for reply in question["replies"]]
+    assert joined(cost_words([{**question, "replies": kept}])).plain == "2 replies · cached"
 
 
 def test_votes_are_summarized_with_split_and_missing_votes() -> None:

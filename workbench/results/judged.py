@@ -216,7 +216,7 @@ def reply_cost(found: list[dict[str, Any]]) -> list[str]:
     seconds = sum(number(reply.get("seconds")) or 0.0 for reply in fresh)
     if seconds >= _SHORT:
         texts.append(f"{seconds:.1f} s")
-    texts += _token_words(*(sum(count(reply.get(key)) for reply in found) for key in ("input_tokens", "output_tokens")))
+    texts += _token_words(*(sum(count(reply.get(key)) for reply in fresh) for key in ("input_tokens", "output_tokens")))
     attempts = sum(count(reply.get("attempts")) for reply in fresh)
     if attempts > len(fresh):
         texts.append(counted(attempts, "attempt"))
