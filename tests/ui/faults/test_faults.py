@@ -89,3 +89,19 @@ async def test_executions_with_faults_change_no_verdict_and_stay_in_the_history(
         assert "find · error: 2 crashed" in screen.text
         await pilot.press("M", "enter")
         await screen.until(pilot, lambda: "first [find · error]" in screen.text)
+
+
+async def test_faults_without_a_judge_are_never_called_handled(tmp_path: Path) -> None:
+    _write(tmp_path)
+    agent = 'except TimeoutError:\n        return "Sorry, I could not look it up."'
+    assert agent in AGENT
+    vague = AGENT.replace(agent, "except Exception:\n        pass").replace("    return f", "    return 'Fine.' #")
+    (tmp_path / "desk" / "agent.py").write_text(vague)
+    (tmp_path / "desk" / "test_config.json").write_text('{"criteria": {}}')
+    async with opened(tmp_path) as (app, _, screen, pilot):
+        await pilot.press(":", *"try faults", "enter")
+        await screen.until(pilot, lambda: isinstance(app.screen, FaultDialog))
+        await pilot.press("enter")
+        await screen.until(pilot, lambda: "10? not evaluated" in screen.text and "tools   10 faults" in screen.text)
+        await pilot.press("n")
+        await screen.until(pilot, lambda: "no problem here" in screen.text)

@@ -250,7 +250,7 @@ class FaultScreen(SplitScreen):
     def action_problem(self, step: int) -> None:
         """Go to the next (1) or previous (-1) fault that the agent did not handle. In the panes, show its execution."""
         if not self.grid.next_problem(step):
-            self.say("every fault was handled" if not self._matrix.going else "every fault so far was handled")
+            self.say("no problem here" + (" so far" if self._matrix.going else ""))
         elif self.in_right:
             self._show_execution()
 
