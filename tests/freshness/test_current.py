@@ -77,7 +77,7 @@ class Desk:
             *(first, *now.criteria(entry.criteria.config, is_simulated=simulated)),
             *(*now.options(timed_out=timed_out), now.owner(agent)),
             *now.other_files(entry.criteria.config, agent, is_simulated=simulated),
-            *(*now.environment(agent, files.names_in_sources), now.packages(agent)),
+            *(*now.environment(agent, files.names_in_sources(seen)), now.packages(agent)),
             files.bundle(seen, [self.root / "data"], everything=not read),
         )
         return PastInputs(Record(entry.relative, bundles), now.text(entry.document, number))

@@ -120,6 +120,17 @@ def test_verdict_is_stale_if_a_file_was_restored_before_any_case_ended(project: 
     assert run.changes("desk/prompt.txt") == [], "a case that began later read what is there now"
 
 
+def test_variable_that_an_imported_module_elsewhere_names_is_an_input(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.write("shared/rate.py", "import os\n\nRATE = os.environ.get('SHOP_RATE')\n")
+    monkeypatch.setenv("SHOP_RATE", "5")
+    run = Run(project)
+    reading, other = run.inputs("shared/rate.py"), run.inputs("desk/prompt.txt")
+    monkeypatch.setenv("SHOP_RATE", "7")
+    assert (run.since(reading), run.since(other)) == (["environment SHOP_RATE"], [])
+
+
 def test_file_written_by_the_agent_is_not_an_input(project: Project) -> None:
     run = Run(project)
     log = project.write("desk/log.txt", "1")

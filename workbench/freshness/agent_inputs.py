@@ -3,6 +3,7 @@
 Its files are those that it used, and those that it may read in the next run.
 """
 
+import contextlib
 import functools
 import importlib.metadata
 import json
@@ -92,6 +93,8 @@ class AgentFiles:
 
     def __init__(self, folder: Path, root: Path, others: Collection[Path], digests: Digests) -> None:
         self._folder, self._root, self._others, self._digests = folder, root, others, digests
+        self._names: dict[Path, frozenset[str]] = {}
+        """Cached words by Python file."""
 
     @functools.cached_property
     def own(self) -> tuple[Path, ...]:
@@ -124,17 +127,22 @@ class AgentFiles:
         files |= {name: value for name, value in then.items() if name in written}
         return Bundle({**found.inputs, "agent_file": files})
 
-    @functools.cached_property
-    def names_in_sources(self) -> frozenset[str]:
-        """Words in the agent's Python files that may be names of environment variables."""
-        found: set[bytes] = set()
-        for path in self._counting_files(None):
-            if path.suffix == ".py":
-                try:
-                    found.update(_NAMED.findall(read_regular(path, _LARGEST_READ)))
-                except OSError:
-                    continue
-        return frozenset(name.decode("ascii") for name in found)
+    def names_in_sources(self, read: Iterable[Path]) -> frozenset[str]:
+        """Return words in Python files that may be names of environment variables.
+
+        The files are those in the agent's folder, and modules elsewhere that it `read`.
+        """
+        sources = {path for path in (*self._counting_files(None), *read) if path.suffix == ".py"}
+        return frozenset[str]().union(*map(self._names_in, sources))
+
+    def _names_in(self, path: Path) -> frozenset[str]:
+        found = self._names.get(path)
+        if found is None:
+            words: list[bytes] = []
+            with contextlib.suppress(OSError):
+                words = _NAMED.findall(read_regular(path, _LARGEST_READ))
+            found = self._names[path] = frozenset(word.decode("ascii") for word in words)
+        return found
 
     def _bundle(self, read: Collection[Path], scopes: Mapping[str, str], most: int) -> Bundle:
         everything = scopes.get(self._name(self._folder)) == ALL

@@ -263,7 +263,7 @@ class CurrentInputs:
         files = self.files(agent).bundle_like(_values(then, "agent_file"), _values(then, "agent_folder"))
         names = then.names("environment")
         if MANY_NAMES in names:
-            names |= self.files(agent).names_in_sources
+            names |= self.files(agent).names_in_sources(self.root / name for name in then.names("agent_file"))
         return *self.environment(agent, names, then), self.packages(agent), files
 
     def _once(self, key: tuple[Any, ...], make: Callable[[], ValueT]) -> ValueT:

@@ -356,8 +356,8 @@ class InputRecorder:
         yield from options
         yield now.owner(agent)
         if agent is not None:
-            files = now.files(agent)
-            yield from now.environment(agent, files.names_in_sources)
+            read = self._touched_by(agent).files if reads is None else reads.files
+            yield from now.environment(agent, now.files(agent).names_in_sources(list(read)))
             yield now.packages(agent)
             yield self._files(now, agent, reads, changed)
 
