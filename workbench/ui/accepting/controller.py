@@ -76,6 +76,8 @@ class Accept(Controller):
         from workbench.editing.whole_cases import written
         from workbench.ui.editing.proposals import SeveralScreen
 
+        # The rows may have moved when a file is read again.
+        names, opened = self.view.rows.names(), self.session.opened
         proposals, left_out = await asyncio.to_thread(self._proposals, pairs)
         note = "; ".join(f"{counted(number, 'case')} left out: {why}" for why, number in left_out.most_common(2))
         if not proposals:
@@ -87,9 +89,7 @@ class Accept(Controller):
             return False
         chosen = [pair for pair, proposal in proposals.items() if proposal in choice]
         label = f"accept what the agent did in {counted(len(chosen), 'case')}"
-        entries = [self.session.entry(number) for number in sorted({evalset for evalset, _ in chosen})]
-        # The rows may have moved when the file is read again.
-        names = self.view.rows.names()
+        entries = [opened.evalsets[number] for number in sorted({evalset for evalset, _ in chosen})]
         if not await self._files.change_cases(entries, lambda opened: (label, written(opened, choice))):
             return False
         if not self.session.store.activity.busy:
@@ -126,6 +126,7 @@ class Accept(Controller):
 
         The case is then scored again, unless a run is active or some of its turns cannot be compared.
         """
+        names = self.view.rows.names()
         details = None if record is None else await asyncio.to_thread(read_details, record)
         about = await self._acceptance(row, details)
         if about is None:
@@ -142,7 +143,7 @@ class Accept(Controller):
             self.view.say("saved; press r to run the case again, u to undo")
             return True
         self.view.say("saved, scoring again; press u to undo")
-        self._run.score_by_new_references([(row.evalset, row.case)])
+        self._run.score_by_new_references(self.view.rows.current_pairs(names, [(row.evalset, row.case)]))
         return True
 
     async def _acceptance(self, row: Row, record: "CaseRecord | None") -> "Acceptance | None":

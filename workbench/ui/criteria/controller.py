@@ -59,6 +59,7 @@ class Criteria(Controller):
     async def _edit_next_run(self, targets: Targets) -> None:
         from workbench.ui.criteria.leaving import EditorMode
 
+        names = self.view.rows.names()
         edits = await self._edits(targets)
         if edits is None:
             return
@@ -80,6 +81,7 @@ class Criteria(Controller):
         mode = EditorMode(title, lambda _: _ONCE, saved, apply, self.session.recordings, self.session.places)
         ending = await self._ask(list(edits.values()), mode)
         self.view.show_facts()
+        targets = self.view.rows.current_pairs(names, targets)
         if ending == "run":
             self._run.start(targets)
         elif ending == "try":

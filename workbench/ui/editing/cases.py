@@ -75,6 +75,8 @@ class Cases(Controller):
         from workbench.text.json_values import value_at
 
         entry = self.session.entry(row.evalset)
+        # The rows have other numbers if the folder is read again while the dialog is open.
+        after = self._files.chosen(row.evalset, [row.case]) if row.case >= 0 else None
         evalset = await self._files.evalset_file(entry)
         if evalset is None:
             return
@@ -85,7 +87,6 @@ class Cases(Controller):
             return
         app, user = await asyncio.to_thread(_session_of, entry, max(row.case, 0))
         case = new_case(name, app=app, user=user, camel=evalset.camel, scenario=scenario)
-        after = self._files.chosen(row.evalset, [row.case]) if row.case >= 0 else None
         if await self._files.change_cases(
             [entry], lambda opened: (f"new case {name}", added(opened, entry.file, case, after=after))
         ):
@@ -135,14 +136,14 @@ class Cases(Controller):
         from workbench.editing.whole_cases import deleted
 
         chosen = [self._files.chosen(*part) for part in parts_of(pairs)]
+        entries = [self.session.entry(evalset) for evalset, _ in parts_of(pairs)]
         names = [name for one in chosen for name in one.names]
         if len(pairs) > 1:
             items = [Item("delete", True, help=f"{one_line(_listed(names))}\nUndo with u."), Item("keep", False)]
             if not await self.view.pick(f"delete {counted(len(pairs), 'case')}?", items):
                 return
         if await self._files.change_cases(
-            [self.session.entry(evalset) for evalset, _ in parts_of(pairs)],
-            lambda opened: (f"delete {_listed(names)}", deleted(opened, chosen)),
+            entries, lambda opened: (f"delete {_listed(names)}", deleted(opened, chosen))
         ):
             self._files.go_near(chosen[0].file, chosen[0].numbers[0])
 

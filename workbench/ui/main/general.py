@@ -286,9 +286,10 @@ class General(Controller):
                     self.view.do(name)
                 case ("theme", str(name)):
                     self._host.keep_theme(name)
-                case ("case", (int(evalset), int(case))):
-                    self.view.go_to(evalset, case)
-                    self.view.go_left()
+                case ("case", names, pair):
+                    for place in self.view.rows.current_pairs(names, [pair]):
+                        self.view.go_to(*place)
+                        self.view.go_left()
 
         self.view.push(PickScreen(title, search, **options), picked)
 
@@ -300,7 +301,7 @@ class General(Controller):
     def _find_cases(self, query: str) -> list[Item]:
         if len(query.strip()) < 2:
             return []
-        entries = self.view.rows.entries
+        entries, names = self.view.rows.entries, self.view.rows.names()
         pairs = [(evalset, case.index) for evalset, entry in enumerate(entries) for case in entry.document.cases]
         texts = [case.eval_id for entry in entries for case in entry.document.cases]
         items = []
@@ -308,7 +309,12 @@ class General(Controller):
             entry = entries[pairs[number][0]]
             place = f"{label(entry.agent.name)} › " if entry.agent else ""
             items.append(
-                Item(label(texts[number]), ("case", pairs[number]), kind="case", help=place + label(entry.relative))
+                Item(
+                    label(texts[number]),
+                    ("case", names, pairs[number]),
+                    kind="case",
+                    help=place + label(entry.relative),
+                )
             )
         return items
 

@@ -80,10 +80,13 @@ class Run(Controller):
         """Ask how often to run these cases, and start the run."""
         from workbench.ui.running.dialogs import RepeatScreen
 
+        names = self.view.rows.names()
+
         def repeat(times: RepeatOptions | None) -> None:
             if times is not None:
+                now = self.view.rows.current_pairs(names, targets)
                 # The dialog has said how many cases there are.
-                self.start(targets, partial(self._engine.build, times=times), times=times.runs, most=len(targets))
+                self.start(now, partial(self._engine.build, times=times), times=times.runs, most=len(targets))
 
         if self.can_start(targets):
             self.view.push(RepeatScreen(f"repeat {counted(len(targets), 'case')}"), repeat)

@@ -332,10 +332,11 @@ class Checks(Controller):
             )
             for fault, pair in found.every
         ]
+        names = self.view.rows.names()
         title = f"problems found by check: {len(items):,}" if items else "problems found by check"
         pair = await self.view.pick(title, items, nothing="no problems found")
-        if pair:
-            self.view.go_to(*pair)
+        for place in self.view.rows.current_pairs(names, [pair] if pair else []):
+            self.view.go_to(*place)
             self.view.go_left()
 
     async def _check(self, workspace: "Workspace") -> Findings | None:

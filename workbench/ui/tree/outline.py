@@ -344,8 +344,8 @@ class Names:
         return (agent, entry.relative, eval_id, *([str(row.repeat)] if row.kind == "repeat" else []))
 
     def cases(self, pairs: Iterable[tuple[int, int]]) -> set[Name]:
-        """Return the names of cases."""
-        return {self.name_of(Row("case", -1, *pair)) for pair in pairs}
+        """Return the names of cases, and of evalsets whose case is `WHOLE_EVALSET`."""
+        return {self.name_of(Row("evalset" if pair[1] == WHOLE_EVALSET else "case", -1, *pair)) for pair in pairs}
 
     def row(self, name: Name, outline: Outline) -> Row:
         """Return the row with this name, or its nearest ancestor that still exists."""

@@ -110,12 +110,12 @@ class Triage(Controller):
                 waits = record is not None and not record.finished
                 self.view.say("triage needs a verdict: " + ("wait for it" if waits else "run the case first"))
                 return
+            file = self.session.entry(row.evalset).file
             answer = await self._ask_triage(row, record)
             if answer is None:
                 return
             self._auto_advance = answer.auto_advance
-            pair = (row.evalset, row.case)
-            if not await self._save([(pair, answer.question)], answer) or not answer.auto_advance:
+            if not await self._save([(file, answer.question)], answer) or not answer.auto_advance:
                 return
             self.view.go_left()
             wrapped = self.view.tree_view.next_problem(1)
@@ -156,34 +156,33 @@ class Triage(Controller):
         for pair in marked:
             record = self.session.verdicts.record(*pair)
             if record is not None and record.has_verdict:
-                found.append((pair, case_questions(record)[0]))
+                found.append((self.session.entry(pair[0]).file, case_questions(record)[0]))
         if not found:
             self.view.say("triage needs verdicts: no marked case has one")
             return
         (_, first), *others = found
         many = counted(len(found), "case")
         shown = first if not others else _combined(many, [question for _, question in found])
-        said = any(self._said(pair, question) for pair, question in found)
+        said = any(self._said(*one) for one in found)
         dialog = TriageScreen(many, [shown], {}, self.view.keys, lambda: self.view.tree_width, can_clear=said)
         answer = await self.view.ask(dialog)
         if answer is not None:
             option = answer.option
             await self._save([one for one in found if option is None or one[1].offers(option.value)], answer)
 
-    def _said(self, pair: Pair, question: "Question") -> bool:
-        entry = self.session.entry(pair[0])
-        said = self.session.verdicts.triage.entries_of(entry.file, question.about.case)
+    def _said(self, file: Path, question: "Question") -> bool:
+        said = self.session.verdicts.triage.entries_of(file, question.about.case)
         return any(one.key == question.key() for one in said)
 
-    async def _save(self, answered: "Sequence[tuple[Pair, Question]]", answer: "Answer") -> bool:
-        """Write the user's answer to the triage files. If that fails, show why and return False."""
+    async def _save(self, answered: "Sequence[tuple[Path, Question]]", answer: "Answer") -> bool:
+        """Write the user's answer to the triage files of these evalsets. If that fails, show why and return False."""
         from workbench.editing.triage.triage_file import Change
 
         now, option = utc_now(), answer.option
         word = "cleared" if option is None else option.word
         by_file: dict[Path, list[Question]] = {}
-        for (evalset, _), question in answered:
-            by_file.setdefault(self.session.entry(evalset).file, []).append(question)
+        for file, question in answered:
+            by_file.setdefault(file, []).append(question)
         changes = {
             file: Change(removed=frozenset(one.key() for one in questions))
             if option is None
