@@ -112,3 +112,10 @@ def test_new_errors_and_cases_left_out_are_named() -> None:
     assert "\nleft out: 1 error, 1 cancelled; 2 cases have no verdict on one side\n" in text
     assert "\nNot compared: `desk/refunds/one`, `desk/refunds/two`\n" in text
     assert "| error | 0 | 1 | +1 |" in text
+
+
+def test_cases_that_only_one_run_has_are_named_once() -> None:
+    text = comment(run({"same": ["passed"], "gone": ["failed"] * 3}), run({"same": ["passed"], "new": ["passed"]}))
+    assert "✅ 1 case passed as often as before" in text
+    assert "\nOnly in A: `desk/refunds/gone`\n" in text
+    assert "\nOnly in B: `desk/refunds/new`\n" in text

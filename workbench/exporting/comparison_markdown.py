@@ -116,10 +116,16 @@ def _figures(found: Comparison, gate: Gate, links: _Links) -> Iterator[str]:
     for note in notes(gate):
         yield ""
         yield note
-    if gate.left_out:
-        yield ""
-        named = ", ".join(map(links.case, gate.left_out[:5]))
-        yield f"Not compared: {named}{_more(len(gate.left_out) - 5)}"
+    apart = {
+        "Not compared": gate.left_out,
+        "Only in A": [one.ref for one in found.only_before],
+        "Only in B": [one.ref for one in found.only_after],
+        "Not frozen in the same way, so not compared": [one.ref for one in found.unlike],
+    }
+    for words, refs in apart.items():
+        if named := list(dict.fromkeys(map(links.case, refs))):
+            yield ""
+            yield f"{words}: {', '.join(named[:5])}{_more(len(named) - 5)}"
 
 
 def _lost(found: Comparison, drops: Sequence[Drop], links: _Links, most: int) -> Iterator[str]:
