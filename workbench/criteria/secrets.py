@@ -28,12 +28,16 @@ from workbench.judges.secret_forms import (
 from workbench.store.transcripts import StoredCase
 
 _HEADER_KEYS = frozenset({"authorization", "proxy-authorization", "x-api-key", "x-goog-api-key"})
+_QUOTE = r"(?:b(?=\\*[\"']))?\\{0,7}[\"']"
+_SCHEME = r"(?:bearer|basic|token|digest|negotiate)\s+[^\s\"',;}\\]+"
 _HEADER = re.compile(
-    r"((?:proxy-)?authorization|x-(?:goog-)?api-key)(\\?[\"']?\s*[:=]\s*\\?[\"']?)"
-    r"((?:bearer|basic|token|digest|negotiate)\s+[^\s\"',;}\\]+|[^\s\"',;}\\]{8,})",
+    rf"((?:proxy-)?authorization|x-(?:goog-)?api-key)(\\{{0,7}}[\"']?\s*[:=]\s*(?:\[\s*)?(?:{_QUOTE})?)"
+    rf"({_SCHEME}|[^\s\"',;}}\\]{{8,}})",
     re.IGNORECASE,
 )
-_HEADER_HINTS = ("uthorization", "UTHORIZATION", "pi-key", "PI-KEY", "pi-Key", "PI-Key")
+_PAIR = re.compile(rf"(authorization)(\\{{0,7}}[\"']\s*,\s*{_QUOTE})({_SCHEME})", re.IGNORECASE)
+"""A header as two items of a list. Without a scheme, they may be any two words."""
+_HEADER_HINTS = ("uthorization", "UTHORIZATION", "pi-key", "PI-KEY", "pi-Key", "PI-Key", "PI-key", "pi-KEY")
 _HEADER_TEXT = "[secret header]"
 
 # Fields with the workbench's own words, which are not cleaned.
@@ -78,7 +82,8 @@ class Secrets:
     def clean_text(self, text: str) -> str:
         """Return `text` with each secret replaced."""
         if any(hint in text for hint in _HEADER_HINTS):
-            text = _HEADER.sub(lambda match: match[1] + match[2] + _HEADER_TEXT, text)
+            for pattern in (_HEADER, _PAIR):
+                text = pattern.sub(lambda match: match[1] + match[2] + _HEADER_TEXT, text)
         return without_piece(self._forms.replace(text), self._values)
 
     def clean_data(self, value: Any) -> Any:
@@ -87,18 +92,24 @@ class Secrets:
             return self.clean_text(value)
         if isinstance(value, dict):
             return {
-                self.clean_text(key): _HEADER_TEXT
-                if isinstance(item, str) and key.lower() in _HEADER_KEYS
-                else self.clean_data(item)
+                self.clean_text(key): self._clean_header(item) if key.lower() in _HEADER_KEYS else self.clean_data(item)
                 for key, item in value.items()
             }
         if isinstance(value, list):
+            if len(value) == 2 and all(isinstance(item, str) for item in value) and _PAIR.search('", "'.join(value)):
+                return [value[0], _HEADER_TEXT]
             return [self.clean_data(item) for item in value]
         if isinstance(value, int | float) and not isinstance(value, bool):
             written = json.dumps(value)
             cleaned = self.clean_text(written)
             return value if cleaned == written else cleaned
         return value
+
+    def _clean_header(self, value: Any) -> Any:
+        """Return the value of a header, or a list of its values, with each text replaced."""
+        if isinstance(value, list):
+            return [self._clean_header(item) for item in value]
+        return _HEADER_TEXT if isinstance(value, str) else self.clean_data(value)
 
     def _clean_field(self, value: Any) -> Any:
         if isinstance(value, CaseRef | PlannedCase):

@@ -172,8 +172,9 @@ def quoted_forms(secret: str) -> set[str]:
 
 def _secrets_in(name: str, value: str) -> Iterator[str]:
     secret_by_name = is_secret_name(name)
-    if secret_by_name and len(value) >= _SHORTEST:
-        yield value
+    if secret_by_name:
+        # A program may remove the blanks around a value.
+        yield from (form for form in (value, value.strip()) if len(form) >= _SHORTEST)
     if secret_by_name:
         yield from (line for each in value.splitlines() if _is_long(line := each.strip()) and line != value)
     if value.lstrip()[:1] in ("{", "[") and len(value) <= _MOST_JSON:
@@ -283,7 +284,7 @@ class Scrubber:
     """
 
     def __init__(self, values: Mapping[str, str]) -> None:
-        named = named_secrets({name: value.strip() for name, value in values.items()})
+        named = named_secrets(values)
         # The longest first, so that a secret that contains another one is replaced as a whole.
         self._values = sorted(named.items(), key=lambda item: -len(item[0]))
         self._forms = SecretForms(named)

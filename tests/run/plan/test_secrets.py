@@ -101,11 +101,27 @@ def test_secret_inside_another_secret_is_replaced_completely() -> None:
         ("{'Authorization': 'Basic dXNlcjpwYXNz'}", "{'Authorization': '[secret header]'}"),
         ('{"x-goog-api-key": "AIzaSy0123456789"}', '{"x-goog-api-key": "[secret header]"}'),
         (r'"{\"authorization\": \"Bearer abcdef\"}"', r'"{\"authorization\": \"[secret header]\"}"'),
+        ("X-API-key: AIzaSy0123456789", "X-API-key: [secret header]"),
+        ("{'Authorization': ['Bearer abc']}", "{'Authorization': ['[secret header]']}"),
+        ("[('Authorization', 'Bearer abc')]", "[('Authorization', '[secret header]')]"),
+        ("{b'authorization': b'Bearer abc'}", "{b'authorization': b'[secret header]'}"),
+        ('["authorization", "confidential"]', '["authorization", "confidential"]'),
         ("authorization is needed", "authorization is needed"),
     ],
 )
 def test_headers_are_recognised_by_name(text: str, expected: str) -> None:
     assert cleaned(text) == expected
+
+
+def test_headers_with_several_values_and_in_lists_are_replaced() -> None:
+    data = {"X-Api-Key": ["one", "two"], "headers": [["Authorization", "Bearer abc"], ["authorization", "scope"]]}
+    pairs = [["Authorization", "[secret header]"], ["authorization", "scope"]]
+    assert Secrets([]).clean_data(data) == {"X-Api-Key": ["[secret header]"] * 2, "headers": pairs}
+
+
+def test_blanks_around_the_value_of_a_variable_hide_no_secret() -> None:
+    secrets = Secrets([{"DESK_PASSWORD": " correct-horse\n"}])
+    assert secrets.clean_text("correct-horse") == "[secret DESK_PASSWORD]"
 
 
 def test_only_foreign_parts_of_an_event_are_cleaned() -> None:
