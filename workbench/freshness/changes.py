@@ -272,7 +272,8 @@ class Changes:
 
     async def _settled(self, batch: Batch) -> Batch:
         """Return the batch with later changes that belong to it."""
-        if any(map(looks_unfinished, batch.paths)):
+        # Many files are waited for anyway. A few are parsed in a thread, because that can take seconds.
+        if len(batch.paths) <= _MANY and await asyncio.to_thread(any, map(looks_unfinished, batch.paths)):
             batch = await self._collect(batch, _UNFINISHED)
         until = time.monotonic() + _LOCKED
         while len(batch.paths) > _MANY or is_git_busy(self._root, _LOCKED):

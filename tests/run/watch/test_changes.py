@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import subprocess
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -87,10 +88,12 @@ async def test_half_written_file_is_waited_for(tmp_path: Path, monkeypatch: pyte
     path = tmp_path / "agent.py"
     halves = ["def root_agent(message,", " session):\n    return message\n"]
 
+    loop = asyncio.get_running_loop()
+
     def look(file: Path) -> bool:
         unfinished = looks_unfinished(file)
         if unfinished:
-            asyncio.get_running_loop().call_later(0.05, lambda: path.write_text("".join(halves)))
+            loop.call_soon_threadsafe(loop.call_later, 0.05, lambda: path.write_text("".join(halves)))
         return unfinished
 
     monkeypatch.setattr("workbench.freshness.changes.looks_unfinished", look)
@@ -99,6 +102,20 @@ async def test_half_written_file_is_waited_for(tmp_path: Path, monkeypatch: pyte
         assert (await seen.next()).paths == {path}
         assert not looks_unfinished(path)
         assert seen.batches.empty()
+
+
+async def test_changed_files_are_not_parsed_in_the_event_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[bool] = []
+
+    def look(file: Path) -> bool:
+        parsed.append(threading.current_thread() is threading.main_thread())
+        return False
+
+    monkeypatch.setattr("workbench.freshness.changes.looks_unfinished", look)
+    async with watching(tmp_path) as seen:
+        (tmp_path / "agent.py").write_text("x = 1\n")
+        assert (await seen.next()).paths == {tmp_path / "agent.py"}
+    assert set(parsed) == {False}
 
 
 async def test_broken_file_is_reported_after_a_pause(tmp_path: Path) -> None:
