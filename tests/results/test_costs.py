@@ -1,6 +1,8 @@
 """The cost of executions: known as a whole or not at all."""
 
-from workbench.events.events import CaseRef, FaultHandling, MetricResult, PlannedCase, Usage
+import json
+
+from workbench.events.events import CaseRef, FaultHandling, MetricResult, PlannedCase, SpansRecorded, Usage
 from workbench.files.prices import Price, Prices, case_cost
 from workbench.results.costs import costs, not_known
 from workbench.store.execution import CaseRecord, Turn
@@ -52,3 +54,14 @@ def test_cost_is_unknown_if_the_trace_lacks_some_model_calls() -> None:
     found = costs([record], Prices({"m": Price(1.0, 1.0)}))
     assert found is not None
     assert (dict(found.amounts), found.unknown, found.missing) == ({}, 1, ("the agent's model",))
+
+
+def test_replayed_model_calls_cost_nothing() -> None:
+    record = paid("a", "m")
+    record.usage = Usage(2, 2000, 2000)
+    calls = [{"id": number, "kind": "model", "name": "m", "start": 0.0, "tokens": [1000, 1000]} for number in (1, 2)]
+    spans = json.dumps([{**calls[0], "frozen": True}, calls[1]])
+    record.turns = [Turn({}, spans=SpansRecorded(record.ref, 0, spans, {}))]
+    found = costs([record], Prices({"m": Price(1.0, 1.0)}))
+    assert found is not None
+    assert found.amounts[record.ref] == 0.002

@@ -138,7 +138,8 @@ def _parts(record: CaseRecord, prices: Prices) -> Iterator[tuple[str, float | No
         for node in root.walk():
             if node.kind == "model":
                 traced_calls += 1
-                yield node.name or _AGENT, found[node.number].cost
+                # A call that was answered from a recording reached no model.
+                yield node.name or _AGENT, 0.0 if node.frozen else found[node.number].cost
     if traced_calls < record.usage.model_calls:
         yield _AGENT, None  # A report has the number of tokens, but not the model. A trace may lack some calls.
     for result in record.metrics.values():
