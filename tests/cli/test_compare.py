@@ -160,6 +160,11 @@ def test_error_is_a_regression_but_a_cancelled_case_is_not(project: Project, her
         assert ("1 without a verdict (not counted)" in done.stdout) == (code == 0)
 
 
+def test_counts_of_a_run_have_the_right_plural(project: Project, here: Here) -> None:
+    _reports(project, "greet_one", "greet_two", status="error")
+    assert "1 failed, 2 errors)" in here("compare", "baseline", "report.json").stdout
+
+
 def _reports(project: Project, *changed: str, status: str = "failed", runs: int = 1) -> None:
     """Write `main.json`, and `report.json`, in which each execution of some cases has another status."""
     project.run("run", ".", "--plain", "--runs", str(runs), "--json", "main.json")

@@ -12,7 +12,7 @@ import click
 from workbench.cli import common_options as common
 from workbench.cli.refusal import Refused
 from workbench.cli.streams import has_failed, warn, write_file, write_line
-from workbench.text.counting import counted, cut_score, few
+from workbench.text.counting import counted, counted_status, cut_score, few
 from workbench.text.safe_text import one_line, plain
 
 if TYPE_CHECKING:
@@ -213,7 +213,7 @@ def _score(result: "MetricResult | None") -> str:
 
 
 def _run_line(name: str, run: "Summary") -> str:
-    counts = ", ".join(f"{count} {status.replace('_', ' ')}" for status, count in run.counts().items() if count)
+    counts = ", ".join(counted_status(status, count) for status, count in run.counts().items() if count)
     from workbench.results.frozen import frozen_count
     from workbench.results.plain_lines import commit_words
 
@@ -231,10 +231,10 @@ def _summary_line(found: "Comparison") -> str:
     parts = [
         *(verdicts if has_verdicts else ["no verdicts compared"]),
         *([counted(found.count("other"), "other verdict")] if found.count("other") else []),
-        *([f"{unfinished} without a verdict (not counted)"] if (unfinished := found.count("unfinished")) else []),
+        *([f"{unfinished:,} without a verdict (not counted)"] if (unfinished := found.count("unfinished")) else []),
         counted(found.count("score"), "changed score"),
-        f"{found.unchanged} unchanged",
-        *([f"{len(found.unlike)} not comparable"] if found.unlike else []),
+        f"{found.unchanged:,} unchanged",
+        *([f"{len(found.unlike):,} not comparable"] if found.unlike else []),
     ]
     return ", ".join(parts)
 

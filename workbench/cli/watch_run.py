@@ -27,7 +27,7 @@ from workbench.results.plain_summary import repeat_lines, repeats_of
 from workbench.run.plan.plan import Plan
 from workbench.store.execution import Execution
 from workbench.store.rates import latency_words
-from workbench.text.counting import few
+from workbench.text.counting import counted_status, few
 
 Outcomes: TypeAlias = dict[CaseName, tuple[CaseRef, Outcome]]
 """Results of cases, each with its first execution. The agent of a case may have been another one before."""
@@ -88,7 +88,7 @@ class _Lines:
                 self.say(f"superseded after {news.duration_seconds:.2f} s by a newer save")
             case RunFinished():
                 counts = self._store.counts()
-                said = ", ".join(f"{counts[state]} {state}" for state in COUNTED if counts[state])
+                said = ", ".join(counted_status(state, counts[state]) for state in COUNTED if counts[state])
                 now = outcomes(self._store.latest_verdicts())
                 for line in changed_lines(self._reported, now):
                     write_line(sys.stdout, line)

@@ -104,13 +104,13 @@ def _markdown(store: Store, context: RunContext, most: int, room: int) -> Iterat
     yield from _evidence(others[:shown], room)
     if folded := others[shown:most]:
         yield ""
-        yield f"<details><summary>{len(folded)} more that did not pass</summary>"
+        yield f"<details><summary>{len(folded):,} more that did not pass</summary>"
         yield from _problems(folded, context)
         yield ""
         yield "</details>"
     if len(others) > most:
         yield ""
-        yield f"and {len(others) - most} more that did not pass"
+        yield f"and {len(others) - most:,} more that did not pass"
     yield from _repeats(store, most)
     yield from _folded("passed", passed, context, most)
     yield from _folded("cancelled", cancelled, context, most)
@@ -121,7 +121,7 @@ def _folded(word: str, records: list[Execution], context: RunContext, most: int)
     if not records:
         return
     yield ""
-    yield f"<details><summary>{len(records)} {word}</summary>"
+    yield f"<details><summary>{len(records):,} {word}</summary>"
     yield ""
     for record in map(read_details, records[:most]):
         scores = ", ".join(
@@ -135,7 +135,7 @@ def _folded(word: str, records: list[Execution], context: RunContext, most: int)
         more += "".join(f" {text}" for text in _marks(record))
         yield f"- {code_span(case_label(record))}{f' {code_span(scores)}' if scores else ''}{more}"
     if len(records) > most:
-        yield f"- and {len(records) - most} more"
+        yield f"- and {len(records) - most:,} more"
     yield ""
     yield "</details>"
 
