@@ -148,6 +148,19 @@ def test_case_moved_between_files_is_one_edit(state: Path, file: Path, tmp_path:
     assert not other.exists()
 
 
+def test_edit_of_a_file_and_of_a_link_to_it_is_refused_before_one_overwrites_the_other(
+    state: Path, file: Path, tmp_path: Path
+) -> None:
+    (link := tmp_path / "b.evalset.json").symlink_to(file)
+    saver, old = Saver(state, tmp_path), b"old content"
+    with pytest.raises(OSError, match="links to another file of this edit"):
+        saver.save("accept", {file: (old, b"one"), link: (old, b"two")})
+    assert (file.read_bytes(), saver.newest) == (old, None)
+    saver.save("replace", {file: (old, b"new"), link: (old, b"new")})
+    saver.undo()
+    assert file.read_bytes() == old
+
+
 def test_first_file_is_restored_if_the_second_cannot_be_written(state: Path, file: Path, tmp_path: Path) -> None:
     saver = Saver(state, state.parent)
     with pytest.raises(OSError, match="No such file"):

@@ -310,7 +310,8 @@ class Saver:
 
         Raises:
             ChangedOnDiskError: a file now has another content. No file was changed.
-            OSError: a file is read-only, or cannot be read or written. No file was changed.
+            OSError: a file is read-only, or cannot be read or written, or two of them are one file with different new
+                contents. No file was changed.
         """
         for file, (before, _) in contents.items():
             if before is not None and file.exists() and not os.access(file, os.W_OK):
@@ -323,9 +324,7 @@ class Saver:
         edit = Edit(label, tuple(change for change in changes if change.before != change.after))
         if not edit.changes:
             return edit
-        for change in edit.changes:
-            if theirs[change.file] != contents[change.file][0]:
-                raise ChangedOnDiskError(change.file, theirs[change.file])
+        _refuse_overwriting(edit, contents, theirs)
         is_recorded = all(change.file.is_relative_to(self._root) for change in edit.changes)
         if is_recorded:
             self._journal.edit(edit)
@@ -417,6 +416,17 @@ class Saver:
             if not parts or not _NOT_EDITED.isdisjoint(part.lower() for part in parts):
                 why = "undo changes only files of the project"
                 raise OSError(errno.EINVAL, why, str(change.file))
+
+
+def _refuse_overwriting(edit: Edit, contents: Contents, theirs: Mapping[Path, bytes | None]) -> None:
+    """Raise the errors of `Saver.save` about files that would be overwritten. `theirs` is their content on disk."""
+    written: dict[Path, str] = {}
+    for change in edit.changes:
+        if theirs[change.file] != contents[change.file][0]:
+            raise ChangedOnDiskError(change.file, theirs[change.file])
+        if written.setdefault(real_path(change.file), change.after) != change.after:
+            why = "it links to another file of this edit, which would be overwritten: edit one of them at a time"
+            raise OSError(errno.EINVAL, why, str(change.file))
 
 
 def _read_for(edit: Edit) -> Contents:
