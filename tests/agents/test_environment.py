@@ -1,6 +1,7 @@
 """`.env` as ADK loads it, without touching our own environment."""
 
 import os
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -80,6 +81,16 @@ def test_unusable_line_is_a_warning(tree: Tree) -> None:
         "line 5: cannot be set as an environment variable",
         "line 6: cannot be set as an environment variable",
     ]
+
+
+def test_variable_that_no_process_can_get_is_a_warning(tree: Tree) -> None:
+    project = tree({".env": f"A='{'é' * 22_000}'\nB=${{A}}${{A}}${{A}}\nC=${{A}}${{A}}\n"})
+    found = agent_environment(project, {})
+    assert list(found.values) == ["A", "C"]
+    assert [warning.removeprefix(f"{project / '.env'}, ") for warning in found.warnings] == [
+        "line 2: too long for an environment variable"
+    ]
+    subprocess.run([sys.executable, "-c", ""], env=found.values, check=True)
 
 
 def test_file_that_is_not_text_is_a_warning(tree: Tree) -> None:

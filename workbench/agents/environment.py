@@ -31,7 +31,7 @@ _LARGEST = 1 << 16
 _MOST_REFERENCES = 100
 """Maximum number of `${` in one value. Each unclosed one costs a scan of the rest of the value."""
 _LONGEST = 128 * 1024 - 1
-"""Maximum size in bytes of a variable with its name. Linux passes no longer ones to a new process."""
+"""Maximum size in bytes of a variable with its name and `=`. Linux passes no longer ones to a new process."""
 _ADK_TRUE = frozenset({"1", "true", "yes", "on"})
 _DOTENV_TRUE = frozenset({"1", "true", "t", "yes", "y"})
 _MARKS = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt")
@@ -248,7 +248,7 @@ def _load(file: Path, base: Mapping[str, str], warnings: list[str]) -> dict[str,
         resolved = _resolved(value, known) if value.count("${") <= _MOST_REFERENCES else None
         if resolved is None:
             warnings.append(f"{file}, line {line}: more than {_MOST_REFERENCES} `${{` in one value")
-        elif len(name) + len(resolved) > _LONGEST:
+        elif len(f"{name}={resolved}".encode("utf-8", "surrogateescape")) > _LONGEST:
             warnings.append(f"{file}, line {line}: too long for an environment variable")
         elif not name or "=" in name or "\0" in name + resolved:
             warnings.append(f"{file}, line {line}: cannot be set as an environment variable")
