@@ -8,12 +8,16 @@ from pathlib import Path
 import pytest
 
 from workbench.agents.answering_child import FunctionFailedError, Functions
+from workbench.agents.discovery import AgentFolder
 from workbench.agents.environment import JudgeEnvironment
+from workbench.agents.ownership import declared_name
 from workbench.agents.python_source import (
     LARGEST_SOURCE,
     _usable,
+    agent_attribute,
     fails_in_adk,
     function_file,
+    missing_evaluate,
     missing_function,
     parse_source,
 )
@@ -39,6 +43,20 @@ def test_large_source_is_not_parsed() -> None:
     with pytest.raises(ValueError, match="at most 512 kB are parsed"):
         parse_source(b"a=1;" * LARGEST_SOURCE)
     assert time.process_time() - began < 1
+
+
+def test_name_of_an_agent_is_found_in_linear_time_even_in_odd_files(tmp_path: Path) -> None:
+    began = time.process_time()
+    python, yaml = tmp_path / "agent.py", tmp_path / "root_agent.yaml"
+    python.write_text(f"from {'import ' * 10_000}\nfrom desk import root_agent\n")
+    assert agent_attribute(python)[0] == "root_agent"
+    yaml.write_text(f"name: a{' ' * 10_000}x'y'\nname: desk  # of parcels\n")
+    assert declared_name(AgentFolder("a", tmp_path, "yaml", yaml, "")) == "desk"
+    assert time.process_time() - began < 1
+
+
+def test_source_of_a_metric_that_is_nested_too_deeply_is_left_to_the_call(tmp_path: Path) -> None:
+    assert missing_evaluate({"file": "", "source": f"{'-' * 100_000}1"}, tmp_path) == ""
 
 
 GOOD = "import json\ndef recognise(found): ...\nasync def answer(agent, message, session): ...\n"

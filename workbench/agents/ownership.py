@@ -40,7 +40,7 @@ OwnerRule: TypeAlias = Literal["folder", "app_name", "choice", "location", "give
 AppName: TypeAlias = Callable[[], str | None]
 _NAMES = 'session_input.app_name names it: "{}"'
 _LARGEST = 1 << 20
-_IN_YAML = re.compile(r"""^name:\s*["']?([^"'#\n]+?)["']?\s*(?:#.*)?$""", re.MULTILINE)
+_IN_YAML = re.compile(r"""^name:\s*+["']?([^"'#\n]++)["']?[ \t\r]*+(?:#.*)?$""", re.MULTILINE)
 _IMPORTS_AGENT = re.compile(rb"\bagent\b")
 _MODULE, _PACKAGE, _OF_ADK = "agent.py", "__init__.py", ".adk"
 
@@ -331,7 +331,7 @@ def declared_name(agent: AgentFolder) -> str:
     try:
         if agent.kind == "yaml":
             found = _IN_YAML.search(read_regular(agent.definition, _LARGEST).decode("utf-8", errors="replace"))
-            return found[1] if found else ""
+            return found[1].rstrip() if found else ""
         module = read_source(agent.definition)
     except (OSError, SyntaxError, ValueError):
         return ""

@@ -28,7 +28,7 @@ _MENTIONED = re.compile(rb"\b(?:app|root_agent|get_agent_async)\b")
 # For files that this Python cannot parse; the agent's own Python may be newer.
 _LINE = re.compile(
     r"^(?:(?P<assigned>app|root_agent|get_agent_async)\b[^=\n]*=(?!=)|(?:async\s+)?def\s+(?P<defined>root_agent|get_agent_async)\b"
-    r"|from\s[^\n]*\bimport\b[^\n]*\b(?P<imported>root_agent|get_agent_async)\b)",
+    r"|from\s(?>[^\n]*?\bimport\b)[^\n]*\b(?P<imported>root_agent|get_agent_async)\b)",
     re.MULTILINE,
 )
 END_STATE = "final_session_state"
@@ -256,7 +256,7 @@ def missing_evaluate(metric: Mapping[str, Any], root: Path) -> str:
     shown = metric["file"] or "custom_function"
     try:
         source = metric["source"] or read_source(root / metric["file"])
-        module = ast.parse(source) if isinstance(source, str) else source
+        module = parse_source(source.encode("utf-8", "surrogatepass")) if isinstance(source, str) else source
     except SyntaxError as error:
         return f"{shown} is not Python: {error.msg} (line {error.lineno})"
     except (OSError, ValueError, RecursionError):

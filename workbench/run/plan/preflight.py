@@ -53,7 +53,7 @@ The other cases are assumed to be similar.
 _CONVERSATION = EvalCase("", (), None, None, (), None, None)
 """A placeholder for all cases of a file that have a reference and nothing else to check."""
 _GEMINI = re.compile(rb"gemini-")
-_IMPORTS_ADK = re.compile(rb"^\s*(from|import) google(\.adk\b| import adk\b)", re.MULTILINE)
+_IMPORTS_ADK = re.compile(rb"^[ \t]*(from|import) google(\.adk\b| import adk\b)", re.MULTILINE)
 _SOURCES = ("*.py", "*/*.py", "*.yaml")
 
 

@@ -1,5 +1,6 @@
 """Preflight with a plan and a run."""
 
+import time
 import venv
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from tests.run.project import Project, evalset, execute, turn
 from workbench.events.events import Noticed, RunStarted
 from workbench.files.run_options import RunOptions
-from workbench.run.plan.preflight import CHECKED_CASES, preflight
+from workbench.run.plan.preflight import _IMPORTS_ADK, CHECKED_CASES, preflight
 from workbench.run.processes.children import Children
 from workbench.worker.faults import install_adk_hint
 
@@ -98,3 +99,9 @@ def test_agent_model_without_a_key_is_reported(project: Project, monkeypatch: py
         assert notice.message == "desk: its own model gemini-2.0-flash needs a key"
         assert "GOOGLE_API_KEY" in notice.hint
         assert "python:" not in notice.hint
+
+
+def test_many_blank_lines_of_an_agent_are_searched_in_linear_time() -> None:
+    began = time.process_time()
+    assert _IMPORTS_ADK.search(b"\n" * 50_000) is None
+    assert time.process_time() - began < 1
