@@ -8,6 +8,8 @@ from workbench.events.events import (
     CaseRef,
     CaseStarted,
     Event,
+    MetricResult,
+    MetricScored,
     PlannedCase,
     RunStarted,
     TurnFinished,
@@ -49,6 +51,15 @@ def test_last_question_of_the_simulated_user_is_part_of_the_usage() -> None:
     (case,) = interrupted(*events, UserSimulated(ONE, 2, "stop_signal", question(False, True))).cases.values()
     assert case.has_transcript
     assert case.usage == Usage(model_calls=2, judge_calls=2, judge_calls_cached=1, judge_input_tokens=10)
+
+
+def test_judge_calls_of_a_case_that_only_needs_scores_count_against_the_limit() -> None:
+    verdict = MetricScored(ONE, MetricResult("safety_v1", "passed", 1.0, details={"tally": {"calls": 3}}))
+    run = interrupted(started(1), *finished(0, 1), verdict)
+    assert (run.transcripts, run.judge_calls) == (1, 3)
+    assert interrupted(started(1), verdict).judge_calls == 0, "it starts again"
+    ended = CaseFinished(ONE, "passed", None, 1.0, Usage(judge_calls=4))
+    assert interrupted(started(1), *finished(0, 1), verdict, ended).judge_calls == 4
 
 
 def test_frozen_case_that_did_not_end_runs_again() -> None:

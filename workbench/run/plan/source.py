@@ -222,13 +222,17 @@ class InterruptedCase:
         ends = [step for step in self.stored.steps if isinstance(step, UserSimulated) and step.ended]
         return with_judges(self.stored.turns[-1].usage, question_usage(ends[-1].question) if ends else Usage())
 
+    @property
+    def spent(self) -> Usage:
+        """The usage of a case with a transcript: that of the conversation and of the valid verdicts."""
+        return with_judges(self.usage, judge_usage(self.scored))
+
     def source(self, fresh: AgentSource) -> Source:
         """Return the source for the rest of the case. `fresh` would run it from the start."""
         if self.has_result and self.stored.finished is not None:
             return DecidedSource(tuple(self.events), self.stored.finished)
         if self.has_transcript:
-            spent = with_judges(self.usage, judge_usage(self.scored))
-            return StoredSource(self.stored, self.scored, spent)
+            return StoredSource(self.stored, self.scored, self.spent)
         return replace(fresh, answers=tuple(self.answers))
 
     def take(self, event: Event) -> None:
@@ -290,8 +294,13 @@ class InterruptedRun:
     @property
     def judge_calls(self) -> int:
         """Number of judge calls that count against the limit of the run."""
-        ended = [case.stored.finished for case in self.cases.values() if case.has_result]
-        return sum(event.usage.judge_calls for event in ended if event is not None)
+        found = 0
+        for case in self.cases.values():
+            if case.has_result and case.stored.finished is not None:
+                found += case.stored.finished.usage.judge_calls
+            elif case.has_transcript:
+                found += case.spent.judge_calls
+        return found
 
     def take(self, event: Event | None) -> None:
         """Add the next event of the run, or None for an unreadable line."""
