@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from workbench.criteria import registry
-from workbench.criteria.base import Functions, ScoreRequest, Service
+from workbench.criteria.base import Functions, Scored, ScoreRequest, Service
 from workbench.criteria.registry import (
     check_criteria,
     descriptions,
@@ -19,6 +19,7 @@ from workbench.criteria.registry import (
     score_with_bench,
     with_informational,
 )
+from workbench.events.events import MetricResult
 from workbench.files.criteria import CriteriaConfig, Criterion, default_config, read_config
 from workbench.files.faults import Fault
 from workbench.files.plugins import OWN
@@ -203,6 +204,19 @@ async def test_computed_criteria_need_no_bench(turn: Callable[..., Turn]) -> Non
         if not needs_bench(name):
             request = _request(name, turn("a", text="yes"))
             assert await score_with_bench(request, _Nobody()) == score(request)
+
+
+def misspelt(request: ScoreRequest) -> Scored:
+    return Scored(MetricResult("safety_v1", "FAILED", 0.0, 1.0))  # type: ignore[arg-type]
+
+
+def test_unknown_status_of_another_packages_criterion_is_refused(
+    turn: Callable[..., Turn], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = replace(descriptions()["safety_v1"], score=f"{__name__}:misspelt", asks=None)
+    monkeypatch.setattr(registry, "CRITERIA", {"safety_v1": wrong})
+    with pytest.raises(ValueError, match="a result named safety_v1 with the status FAILED"):
+        score(_request("safety_v1", turn("a", text="yes")))
 
 
 async def test_missing_judge_is_not_evaluated_with_a_hint(turn: Callable[..., Turn]) -> None:

@@ -7,7 +7,7 @@ when a case is scored. The description also names the function that turns a fail
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 from workbench.criteria.base import Bench, Scored, ScoreRequest, unscored_result
 from workbench.criteria.description import (
@@ -19,7 +19,7 @@ from workbench.criteria.description import (
     combined_breach,
     option_breaches,
 )
-from workbench.events.events import MetricResult
+from workbench.events.events import MetricResult, MetricStatus
 from workbench.files.criteria import CriteriaConfig, Criterion
 from workbench.files.faults import Fault, Location, below, json_path, nearest, nearest_hint, snake
 from workbench.files.invocation import leaves_out
@@ -119,9 +119,15 @@ async def score_with_bench(request: ScoreRequest, bench: Bench) -> Scored:
 
 
 def _checked(name: str, scored: Any) -> Scored:
-    """Return a score unchanged if it is a `Scored`. Functions of other packages may return anything."""
+    """Return a score unchanged if it is a `Scored` of this criterion. Functions of other packages may return anything.
+
+    An unknown status would count as neither failed nor passed.
+    """
     if not isinstance(scored, Scored):
         raise TypeError(f"the score of {name} has the type {type(scored).__name__}, not Scored")
+    for result in (scored.result, *scored.turns):
+        if result.status not in get_args(MetricStatus) or result.name != name:
+            raise ValueError(f"the score of {name} has a result named {result.name} with the status {result.status}")
     return scored
 
 
