@@ -1,10 +1,12 @@
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tests.run.forking.recorded import REF, STARTED, original, steps
 from workbench.events.events import CallsRecorded, SpansRecorded
+from workbench.run.conversation.replaying import forked_case
 from workbench.run.forking import (
     CannotForkError,
     Change,
@@ -58,6 +60,12 @@ def test_choices_depend_on_the_point() -> None:
 def test_change_that_does_not_fit_its_point_is_refused(point: tuple[int, int | None], change: Change, why: str) -> None:
     with pytest.raises(CannotForkError, match=why):
         Fork(original(), *point, change)
+
+
+def test_fork_of_a_datasets_case_keeps_what_its_metrics_read() -> None:
+    given = {"prompt": {"parts": [{"text": "A kettle"}]}, "context": "a shop"}
+    known = read_original(REF, "run", replace(STARTED, dataset_case=given), steps(), None)
+    assert forked_case(Fork(known, 0)).dataset_case == given
 
 
 def test_fork_sends_what_comes_before_its_point() -> None:

@@ -229,8 +229,8 @@ def _side(path: str, value: Any) -> str | None:
 def forked_case(fork: Fork) -> EvalCase:
     """Return the case of a fork as it was in the forked run, which may differ from its file."""
     eval_id, started = fork.original.ref.eval_id, fork.original.started
-    session, state = started.session or None, started.final_session_state
-    return EvalCase(eval_id, started.expected, started.scenario, session, started.rubrics, state, None)
+    session, state, given = started.session or None, started.final_session_state, started.dataset_case
+    return EvalCase(eval_id, started.expected, started.scenario, session, started.rubrics, state, None, given)
 
 
 def forked_replay(fork: Fork) -> Replay | None:
