@@ -160,6 +160,18 @@ async def test_keeping_a_revision_restores_its_files_but_not_its_cases(desk: Tri
     }
 
 
+async def test_file_that_an_agent_changed_during_the_try_is_not_kept(desk: TriedProject) -> None:
+    agent = (desk.root / "desk/agent.py").read_text()
+    write = "\nfrom pathlib import Path\nPath(__file__).with_name('prompt.md').write_text('of the agent')\n"
+    (desk.root / "desk/agent.py").write_text(agent + write)
+    desk.commit()
+    desk.prompt("name the day")
+    async with opened(desk.root, RunOptions(runs=1)) as (project, trial):
+        await trial.run(project).execute()
+        with pytest.raises(UsageFaultError, match=r"desk/prompt\.md: an agent changed it during the try"):
+            trial.kept(0)
+
+
 async def test_variant_is_not_written_through_a_link_out_of_the_project(desk: TriedProject, tmp_path: Path) -> None:
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside/prompt.md").write_text("theirs")

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 from workbench.agents.discovery import EVALSET_SUFFIXES, agent_at
 from workbench.agents.workspace import CONFIG_FILES
 from workbench.events.events import CaseError, CaseFinished, CaseRef, Event, Noticed
-from workbench.files.file_access import read_regular, size_words, unreadable_text
+from workbench.files.file_access import content_hash, read_regular, size_words, unreadable_text
 from workbench.files.prices import Prices, total
 from workbench.files.run_options import UsageFaultError
 from workbench.files.walk import FROZEN_SUFFIX
@@ -183,7 +183,8 @@ class Trial:
         and models are not included.
 
         Raises:
-            UsageFaultError: a file would be written through a link that leads out of the project.
+            UsageFaultError: a file would be written through a link that leads out of the project, or an agent has
+                changed one of the files in its copy.
         """
         base = os.path.realpath(self._root)
         found: dict[Path, tuple[bytes | None, bytes | None]] = {}
@@ -194,6 +195,9 @@ class Trial:
                 continue
             if not os.path.realpath(file).startswith(f"{base}{os.sep}"):
                 raise UsageFaultError(f"{change.path}: a link leads out of the project, so nothing is written")
+            sides = (self._tree, change.before), (copy, change.after)
+            if any(content is not None and content_hash(content) != one.files[change.path] for one, content in sides):
+                raise UsageFaultError(f"{change.path}: an agent changed it during the try, so nothing is written")
             found[file] = change.before, change.after
         return found
 
