@@ -105,6 +105,22 @@ async def test_better_prompt_is_called_better_and_its_results_can_be_opened(desk
     assert git(desk.root, "status", "--short") == "M desk/prompt.md"
 
 
+async def test_keeping_a_revision_says_which_files_it_deletes(desk: TriedProject) -> None:
+    desk.prompt("Always name the day.")
+    desk.write("desk/new.py", "x = 1\n")
+    async with opened(desk.root) as (_, _, screen, pilot):
+        await pilot.press("W")
+        await ended(screen, pilot)
+        await pilot.press("k", "A")
+        await screen.until(pilot, lambda: "write 1 file of HEAD and delete 1 file that HEAD lacks" in screen.text)
+        await pilot.press("enter")
+        await screen.until(pilot, lambda: "1 file written, 1 file deleted" in screen.text)
+        assert not (desk.root / "desk/new.py").exists()
+        await pilot.press("u")
+        await screen.until(pilot, lambda: "undone: keep HEAD" in screen.text)
+        assert (desk.root / "desk/new.py").read_text() == "x = 1\n"
+
+
 async def test_keys_pressed_in_one_burst_start_and_leave_a_try_without_traces(desk: TriedProject, copies: Path) -> None:
     desk.prompt("Always name the day.")
     async with opened(desk.root) as (app, _, screen, pilot):

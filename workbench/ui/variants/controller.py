@@ -108,7 +108,11 @@ class Variants(Controller):
         if not contents:
             return _ELSEWHERE if made.values or made.model else _NOTHING_TO_KEEP
         names = [self.session.below_root(file) for file in contents]
-        what = f"write {counted(len(contents), 'file')} of {name}"
+        deleted = sum(after is None for _, after in contents.values())
+        written = len(contents) - deleted
+        parts = [f"write {counted(written, 'file')} of {name}"] if written else []
+        parts += [f"delete {counted(deleted, 'file')} that {name} lacks"] if deleted else []
+        what = " and ".join(parts)
         help_ = f"{few(names, 5)}. u undoes it." + (f" {_ELSEWHERE.capitalize()}." if made.values or made.model else "")
         items = [Item(what, True, help=one_line(help_, limit=1000)), Item("go back", False)]
         if not await self.view.pick(f"keep {name}?", items, placeholder=""):
@@ -119,4 +123,6 @@ class Variants(Controller):
         except (ChangedOnDiskError, OSError, ValueError) as error:
             return save_error_message(error)
         await self._files.reopen(*contents)
-        return one_line(f"{counted(len(contents), 'file')} written ({few(names)}): u undoes it")
+        done = [f"{counted(written, 'file')} written"] if written else []
+        done += [f"{counted(deleted, 'file')} deleted"] if deleted else []
+        return one_line(f"{', '.join(done)} ({few(names)}): u undoes it")
