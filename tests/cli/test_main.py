@@ -109,6 +109,7 @@ def test_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
         (["run", ".", "--json", ""], "is a folder"),
         (["run", ".", "--state-dir", "file.txt"], "--state-dir file.txt is not a folder"),
         (["--state-dir", "file.txt"], "--state-dir file.txt is not a folder"),
+        (["run", ".", "--state-dir", ""], "--state-dir is empty\nCheck for unset variables"),
         (["run", ".", "--python", "nowhere/python"], "--python nowhere/python"),
     ],
 )

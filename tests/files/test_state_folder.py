@@ -68,6 +68,14 @@ def test_new_folder_is_trusted_and_private(tmp_path: Path) -> None:
     assert (tmp_path / ".workbench/.gitignore").read_text() == "*\n"
 
 
+def test_named_folder_with_files_of_the_user_is_not_hidden_from_git(tmp_path: Path) -> None:
+    (tmp_path / "agent.py").touch()
+    make_state_dir(tmp_path)
+    replace_stored(tmp_path / "runs.db", b"")
+    make_state_dir(tmp_path)
+    assert sorted(item.name for item in listed(tmp_path)) == ["agent.py", "runs.db"]
+
+
 def test_empty_folder_that_marks_a_root_is_used(tmp_path: Path) -> None:
     (tmp_path / ".workbench").mkdir()
     assert state_dir(tmp_path) == tmp_path / ".workbench"

@@ -76,8 +76,12 @@ def one_path(words: Sequence[Path], try_help: str) -> Path:
     return path
 
 
-def _checked_folder(context: click.Context, parameter: click.Parameter, folder: Path | None) -> Path | None:
-    if folder is not None and folder.exists() and not folder.is_dir():
+def _checked_folder(context: click.Context, parameter: click.Parameter, word: str | None) -> Path | None:
+    if word is None:
+        return None
+    if not word:  # As a path, it would be the current folder.
+        raise Refused("--state-dir is empty", hint="Check for unset variables on the command line")
+    if (folder := Path(word)).exists() and not folder.is_dir():
         raise Refused(f"--state-dir {folder} is not a folder")
     return folder
 
@@ -191,8 +195,8 @@ def known_runs(words: Sequence[str], explicit: Path | None) -> Path:
 
 
 def state_dir(help_text: str = "Folder for runs.  [default: .workbench in the root]") -> Callable[[Any], Any]:
-    """Return the option `--state-dir`, which refuses a file that is not a folder."""
-    return click.option("--state-dir", type=FILE, metavar="DIR", callback=_checked_folder, help=help_text)
+    """Return the option `--state-dir`, which refuses an empty word and a file that is not a folder."""
+    return click.option("--state-dir", metavar="DIR", callback=_checked_folder, help=help_text)
 
 
 STATE_DIR = state_dir()

@@ -209,16 +209,19 @@ def trust(root: Path) -> None:
 def make_state_dir(path: Path) -> None:
     """Create a state folder for its owner only, unless it exists.
 
-    An empty folder gets an `id`. A folder without a `.gitignore` gets one that ignores everything in it.
+    An empty folder gets an `id`. A folder without a `.gitignore` gets one that ignores everything in it, unless it is a
+    folder with other files that the user named.
 
     Raises:
         OSError: the folder cannot be created or written.
     """
     make_stored_folder(path)
-    if next(listed(path), None) is None:
+    names = [entry.name for entry in listed(path)]
+    if not names:
         _make_id(path)
     ignore = path / ".gitignore"
-    if not os.path.lexists(ignore):
+    is_own = path.name == STATE_FOLDER or all(name == _ID or name.startswith("runs.") for name in names)
+    if is_own and not os.path.lexists(ignore):
         replace_stored(ignore, b"*\n")  # On a full disk, no file is better than an empty one.
 
 
