@@ -1,6 +1,7 @@
 """Digests of files that are stored between sessions."""
 
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
@@ -10,7 +11,7 @@ import pytest
 from tests.stored import sql
 from workbench.files.file_access import open_regular
 from workbench.store import digests as cache_module
-from workbench.store.digests import ABSENT, Digests, digest_cache, project_digests
+from workbench.store.digests import ABSENT, DigestCache, Digests, digest_cache, project_digests
 
 HOUR = 3_600_000_000_000
 
@@ -127,6 +128,18 @@ def test_number_of_stored_digests_is_limited(state: Path, monkeypatch: pytest.Mo
     _anew(state).files(files)
     _anew(state).files(files[3:])
     assert len(sql(state, "SELECT path FROM file_digest")) == 3
+
+
+def test_digest_of_a_file_with_a_large_inode_is_stored(state: Path) -> None:
+    file = state.parent / "data.bin"
+    file.write_bytes(b"1")
+    status = file.stat()
+    values = (status.st_mode, 1 << 63 | status.st_ino, *status[2:])
+    large = os.stat_result(values, {name: getattr(status, name) for name in ("st_mtime_ns", "st_ctime_ns")})
+    cache = DigestCache(state, "salt")
+    cache.add(file, large, large, "ab", time.time_ns())
+    cache.keep()
+    assert DigestCache(state, "salt").find(file, large) == "ab"
 
 
 def test_two_processes_keep_each_others_digests(state: Path, reads: list[str]) -> None:

@@ -28,6 +28,7 @@ _GRANULARITY = 2_000_000_000
 modification time, because some file systems count in steps of two seconds.
 """
 _MOST = 20_000
+_LARGEST_INODE = (1 << 63) - 1
 _WORTH_KEEPING = 4 << 20
 _COST_OF_OPENING = 50_000
 """Cost of opening a file, in bytes that can be read in the same time."""
@@ -107,7 +108,8 @@ def digest_cache(state: Path | None, kind: str) -> DigestCache:
 
 
 def _status(status: os.stat_result) -> _Status:
-    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
+    # GlusterFS and others use all 64 bits for inodes, but SQLite's integers have a sign.
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino & _LARGEST_INODE
 
 
 ABSENT = "absent"
