@@ -1,8 +1,8 @@
 """Forks of recorded conversations: the points of a fork, and the possible changes at a point."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -22,7 +22,7 @@ from workbench.files.invocation import content_text, recorded_events
 from workbench.run.recordings.from_run import NotRecordedError, take_recording
 from workbench.run.recordings.recording import ModelCall, Origin, Recording, ToolCall, digest
 from workbench.store.spans import Node, read_turn
-from workbench.text.json_values import mapping, parts_of, string
+from workbench.text.json_values import mapping, parsed_objects, parts_of, string, strings
 
 AnyCall: TypeAlias = ToolCall | ModelCall
 Json: TypeAlias = dict[str, Any]
@@ -74,6 +74,8 @@ class Original:
     turns: tuple[OriginalTurn, ...]
     calls: tuple[OriginalCall, ...]
     recording: Recording
+    escaped: Mapping[int, str] = field(default_factory=dict)
+    """Turn → the tools that the agent called itself, so that a repeated turn would really call them."""
 
     @property
     def has_models(self) -> bool:
@@ -114,7 +116,13 @@ def read_original(
         turns,
         tuple(OriginalCall(call, call.turn - 1, *places.before(call)) for call in calls),
         replace(recording, calls=(), models=()),
+        {step.turn: tools for step in known if isinstance(step, CallsRecorded) and (tools := _escaped(step))},
     )
+
+
+def _escaped(step: CallsRecorded) -> str:
+    items = parsed_objects(step.calls) if '"escaped"' in step.calls else ()
+    return ", ".join(tool for item in items if item.get("kind") == "escaped" for tool in strings(item.get("tools")))
 
 
 def _has_no_calls(steps: Sequence[Event], turns: Sequence[OriginalTurn]) -> bool:
@@ -236,6 +244,8 @@ class Fork:
         original, kind = self.original, self.change.kind
         if not 0 <= self.turn < len(original.turns):
             return f"there is no turn {self.turn + 1}"
+        if escaped := [f"{tools} in turn {turn + 1}" for turn, tools in original.escaped.items() if turn < self.turn]:
+            return f"the agent itself called {escaped[0]}, and would again; in plain Python, use `session.tool`"
         if self.call is not None and not original.has_models:
             return "a plain Python agent can be forked only at turns, because its calls of models are not recorded"
         if self.call is not None and self.call not in original.calls_of(self.turn):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextlib
+import functools
 import gc
 import inspect
 import os
@@ -139,7 +140,7 @@ class Chat(Case):
         try:
             turn = self._opened.conversation.turn(
                 content,
-                lambda acted: self._send({"event": "AgentActed", "turn": number, "acted": acted}),
+                functools.partial(self._send_acted, number),
                 lambda author, text, thought: self._send(
                     {"event": "Streamed", "author": author, "text": text, "thought": thought}
                 ),
@@ -165,7 +166,7 @@ class Chat(Case):
             return faults.agent_fault(error)
         if finished is None:
             return faults.fault("turn_count", "the agent produced no event")
-        return finished
+        return (None if self._gate is None else self._gate.end_turn()) or finished
 
     async def _send_state(self) -> None:
         self._send({"event": "State", **await self._state()})

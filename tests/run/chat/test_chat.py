@@ -8,7 +8,15 @@ import pytest
 
 from tests.run.project import Project
 from workbench.agents.workspace import open_workspace
-from workbench.events.events import AgentActed, Noticed, OutputCaptured, SpansRecorded, TurnFinished, TurnStarted
+from workbench.events.events import (
+    AgentActed,
+    CallsRecorded,
+    Noticed,
+    OutputCaptured,
+    SpansRecorded,
+    TurnFinished,
+    TurnStarted,
+)
 from workbench.files.run_options import RunOptions
 from workbench.run.chat import Chat, ChatEnded, ChatEvent, ChatOpened, StateReported, TurnFailed
 from workbench.run.plan.plan import agent_setting
@@ -96,7 +104,7 @@ async def test_turns_steps_and_state_are_published_as_they_happen(project: Proje
     assert second.turn == 1
     assert (await talker.end()).error is None
     kinds = [type(event) for event in talker.events if not isinstance(event, OutputCaptured | Noticed)]
-    turn = [TurnStarted, AgentActed, AgentActed, SpansRecorded, StateReported, TurnFinished]
+    turn = [TurnStarted, AgentActed, AgentActed, SpansRecorded, CallsRecorded, StateReported, TurnFinished]
     # The first message was there before the session was.
     assert kinds == [ChatOpened, TurnStarted, StateReported, *turn[1:], *turn, ChatEnded]
     assert talker.states() == [

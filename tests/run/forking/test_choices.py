@@ -100,3 +100,11 @@ def test_conversation_without_recorded_calls_cannot_be_forked() -> None:
     known = read_original(REF, "run", STARTED, [*plain, CallsRecorded(REF, 0, json.dumps(lost))], None)
     with pytest.raises(CannotForkError, match="the outcome of call 1 was not recorded: too large"):
         Fork(known, 1)
+
+
+def test_turn_after_calls_that_the_agent_made_itself_cannot_be_forked() -> None:
+    escaped = CallsRecorded(REF, 0, '[{"kind": "escaped", "tools": ["pay", "mail"]}]')
+    known = read_original(REF, "run", STARTED, [*steps(), escaped], None)
+    assert Fork(known, 0).messages()
+    with pytest.raises(CannotForkError, match="the agent itself called pay, mail in turn 1, and would again"):
+        Fork(known, 1)
