@@ -110,6 +110,8 @@ def test_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
         (["run", ".", "--state-dir", "file.txt"], "--state-dir file.txt is not a folder"),
         (["--state-dir", "file.txt"], "--state-dir file.txt is not a folder"),
         (["run", ".", "--state-dir", ""], "--state-dir is empty\nCheck for unset variables"),
+        (["migrate", ""], "a path is empty\nCheck for unset variables"),
+        (["export", "last", "--format", "html", "-o", ""], "-o is empty"),
         (["run", ".", "--python", "nowhere/python"], "--python nowhere/python"),
     ],
 )

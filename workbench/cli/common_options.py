@@ -12,7 +12,23 @@ from workbench.cli.streams import warn
 from workbench.files.file_access import real_path
 from workbench.files.run_options import PlaceChoice
 
-FILE = click.Path(path_type=Path)
+
+class _FileType(click.Path):
+    """A path. An empty one is refused, because it would be the current folder."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path.
+
+        Raises:
+            Refused: it is empty.
+        """
+        if value == "":
+            name = param.opts[0] if isinstance(param, click.Option) else "a path"
+            raise Refused(f"{name} is empty", hint="Check for unset variables on the command line")
+        return super().convert(value, param, ctx)
+
+
+FILE = _FileType(path_type=Path)
 STANDARD_OUTPUT = Path("-")
 """The value of `-o -`."""
 CONTEXT: Final[dict[str, Any]] = {
@@ -58,8 +74,9 @@ def _output_path(context: click.Context, parameter: click.Parameter, word: str |
         return None
     if word == "-":
         return STANDARD_OUTPUT
+    path: Path = FILE.convert(word, parameter, context)
     # A file with the name `-` is written `./-`, which is the same path.
-    return Path.cwd() / word if Path(word) == STANDARD_OUTPUT else Path(word)
+    return Path.cwd() / word if path == STANDARD_OUTPUT else path
 
 
 def one_path(words: Sequence[Path], try_help: str) -> Path:
@@ -76,12 +93,8 @@ def one_path(words: Sequence[Path], try_help: str) -> Path:
     return path
 
 
-def _checked_folder(context: click.Context, parameter: click.Parameter, word: str | None) -> Path | None:
-    if word is None:
-        return None
-    if not word:  # As a path, it would be the current folder.
-        raise Refused("--state-dir is empty", hint="Check for unset variables on the command line")
-    if (folder := Path(word)).exists() and not folder.is_dir():
+def _checked_folder(context: click.Context, parameter: click.Parameter, folder: Path | None) -> Path | None:
+    if folder is not None and folder.exists() and not folder.is_dir():
         raise Refused(f"--state-dir {folder} is not a folder")
     return folder
 
@@ -195,8 +208,8 @@ def known_runs(words: Sequence[str], explicit: Path | None) -> Path:
 
 
 def state_dir(help_text: str = "Folder for runs.  [default: .workbench in the root]") -> Callable[[Any], Any]:
-    """Return the option `--state-dir`, which refuses an empty word and a file that is not a folder."""
-    return click.option("--state-dir", metavar="DIR", callback=_checked_folder, help=help_text)
+    """Return the option `--state-dir`, which refuses a file that is not a folder."""
+    return click.option("--state-dir", type=FILE, metavar="DIR", callback=_checked_folder, help=help_text)
 
 
 STATE_DIR = state_dir()
