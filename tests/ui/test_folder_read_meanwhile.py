@@ -12,8 +12,11 @@ from workbench.ui.accepting.screen import AcceptScreen
 from workbench.ui.criteria.form import CriteriaScreen
 from workbench.ui.dialogs.pick import NameScreen, PickScreen
 from workbench.ui.editing.editor import EditorScreen
+from workbench.ui.faults.screen import FaultDialog
 from workbench.ui.running.dialogs import RepeatScreen
+from workbench.ui.running.engine_run import Engine
 from workbench.ui.triage.dialog import TriageScreen
+from workbench.ui.variants.dialog import TryDialog
 
 MORE: Shape = {"order_desk": {"a_new_file": ["first"], **SHOP["order_desk"]}, "team_router": SHOP["team_router"]}
 """The shop with another evalset before the others."""
@@ -99,6 +102,32 @@ async def test_case_of_the_dialog_runs(
         await dialog(screen, pilot, kind, key)
         read_again(screen, make_workspace, MORE)
         await pilot.press(start)
+        await screen.until(pilot, lambda: bool(screen.started))
+        assert screen.started[0][0] == [(1, 1)]
+
+
+async def test_variants_are_tried_on_the_cases_of_the_dialog(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[Any] = []
+    monkeypatch.setattr(Engine, "trial", lambda self, targets, wanted, runs: tried.append(targets))
+    screen = open_screen()
+    async with screen.open((120, 40)) as pilot:
+        screen.main.go_to(0, 1)
+        await dialog(screen, pilot, TryDialog, ":", *"try variants", "enter")
+        read_again(screen, make_workspace, MORE)
+        await pilot.press("enter")
+        await screen.until(pilot, lambda: bool(tried))
+        assert tried == [[(1, 1)]]
+
+
+async def test_case_of_the_fault_dialog_runs(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+    screen = open_screen()
+    async with screen.open((120, 40)) as pilot:
+        screen.main.go_to(0, 1)
+        await dialog(screen, pilot, FaultDialog, ":", *"try faults", "enter")
+        read_again(screen, make_workspace, MORE)
+        await pilot.press("enter")
         await screen.until(pilot, lambda: bool(screen.started))
         assert screen.started[0][0] == [(1, 1)]
 

@@ -49,6 +49,7 @@ class Faults(Controller):
     async def _offer(self, pairs: Targets) -> None:
         from workbench.ui.faults.screen import FaultDialog
 
+        names = [self.session.opened.case_name(*pair) for pair in pairs]
         matrix = await self._matrix(pairs, frozen=False)
         if matrix is None:
             return
@@ -57,17 +58,16 @@ class Faults(Controller):
             self.view.say("these cases call no tools, so there are no tool faults to try", warning=True)
             return
         title = f"try faults in tools › {counted(len(set(pairs)), 'case')}"
-        offer = _offered(outlook, *self._usual(outlook))
-        frozen = await self.view.ask(FaultDialog(title, offer, self._are_frozen(pairs), self.view.keys))
+        offer, places = _offered(outlook, *self._usual(outlook)), self.session.verdicts.places
+        frozen = await self.view.ask(FaultDialog(title, offer, self._are_frozen(places(names)), self.view.keys))
         if frozen is None:
             return
         if outlook.unknown:
-            names = [self.session.opened.case_name(*pair) for pair in pairs]
-            unknown = [pair for pair, name in zip(pairs, names, strict=True) if name in outlook.unknown]
             self._waiting = names, frozen
+            unknown = places(name for name in names if name in outlook.unknown)
             self._run.start(unknown, partial(self._engine.build, recordings=RecordingOptions("")), confirmed=True)
         elif frozen:
-            await self._try(pairs, frozen=True)
+            await self._try(places(names), frozen=True)
         else:
             self._show(matrix)
 

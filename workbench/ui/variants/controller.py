@@ -55,9 +55,10 @@ class Variants(Controller):
     async def _ask(self, targets: Targets, before: "Choice | None") -> None:
         from workbench.ui.variants.dialog import TryDialog
 
+        names = self.view.rows.names()
         choice = await self.view.ask(TryDialog(f"try variants on {counted(len(targets), 'case')}", before))
         if choice is not None:
-            await self._try(targets, choice)
+            await self._try(self.view.rows.current_pairs(names, targets), choice)
 
     async def _try(self, targets: Targets, choice: "Choice | None") -> None:
         """Start a try and show it. If a file has changed, read the folder again first."""
@@ -71,7 +72,7 @@ class Variants(Controller):
         if self.session.outdated() and not await folder.read_again():
             return
         await folder.give_agents(rows.current_pairs(names, targets))
-        targets = rows.current_pairs(names, targets)
+        targets, names = rows.current_pairs(names, targets), rows.names()
         if not targets:
             self.view.say("these cases no longer exist", warning=True)
             return
@@ -85,7 +86,7 @@ class Variants(Controller):
 
         def left(_: None) -> None:
             if tried.stage == "refused" and choice is not None:
-                self.view.work(partial(self._ask, targets, choice), "variants")
+                self.view.work(partial(self._ask, rows.current_pairs(names, targets), choice), "variants")
 
         keep, go = partial(self._keep, tried), self._files.go_to_stored
         self.view.push(TryScreen(tried, self.view.keys, self._host, keep=keep, undo=undo, go=go), left)
