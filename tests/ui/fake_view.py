@@ -218,6 +218,8 @@ class FakeView(_Screen):  # type: ignore[misc]
         self.rows.show(row)
         return self.rows.cursor == row
 
+    reveal = go_to
+
     def go_left(self) -> None:
         self.shown.append("cases")
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.ui.conftest import MakeWorkspace, OpenScreen
+from tests.ui.history.test_history_screen import keep
 from tests.ui.shown import shown_strips
 from workbench.agents.workspace import Workspace
 from workbench.files.settings import read_settings
@@ -152,6 +153,22 @@ async def test_filter_without_a_match_says_so_and_esc_clears_it(open_screen: Ope
         assert "cause:NAME" not in screen.text
         await pilot.press("/", *":nope")
         assert "unknown filter :nope" in screen.text
+
+
+async def test_case_that_the_filter_hides_is_reached_by_name_and_by_its_changed_verdict(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace
+) -> None:
+    workspace = make_workspace()
+    keep(workspace, "2026-11-20T10-00-00-aaaa", {"on_time": "passed", "late_parcel": "passed"})
+    keep(workspace, "2026-11-21T10-00-00-bbbb", {"on_time": "failed", "late_parcel": "failed"})
+    screen = open_screen(workspace)
+    async with screen.open((120, 30)) as pilot:
+        await screen.until(pilot, lambda: len(screen.session.verdicts.flips) == 2)
+        await pilot.press("/", *"hello", "enter", "]")
+        await screen.until(pilot, lambda: "on_time ↓" in screen.row)
+        assert "1 of 8" not in screen.text
+        await pilot.press("/", *"hello", "enter", ":", *"unknown_order", "enter")
+        await screen.until(pilot, lambda: screen.row == "unknown_order")
 
 
 async def test_frame_names_the_sort_order(open_screen: OpenScreen) -> None:

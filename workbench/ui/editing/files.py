@@ -292,9 +292,7 @@ class Files(Controller):
         for number, entry in enumerate(self.view.rows.entries):
             if entry.file == file:
                 case = next((case.index for case in entry.document.cases if case.eval_id == eval_id), -1)
-                if not self.view.go_to(number, case):
-                    self.view.clear_filter()
-                    self.view.go_to(number, case)
+                self.view.reveal(number, case)
                 self.view.show_row()
 
     def go_to_stored(self, ref: "CaseRef") -> bool:
@@ -307,7 +305,7 @@ class Files(Controller):
             place = self.session.verdicts.place(file, ref.eval_id)
             if place is not None:
                 self.view.close_pages()
-                self.view.go_to(*place)
+                self.view.reveal(*place)
                 self.view.go_left()
                 return True
         return False

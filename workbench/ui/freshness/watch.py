@@ -234,7 +234,7 @@ class Watch(Controller):
         here = (row.evalset, row.case) if row is not None and row.case >= 0 else None
         place = pairs.index(here) + step if here in pairs else (0 if step > 0 else -1)
         evalset, case = pairs[place % len(pairs)]
-        self.view.go_to(evalset, case)
+        self.view.reveal(evalset, case)
         self.view.right.open_pane("History")
         if not 0 <= place < len(pairs) and len(pairs) > 1 and here in pairs:
             self.view.say("wrapped around")

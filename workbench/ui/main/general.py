@@ -288,7 +288,7 @@ class General(Controller):
                     self._host.keep_theme(name)
                 case ("case", names, pair):
                     for place in self.view.rows.current_pairs(names, [pair]):
-                        self.view.go_to(*place)
+                        self.view.reveal(*place)
                         self.view.go_left()
 
         self.view.push(PickScreen(title, search, **options), picked)

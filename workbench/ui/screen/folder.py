@@ -336,7 +336,7 @@ class Checks(Controller):
         title = f"problems found by check: {len(items):,}" if items else "problems found by check"
         pair = await self.view.pick(title, items, nothing="no problems found")
         for place in self.view.rows.current_pairs(names, [pair] if pair else []):
-            self.view.go_to(*place)
+            self.view.reveal(*place)
             self.view.go_left()
 
     async def _check(self, workspace: "Workspace") -> Findings | None:

@@ -66,9 +66,7 @@ class Overview(Controller):
         if scope is None or cases is None:
             return
         if (case := case_of(key)) is not None:
-            if not self.view.go_to(*case):
-                self.view.clear_filter()
-                self.view.go_to(*case)
+            self.view.reveal(*case)
             self.view.go_left()
         elif text := filter_for(scope, tree, conditions_of(key, pane.overview, tree, cases), cases):
             self._filter(scope, text)

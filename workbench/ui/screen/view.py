@@ -286,14 +286,18 @@ class View(Screen[None]):
         self.tree_view.go_to(row)
         return self.rows.cursor == row
 
+    def reveal(self, evalset: int, case: int = -1) -> None:
+        """Put the cursor on a case or evalset. A filter that hides it is cleared."""
+        if not self.go_to(evalset, case):
+            self.clear_filter()
+            self.go_to(evalset, case)
+
     def open_case(self, evalset: int, case: int, pane: str = "", back: WayBack | None = None) -> None:
         """Go to a case and focus its panes. Open the pane with this title if the case has it.
 
         A filter that hides the case is cleared. `back` is where esc leads from the panes.
         """
-        if not self.go_to(evalset, case):
-            self.clear_filter()
-            self.go_to(evalset, case)
+        self.reveal(evalset, case)
         if pane:
             self.right.open_pane(pane)
         self.go_right()
