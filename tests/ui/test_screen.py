@@ -436,3 +436,16 @@ async def test_work_that_is_cancelled_before_its_first_step_leaves_no_warning(op
         screen.main.work(later, "test", exclusive=False)
         screen.main.workers.cancel_all()
     gc.collect()  # A warning would fail the test.
+
+
+async def test_first_changed_case_opens_its_history_although_it_is_not_read_yet(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace
+) -> None:
+    workspace = make_workspace()
+    keep(workspace, "2026-11-20T10-00-00-aaaa", {"on_time": "passed"})
+    keep(workspace, "2026-11-21T10-00-00-bbbb", {"on_time": "failed"})
+    screen = open_screen(workspace)
+    async with screen.open((120, 30)) as pilot:
+        await screen.until(pilot, lambda: len(screen.session.verdicts.flips) == 1)
+        await pilot.press("]")
+        await screen.until(pilot, lambda: "before and after" in screen.text)

@@ -266,9 +266,11 @@ class Right(Vertical):
             self.detail.show_past_runs(ref, earlier, compared)
 
     def open_pane(self, title: str) -> None:
-        """Show the pane with this title, if the case has it."""
+        """Show the pane with this title, if the case has it. A case that is still being read opens in it."""
         if self.shows_case and title in self.detail.reading.titles:
             self.detail.open_pane(title)
+        else:
+            self.detail.reading.choose(title)
 
     def focus(self, scroll_visible: bool = True) -> Self:
         """Focus the visible widget."""
