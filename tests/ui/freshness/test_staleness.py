@@ -12,6 +12,7 @@ from workbench.agents.environment import package_folders
 from workbench.agents.workspace import open_workspace
 from workbench.events.events import CaseFinished, CaseRef, PlannedCase, RunFinished, RunStarted
 from workbench.files.file_access import signature_of
+from workbench.store.history.retention import delete_runs
 from workbench.ui.freshness import staleness
 
 PROMPTED = """
@@ -120,6 +121,14 @@ async def test_unreadable_evalset_keeps_its_marks(opened: Opened) -> None:
     await opened.look()
     opened.project.write("echo/talk.evalset.json", '{"eval_cases": [')
     await opened.look()
+    assert list(opened.marks) == ["good", "bad"]
+
+
+async def test_shown_verdict_of_a_deleted_run_becomes_stale(opened: Opened) -> None:
+    delete_runs(opened.view.session.state_dir, [opened.view.session.store.run.run_id])
+    opened.project.write("echo/prompt.txt", "He said ")
+    opened.staleness.stored()
+    await opened.view.settled()
     assert list(opened.marks) == ["good", "bad"]
 
 

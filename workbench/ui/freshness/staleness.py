@@ -3,13 +3,13 @@
 import asyncio
 import time
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.files.file_access import Signature, signature_of
-from workbench.store.execution import CaseRecord
+from workbench.store.execution import CaseRecord, Execution
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
 from workbench.ui.running.engine_run import Engine
@@ -217,7 +217,7 @@ class Staleness(Controller):
         cases = workspace.case_ids
         if latest is None:
             same = known is not None and known.cases == cases
-            latest = known.latest if known is not None and same else tuple(latest_runs(session.state_dir, cases))
+            latest = known.latest if known is not None and same else self._shown(latest_runs(session.state_dir, cases))
         files = input_files(latest, workspace)
         # The signature comes first, so that the next check notices files that are saved meanwhile.
         signature = signature_of(files)
@@ -233,6 +233,23 @@ class Staleness(Controller):
         runs |= {record.ref.name: record.run_id for record in records}
         return Comparison(latest, cases, {**unreadable_marks, **stale}, runs, files, signature)
 
+    def _shown(self, newest: "Iterable[LatestRun]") -> "tuple[LatestRun, ...]":
+        """Return the newest runs, after those of the last comparison that are deleted or too old but still shown.
+
+        Otherwise, their verdicts could never become stale.
+        """
+        runs, records = tuple(newest), self.session.store.records
+        found = {run.summary.run_id for run in runs}
+        gone = [run for run in (self._last.latest if self._last is not None else ()) if run.summary.run_id not in found]
+        kept = [
+            replace(run, executions=mine)
+            for run in gone
+            if (mine := tuple(one for one in run.executions if _is_of(records.get(one.ref), run)))
+        ]
+        names = {one.ref.name for run in kept for one in run.executions}
+        others = (replace(run, executions=tuple(o for o in run.executions if o.ref.name not in names)) for run in runs)
+        return (*kept, *others) if kept else runs
+
     def _workspace(self) -> "Workspace | None":
         """Return the folder as it is on disk, or None if it cannot be read. The screen may show an older state."""
         if not self.session.outdated():
@@ -241,6 +258,10 @@ class Staleness(Controller):
             return self.session.read()
         except (OSError, ValueError):
             return None
+
+
+def _is_of(shown: "Execution | None", run: "LatestRun") -> bool:
+    return shown is not None and shown.run_id == run.summary.run_id
 
 
 _BETWEEN = 1.0
