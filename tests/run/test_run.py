@@ -151,6 +151,19 @@ async def test_cancelling_one_case_leaves_the_others(project: Project, children:
     assert not outcome.store.run.interrupted
 
 
+async def test_case_can_be_cancelled_before_the_run_is_announced(project: Project, children: Children) -> None:
+    project.agent(AGENT)
+    project.cases("first", "second")
+    plan, outcome = project.plan(), Outcome()
+    run = Run(plan, outcome.take, children)
+    task = asyncio.create_task(run.execute())
+    await asyncio.sleep(0)
+    run.cancel(plan.entries[0].ref)
+    await task
+    assert outcome.states == {"first": "cancelled", "second": "passed"}
+    assert outcome.of(RunFinished)[0].cancelled == 1
+
+
 async def test_cancelling_a_finished_case_has_no_effect(project: Project, children: Children) -> None:
     project.agent(AGENT)
     project.cases("well")

@@ -109,8 +109,8 @@ class Run:
         self._secrets = Secrets([os.environ])
         self._input_recorder = InputRecorder(plan, children, writer)
         self._announced = False
-        self._before_announcement: list[Noticed] = []
-        """Notices from before `RunStarted`."""
+        self._before_announcement: list[Noticed | CaseFinished] = []
+        """Notices from before `RunStarted`, and the ends of cases that were cancelled before it."""
         self._commit: asyncio.Task[dict[str, Any]] | None = None
         self._answers: AnswerStorage | None = None
 
@@ -186,10 +186,7 @@ class Run:
         self.stop()
 
     def _notify(self, notice: Noticed) -> None:
-        if self._announced:
-            self._recorder.put(notice)
-        else:
-            self._before_announcement.append(notice)
+        self._put(notice)
 
     def machines(self) -> Sequence[MachineState]:
         """Return the current states of other machines; () if agents run on this one."""
@@ -265,9 +262,9 @@ class Run:
                 self._recorder.put_written(*decided.events)
         if self._writer is not None and self._writer.notice is not None:
             self._recorder.put(self._writer.notice)
-        for notice in (*plan.notices, *ahead, *self._before_announcement):
-            self._recorder.put(notice)
         self._announced = True
+        for event in (*plan.notices, *ahead, *self._before_announcement):
+            self._put(event)
 
     def _decided(self) -> Iterator[DecidedSource]:
         return (entry.source for entry in self._plan.entries if isinstance(entry.source, DecidedSource))
@@ -337,7 +334,10 @@ class Run:
             touched.folders |= reads.folders
 
     def _put(self, event: Event) -> None:
-        """Publish an event of a case. Executions that its end makes unnecessary are dropped first."""
+        """Publish an event after the announcement. Executions that it makes unnecessary are dropped first."""
+        if not self._announced and isinstance(event, Noticed | CaseFinished):
+            self._before_announcement.append(event)
+            return
         if isinstance(event, CaseFinished):
             self._drop_unneeded(event)
             self._cancelled += event.status == "cancelled"
