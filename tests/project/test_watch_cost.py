@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from workbench.events.events import CaseRef, MetricResult, PlannedCase, SpansRecorded, Usage
+from workbench.events.events import CaseRef, MetricResult, PlannedCase, SpansRecorded, Usage, UserSimulated
 from workbench.files.criteria import stored_config
 from workbench.files.prices import Price, Prices
 from workbench.project.cost_estimate import Limit, estimate, limit_words
@@ -26,7 +26,8 @@ def ran(*models: str, calls: int | None = None, judged: int = 0, cached: int = 0
     record.turns = [Turn({}, spans=SpansRecorded(ref, 0, json.dumps(spans)))]
     count = len(models) if calls is None else calls
     record.usage = Usage(model_calls=count, judge_calls=judged, judge_calls_cached=cached)
-    details: dict[str, Any] = {"judge": {"model": judge}, "tally": {"calls": judged, "input_tokens": 500 * judged}}
+    details: dict[str, Any] = {"judge": {"model": judge}, "tally": {"calls": judged, "cached": cached}}
+    details["tally"]["input_tokens"] = 500 * judged
     record.scores = {"m": MetricResult("m", "passed", 1.0, 1.0, "", details)}
     return record
 
@@ -57,6 +58,16 @@ FLASH = "gemini-2.5-flash"
 )
 def test_estimate_has_calls_and_money(record: CaseRecord, depth: Effect, said: str) -> None:
     assert words(record, depth) == said
+
+
+def test_calls_of_the_simulated_user_count_only_if_the_agent_runs() -> None:
+    record = ran(FLASH, judged=1, cached=1)
+    reply = {"input_tokens": 500, "output_tokens": 0, "cached": False}
+    question = {"judge": {"model": "judge"}, "replies": [reply] * 4}
+    record.simulated = [UserSimulated(record.ref, 0, "", question)]
+    record.usage = Usage(model_calls=1, judge_calls=5, judge_calls_cached=1)
+    assert words(record, "score") == "about 8 calls, about $0.0080"
+    assert words(record, "run") == "about 28 calls, about $0.032"
 
 
 def test_rescoring_does_not_change_the_agents_estimated_cost() -> None:

@@ -8,12 +8,15 @@ from workbench.criteria.registry import needs_bench
 from workbench.events.events import CaseRef
 from workbench.files.criteria import CriteriaConfig
 from workbench.files.prices import Prices, criterion_cost, judge_name, money, simulation_cost, total
+from workbench.judges.base import question_usage
 from workbench.results.costs import ConversationCost, conversation_cost
+from workbench.results.judged import count
 from workbench.run.plan.preflight_cases import CallRange, criterion_calls, options_of
 from workbench.store.details import read_details
 from workbench.store.execution import CaseRecord, Execution
 from workbench.store.inputs import Effect
 from workbench.text.counting import counted
+from workbench.text.json_values import mapping
 from workbench.text.safe_text import one_line
 
 _SAMPLE = 400
@@ -123,9 +126,10 @@ def _cost(record: CaseRecord, depth: Effect, prices: Prices) -> _Cost:
     if depth == "score":
         return judged
     own = _own(record, prices)
-    # A simulated user's calls are among those of the judges.
+    simulated = [question_usage(step.question) for step in record.simulated]
+    calls = own.calls + judged.calls + sum(one.judge_calls + one.judge_calls_cached for one in simulated)
     parts = [own.cost, judged.money, simulation_cost(record.simulated, prices)]
-    return _Cost(own.calls + judged.calls, total(parts), own.unpriced | judged.unpriced)
+    return _Cost(calls, total(parts), own.unpriced | judged.unpriced)
 
 
 def _with_new(cost: _Cost, record: CaseRecord, config: CriteriaConfig | None) -> _Cost:
@@ -145,12 +149,15 @@ def _with_new(cost: _Cost, record: CaseRecord, config: CriteriaConfig | None) ->
 
 
 def _judging(record: CaseRecord, prices: Prices) -> _Cost:
-    usage, results = record.usage, record.metrics.values()
+    results = record.metrics.values()
+    # The usage of a case also has the calls of its simulated user.
+    tallies = [mapping(result.details.get("tally")) for result in results]
+    asked, cached = (sum(count(tally.get(key)) for tally in tallies) for key in ("calls", "cached"))
     # Cached answers count as calls, because a changed question is asked again.
-    calls = usage.judge_calls + usage.judge_calls_cached
+    calls = asked + cached
     spent = total(criterion_cost(result, prices) for result in results)
-    if spent is not None and usage.judge_calls_cached:
-        spent = spent * calls / usage.judge_calls if usage.judge_calls else None
+    if spent is not None and cached:
+        spent = spent * calls / asked if asked else None
     unpriced = (judge_name(result) for result in results if criterion_cost(result, prices) is None)
     return _Cost(calls, spent, frozenset(unpriced))
 
