@@ -1,6 +1,7 @@
 """Conversations with an agent, and keeping them as cases, with the keyboard and the real engine."""
 
 import json
+import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -306,6 +307,18 @@ async def test_only_turns_before_a_failed_one_can_be_forked(project: Path) -> No
         assert "turn 2 has no answer: only turns before it can be forked" in screen.text
         await pilot.press("{", "f")
         await screen.until(pilot, lambda: "fork at turn 1" in screen.text)
+
+
+async def test_fork_of_a_conversation_whose_agent_was_deleted_is_refused(project: Path) -> None:
+    async with opened(project) as (pilot, screen):
+        await pilot.press("w")
+        await talk(pilot, screen)
+        await ask(pilot, screen, "hello", "You: hello")
+        shutil.rmtree(project / "desk")
+        await screen.until(pilot, lambda: not screen.session.opened.agents)
+        await pilot.press("escape", "f")
+        await screen.until(pilot, lambda: "the agent desk no longer exists" in screen.text)
+        assert "You: hello" in screen.text
 
 
 async def test_initial_state_that_changes_1_to_true_is_used(project: Path) -> None:

@@ -60,7 +60,6 @@ class Fork(Controller):
 
         agent = self._agent(record.ref)
         if agent is None:
-            self.view.notify(f"the agent {one_line(record.ref.agent, limit=60)} no longer exists", severity="warning")
             return
         verdict = record.state, tuple(record.metrics.values())
         read = partial(original_of_record, record, self.session.state_dir)
@@ -72,16 +71,21 @@ class Fork(Controller):
         from workbench.project.past_runs import original_of_turns
 
         agent = self._agent(CaseRef(talk.name, "", "", "chat"))
-        assert agent is not None
+        if agent is None:
+            return
         turns = [item.turn for item in itertools.takewhile(lambda item: item.error is None, talk.turns)]
         await self._fork(lambda: original_of_turns(agent.name, session, turns), names, None, agent)
 
     def _agent(self, ref: "CaseRef") -> "AgentFolder | None":
+        """Return the agent of a case, or None with a message if it no longer exists."""
         workspace = self.session.opened
         entry = next((entry for entry in workspace.evalsets if entry.relative == ref.evalset_file), None)
         if entry is not None and entry.agent is not None:
             return entry.agent
-        return next((agent for agent in workspace.agents if agent.name == ref.agent), None)
+        found = next((agent for agent in workspace.agents if agent.name == ref.agent), None)
+        if found is None:
+            self.view.notify(f"the agent {one_line(ref.agent, limit=60)} no longer exists", severity="warning")
+        return found
 
     async def _fork(
         self,
