@@ -34,7 +34,9 @@ def test_annotations_allow_their_json_values(annotation: str, right: list[Any], 
     assert [_allows(annotation, value) for value in wrong] == [False] * len(wrong)
 
 
-@pytest.mark.parametrize("annotation", ["Order", "shop.Order", "int | Order", "'not python at ('", "Literal[SIZE]"])
+@pytest.mark.parametrize(
+    "annotation", ["Order", "shop.Order", "int | Order", "'not python at ('", "Literal[SIZE]", "Annotated[()]"]
+)
 def test_uncertain_annotations_have_no_type(annotation: str) -> None:
     assert _allows(annotation, "anything") is None
 

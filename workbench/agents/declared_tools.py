@@ -96,7 +96,7 @@ def _generic(name: str, inner: ast.expr) -> ArgumentType | None:
     if name == "Union":
         return either(*map(argument_type, members))
     if name == "Annotated":
-        return argument_type(members[0])
+        return argument_type(next(iter(members), None))
     if name == "Literal":
         values = [item.value for item in members if isinstance(item, ast.Constant)]
         plain = tuple(value for value in values if isinstance(value, str | int))
