@@ -246,6 +246,17 @@ def test_case_dropped_from_a_run_gets_its_earlier_verdict_back() -> None:
     assert {record.ref: record.state for record in store.latest_verdicts()} == {ONE: "failed", ON_TIME: "passed"}
 
 
+def test_case_whose_other_repeats_are_dropped_after_one_is_cancelled_keeps_its_earlier_verdict() -> None:
+    again = replace(ONE, repeat=2)
+    store = Store()
+    apply(store, started(ONE), *whole_case(ONE), RunFinished(1.0))
+    apply(store, started(ONE, again, TWO, run_id="run-2"))
+    apply(store, CaseFinished(ONE, "cancelled", CaseError("cancelled", "x"), 0.0), *whole_case(TWO, "failed"))
+    apply(store, RepeatsDropped((again,), TWO), RunFinished(1.0))
+    assert {(one.run_id, one.state) for one in store.latest_verdicts()} == {("run-1", "passed"), ("run-2", "failed")}
+    assert store.counts() == Counter(cancelled=1, failed=1)
+
+
 def test_only_verdicts_of_the_last_owner_count() -> None:
     store, late = Store(), replace(ON_TIME, agent="?")
     error = CaseError("no_agent", "the evalset belongs to no agent")

@@ -312,8 +312,8 @@ class Store:
         for ref in dropped:
             self.records.pop(ref, None)
             self._executions[ref.name].remove(ref)
-            if not self._executions[ref.name]:
-                self._reinstate_case(ref.name)
+        for case in {ref.name for ref in dropped}:
+            self._reinstate_if_cancelled(case)
         if event.after is not None:
             self.run = replace(self.run, cut_short_by=event.after)
         self._count()
@@ -372,7 +372,7 @@ class Store:
             self._reinstate_if_cancelled(case)
 
     def _reinstate_if_cancelled(self, case: CaseName) -> None:
-        """Bring back the previous verdict of a case if the newest run cancelled all of its executions."""
+        """Bring back the previous verdict of a case if the newest run cancelled or dropped all of its executions."""
         executions = [self.current_record(ref) for ref in self._executions.get(case, ())]
         if case in self._previous and all(record.state == "cancelled" for record in executions):
             self._cancelled.update((record.ref, record) for record in executions)
