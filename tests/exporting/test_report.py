@@ -12,16 +12,22 @@ from tests.cli.stores import BROKEN, CRASH, FAILED, all_statuses, case_events, f
 from tests.hostile import HOSTILE
 from workbench.cli.refusal import Refused, refusal_json
 from workbench.events.events import (
+    CaseFinished,
     CaseRef,
     CaseStarted,
+    Event,
     ForkOf,
     MetricResult,
     MetricScored,
     RunFinished,
     RunStarted,
     TurnStarted,
+    Usage,
+    UserSimulated,
 )
 from workbench.exporting.report import json_schema, report_pieces
+from workbench.files.prices import Price, Prices
+from workbench.results.plain_summary import summary_lines
 from workbench.store.details import read_details
 from workbench.store.history.stored_events import report_events
 from workbench.store.store import Store
@@ -51,6 +57,28 @@ def test_failed_case_also_has_the_error_of_a_judge() -> None:
     assert (report["summary"]["failed"], report["summary"]["failed_with_errors"]) == (1, 1)
     assert report["cases"][0]["status"] == "failed"
     assert report["cases"][0]["error"]["kind"] == "judge"
+
+
+@pytest.mark.parametrize(("scored_from", "cost"), [("", 0.003), ("earlier", 0.002)])
+def test_simulated_user_costs_nothing_in_a_run_that_scores_again(scored_from: str, cost: float) -> None:
+    prices = Prices({"m": Price(1.0, 1.0)})
+    reply = {"input_tokens": 1000, "output_tokens": 0}
+    tally = {"calls": 2, "input_tokens": 2000, "output_tokens": 0}
+    judged = MetricResult("match", "passed", 1.0, 0.8, "", {"judge": {"model": "m"}, "tally": tally})
+    case = ref("scenario")
+    asked = UserSimulated(case, 0, "", {"judge": {"model": "m"}, "replies": [reply]})
+    events: list[Event] = [
+        CaseStarted(case, 0.0, None, {}),
+        TurnStarted(case, 0, {}),
+        asked,
+        MetricScored(case, judged),
+    ]
+    usage = Usage(judge_calls=2 if scored_from else 3)
+    run = replace(started([case]), scored_from=scored_from)
+    store = feed([run, *events, CaseFinished(case, "passed", None, 1.0, usage), RunFinished(1.0)])
+    data = json.loads(b"".join(report_pieces(store, prices)))
+    assert (data["judge_cost"], data["cases"][0]["usage"]["judge_cost"]) == (cost, cost)
+    assert any(f"${cost}" in line.text for line in summary_lines(store, prices))
 
 
 def test_report_with_every_status_is_valid(store: Store) -> None:

@@ -73,7 +73,8 @@ def report_pieces(store: Store, prices: Prices = _NO_PRICES) -> Iterator[bytes]:
 
     def cases() -> Iterator[ReportCase]:
         for record in store.read_current():
-            case = report_case(record, prices, for_merge=store.run.shard is not None)
+            rescored = bool(store.run.scored_from)
+            case = report_case(record, prices, for_merge=store.run.shard is not None, rescored=rescored)
             costs.append(case.usage.judge_cost)
             warnings.update(dict.fromkeys(model_warnings(record)))
             yield case
@@ -161,9 +162,15 @@ def json_schema() -> dict[str, Any]:
     return output_schema(Report, "agent-workbench report", description)
 
 
-def report_case(record: CaseRecord, prices: Prices = _NO_PRICES, *, for_merge: bool = False) -> ReportCase:
-    """Return an execution in the form of the report. `for_merge` adds the data that `merge` needs."""
-    cost, fork = case_cost(record.metrics.values(), record.simulated, record.handling, prices), record.planned.fork
+def report_case(
+    record: CaseRecord, prices: Prices = _NO_PRICES, *, for_merge: bool = False, rescored: bool = False
+) -> ReportCase:
+    """Return an execution in the form of the report. `for_merge` adds the data that `merge` needs.
+
+    `rescored` says that a stored transcript was scored again, so its simulated user cost nothing.
+    """
+    simulated = () if rescored else record.simulated
+    cost, fork = case_cost(record.metrics.values(), simulated, record.handling, prices), record.planned.fork
     # A run of another version may have other rules.
     rule = next((rule for rule in get_args(OwnerRule) if rule == record.planned.matched_by), None)
     return ReportCase(

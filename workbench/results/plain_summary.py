@@ -127,7 +127,7 @@ def summary_lines(
         yield SummaryLine(frozen)
     if drift := thawed_total(found for _, found in thawed):
         yield SummaryLine(drift)
-    if judged := judged_text(records, prices):
+    if judged := judged_text(records, prices, rescored=bool(store.run.scored_from)):
         yield SummaryLine(judged)
     if store.run.cut_short_by is not None:
         yield SummaryLine(f"-x: no case started after {label(store.run.cut_short_by)}.")
@@ -146,8 +146,11 @@ def _drift(thawed: Iterable[tuple[Execution, Thawed | None]]) -> Iterator[Summar
             yield SummaryLine(text, 4)
 
 
-def judged_text(records: Sequence[Execution], prices: Prices) -> str:
-    """Return the use of judges, or "" if there was none: `Judged with 15 calls, 12,345 tokens in, 678 out, $0.01`."""
+def judged_text(records: Sequence[Execution], prices: Prices, *, rescored: bool) -> str:
+    """Return the use of judges, or "" if there was none: `Judged with 15 calls, 12,345 tokens in, 678 out, $0.01`.
+
+    `rescored` says that stored transcripts were scored again, so their simulated users cost nothing.
+    """
     calls = sum(record.usage.judge_calls for record in records)
     kept = sum(record.usage.judge_calls_cached for record in records)
     if not calls and not kept:
@@ -161,7 +164,8 @@ def judged_text(records: Sequence[Execution], prices: Prices) -> str:
     if prices:
         details = map(read_details, records)
         cost = total(
-            case_cost(record.metrics.values(), record.simulated, record.handling, prices) for record in details
+            case_cost(record.metrics.values(), () if rescored else record.simulated, record.handling, prices)
+            for record in details
         )
         unknown = "cost unknown: a judge has no price or reports no tokens"
         parts.append(unknown if cost is None else money(cost, prices.currency))

@@ -1,8 +1,11 @@
 """Judge calls in the bar during a run, with and without a price table."""
 
+from dataclasses import replace
+
 from workbench.events.events import (
     CaseFinished,
     CaseRef,
+    Event,
     MetricResult,
     MetricScored,
     PlannedCase,
@@ -28,7 +31,7 @@ def simulated(model: str) -> UserSimulated:
     return UserSimulated(REF, 1, "", {"judge": {"model": model}, "replies": replies})
 
 
-def counted(prices: Prices | None, *events: MetricScored | UserSimulated | CaseFinished) -> JudgeCount:
+def counted(prices: Prices | None, *events: Event) -> JudgeCount:
     count = JudgeCount(prices)
     for event in (STARTED, *events):
         count.apply(event)
@@ -52,3 +55,8 @@ def test_unknown_cost_is_left_out() -> None:
 
 def test_cached_answers_cost_nothing() -> None:
     assert counted(PRICES, scored("a", 0, 5, model="other")).text == "0 judge calls, 5 cached, 0.00 EUR"
+
+
+def test_simulated_user_costs_nothing_while_transcripts_are_scored_again() -> None:
+    count = counted(PRICES, replace(STARTED, scored_from="earlier"), simulated("other"), scored("a", 3))
+    assert count.text == "3 judge calls, 0.030 EUR"

@@ -67,7 +67,7 @@ class JudgeCount:
                 self._set(event.case, calls + count(tally.get("calls")), cached + count(tally.get("cached")))
                 if count(tally.get("calls")):
                     self._costs.append(criterion_cost(event.result, self._prices))
-            case UserSimulated():
+            case UserSimulated() if not self._rescoring:  # Scoring again asks no simulated user.
                 self._costs.append(simulation_cost([event], self._prices))
                 self._count_user(event)
             case CaseFinished():
@@ -87,12 +87,12 @@ class JudgeCount:
         self._costs.clear()
 
     def _count_user(self, event: UserSimulated) -> None:
-        """Count the calls for a simulated user's message. None are made while transcripts are scored again."""
+        """Count the calls for a simulated user's message."""
         # Imported here, because the first frame does not need it.
         from workbench.judges.base import question_usage
 
         usage = question_usage(event.question)
-        if self._rescoring or not (usage.judge_calls or usage.judge_calls_cached):
+        if not (usage.judge_calls or usage.judge_calls_cached):
             return
         calls, cached = self._of_user.get(event.case, (0, 0))
         self._of_user[event.case] = calls + usage.judge_calls, cached + usage.judge_calls_cached
