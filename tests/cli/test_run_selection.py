@@ -175,7 +175,7 @@ def test_run_with_x_killed_before_a_failure_is_resumed(project: Project) -> None
     heard(started, process)
     go_on.write_text("go on\n")
     _, err = process.communicate(timeout=60)
-    assert b"1 of 4 cases have results" in err
+    assert b"1 of 4 cases has a result" in err
     assert process.returncode == 1
     assert report_in(project) == {"good": "passed", "waits": "passed", "bad": "failed"}
     stored = json.loads(project.run("export", "last", "--format", "json", "-o", "-").stdout)

@@ -51,7 +51,7 @@ def workspace(make_workspace: MakeWorkspace) -> Workspace:
 
 def test_resume_is_offered_while_no_input_has_changed(workspace: Workspace) -> None:
     state = killed(workspace)
-    assert describe_resumable(workspace, state).endswith(": 1 of 2 cases have results")
+    assert describe_resumable(workspace, state).endswith(": 1 of 2 cases has a result")
     assert describe_resumable(workspace, state), "the look at it leaves its journal to others"
     (workspace.root / "desk/agent.py").write_text("root_agent = 1\n", encoding="utf-8")
     assert describe_resumable(workspace, state) == ""
@@ -69,7 +69,7 @@ def test_offer_to_resume_parses_few_events(workspace: Workspace, monkeypatch: py
         return json.loads(text)
 
     monkeypatch.setattr("workbench.store.history.stored_events.json", SimpleNamespace(loads=parse))
-    assert describe_resumable(workspace, state).endswith(": 1 of 2 cases have results")
+    assert describe_resumable(workspace, state).endswith(": 1 of 2 cases has a result")
     ((everything,),) = sql(state, "SELECT sum(length(data)) FROM event")
     assert sum(parsed) < everything / 20, "steps are not parsed"
 
@@ -83,7 +83,7 @@ async def test_palette_resumes_an_interrupted_run(open_screen: OpenScreen, works
     screen = open_screen(workspace)
     screen.engine.resume = lambda: screen.build([(0, 1)], RepeatOptions(1))  # type: ignore[method-assign]
     async with screen.open((80, 24)) as pilot:
-        offer = "“resume run” (:) continues the last run: 1 of 2 cases have results"
+        offer = "“resume run” (:) continues the last run: 1 of 2 cases has a result"
         await screen.until(pilot, lambda: offer in screen.text.splitlines()[-1])
         assert not list(screen.app._notifications), "nothing is covered"
         assert not screen.runs, "it is never begun unasked"

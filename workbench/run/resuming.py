@@ -274,9 +274,11 @@ def _changes_of(
 
 
 def _reused(found: InterruptedRun) -> str:
-    scored = f", {found.transcripts:,} only need scores" if found.transcripts else ""
+    have = "has a result" if found.results == 1 else "have results"
+    need = "needs" if found.transcripts == 1 else "need"
+    scored = f", {found.transcripts:,} only {need} scores" if found.transcripts else ""
     reused = f", {counted(found.answers, 'model answer')} of other cases can be reused" if found.answers else ""
-    return f"{found.announced.run_id}: {found.results:,} of {len(found.cases):,} cases have results{scored}{reused}"
+    return f"{found.announced.run_id}: {found.results:,} of {len(found.cases):,} cases {have}{scored}{reused}"
 
 
 def _resumed(plan: Plan, found: InterruptedRun) -> Plan:
