@@ -63,7 +63,9 @@ def test_damaged_answer_is_the_only_loss(tmp_path: Path, writer: RunWriter) -> N
 
 
 def test_answer_with_a_secret_is_not_stored(writer: RunWriter) -> None:
-    keep(writer, answer("the word is abc\\ndef-ghi"), answer("hello"), secret="abc\\ndef-ghi")
+    urls = [answer("postgres://desk:sunflower-77@db/shop"), answer("https://a/?q=%c3%a9%2fdef-ghi")]
+    keep(writer, *urls, answer("hello"), secret="é/def-ghi")
+    keep(writer, answer("the word is abc\\ndef-ghi"), secret="abc\\ndef-ghi")
     assert [one.responses for one in kept(writer)[ONE]] == [("hello",)]
 
 

@@ -73,7 +73,7 @@ class AnswerStorage:
         given = {"agent": answer.agent, "asked": answer.request, "responses": answer.responses}
         text = json.dumps({"case": name, **given})
         secrets = self._secrets.get(case.agent)
-        if secrets is None or any(sign in text for sign in secrets.markers):
+        if secrets is None or secrets.may_contain(text):
             return
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, "answers")
