@@ -78,7 +78,7 @@ def rubric_counts(result: MetricResult, view: View) -> Iterator[Line]:
     names = result.details.get("unused")
     unused = [one_line(name, limit=100) for name in names if isinstance(name, str)] if isinstance(names, list) else []
     if unused:
-        why = "no criterion uses them, because they have no type"
+        why = "no criterion uses them, because they have no known type"
         yield from part("not used", Text.assemble((f"{', '.join(unused)}: ", "status-not-evaluated"), why), view)
 
 

@@ -76,6 +76,7 @@ async def test_replies_without_a_verdict_are_not_cached() -> None:
 async def test_turn_gets_rubrics_from_config_case_and_turns() -> None:
     kind = "FINAL_RESPONSE_QUALITY"
     first = turn(rubrics=[rubric("own", kind), rubric("other", "TOOL_USE_QUALITY"), rubric("plain")])
+    first["rubrics"].append(rubric("misspelt", kind.lower()))
     expected = [turn(), turn(rubrics=[rubric("expected", kind)])]
     bench = Bench(_says({"config": "yes", "own": "yes", "case": "yes", "expected": "no"}))
     scored = await score_with_bench(
@@ -95,8 +96,8 @@ async def test_turn_gets_rubrics_from_config_case_and_turns() -> None:
         [("config", "config"), ("case", "case"), ("expected", "turn")],
     ]
     assert scored.result.score == pytest.approx(5 / 6)
-    assert scored.result.details["unused"] == ["plain"]
-    assert scored.result.reason.endswith("; rubrics without a type are not used: plain")
+    assert scored.result.details["unused"] == ["plain", "misspelt"]
+    assert scored.result.reason.endswith("; rubrics without a known type are not used: plain, misspelt")
 
 
 async def test_score_is_the_mean_over_rubrics_not_turns() -> None:

@@ -24,6 +24,7 @@ from workbench.criteria.judged.voting import (
     object_schema,
     values_outside_json,
 )
+from workbench.criteria.registry import rubric_types
 from workbench.files.schema import Rubric as RubricSchema
 from workbench.files.schema import adapter
 from workbench.judges.base import Question
@@ -158,10 +159,11 @@ def rubrics_by_turn(request: ScoreRequest, kind: str) -> list[tuple[Rubric, ...]
 
 
 def untyped_ids(request: ScoreRequest) -> list[str]:
-    """Return the ids of case and turn rubrics that no criterion uses, because they have no type."""
+    """Return the ids of case and turn rubrics that no criterion uses, because they have no type of a criterion."""
+    types = rubric_types().values()
     turns = (*request.actual, *(request.expected or ()))
     every = (*request.rubrics, *(rubric for turn in turns for rubric in turn.get("rubrics") or ()))
-    return list(dict.fromkeys(rubric["rubric_id"] for rubric in every if not rubric.get("type")))
+    return list(dict.fromkeys(rubric["rubric_id"] for rubric in every if rubric.get("type") not in types))
 
 
 def _rubric(rubric: dict[str, Any], origin: Any) -> Rubric:

@@ -8,7 +8,7 @@ about the whole conversation, and the last turn shows its score. A rubric withou
 
 Details of a turn: `rubrics` [{"rubric_id", "text", "origin", "score", "verdict", "votes", "rationale", "asked", "of"}],
 `asked`, `of`, `split`, `questions`. Details of the case: `judge`, `rubrics` [{"rubric_id", "text", "score"}] with the
-mean over the turns, and `unused`: the ids of rubrics that no criterion uses, because they have no type.
+mean over the turns, and `unused`: the ids of rubrics that no criterion uses, because none has their type.
 """
 
 import asyncio
@@ -236,7 +236,7 @@ def _case(request: ScoreRequest, judge: Judge, turns: Sequence[MetricResult]) ->
     }
     reason = first_failure(turns, "all rubrics are fulfilled")
     if untyped:
-        reason += f"; rubrics without a type are not used: {', '.join(untyped)}"
+        reason += f"; rubrics without a known type are not used: {', '.join(untyped)}"
     return case_result(request.criterion, turns, exact_mean(row["score"] for row in rows), reason, details)
 
 

@@ -189,16 +189,19 @@ def stop_signals(cases: Iterable[PreflightCase]) -> Iterator[Noticed]:
 
 
 def untyped_rubrics(cases: Iterable[PreflightCase]) -> Iterator[Noticed]:
-    """Yield notices about rubrics of cases and turns that no criterion reads, because they have no type."""
+    """Yield notices about rubrics of cases and turns that no criterion reads, because none has their type."""
+    types = rubric_types().values()
     by_file: dict[str, dict[str, None]] = defaultdict(dict)
     for item in cases:
         for rubric in item.rubrics:
-            if not rubric.get("type"):
+            if rubric.get("type") not in types:
                 by_file[item.file][str(rubric.get("rubric_id"))] = None
     for file, names in by_file.items():
         have, them = ("has", "it") if len(names) == 1 else ("have", "them")
-        message = f"{counted(len(names), 'rubric')} ({listed(names)}) {have} no type, so no criterion reads {them}"
-        hint = f'Add a "type": one of {", ".join(rubric_types().values())}'
+        message = (
+            f"{counted(len(names), 'rubric')} ({listed(names)}) {have} no known type, so no criterion reads {them}"
+        )
+        hint = f'Set "type" to one of {", ".join(rubric_types().values())}'
         yield Noticed("warning", f"{file}: {message}", hint)
 
 

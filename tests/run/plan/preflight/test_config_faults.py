@@ -58,10 +58,13 @@ def test_unknown_stop_signal_is_reported() -> None:
     assert not any("waits for" in text for text in texts(looked(same, turns=None)))
 
 
-def test_rubrics_without_a_type_are_reported_once_for_each_file() -> None:
+def test_rubrics_without_a_known_type_are_reported_once_for_each_file() -> None:
     plain = config(criteria(response_match_score={}))
-    found = texts(looked(plain, rubrics=(RUBRIC, {**RUBRIC, "rubric_id": "short"})), looked(plain, rubrics=(TYPED,)))
-    assert found == ["desk/all.evalset.json: 2 rubrics (polite and short) have no type, so no criterion reads them"]
+    misspelt = {**RUBRIC, "rubric_id": "short", "type": "final_response_quality"}
+    found = texts(looked(plain, rubrics=(RUBRIC, misspelt)), looked(plain, rubrics=(TYPED,)))
+    assert found == [
+        "desk/all.evalset.json: 2 rubrics (polite and short) have no known type, so no criterion reads them"
+    ]
 
 
 def test_audio_messages_are_reported_as_unsupported() -> None:
