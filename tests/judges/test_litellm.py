@@ -127,6 +127,7 @@ class TestWithTheRealLibrary:
             pytest.param(Response(fault="reset"), "connection", "", None, True, id="reset"),
             pytest.param(replace(said("yes"), fault="truncated"), "connection", "", None, True, id="truncated"),
             pytest.param(said(None, "content_filter"), "blocked", "content_filter", None, False, id="blocked"),
+            pytest.param(said("valid", "content_filter"), "blocked", "content_filter", None, False, id="filtered"),
             pytest.param(said(None, "length"), "cut", "MAX_TOKENS", None, False, id="cut"),
         ],
     )

@@ -192,14 +192,14 @@ def _read(response: Any) -> dict[str, Any]:
     """Return the answer in a ModelResponse.
 
     Raises:
-        JudgeCallError: The response has no choices, or no text because it was filtered or cut off.
+        JudgeCallError: The response has no choices, was filtered, or was cut off before its first word.
     """
     choices = getattr(response, "choices", None)
     if not choices:
         raise JudgeCallError("unreadable", "the reply has no choices", retryable=True)
     choice = choices[0]
     text = choice.message.content
-    if choice.finish_reason == "content_filter" and not text:
+    if choice.finish_reason == "content_filter":
         raise JudgeCallError("blocked", "the service refused to answer: content_filter", "content_filter")
     cut = _CUT if choice.finish_reason == "length" else ""
     if cut and not text:
