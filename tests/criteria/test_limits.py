@@ -101,9 +101,10 @@ def test_criterion_that_only_measures_tokens_hints_at_limits() -> None:
     assert "limits" in fault.hint
 
 
-def _with_inner(options: str, turn: dict[str, Any], usage: Usage, *inner: dict[str, Any]) -> MetricResult:
+def _with_inner(options: str, turn: dict[str, Any], usage: Usage, *inner: dict[str, Any] | None) -> MetricResult:
     (criterion,) = _config(f'{{"threshold": 1, {options}}}').criteria
-    request = ScoreRequest(criterion, None, (turn,), scenario={}, prices=PRICES, inner_calls=(inner,), usage=usage)
+    calls = None if None in inner else tuple(call for call in inner if call is not None)
+    request = ScoreRequest(criterion, None, (turn,), scenario={}, prices=PRICES, inner_calls=(calls,), usage=usage)
     return score(request).result
 
 
@@ -119,7 +120,13 @@ def test_limits_include_calls_of_agents_that_are_used_as_tools() -> None:
     assert kept.status == "passed"
     cost = _with_inner('"cost": 9', turn, usage, inner)
     assert (cost.status, "an agent is used as a tool" in cost.reason) == ("not_evaluated", True)
-    hidden = {"call": "1", "tool": "t", "hidden": True}
-    unknown = _with_inner('"tool_calls": 9', turn, usage, hidden)
+
+
+@pytest.mark.parametrize("inner", [{"call": "1", "tool": "t", "hidden": True}, None])
+def test_limit_of_tool_calls_is_not_evaluated_if_inner_calls_are_unknown(inner: dict[str, Any] | None) -> None:
+    unknown = _with_inner('"tool_calls": 9', _turn(_call(100, 10), tools=1), Usage(model_calls=1), inner)
     assert unknown.status == "not_evaluated"
-    assert unknown.reason == "tool calls unknown: ADK hides the inside of an agent that is used as a tool"
+    assert (
+        unknown.reason
+        == "tool calls unknown: calls inside an agent that is used as a tool are hidden by ADK, or were not recorded"
+    )

@@ -194,7 +194,8 @@ def test_rules_for_arguments_are_scored_from_the_transcript() -> None:
 
 def answered(name: str, text: str, *metrics: MetricResult) -> CaseRecord:
     one = record(name, *metrics)
-    one.turns = [Turn({}, actual={**invocation("find", "refund"), "final_response": {"parts": [{"text": text}]}})]
+    actual = {**invocation("find", "refund"), "final_response": {"parts": [{"text": text}]}}
+    one.turns = [Turn({}, actual=actual, inner_calls=())]
     return one
 
 

@@ -198,7 +198,7 @@ _UNKNOWN = {
     "tokens": "no model reported its tokens",
     "seconds": "the time was not measured",
     "model_calls": "the agent does not report its model calls",
-    "tool_calls": "ADK hides the inside of an agent that is used as a tool",
+    "tool_calls": "calls inside an agent that is used as a tool are hidden by ADK, or were not recorded",
     "cost": "no price is known for a model, it reported no tokens, or an agent is used as a tool",
 }
 
@@ -292,7 +292,7 @@ def _used_inside(name: str, used: float, request: ScoreRequest) -> tuple[float, 
     if name == "tool_calls":
         inner = [call for calls in request.inner_calls for call in calls or ()]
         hidden = sum(call.get("hidden") is True for call in inner)
-        return used + len(inner) - hidden, not hidden
+        return used + len(inner) - hidden, not hidden and None not in request.inner_calls
     usage = request.usage
     if usage is None:
         return used, True
