@@ -72,6 +72,7 @@ async def test_every_status_has_its_reason(project: Project, given: str) -> None
     assert "{Something else entirely}" in text
     assert "LookupError" in text
     assert "\x1b" not in text
+    assert "2 errors)" in (await workbench.evaluate(agent, file, runs=2, cases="raises")).explanation()
 
 
 async def test_case_that_was_not_evaluated_has_not_passed(project: Project) -> None:

@@ -18,6 +18,7 @@ from workbench.results.repeats import CaseRepeats, summarize_all
 from workbench.store.execution import CaseRecord, Turn
 from workbench.store.reasons import is_without_model, judged_by
 from workbench.store.store import Store
+from workbench.text.counting import counted_status
 from workbench.text.safe_text import one_line, plain
 
 _EXPLAINED = 20
@@ -151,7 +152,7 @@ class Evaluation:
         if not wrong:
             return "no case was evaluated"
         counts = Counter(case.status for case in self.cases)
-        figures = ", ".join(f"{counts[status]} {status.replace('_', ' ')}" for status in counts)
+        figures = ", ".join(counted_status(status, number) for status, number in counts.items())
         parts = [f"{len(wrong)} of {len(self.cases)} did not pass ({figures})"]
         parts += [
             f"{one_line(case.ref.label)}: {sentence(case)}"
