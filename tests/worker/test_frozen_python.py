@@ -231,3 +231,29 @@ def test_missed_call_fails_only_its_turn_of_a_chat(make_agent: MakeAgent, share:
     assert [message.partition(",")[0] for message in said] == ['desk called find(n="B")', 'desk called find(n="D")']
     assert chat.of("Failed") == []
     assert len(chat.of("Ended")) == 1
+
+
+IMPATIENT = """
+import asyncio
+from pathlib import Path
+
+async def slow():
+    Path(__file__).with_name("counter").open("a").write("slow")
+    await asyncio.sleep(1000)
+
+async def root_agent(message, session):
+    try:
+        return await asyncio.wait_for(session.tool("slow", {}, slow), 0.05)
+    except asyncio.TimeoutError:
+        return "It took too long."
+"""
+
+
+@pytest.mark.parametrize("share", [False, True])
+def test_cancelled_call_waits_for_the_same_cancellation(make_agent: MakeAgent, tmp_path: Path, share: bool) -> None:
+    desk = make_agent(IMPATIENT)
+    live = desk.run("hi", share=share, **RECORDING)
+    again = desk.run("hi", share=share, **frozen(live))
+    assert live.answers == again.answers == ["It took too long."]
+    assert [call["from"] for call in tool_calls(again)] == ["frozen"]
+    assert counted(tmp_path) == ["slow"]

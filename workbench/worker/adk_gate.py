@@ -31,7 +31,7 @@ from .declared import json_declaration
 from .error_forms import decoded_error
 from .fork import Asked
 from .fork import state_digest as digest_of_state
-from .gate import Decision, Gate, Inject, Live, Miss, inside, within_tool
+from .gate import CANCEL_SECONDS, Decision, Gate, Inject, Live, Miss, inside, within_tool
 from .matching import InjectedFault, Recorded, ToolCall, canonical, plain_branch
 from .value_forms import UnknownFormError, decoded
 
@@ -42,8 +42,6 @@ _CONTROL = frozenset(
     {"transfer_to_agent", "exit_loop", "set_model_response", "finish_task", "request_input", "adk_request_input"}
 )
 """Names of ADK's control tools, which steer agents and workflows."""
-_CANCEL_SECONDS = 30.0
-"""Seconds for which a call waits to be cancelled, if it was cancelled when it was recorded."""
 _NOBODY = "a tool was called outside of its conversation's context, so its recording is unknown"
 _LOOK_BACK = 500
 """Number of the newest events that are searched for the model's answer with a call."""
@@ -240,10 +238,10 @@ class AdkGate:
     async def recorded_error(self, recorded: Recorded) -> Exception:
         """Return the recorded exception of a call.
 
-        If the recorded call was cancelled, wait up to `_CANCEL_SECONDS` for the same cancellation, then end the case.
+        If the recorded call was cancelled, wait up to `CANCEL_SECONDS` for the same cancellation, then end the case.
         """
-        if recorded.value["types"][:1] == ["asyncio.exceptions.CancelledError"]:
-            await asyncio.sleep(_CANCEL_SECONDS)
+        if recorded.was_cancelled:
+            await asyncio.sleep(CANCEL_SECONDS)
             await self.miss(self.gate.not_cancelled(recorded))
         return decoded_error(recorded.value)
 

@@ -41,6 +41,8 @@ _ESCAPED = (
     "in plain Python, call tools with session.tool(name, args, call), under the names that the steps show, "
     "or use --on-miss live"
 )
+CANCEL_SECONDS = 30.0
+"""Seconds for which a call waits to be cancelled, if it was cancelled when it was recorded."""
 _PART_LIMIT = 1024 * 1024
 """Maximum size of a part of a request that is reported with a miss, in characters of JSON."""
 inside: contextvars.ContextVar[bool] = contextvars.ContextVar("agent_workbench_inside", default=False)

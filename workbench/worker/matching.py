@@ -84,6 +84,11 @@ class Recorded:
         elif self.outcome == "error":
             check_error(self.value)
 
+    @property
+    def was_cancelled(self) -> bool:
+        """Whether the call was cancelled before it ended."""
+        return self.outcome == "error" and self.value["types"][:1] == ["asyncio.exceptions.CancelledError"]
+
 
 def check_error(error: Any) -> None:
     """Raise BrokenRecordingError unless a recorded exception is `{"types", "message", "attributes"?}`."""

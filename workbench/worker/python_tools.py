@@ -15,7 +15,7 @@ from typing import Any
 from .calls import POLL, Call, Calls
 from .error_forms import decoded_error
 from .fork import Asked, state_digest
-from .gate import Decision, Gate, Inject, Live, Miss, Replay, inside, within_tool
+from .gate import CANCEL_SECONDS, Decision, Gate, Inject, Live, Miss, Replay, inside, within_tool
 from .jsonable import dumps
 from .matching import Recorded, ToolCall
 from .value_forms import UnknownFormError, decoded, encoded_text
@@ -85,6 +85,10 @@ class Tools:
             while self.gate.order.waits(place):
                 await asyncio.sleep(POLL)
             self.gate.order.released(place)
+            if place.recorded is not None and place.recorded.was_cancelled:
+                with _keeping(recording):
+                    await asyncio.sleep(CANCEL_SECONDS)
+                raise _NoAnswerError(self.gate.not_cancelled(place.recorded))
             return self._replay(recording, decision)
         except _NoAnswerError as error:
             if error.miss is not None:
@@ -193,7 +197,7 @@ def _keeping(recording: _Recording | None) -> Iterator[Callable[[Any], Any]]:
 
     try:
         yield keep
-    except Exception as error:
+    except (Exception, asyncio.CancelledError) as error:
         if recording is not None:
             _end(recording, recording.call.raised, error)
         raise
