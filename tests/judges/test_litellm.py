@@ -83,6 +83,15 @@ class TestWithTheRealLibrary:
             "stop": ["."],
         }
 
+    @pytest.mark.parametrize(
+        "instruction", ["Be strict.", {"parts": [{"text": "Be"}, {"text": "strict."}]}, [{"text": "Be"}, "strict."]]
+    )
+    async def test_system_instruction_is_sent(self, service: LoopbackServer, judge: LiteLlm, instruction: Any) -> None:
+        script(service, said("yes"))
+        await judge.answer(QUESTION, JudgeOptions("openai/some-model", {"system_instruction": instruction}), 1)
+        first, last = service.requests[0].body["messages"]
+        assert (first["role"], first["content"].split(), last["role"]) == ("system", ["Be", "strict."], "user")
+
     async def test_model_with_schema_support_gets_the_schema(self, service: LoopbackServer, judge: LiteLlm) -> None:
         script(service, said("{}"))
         await judge.answer(QUESTION, JudgeOptions("openai/gpt-4o"), 1)

@@ -20,7 +20,7 @@ from workbench.judges.kinds import kind_of
 from workbench.store.database.database import Database, database
 from workbench.store.database.values import StoredAnswer, drop_judge_answer, get_judge_answer, put_judge_answers
 
-VERSION = 1
+VERSION = 2
 """Version of the questions, which is part of all keys. Increase it when the questions change."""
 _MOMENT = 0.1
 """Seconds to wait before writing. Several answers are then written at once."""

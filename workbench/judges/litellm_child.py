@@ -126,6 +126,17 @@ _CONFIG = {
     "frequencyPenalty": "frequency_penalty",
 }
 """LiteLLM's names for fields of a GenerateContentConfig. LiteLLM drops the options that a model does not have."""
+
+
+def _text(instruction: Any) -> str:
+    """Return a `system_instruction` as text: a text, a part, a content, or a list of these."""
+    if isinstance(instruction, list):
+        return "\n".join(filter(None, map(_text, instruction)))
+    if isinstance(instruction, dict):
+        return _text(instruction.get("parts") or instruction.get("text"))
+    return instruction if isinstance(instruction, str) else ""
+
+
 _CUT = "MAX_TOKENS"
 """Google's word for the finish reason that LiteLLM calls `length`."""
 
@@ -179,6 +190,9 @@ class Completion:
             # A local server that speaks OpenAI's protocol may need no key, but the client insists on one.
             arguments["api_key"] = "no key"
         messages = [{"role": "user", "content": payload["prompt"]}]
+        given = payload["config"].get("system_instruction") or payload["config"].get("systemInstruction")
+        if instruction := _text(given):
+            messages.insert(0, {"role": "system", "content": instruction})
         return await self._library.acompletion(payload["model"], messages, max_retries=0, **arguments)
 
     def _takes_schema(self, model: str) -> bool:
