@@ -111,6 +111,15 @@ def test_undo_goes_back_to_the_case_and_restores_its_earlier_verdict() -> None:
     assert desk.review.given(REFUND[0]) is None
 
 
+def test_undo_removes_a_verdict_that_was_given_twice_with_one_edit() -> None:
+    desk = Desk()
+    desk.press("agent bug")
+    step = desk.review.steps[-1]
+    desk.review.save(step, step.edit)
+    assert desk.review.undo(step.edit)
+    assert desk.review.given(REFUND[0]) is None
+
+
 def test_undo_of_a_whole_cause_removes_all_its_verdicts() -> None:
     desk = Desk()
     desk.review.begin_whole()

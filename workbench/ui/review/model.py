@@ -274,7 +274,9 @@ class Review:
 
     def save(self, step: Step, edit: Any) -> None:
         """Record verdicts that were saved, and go to the next case without a verdict."""
-        self.steps.append(replace(step, before={name: self.given(name) for name in step.names}, edit=edit))
+        # The same verdict again within a second changes no file, so the newest edit is still the one before.
+        if not self.steps or self.steps[-1].edit is not edit:
+            self.steps.append(replace(step, before={name: self.given(name) for name in step.names}, edit=edit))
         for name in step.names:
             self._given[name] = Given(step.choice, name in step.unseen)
             for left in self._left.values():
