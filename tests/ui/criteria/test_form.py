@@ -102,6 +102,21 @@ async def test_typing_a_threshold_previews_the_changed_verdicts(
     assert file.read_text(encoding="utf-8") == TEXT
 
 
+async def test_preview_counts_only_the_repeats_of_the_last_run(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace
+) -> None:
+    screen = open_screen(with_config(make_workspace())[0])
+    feed = Feed(screen.session.store, screen.workspace)
+    async with screen.open((100, 30)) as pilot:
+        for number, runs in enumerate((3, 1)):
+            for ref in feed.start(("refunds", "on_time"), runs=runs, run_id=f"run-{number}"):
+                feed.begin(ref)
+                feed.end(ref, "passed", 1.0)
+            feed.finish()
+        await form(screen, pilot)
+        await screen.until(pilot, lambda: "last run, 1 case:" in screen.text)
+
+
 async def test_choices_judges_and_json_values_can_be_edited(
     open_screen: OpenScreen, make_workspace: MakeWorkspace
 ) -> None:

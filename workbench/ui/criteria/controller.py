@@ -116,8 +116,10 @@ class Criteria(Controller):
         from workbench.editing.what_if import WhatIf
         from workbench.ui.criteria.preview import ConfigEdit
 
-        files = {entry.relative for entry in entries}
-        records = [record for ref, record in self.session.store.records.items() if ref.evalset_file in files]
+        files, verdicts = {entry.relative for entry in entries}, self.session.verdicts
+        numbers = [n for n, entry in enumerate(self.session.opened.evalsets) if entry.relative in files]
+        pairs = [(number, case) for number in numbers for case, _ in verdicts.of_evalset(number)]
+        records = [record for pair in pairs for record in verdicts.records(*pair)]
         return ConfigEdit(changes, WhatIf(records, self.session.prices))
 
     async def _ask(self, edits: "Sequence[ConfigEdit]", mode: "EditorMode") -> str | None:
