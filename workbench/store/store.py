@@ -347,7 +347,8 @@ class Store:
         They come from the newest run that decided the case. The first repeat always belongs to that run.
         """
         of_case: dict[CaseName, list[Execution]] = {}
-        for record in self.records.values():
+        # This also runs in threads, while events change the store.
+        for record in list(self.records.values()):
             case = record.ref.name
             if (cases is None or case in cases) and self.has_current_owner(record.ref):
                 of_case.setdefault(case, []).append(record)

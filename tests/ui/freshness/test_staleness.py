@@ -132,6 +132,20 @@ async def test_shown_verdict_of_a_deleted_run_becomes_stale(opened: Opened) -> N
     assert list(opened.marks) == ["good", "bad"]
 
 
+async def test_repeats_of_an_older_run_do_not_hide_that_a_newer_verdict_is_stale(opened: Opened) -> None:
+    project = opened.project
+    await asyncio.to_thread(project.program, "run", ".", "--plain", "--runs", "2")
+    again = await Opened(project).open()
+    await again.controllers.other_runs.begin()
+    await asyncio.to_thread(project.program, "run", ".", "--plain")
+    again.controllers.other_runs.look()
+    await again.view.settled()
+    assert again.verdicts.repeats(0, 0) == 1
+    project.write("echo/prompt.txt", "He said ")
+    await again.look()
+    assert list(again.marks) == ["good", "bad"]
+
+
 async def test_unchanged_files_are_not_read_again(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     def read(*_: object) -> None:
         raise AssertionError("nothing has changed")

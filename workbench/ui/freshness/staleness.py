@@ -214,16 +214,16 @@ class Staleness(Controller):
         session, workspace = self.session, self._workspace()
         if workspace is None:
             return None
-        cases = workspace.case_ids
-        if latest is None:
-            same = known is not None and known.cases == cases
-            latest = known.latest if known is not None and same else self._shown(latest_runs(session.state_dir, cases))
+        cases, shown = workspace.case_ids, list(session.store.latest_verdicts())
+        if latest is None and known is not None and known.cases == cases:
+            latest = known.latest
+        elif latest is None:
+            latest = self._with_shown(latest_runs(session.state_dir, cases), shown)
         files = input_files(latest, workspace)
         # The signature comes first, so that the next check notices files that are saved meanwhile.
         signature = signature_of(files)
         stored_runs = {run.summary.run_id for run in latest}
-        every = list(session.store.records.values())
-        records = [record for record in every if record.run_id not in stored_runs and record.has_verdict]
+        records = [record for record in shown if record.run_id not in stored_runs]
         # Of those that are not stored, the transcripts are in memory.
         here = (stored_case(record) for record in records if isinstance(record, CaseRecord))
         stale = stale_cases(latest, workspace) | stale_transcripts(here, workspace, session.state_dir)
@@ -233,18 +233,18 @@ class Staleness(Controller):
         runs |= {record.ref.name: record.run_id for record in records}
         return Comparison(latest, cases, {**unreadable_marks, **stale}, runs, files, signature)
 
-    def _shown(self, newest: "Iterable[LatestRun]") -> "tuple[LatestRun, ...]":
+    def _with_shown(self, newest: "Iterable[LatestRun]", shown: "Iterable[Execution]") -> "tuple[LatestRun, ...]":
         """Return the newest runs, after those of the last comparison that are deleted or too old but still shown.
 
         Otherwise, their verdicts could never become stale.
         """
-        runs, records = tuple(newest), self.session.store.records
+        runs, ids = tuple(newest), {record.ref: record.run_id for record in shown}
         found = {run.summary.run_id for run in runs}
         gone = [run for run in (self._last.latest if self._last is not None else ()) if run.summary.run_id not in found]
         kept = [
             replace(run, executions=mine)
             for run in gone
-            if (mine := tuple(one for one in run.executions if _is_of(records.get(one.ref), run)))
+            if (mine := tuple(one for one in run.executions if ids.get(one.ref) == run.summary.run_id))
         ]
         names = {one.ref.name for run in kept for one in run.executions}
         others = (replace(run, executions=tuple(o for o in run.executions if o.ref.name not in names)) for run in runs)
@@ -258,10 +258,6 @@ class Staleness(Controller):
             return self.session.read()
         except (OSError, ValueError):
             return None
-
-
-def _is_of(shown: "Execution | None", run: "LatestRun") -> bool:
-    return shown is not None and shown.run_id == run.summary.run_id
 
 
 _BETWEEN = 1.0
