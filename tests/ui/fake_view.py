@@ -10,8 +10,6 @@ from workbench.agents.workspace import Workspace
 from workbench.editing.responsible import Place, case_place
 from workbench.events.events import CaseRef, PlannedCase, RunStarted
 from workbench.files import settings as config
-from workbench.results.document import Subject
-from workbench.store.details import read_details
 from workbench.ui.actions import Situation, keymap
 from workbench.ui.dialogs.items import Item
 from workbench.ui.editing.files import Files
@@ -24,10 +22,10 @@ from workbench.ui.running.run import Run
 from workbench.ui.running.run_thread import RunThread
 from workbench.ui.screen.folder import Folder
 from workbench.ui.screen.situation import WayBack, situation_of
+from workbench.ui.screen.subjects import Subjects
 from workbench.ui.session.session import Session
 from workbench.ui.terminal.host import Host
 from workbench.ui.tree.model import Tree
-from workbench.ui.tree.outline import Row
 from workbench.ui.tree.query import Query, parse_query
 from workbench.ui.tree.scope import targets_of
 from workbench.ui.widgets.basics import Work
@@ -157,15 +155,9 @@ class FakeView(_Screen):  # type: ignore[misc]
     def show_evidence(self) -> bool:
         return False
 
-    def is_read(self, row: Row) -> bool:
-        return True
-
-    async def read(self, row: Row) -> None:
-        pass
-
-    def subject(self, row: Row) -> Subject:
-        record = self.session.record(row)
-        return Subject(None if record is None else read_details(record), self.session.entry(row.evalset))
+    @property
+    def subjects(self) -> Subjects:
+        return Subjects(self.session, lambda record: None)
 
     def say(self, text: str, *, warning: bool = False, seconds: float = 3.0) -> None:
         self.said.append(text)
