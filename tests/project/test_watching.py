@@ -13,7 +13,7 @@ import pytest
 from textual.pilot import Pilot
 
 from tests.cli.projects import BAD, GOOD, Project
-from tests.ui.conftest import AtOnce, Screen
+from tests.ui.conftest import AtOnce, Screen, record_notices
 from tests.ui.quiet import quick_pilots
 from workbench.events.events import Usage
 from workbench.files import settings as config
@@ -55,6 +55,7 @@ class Watched(Screen):
         self.app = WorkbenchApp(self.session, said, themes, themes.read("night"), watch=watch)
         self.main = self.app.main
         self.main.controllers.news.pace = AtOnce()
+        self.notices = record_notices(self.app)
         self.pilot: Pilot[int]
 
     @asynccontextmanager
@@ -304,11 +305,9 @@ async def test_saved_theme_and_keys_change_only_the_screen(tmp_path: Path) -> No
         assert app.get_css_variables()["primary"].lower() == "#222222"
         settings.write_text("theme = [")
         mine.write_text('[colors]\nprimary = "no colour"\n')
-        # The first of them came with the new keys.
-        await watched.until(said, lambda: len(app._notifications) == 3, 30)
-        told = [notification.message for notification in app._notifications]
+        await watched.until(said, lambda: len(watched.notices) == 3, 30)
         for part in ("R is now the key of run", "settings.toml: cannot be read", "mine.toml: primary: 'no colour'"):
-            assert sum(part in message for message in told) == 1, told
+            assert sum(part in notice for notice in watched.notices) == 1, watched.notices
         assert (app.theme, app.current_theme.primary, watched.main.keys["run"]) == ("mine", "#222222", ("R",))
         assert watched.session.store.run.run_id == ""
 

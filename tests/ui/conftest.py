@@ -222,6 +222,19 @@ class Scripted(Engine):
         return self._make(targets, times)
 
 
+def record_notices(app: WorkbenchApp) -> list[str]:
+    """Return the list of all notices from now on. Those on the screen vanish after some seconds."""
+    notices: list[str] = []
+    notify = app.notify
+
+    def record(message: str, **options: Any) -> None:
+        notices.append(message)
+        notify(message, **options)
+
+    app.notify = record  # type: ignore[method-assign]
+    return notices
+
+
 class Screen:
     """The app with a workspace made from files and scripted runs."""
 
@@ -254,6 +267,7 @@ class Screen:
         self.app = WorkbenchApp(self.session, settings, themes, theme_read, engine=self.engine, shown=shown)
         self.main = self.app.main
         self.main.controllers.news.pace = AtOnce()
+        self.notices = record_notices(self.app)
 
     @classmethod
     def around(cls, app: WorkbenchApp) -> "Screen":
@@ -261,6 +275,7 @@ class Screen:
         screen = cls.__new__(cls)
         screen.app, screen.main, screen.session, screen.sent = app, app.main, app.session, []
         screen.patience = 1.0
+        screen.notices = record_notices(app)
         return screen
 
     @asynccontextmanager

@@ -21,10 +21,6 @@ def ids_in(file: Path) -> list[str]:
     return [case.eval_id for case in open_evalset(file).cases]
 
 
-def notices(screen: Screen) -> str:
-    return " ".join(str(notice.message) for notice in screen.app._notifications)
-
-
 async def test_a_case_is_duplicated_and_deleted_and_both_are_undone(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open((120, 40)) as pilot:
@@ -132,7 +128,7 @@ async def test_case_does_not_move_to_a_file_with_its_id(open_screen: OpenScreen,
         await pilot.press("j", "j", "j", "m")
         await screen.until(pilot, lambda: "move 1 case to" in screen.text)
         await pilot.press("enter")
-        await screen.until(pilot, lambda: "the target file already has" in notices(screen))
+        await screen.until(pilot, lambda: "the target file already has" in " ".join(screen.notices))
         assert [ids_in(file) for file in files_of(screen)] == [["same"], ["same"]]
 
 
@@ -168,7 +164,7 @@ async def test_failed_write_is_reported_and_changes_nothing(
         file = files_of(screen)[0]
         before = file.read_bytes()
         await pilot.press("j", "j", "j", "D")
-        await screen.until(pilot, lambda: words in notices(screen))
+        await screen.until(pilot, lambda: words in " ".join(screen.notices))
         assert file.read_bytes() == before
         assert screen.row == "on_time"
         await pilot.press("u")
@@ -193,7 +189,7 @@ async def test_other_changes_on_disk_stay_and_a_missing_case_is_reported(open_sc
         file.write_bytes(file.read_bytes().replace(b"very_late", b"later_still"))
         screen.main.controllers.files.go_to_case(file, "very_late")
         await pilot.press("D")
-        await screen.until(pilot, lambda: "very_late no longer exists" in notices(screen))
+        await screen.until(pilot, lambda: "very_late no longer exists" in " ".join(screen.notices))
         assert "later_still" in ids_in(file)
 
 

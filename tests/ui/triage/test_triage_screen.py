@@ -97,7 +97,7 @@ async def test_broken_triage_file_is_reported_and_not_changed(
     file = screen.workspace.root / "desk" / "talk.triage.json"
     file.write_text("<<<<<<< HEAD")
     async with screen.open((120, 30)) as pilot:
-        await screen.until(pilot, lambda: "talk.triage.json is not JSON" in " ".join(screen.text.split()))
+        await screen.until(pilot, lambda: any("talk.triage.json is not JSON" in notice for notice in screen.notices))
         await run_all(screen, pilot)
         await pilot.press("n", "t")
         await screen.until(pilot, lambda: isinstance(screen.app.screen, TriageScreen))
