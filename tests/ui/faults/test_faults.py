@@ -105,3 +105,22 @@ async def test_faults_without_a_judge_are_never_called_handled(tmp_path: Path) -
         await screen.until(pilot, lambda: "10? not evaluated" in screen.text and "tools   10 faults" in screen.text)
         await pilot.press("n")
         await screen.until(pilot, lambda: "no problem here" in screen.text)
+
+
+async def test_each_escape_after_another_key_warns_before_it_cancels_the_run(tmp_path: Path) -> None:
+    _write(tmp_path)
+    wait = "    import time\n    'order' in (found or ()) or time.sleep(60)\n"
+    slow = AGENT.replace("    return f", f"{wait}    return f")
+    (tmp_path / "desk" / "agent.py").write_text(slow)
+    async with opened(tmp_path) as (app, _, screen, pilot):
+        await pilot.press(":", *"try faults", "enter")
+        await screen.until(pilot, lambda: isinstance(app.screen, FaultDialog))
+        await pilot.press("enter")
+        await screen.until(pilot, lambda: "of 10 faults" in screen.text)
+        for _ in range(2):
+            await pilot.press("escape")
+            await screen.until(pilot, lambda: "esc again cancels the run" in screen.text)
+            await pilot.press("l")
+        assert isinstance(app.screen, FaultScreen)
+        await pilot.press("escape", "escape")
+        await screen.until(pilot, lambda: app.screen is app.main)

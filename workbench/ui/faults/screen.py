@@ -139,7 +139,8 @@ class FaultScreen(SplitScreen):
         self._batches = Batches(self, self._take_news)
         self._back_to_tools = False
         """Whether esc goes back from the rows by case to the rows by tool."""
-        self._leaving = False
+        self._leaves_with = 0
+        """The number of the key press that may leave although the run is then cancelled."""
 
     def on_mount(self) -> None:
         """Show the table, and start the run unless the matrix is stored."""
@@ -295,8 +296,8 @@ class FaultScreen(SplitScreen):
                 self.go_left()
         elif self._back_to_tools:
             self.action_table()
-        elif self._matrix.going and not self._leaving:
-            self._leaving = True
+        elif self._matrix.going and self._leaves_with != (pressed := getattr(self.app, "keys_delivered", 0)):
+            self._leaves_with = pressed + 1
             left = sum(not record.finished for record in self._matrix.records)
             self.say(f"{counted(left, 'execution')} to come: esc again cancels the run", warning=True)
         else:
