@@ -280,9 +280,10 @@ def pretty(
     return Text().append_tokens(tokens if most is None else _first_lines(tokens, most))
 
 
-def pretty_lines(value: Any, width: int) -> list[Line]:
-    """Return the value as indented JSON on lines of at most `width` cells."""
-    return wrap_indented(pretty(value), width)
+def pretty_lines(value: Any, width: int, *, most: int | None = None) -> list[Line]:
+    """Return the value as indented JSON on lines of at most `width` cells. Further lines than `most` become `…`."""
+    lines = wrap_indented(pretty(value, most=most), width)
+    return lines if most is None or len(lines) <= most else [*lines[:most], Text.styled("…", "fold")]
 
 
 def _first_lines(tokens: Iterator[tuple[str, str]], most: int) -> Iterator[tuple[str, str]]:

@@ -133,6 +133,14 @@ def test_a_state_nested_too_deeply_is_refused() -> None:
         read_object('{"a":' * 100_000)
 
 
+def test_large_state_is_cut_unless_long_texts_are_shown_in_full() -> None:
+    talk = Conversation("desk", {})
+    talk.take(StateReported({"numbers": list(range(3_000))}))
+    cut, full = (PAGES[1].build(talk, View(60, full=full)).lines for full in (False, True))
+    assert (len(cut), len(full)) == (1_005, 3_008)
+    assert [line.plain.strip() for line in cut[999:1002]] == ["996,", "997,", "…"]
+
+
 def test_streamed_text_is_replaced_by_its_step() -> None:
     talk = Conversation("desk", {})
     talk.take(TurnStarted(REF, 0, content("Where?")))

@@ -1,6 +1,6 @@
 """The pages of a conversation, and the widget that shows them."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from rich.text import Text
 from textual.binding import BindingType
@@ -20,6 +20,9 @@ from workbench.ui.detail.reader import Reader
 from workbench.ui.detail.reading import Reading
 from workbench.ui.widgets.footer import bindings
 
+MOST_LINES = 1000
+"""Maximum number of lines of a state or a part of a case. More would delay each key."""
+
 
 def conversation_page(conversation: Conversation, view: View) -> Document:
     """Return the page with all turns, oldest first."""
@@ -31,7 +34,7 @@ def conversation_page(conversation: Conversation, view: View) -> Document:
         document.gap()
     if conversation.initial:
         document.add([heading("initial state", view.width)])
-        document.add(hang(Text(), pretty_lines(conversation.initial, view.width - 2), 1))
+        document.add(_state_lines(conversation.initial, view))
         document.gap()
     for number, item in enumerate(conversation.turns):
         start = len(document.lines)
@@ -72,14 +75,18 @@ def state_page(conversation: Conversation, view: View) -> Document:
     elif current.state == {}:
         document.add(remark("Empty.", view))
     else:
-        document.add(hang(Text(), pretty_lines(current.state, view.width - 2), 1))
+        document.add(_state_lines(current.state, view))
     document.gap()
     document.add([heading("initial state", view.width)])
     if conversation.initial:
-        document.add(hang(Text(), pretty_lines(conversation.initial, view.width - 2), 1))
+        document.add(_state_lines(conversation.initial, view))
     else:
         document.add(remark("Empty. e edits it before the first message.", view))
     return document
+
+
+def _state_lines(state: Any, view: View) -> list[Line]:
+    return list(hang(Text(), pretty_lines(state, view.width - 2, most=None if view.full else MOST_LINES), 1))
 
 
 def output_page(conversation: Conversation, view: View) -> Document:

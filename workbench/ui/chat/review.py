@@ -30,6 +30,7 @@ from workbench.run.recordings.recording import Recording
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
 from workbench.ui.actions import footer
+from workbench.ui.chat.conversation_view import MOST_LINES
 from workbench.ui.detail.body import Body
 from workbench.ui.dialogs.items import Item, searching
 from workbench.ui.dialogs.pick import NameScreen, PickScreen, show_keys
@@ -392,7 +393,11 @@ class ReviewScreen(RowsScreen[bool]):
             shown = [call.wire(number) for number, call in enumerate(calls)] or "not kept"
         width = self._preview.shares.width
         if width > 2:
-            lines = wrap(Text(row.text), width - 2) if row.kind == "note" else pretty_lines(shown, width - 2)
+            lines = (
+                wrap(Text(row.text), width - 2)
+                if row.kind == "note"
+                else pretty_lines(shown, width - 2, most=MOST_LINES)
+            )
             self._preview.show(Document(list(hang(Text(), lines, 1))), 0)
         self.say(self._words(row))
 
