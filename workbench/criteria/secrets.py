@@ -97,7 +97,7 @@ class Secrets:
             }
         if isinstance(value, list):
             if len(value) == 2 and all(isinstance(item, str) for item in value) and _PAIR.search('", "'.join(value)):
-                return [value[0], _HEADER_TEXT]
+                return [self.clean_text(value[0]), _HEADER_TEXT]
             return [self.clean_data(item) for item in value]
         if isinstance(value, int | float) and not isinstance(value, bool):
             written = json.dumps(value)

@@ -116,6 +116,8 @@ def test_headers_are_recognised_by_name(text: str, expected: str) -> None:
 def test_headers_with_several_values_and_in_lists_are_replaced() -> None:
     data = {"X-Api-Key": ["one", "two"], "headers": [["Authorization", "Bearer abc"], ["authorization", "scope"]]}
     pairs = [["Authorization", "[secret header]"], ["authorization", "scope"]]
+    beside = Secrets([{"DESK_KEY": "correct-horse"}]).clean_data(["correct-horse, Authorization", "Bearer abc"])
+    assert beside == ["[secret DESK_KEY], Authorization", "[secret header]"]
     assert Secrets([]).clean_data(data) == {"X-Api-Key": ["[secret header]"] * 2, "headers": pairs}
 
 
