@@ -64,7 +64,7 @@ _WORD = re.compile("e|sw*|w+")
 
 
 class Word(NamedTuple):
-    """A word as it is compared (before stemming), and its slice of the original text."""
+    """A normalised word (NFKC, lower case, not stemmed), and its slice of the original text."""
 
     text: str
     start: int

@@ -314,7 +314,7 @@ class _Builder:
         return (*self._turn, self._key(value_at(self._case, self._turn), "intermediate_data"))
 
     def _recorded(self) -> bool:
-        """Return whether new steps have the recorded form. This turn decides, or other turns if it has no steps."""
+        """Return whether to write new steps as `invocation_events`: as this turn does, else as any other turn does."""
         own = value_at(self._case, self._data())
         if isinstance(own, dict) and own:
             return get(own, "invocation_events") is not None

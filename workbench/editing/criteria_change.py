@@ -311,12 +311,13 @@ def draft_of(file: Path, before: bytes, metrics: MetricsConfig | None = None) ->
     Raises:
         EditError: the content is not a JSON object.
     """
-    faults = [fault for fault in parse_config(file, before).faults if not fault.json_path]
     try:
         content = json.loads(_text(before))
     except (ValueError, RecursionError):
+        # Faults without a path are those of the JSON.
+        faults = sorted(parse_config(file, before).faults, key=lambda fault: bool(fault.json_path))
         why = next((fault.sentence(file.name) for fault in faults if fault.severity == "error"), file.name)
-        raise EditError(f"{why}: invalid config; file left unchanged") from None
+        raise EditError(f"invalid config, file left unchanged: {why}") from None
     if not isinstance(content, dict):
         raise EditError(f"{file.name} does not contain an object")
     defaults = "criteria" not in content

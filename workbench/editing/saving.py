@@ -303,10 +303,11 @@ class Saver:
         return self._journal.undone
 
     def save(self, label: str, contents: Contents) -> Edit:
-        """Write new contents of one or more files as one edit. None means that there is no file.
+        """Write the new contents of one or more files as one edit.
 
-        `contents` also has the content of each file when the edit began. The caller must validate the new content. If
-        nothing changes, the edit has no changes and is not recorded.
+        `contents` maps each file to its content when the edit began and its new content. None stands for a missing
+        file. The caller must validate the new contents. If nothing changes, the edit has no changes and is not
+        recorded.
 
         Raises:
             ChangedOnDiskError: a file now has another content. No file was changed.

@@ -149,7 +149,8 @@ def bars(
 def agreement_tables(found: Sequence[JudgeAgreement], left_out: int = 0) -> Iterator[str]:
     """Yield how often each judge agrees with the user's triage, with a confusion matrix.
 
-    `left_out` is the number of verdicts given by cause, which do not count. Yield nothing if there are neither.
+    `left_out` is the number of verdicts given by cause, which do not count. Yield nothing if `found` is
+    empty and `left_out` is 0.
     """
     if not found and not left_out:
         return

@@ -102,8 +102,8 @@ class Evaluation:
         if is_loopback(self._access.base_url) and not os.environ.get("STORAGE_EMULATOR_HOST"):
             raise JudgeCallError(
                 "connection",
-                "Google's metric `coherence` is stored in Google Cloud Storage, and GOOGLE_VERTEX_BASE_URL is on this "
-                "machine: set STORAGE_EMULATOR_HOST too",
+                "Google's metric `coherence` is loaded from Google Cloud Storage, but GOOGLE_VERTEX_BASE_URL points to "
+                "this machine: set STORAGE_EMULATOR_HOST too",
             )
         try:
             return await asyncio.to_thread(self._types.LLMMetric.load, _COHERENCE, self._client)

@@ -97,7 +97,10 @@ def plain_calls(invocation: dict[str, Any], view: View, *, results: bool) -> Ite
 def call_row(
     name: str, row: Mapping[str, Any], view: View, then: Any = _NO_RESULT, now: Any = _NO_RESULT
 ) -> Iterator[Line]:
-    """Yield the lines of a row of `call_rows` labelled `name`. `then` and `now` are the earlier and the new result."""
+    """Yield the lines of one call, labelled `name`.
+
+    `row` has the form of a row of `call_rows`. `then` and `now` are the earlier and the new result.
+    """
     whole = room(view)
     found = objects(row.get("differences"))
     paths = frozenset(str(item.get("path", "")) for item in found)

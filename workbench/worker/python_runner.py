@@ -80,7 +80,7 @@ class PythonConversation(Conversation):
         return self._session.state
 
     def use(self, gate: Gate) -> None:
-        """Let the calls of `session.tool` pass `gate`."""
+        """Send the calls of `session.tool` through `gate`."""
         self._session._tools.gate = gate
 
     def spans(self) -> Json | None:

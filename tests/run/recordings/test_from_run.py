@@ -153,7 +153,7 @@ def test_bytes_with_a_replaced_secret_can_still_be_read() -> None:
     assert base64.urlsafe_b64decode(call.effects.artifacts[0].content["inline_data"]["data"]) == b"[secret SHOP_KEY]"
 
 
-def test_call_that_was_not_stored_is_lost_with_the_reason() -> None:
+def test_call_that_was_not_stored_says_why() -> None:
     event = _event(
         0,
         _tool("a", 0, {}, lost="it is larger than 4 MiB", too_large=True),

@@ -41,7 +41,7 @@ async def test_screen_does_not_say_that_nothing_has_run_while_verdicts_are_loadi
         await screen.until(pilot, lambda: "loading" not in screen.text)
 
 
-def test_cancelled_cases_are_compared_with_their_previous_verdict(make_workspace: MakeWorkspace) -> None:
+def test_previous_verdict_is_found_across_cancelled_runs(make_workspace: MakeWorkspace) -> None:
     workspace = make_workspace({"order_desk": {"refunds": ["on_time", "late_parcel"]}})
     state = workspace.root / ".workbench"
     keep(workspace, "2026-01-02T10-00-00-aaaa", {"on_time": "failed", "late_parcel": "passed"})

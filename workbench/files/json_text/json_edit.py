@@ -246,7 +246,7 @@ def revise(text: str, wanted: Any) -> list[Splice]:
     except TypeError as error:
         raise EditError(f"the new value is not valid JSON: {error}") from None
     if not sound:
-        raise EditError("the edit would also change something else")
+        raise EditError("the edit would also change other parts of the file; nothing was changed")
     return splices
 
 

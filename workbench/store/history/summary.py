@@ -170,7 +170,7 @@ class RunBundles:
 
 
 class Inputs(Collection[Bundle]):
-    """The bundles of a run with certain numbers, read when they are needed."""
+    """Some bundles of a run, selected by number and parsed on first use."""
 
     __slots__ = ("_run", "numbers")
 

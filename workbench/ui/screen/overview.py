@@ -191,7 +191,7 @@ def filter_for(scope: Scope, tree: Tree, tests: Iterable[str], wanted: Iterable[
 
 
 def conditions_of(key: str, overview: tally.Overview, tree: Tree, cases: Iterable[Pair]) -> Iterator[str]:
-    """Yield filters that match the cases of an item, such as `cause:no-refund`."""
+    """Yield candidate filters for the cases of an item, such as `cause:no-refund`. Some may not match them."""
     if key.startswith(CAUSE):
         yield query.CAUSE + key.removeprefix(CAUSE)
         # Which causes are one of a kind depends on the rest of the filter. Their own names do not.

@@ -47,7 +47,7 @@ class FilterInput(PlainInput):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "done"), Binding("escape", "clear")]
 
     class Done(Message):
-        """A report that the user is done with the field, whose value is the filter."""
+        """A message that the user has left the field. The value of the field is the filter."""
 
     _labelled = False
     """Whether the field was last drawn with its label."""
