@@ -1,10 +1,14 @@
 """Rules of the pane "Judges". Whole panes are in `test_pane_texts.py`."""
 
 from dataclasses import replace
+from typing import Any
+
+import pytest
 
 from tests.results.conftest import Texts
 from tests.ui.judged import FUNCTION, SENTENCES, USER, claims, events, judge_question, record_of, scenario_events
 from tests.ui.transcripts import execute, recorded, turn
+from workbench.events.events import MetricResult, Usage
 from workbench.judges.base import JudgeFault, Reply, reply_record
 from workbench.results.document import Subject
 from workbench.results.faces import LABELS
@@ -80,3 +84,25 @@ def test_wrong_stop_decision_does_not_make_the_last_message_invalid(texts: Texts
     lines = texts(build(Subject(record), View(76)).lines)
     assert any(line.startswith(" verdict       ✓ valid · 3 of 5 votes") for line in lines)
     assert f" why           {reason}" in lines
+
+
+def test_cost_of_a_case_names_judges_whose_answers_were_all_cached(texts: Texts) -> None:
+    record = execute([turn("hi", [], "yes")], [recorded("hi", [], "yes")])
+    record.usage = Usage(judge_calls_cached=3)
+    assert "0 judge calls, 3 from the cache" in "\n".join(texts(build(Subject(record), View(100)).lines))
+
+
+@pytest.mark.parametrize(
+    "details",
+    [
+        {"precision": 10**400},
+        {"figures": {"tokens": {"used": 10**400, "limit": 1}}},
+        {"tally": {"calls": 1, "seconds": 10**400}},
+        {"questions": [{"replies": [{"seconds": 10**400}]}]},
+        {"other_match_types": {"EXACT": 10**400}},
+    ],
+)
+def test_number_that_is_too_large_for_a_float_is_shown(texts: Texts, details: dict[str, Any]) -> None:
+    record = execute([turn("hi", [], "yes")], [recorded("hi", [], "yes")])
+    record.scores = {"own": MetricResult("own", "failed", 0.1, 1.0, "", details)}
+    assert "own" in "\n".join(texts(build(Subject(record), View(100, full=True)).lines))

@@ -4,6 +4,7 @@ They tolerate any content, because runs and reports can hold anything. The crite
 `workbench.judges.base.record` document the format.
 """
 
+import sys
 from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -66,8 +67,9 @@ def message_text(content: Any) -> str:
 
 
 def number(value: Any) -> float | None:
-    """Return the value if it is a number, else None."""
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+    """Return the value if it is a number that a float can hold, else None."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return value if is_number and abs(value) <= sys.float_info.max else None
 
 
 def count(value: Any) -> int:

@@ -365,7 +365,7 @@ def _cost(record: CaseRecord) -> str:
         amounts.append(counted(usage.model_calls, "model call"))
     if usage.input_tokens or usage.output_tokens:
         amounts.append(f"{counted(usage.input_tokens, 'token')} in, {usage.output_tokens:,} out")
-    if usage.judge_calls:
+    if usage.judge_calls or usage.judge_calls_cached:
         asked = counted(usage.judge_calls, "judge call")
         amounts.append(f"{asked}, {usage.judge_calls_cached:,} from the cache")
     return " · ".join(amounts)

@@ -5,6 +5,7 @@ Scores are cut and not rounded, because a rounded score may seem to reach a thre
 """
 
 import math
+import sys
 from collections.abc import Iterable
 from decimal import ROUND_FLOOR, Decimal
 
@@ -68,8 +69,8 @@ _HUGE = 1e15
 
 def cut_score(value: float, places: int = PLACES, least: int = 1) -> str:
     """Return a score with `least` to `places` decimals, cut: `0.7999`, `1.0`. Huge numbers are in Python's notation."""
-    if not math.isfinite(value) or abs(value) >= _HUGE:
-        return repr(float(value))
+    if not abs(value) < _HUGE:  # Also NaN, and integers that no float can hold.
+        return repr(value if abs(value) > sys.float_info.max else float(value))
     return _padded(Decimal(repr(float(value))).quantize(Decimal(1).scaleb(-places), ROUND_FLOOR), least)
 
 
@@ -89,7 +90,7 @@ def compared(score: float, threshold: float, places: int = PLACES, least: int = 
 
 def amount(value: float) -> str:
     """Return a quantity: `1,234`, `2`, `0.0331`."""
-    if math.isfinite(value) and value == int(value) and abs(value) < _HUGE:
+    if abs(value) < _HUGE and value == int(value):
         return f"{int(value):,}"
     return cut_score(value)
 
