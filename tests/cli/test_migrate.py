@@ -74,12 +74,14 @@ def test_second_conversion_says_that_the_file_is_current_and_changes_nothing(pro
     assert done.stderr == "echo/talk.test.json: it already has the current schema; nothing to do\n"
 
 
-def test_conversion_never_replaces_an_existing_old_copy(project: Project) -> None:
+@pytest.mark.parametrize("more", [[], ["--dry-run"]])
+def test_conversion_that_would_replace_an_old_copy_is_refused(project: Project, more: list[str]) -> None:
     file = _write(project)
     kept = project.write("echo/talk.test.json.old", "mine")
-    done = project.run("migrate", "echo/talk.test.json")
+    done = project.run("migrate", "echo/talk.test.json", *more)
     assert (done.returncode, json.loads(file.read_text()), kept.read_text()) == (2, OLD, "mine")
     assert "talk.test.json.old already exists" in done.stderr
+    assert project.run("migrate", "echo/talk.test.json", "-o", "-").returncode == 0
 
 
 @pytest.mark.parametrize(

@@ -89,16 +89,19 @@ def _migrate(
             raise Refused("standard output cannot hold the recordings", hint="Name the evalset with -o NEW")
         return _convert_conversations(conversations, new, rows, dry_run)
     if len(old) == 1 and not old[0].is_dir():
-        return _migrate_one(old[0], session, new, rows, printed=printed or dry_run)
+        in_place = new is None and not printed
+        return _migrate_one(old[0], session, new, rows, printed=printed or dry_run, in_place=in_place)
     if printed or new is not None:
         raise Refused("-o is for one file, not for a folder or several files", hint="Name one file, or leave out -o")
     return _migrate_all(old, session, rows, dry_run)
 
 
 def _migrate_one(
-    old: Path, session: "dict[str, Any] | None", new: Path | None, rows: _Rows | None, *, printed: bool
+    old: Path, session: "dict[str, Any] | None", new: Path | None, rows: _Rows | None, *, printed: bool, in_place: bool
 ) -> int:
     """Convert one file and return the exit code. If it is `printed`, no file changes.
+
+    `in_place` is whether the file itself is replaced, or would be without `--dry-run`.
 
     Raises:
         Refused: The file is broken, or a target already exists.
@@ -116,7 +119,7 @@ def _migrate_one(
     except BrokenFileError as error:
         raise Refused(str(error), kind="broken_file") from None
     kept = _kept(old)
-    if new is None and not printed and kept.exists():
+    if in_place and kept.exists():
         raise Refused(f"{kept} already exists, so the old file cannot be saved there", hint="Name a file with -o NEW")
     if printed:
         if rows is None:
