@@ -1,6 +1,7 @@
 """The status of a case, by the table of statuses."""
 
 import itertools
+from dataclasses import replace
 from typing import cast
 
 import pytest
@@ -142,6 +143,14 @@ def test_turn_that_the_judge_left_out_stays_an_error_beside_the_limit() -> None:
     limited = judged("limit")
     skipped = MetricResult("m", "error", 0.5, 0.5, "1 of 2 sentences have no label", judged("-").turns[1].details)
     assert only_limited(Scored(limited.result, (skipped, limited.turns[1]))).result.status == "error"
+
+
+@pytest.mark.parametrize(("verdict", "status"), [("unread", "error"), ("valid", "not_evaluated")])
+def test_stop_without_a_verdict_stays_an_error_beside_the_limit(verdict: str, status: str) -> None:
+    limited = judged("limit")
+    stop = {"verdict": verdict, "questions": judged("http").turns[1].details["questions"]}
+    result = replace(limited.result, details={"judge": {}, "stop": stop})
+    assert only_limited(Scored(result, limited.turns)).result.status == status
 
 
 def test_call_limit_never_changes_a_verdict() -> None:

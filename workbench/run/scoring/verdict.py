@@ -6,6 +6,7 @@ from typing import Any
 
 from workbench.criteria.base import Scored
 from workbench.events.events import CaseError, CaseStatus, ErrorKind, MetricResult, Usage
+from workbench.text.json_values import mapping
 
 _KEPT = "The answers so far are stored, so the next run asks only for the rest"
 _UNANSWERED: Mapping[str, str] = {
@@ -96,6 +97,9 @@ def faults_behind(scored: Scored) -> list[Fault]:
     for turn in scored.turns:
         if turn.status == "error":
             found += list(_faults(turn.details)) or ([Fault(other, turn.reason)] if other else [])
+    stop = mapping(details.get("stop"))
+    if stop.get("verdict") == "unread":  # A simulated user's stop, which is a verdict beside those of the turns.
+        found += _faults(stop)
     return found or list(_faults(details)) or ([Fault(other, scored.result.reason)] if other else [])
 
 
