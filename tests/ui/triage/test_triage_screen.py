@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
-from workbench.editing.triage.entry import About, Judged
+from workbench.editing.triage.entry import About, Entry, Judged
 from workbench.events.events import CaseFinished, CaseRef, MetricResult, MetricScored, TurnFinished, TurnStarted
 from workbench.ui.triage.dialog import Answer, TriageScreen
 from workbench.ui.triage.question import Option, Question
@@ -119,6 +119,19 @@ async def test_dialog_leaves_the_evidence_visible_and_esc_restores_the_note(
         await screen.until(pilot, lambda: "On its way." in screen.text and "agent bug" in screen.text)
         await pilot.press("t", *"kept", "enter", "t", *"!?", "escape", "a")
         await screen.until(pilot, lambda: [one["note"] for one in entries(screen)] == ["kept"])
+
+
+async def test_earlier_note_stays_with_its_own_verdict(open_screen: OpenScreen) -> None:
+    judged, options = Judged("failed", "digest"), (Option("flaky", "flaky", "", "f"),)
+    first, second = (Question(About("on_time", name), judged, name, "fail", options) for name in ("one", "two"))
+    earlier = {first.key(): Entry(first.about, judged, "flaky", note="about one")}
+    screen, answers = open_screen(), list[Answer | None]()
+    async with screen.open((80, 24)) as pilot:
+        dialog = TriageScreen("on_time", [first, second], earlier, screen.main.keys, lambda: 40)
+        screen.app.push_screen(dialog, answers.append)
+        await screen.until(pilot, lambda: "about one" in screen.text)
+        await pilot.press("tab", "t", *"typed", "enter", "tab", "tab", "f")
+        await screen.until(pilot, lambda: answers == [Answer(second, options[0], "typed", False)])
 
 
 async def test_labels_without_keys_are_chosen_with_enter(open_screen: OpenScreen) -> None:

@@ -209,6 +209,8 @@ class TriageScreen(ModalScreen[Answer | None]):
         self._beside = beside
         self._auto_advance, self._can_clear = auto_advance, can_clear
         self._place = 0
+        self._typed = ""
+        """The note typed for a verdict without an earlier answer."""
         self._list = OptionGrid(self._key_of)
         self._note = NoteInput()
         self._what = Static("", classes="what", markup=False)
@@ -275,7 +277,7 @@ class TriageScreen(ModalScreen[Answer | None]):
         question = self._question
         earlier = self._earlier.get(question.key())
         self._show_what()
-        self._note.value = earlier.note if earlier else self._note.value
+        self._note.value = earlier.note if earlier else self._typed
         self._list.show(question.options, (earlier.triage or earlier.says) if earlier else "")
         self._note.display = bool(self._note.value) or not self.has_class("-docked")
         self._subtitle()
@@ -310,6 +312,8 @@ class TriageScreen(ModalScreen[Answer | None]):
 
     def action_other_side(self) -> None:
         """Ask the next question, about another label or criterion, or about the case. After the last, ask the first."""
+        if self._question.key() not in self._earlier:
+            self._typed = self._note.value
         self._place = (self._place + 1) % len(self._questions)
         self._ask()
 
