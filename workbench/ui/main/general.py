@@ -325,4 +325,6 @@ def _screenshot_fault(name: str) -> str:
     file = expanded(name)
     if file.is_dir():
         return f"{name} is a folder"
-    return "" if file.suffix == ".svg" else "the name must end in .svg"
+    if file.suffix != ".svg":
+        return "the name must end in .svg"
+    return f"{name} already exists" if file.exists() else ""
