@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from tests.ui.conftest import OpenScreen
+from tests.ui.fake_view import Bench
 from tests.ui.feed import Feed
 from workbench.events.events import CaseError, CaseFinished
 from workbench.ui.dialogs.pick import PickScreen
-from workbench.ui.editing.edit import edit_text, editor_command, open_file
+from workbench.ui.editing.edit import Edit, edit_text, editor_command, open_file
 from workbench.ui.terminal.host import NoEditorError
 
 
@@ -166,3 +167,14 @@ async def test_unchanged_text_writes_nothing(open_screen: OpenScreen, monkeypatc
         assert file.stat().st_mtime_ns == before
         await pilot.press("escape", "u")
         await screen.until(pilot, lambda: "there is nothing to undo" in screen.text)
+
+
+async def test_text_that_the_editor_did_not_save_as_utf_8_is_not_written(bench: Bench) -> None:
+    edit = Edit(bench.view, bench.files)
+    draft = await edit.draft(bench.view.rows.row_of(0, 0))
+    assert draft is not None
+    before = draft.file.read_bytes()
+    bench.view.answers = ['{"eval_id": "caf\ufffd", "conversation": []}', False]
+    assert await edit.draft_outside(draft) == (draft, "no changes")
+    assert bench.view.asked[-1] == "the editor did not save UTF-8: replace each \ufffd"
+    assert draft.file.read_bytes() == before

@@ -112,8 +112,10 @@ class Edit(Controller):
         """Save the edited text as `Files.save` does, and return the same. If it cannot be saved, return the reason."""
         from workbench.editing.evalset_file import RejectedError
         from workbench.files.json_text.json_edit import same
-        from workbench.ui.editing.drafts import NotSavedError, UnreadableError, place_of, read_json_text
+        from workbench.ui.editing.drafts import NotSavedError, UnreadableError, json_text, place_of, read_json_text
 
+        if "\ufffd" in text and "\ufffd" not in json_text(draft.stored):
+            return "the editor did not save UTF-8: replace each \ufffd"
         try:
             value = read_json_text(text)
             if same(value, draft.stored):
