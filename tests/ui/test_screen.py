@@ -164,7 +164,9 @@ async def test_case_that_the_filter_hides_is_reached_by_name_and_by_its_changed_
     screen = open_screen(workspace)
     async with screen.open((120, 30)) as pilot:
         await screen.until(pilot, lambda: len(screen.session.verdicts.flips) == 2)
-        await pilot.press("/", *"hello", "enter", "]")
+        await pilot.press("/", *"hello", "enter", "n")
+        await screen.until(pilot, lambda: "nothing failed here" in screen.text)
+        await pilot.press("]")
         await screen.until(pilot, lambda: "on_time ↓" in screen.row)
         assert "1 of 8" not in screen.text
         await pilot.press("/", *"hello", "enter", ":", *"unknown_order", "enter")

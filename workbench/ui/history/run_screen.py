@@ -304,7 +304,8 @@ class RunScreen(SplitScreen):
     def action_problem(self, step: int) -> None:
         """Go to the next (1) or previous (-1) problem."""
         if self.tree_view.next_problem(step) is None:
-            self.say("nothing failed in this run")
+            empty = self.tree_view.model.query.empty
+            self.say("nothing failed in this run" if empty else "nothing failed here")
 
     def action_filter(self) -> None:
         """Open the filter."""

@@ -242,7 +242,9 @@ class MainScreen(View):
         before = self.rows.cursor
         wrapped = self.tree_view.next_problem(step)
         if wrapped is None:
-            self.say(self.session.why_nothing_found("nothing failed"))
+            self.say(
+                self.session.why_nothing_found("nothing failed" if self.rows.query.empty else "nothing failed here")
+            )
         elif before == self.rows.cursor:
             self.say("no other problem")
         elif wrapped:

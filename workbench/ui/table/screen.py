@@ -285,7 +285,7 @@ class TableScreen(ListScreen, inherit_bindings=False):
         """Go to the next (1) or previous (-1) case that failed or ended in an error."""
         place = self.table.problem(step)
         if place is None:
-            self.say(self._session.why_nothing_found("nothing failed"))
+            self.say(self._session.why_nothing_found("nothing failed here"))
         elif place == self.table.row:
             self.say("no other problem")
         else:
