@@ -1,7 +1,9 @@
 """The inputs that a run records for its executions."""
 
 import asyncio
+import os
 import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -118,6 +120,13 @@ def test_verdict_is_stale_if_a_file_was_restored_before_any_case_ended(project: 
         project.write("desk/prompt.txt", content)
     assert run.since(run.inputs("desk/prompt.txt", "desk/agent.py", seconds=60.0)) == ["desk/prompt.txt"]
     assert run.changes("desk/prompt.txt") == [], "a case that began later read what is there now"
+
+
+def test_file_from_a_drive_whose_clock_is_ahead_is_not_written_during_the_run(project: Project) -> None:
+    ahead = time.time() + 3600
+    os.utime(project.root / "desk/prompt.txt", (ahead, ahead))
+    run = Run(project)
+    assert run.since(run.inputs("desk/prompt.txt", seconds=60.0)) == []
 
 
 def test_variable_that_an_imported_module_elsewhere_names_is_an_input(

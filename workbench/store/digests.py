@@ -112,6 +112,14 @@ def _status(status: os.stat_result) -> _Status:
     return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino & _LARGEST_INODE
 
 
+def _status_of(path: Path) -> _Status | None:
+    """Return the status of a file, or None if there is none."""
+    try:
+        return _status(path.stat())
+    except OSError:
+        return None
+
+
 ABSENT = "absent"
 """Placeholder for the digest of a missing file."""
 LOG = "-wal"
@@ -150,6 +158,8 @@ class Digests:
         self.state = state
         self._key = hashlib.blake2b(salt.encode("utf-8", "replace"), digest_size=16).digest()
         self._files: dict[Path, str] = {}
+        self._statuses: dict[Path, _Status | None] = {}
+        """Each file → its status before it was read."""
         self._cache: DigestCache = digest_cache(state, self.salt_id)
 
     @property
@@ -168,6 +178,7 @@ class Digests:
         """
         found = self._files.get(path)
         if found is None:
+            self._statuses[path] = _status_of(path)
             found = self._files[path] = self._read(path)
         return found
 
@@ -182,13 +193,17 @@ class Digests:
         return self._files.get(path)
 
     def changed(self, since: float) -> tuple[frozenset[Path], frozenset[Path]]:
-        """Return the files with changed content, and those written `since` a time that have the same content again.
+        """Return the files with changed content, and those that were written but have the same content again.
 
-        Only files that are missing, or were modified since then, are read again.
+        Only files that were written `since` a time, or have another status, are read again. The clock of a network
+        drive may be ahead, so the time alone does not show that a file was written.
         """
-        written = [(path, old) for path, old in list(self._files.items()) if old == ABSENT or was_written(path, since)]
-        changed = frozenset(path for path, old in written if self._read(path) != old)
-        return changed, frozenset(path for path, old in written if old != ABSENT) - changed
+        files = list(self._files.items())
+        written = frozenset(path for path, _ in files if _status_of(path) != self._statuses[path])
+        changed = frozenset(
+            path for path, old in files if (path in written or was_written(path, since)) and self._read(path) != old
+        )
+        return changed, frozenset(path for path in written - changed if self._files[path] != ABSENT)
 
     def _read(self, path: Path) -> str:
         try:
