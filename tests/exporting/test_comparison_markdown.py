@@ -115,7 +115,9 @@ def test_new_errors_and_cases_left_out_are_named() -> None:
 
 
 def test_cases_that_only_one_run_has_are_named_once() -> None:
-    text = comment(run({"same": ["passed"], "gone": ["failed"] * 3}), run({"same": ["passed"], "new": ["passed"]}))
+    text = comment(
+        run({"same": ["passed"], "gone": ["failed"] * 3}), run({"same": ["passed"] * 3, "new": ["passed"] * 3})
+    )
     assert "✅ 1 case passed as often as before" in text
     assert "\nOnly in A: `desk/refunds/gone`\n" in text
     assert "\nOnly in B: `desk/refunds/new`\n" in text

@@ -1,7 +1,7 @@
 """Two compared runs as a Markdown comment: the verdict, the figures, the losses with their causes, and links."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 from urllib.parse import quote
@@ -13,6 +13,7 @@ from workbench.results.faces import COUNTED
 from workbench.results.gate import Drop, Gate, chance_text, change_text, notes, p_text, rate_text
 from workbench.results.plain_lines import commit_words
 from workbench.results.run_comparison import Comparison
+from workbench.store.execution import Execution
 from workbench.store.history.summary import Summary
 from workbench.store.reasons import UNKNOWN
 from workbench.text.counting import counted
@@ -116,16 +117,23 @@ def _figures(found: Comparison, gate: Gate, links: _Links) -> Iterator[str]:
     for note in notes(gate):
         yield ""
         yield note
+    unlike = _cases(found.unlike)
+    both = {*_cases(one for case in found.repeats for one in (case.before[0], case.after[0])), *unlike}
     apart = {
         "Not compared": gate.left_out,
-        "Only in A": [one.ref for one in found.only_before],
-        "Only in B": [one.ref for one in found.only_after],
-        "Not frozen in the same way, so not compared": [one.ref for one in found.unlike],
+        "Only in A": [ref for ref in _cases(found.only_before) if ref not in both],
+        "Only in B": [ref for ref in _cases(found.only_after) if ref not in both],
+        "Not frozen in the same way, so not compared": unlike,
     }
     for words, refs in apart.items():
-        if named := list(dict.fromkeys(map(links.case, refs))):
+        if named := list(map(links.case, refs)):
             yield ""
             yield f"{words}: {', '.join(named[:5])}{_more(len(named) - 5)}"
+
+
+def _cases(executions: Iterable[Execution]) -> list[CaseRef]:
+    """Return the first executions of the cases, each once."""
+    return list(dict.fromkeys(replace(one.ref, repeat=1) for one in executions))
 
 
 def _lost(found: Comparison, drops: Sequence[Drop], links: _Links, most: int) -> Iterator[str]:
