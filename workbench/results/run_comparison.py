@@ -256,12 +256,13 @@ def _change(old: Execution, new: Execution, *, only_scores: bool) -> ChangeKind 
 def _verdict(name: str, scores: _Metrics) -> tuple[float | None, str] | None:
     """Return score and status, or None without a result or for an informational figure, such as seconds."""
     result = scores.get(name)
-    if result is None or (result.status == "informational" and _is_figure(name)):
+    if result is None or (result.status == "informational" and is_figure(name)):
         return None
     return result.score, result.status
 
 
-def _is_figure(name: str) -> bool:
+def is_figure(name: str) -> bool:
+    """Return whether a criterion is an informational figure that every run has, such as seconds or tokens."""
     from workbench.criteria.registry import descriptions
 
     info = descriptions().get(name)
@@ -270,5 +271,5 @@ def _is_figure(name: str) -> bool:
 
 def _both_scores(old: _Metrics, new: _Metrics) -> dict[str, tuple[float | None, float | None]]:
     """Return the two scores of each criterion that both runs scored."""
-    both = {name: (old[name].score, new[name].score) for name in old if name in new and not _is_figure(name)}
+    both = {name: (old[name].score, new[name].score) for name in old if name in new and not is_figure(name)}
     return {name: pair for name, pair in both.items() if None not in pair}

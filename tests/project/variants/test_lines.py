@@ -1,10 +1,12 @@
 """Rows of a try: what is dropped in narrow terminals, what is left out by name, and both sides of a case."""
 
+import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
-from workbench.events.events import CaseError, CaseRef, PlannedCase
+from workbench.events.events import CaseError, CaseRef, MetricResult, PlannedCase
 from workbench.files.prices import Price, Prices
 from workbench.project.variants.lines import (
     Row,
@@ -16,8 +18,8 @@ from workbench.project.variants.lines import (
     sides_document,
     table_rows,
 )
-from workbench.project.variants.report import CaseChange, TryReport, VariantResult, conclusion
-from workbench.project.variants.trial import FileChange
+from workbench.project.variants.report import CaseChange, TryReport, VariantResult, conclusion, report
+from workbench.project.variants.trial import FileChange, Layout
 from workbench.results.cells import cell_len
 from workbench.results.lines import View
 from workbench.results.statistics import CasePair, compare_rates
@@ -80,6 +82,19 @@ def test_result_of_the_test_is_shown_only_at_the_end() -> None:
 def test_costs_have_a_column_only_with_prices() -> None:
     assert "cost" in text(table_rows(found(variant(BETTER)), PRICES, 100)[0])
     assert "cost" not in text(table_rows(found(variant(BETTER)), Prices(), 100)[0])
+
+
+def test_more_tokens_are_no_better_score() -> None:
+    cases = tuple(CaseRef("desk", "desk/a.evalset.json", "a", f"case_{number}") for number in range(9))
+    agents = {"desk (HEAD)": (0, "desk"), "desk (tree)": (1, "desk")}
+    records = []
+    for (agent, (variant, _)), case in itertools.product(agents.items(), cases):
+        record = CaseRecord(PlannedCase(replace(case, agent=agent), None, ""), "passed")
+        tokens = MetricResult("token_usage_v1", "informational", 100.0 + variant)
+        record.scores = {"token_usage_v1": tokens, "own": MetricResult("own", "passed", 0.5 + variant / 2, 0.5)}
+        records.append(record)
+    _, tree = report(Layout(("HEAD", "tree"), cases, agents, 1), records).variants
+    assert [(one.name, one.comparison.result) for one in tree.criteria] == [("own", "better")]
 
 
 def test_unfinished_cases_do_not_count_as_left_out() -> None:

@@ -10,6 +10,7 @@ from workbench.events.events import CaseRef, CaseStatus
 from workbench.files.prices import Prices, money, total
 from workbench.project.variants.trial import Layout
 from workbench.results.gate import compared_cases, p_text, unclear_text
+from workbench.results.run_comparison import is_figure
 from workbench.results.statistics import CasePair, PairedChange, case_pair, compare_rates, compare_scores, corrected
 from workbench.store.execution import Execution
 from workbench.text.counting import counted, counted_status
@@ -168,10 +169,13 @@ def _cause(executions: Iterable[Execution]) -> str:
 
 
 def _criteria(layout: Layout, sides: Sequence[Mapping[CaseRef, Sequence[Execution]]]) -> list[list[CriterionChange]]:
-    """Return the changes of criteria for each variant but the first, corrected for the number of variants."""
+    """Return the changes of criteria for each variant but the first, corrected for the number of variants.
+
+    Informational figures are no criteria: more tokens or seconds are not better.
+    """
     names = dict.fromkeys(name for side in sides for own in side.values() for one in own for name in one.scores)
     found: list[list[CriterionChange]] = [[] for _ in sides[1:]]
-    for name in names:
+    for name in (name for name in names if not is_figure(name)):
         scores = [{case: _scores(own, name) for case, own in side.items()} for side in sides]
         pairs = [[(scores[0].get(case, []), side.get(case, [])) for case in layout.cases] for side in scores[1:]]
         for index, comparison in enumerate(corrected(list(map(compare_scores, pairs)))):
