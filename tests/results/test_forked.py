@@ -1,6 +1,8 @@
+import json
+
 import pytest
 
-from tests.run.forking.recorded import REF, original
+from tests.run.forking.recorded import PIECES, REF, original
 from workbench.events.events import PlannedCase
 from workbench.files.prices import Price, Prices
 from workbench.results.forked import Cost, compared, conversation, cost_after, cost_words, first_difference
@@ -51,6 +53,14 @@ def test_running_try_differs_only_if_a_step_differs() -> None:
     going.turns[0].actual = None
     assert first_difference(then, going, Point(0)) is None
     assert lines_of(None, Point(1)) == ["  turn 1 =  A kettle", "", " try 1 waits"]
+
+
+def test_cost_of_a_fork_counts_thoughts_and_prompts_of_tools(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = {"prompt_token_count": 10, "tool_use_prompt_token_count": 5}
+    usage = {**read, "candidates_token_count": 2, "thoughts_token_count": 100}
+    monkeypatch.setitem(PIECES, "said", json.dumps({"usage_metadata": usage}))
+    prices = Prices({"gemini": Price(1_000_000, 1_000_000)})
+    assert cost_after(original(), Point(1), prices) == Cost(1, 117, 117.0, "USD")
 
 
 def test_cost_of_a_fork_counts_the_calls_after_its_point() -> None:

@@ -29,6 +29,13 @@ class Cost:
     seen: bool = True
 
 
+_TOKENS = (
+    ("prompt_token_count", "tool_use_prompt_token_count"),
+    ("candidates_token_count", "thoughts_token_count"),
+)
+"""The counts of tokens that a model read, and of those that it wrote, as in `worker.spans.usage_of`."""
+
+
 def cost_after(original: Original, point: Point, prices: Prices | None) -> Cost:
     """Return the cost of the original's model calls from a point on."""
     start = point.call if point.call is not None else original.calls_of(point.turn).start
@@ -37,8 +44,8 @@ def cost_after(original: Original, point: Point, prices: Prices | None) -> Cost:
     for model in models:
         usage = [mapping(mapping(response).get("usage_metadata")) for response in model.responses]
         read, written = (
-            max((count for one in usage if type(count := one.get(name)) is int), default=0)
-            for name in ("prompt_token_count", "candidates_token_count")
+            max((sum(count for name in names if type(count := one.get(name)) is int) for one in usage), default=0)
+            for names in _TOKENS
         )
         tally = {"calls": 1, "input_tokens": read, "output_tokens": written}
         tallies.append((str((model.request or {}).get("model") or ""), tally))
