@@ -56,3 +56,4 @@ def test_options_of_a_criterion_are_shown_as_text() -> None:
     assert shown == (
         "final_response_match_v2 ≥ 1.00, judge gemini-2.5-flash, 5 samples, 2 rubrics, include agent tools"
     )
+    assert _criterion(Criterion("own", 1.0, 1.0, {"rubrics": [{"rubric_id": "a"}]})).plain == "own ≥ 1.00, 1 rubric"

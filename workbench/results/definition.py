@@ -72,7 +72,7 @@ def _option_words(options: Mapping[str, Any]) -> Iterator[str]:
         elif isinstance(value, bool):
             yield name if value else f"no {name}"
         elif isinstance(value, dict | list):
-            yield f"{len(value)} {name}"
+            yield counted(len(value), name.removesuffix("s"), name)
         elif value is not None:
             yield f"{name} {amount(value) if isinstance(value, int | float) else value}"
 
