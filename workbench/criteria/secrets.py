@@ -95,7 +95,7 @@ class Secrets:
                 self.clean_text(key): self._clean_header(item) if key.lower() in _HEADER_KEYS else self.clean_data(item)
                 for key, item in value.items()
             }
-        if isinstance(value, list):
+        if isinstance(value, list | tuple):
             if len(value) == 2 and all(isinstance(item, str) for item in value) and _PAIR.search('", "'.join(value)):
                 return [self.clean_text(value[0]), _HEADER_TEXT]
             return [self.clean_data(item) for item in value]

@@ -97,3 +97,21 @@ async def test_secrets_reach_judges_but_not_explanations(children: Children) -> 
     assert verdicts.scored[0].result.score == pytest.approx(2 / 6), "ok, and the four words of the secret"
     assert scoring.names == [ROUGE.name, "ask"]
     assert "sesame" not in str(scoring.shown[0])
+
+
+async def test_secrets_in_states_and_inner_calls_are_not_explained_in_part(children: Children) -> None:
+    """Long values are cut, so a piece of a secret at the cut could not be recognised later."""
+    options = {"include_agent_tools": True}
+    state = Criterion("session_state_match", 1.0, 1.0, {})
+    scoring = Scoring(
+        children, state, Criterion("tool_trajectory_avg_score", 1.0, {**options, "threshold": 1}, options)
+    )
+    noted, called = "x" * 50 + SECRET + "y" * 50, "x" * 230 + SECRET + "y" * 3000
+    inner = ({"call": "1", "tool": "clerk", "agent": "clerk", "name": "find", "args": {"text": called}},)
+    acted = {**turn("hello", "ok"), "intermediate_data": {"invocation_events": []}}
+    case = EvalCase("one", (turn("hello", "ok"),), None, None, (), {"note": "z"}, None)
+    transcript = Transcript([acted], state={"note": noted}, inner_calls=[inner])
+    verdicts = await scoring.case.run(case, transcript)
+    assert verdicts.status == "failed"
+    assert [event.result.status for event in scoring.shown[:2]] == ["failed", "failed"]
+    assert "sesame" not in str(scoring.shown)
