@@ -1,6 +1,7 @@
 """Metrics of google-agents-cli: what functions get, scores of prompts, Google's service, missing thresholds."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -128,6 +129,22 @@ def test_metric_is_sent_to_the_service_under_its_own_name(metric: str, key: str)
     assert (result.name, result.score, result.status) == ("mine", 0.5, "informational")
     assert sent[0][0] == metric
     assert key in sent[0][1]
+
+
+@pytest.mark.parametrize(
+    ("metric", "status"), [("final_response_match_v3", "not_applicable"), ("safety_v3", "informational")]
+)
+def test_service_gets_no_reference_that_the_case_lacks(metric: str, status: str) -> None:
+    sent: list[Any] = []
+
+    def rate(name: str, instance: Any) -> dict[str, Any]:
+        sent.append(instance["reference"])
+        return {"score": 0.5}
+
+    own = {"kind": "service", "metric": metric, "nearest": ""}
+    lacking = replace(request(own, threshold=None), expected=(turn(None) | {"final_response": None},))
+    assert scored(lacking, Bench(lambda question, sample: "", ratings=rate)).result.status == status
+    assert sent == ([] if status == "not_applicable" else [None])
 
 
 def test_agent_without_a_text_is_an_error_as_in_agents_cli() -> None:

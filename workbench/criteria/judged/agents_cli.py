@@ -62,7 +62,7 @@ from workbench.criteria.judged.voting import (
 )
 from workbench.events.events import MetricResult
 from workbench.files.criteria import Criterion
-from workbench.files.invocation import Invocation, content_text, recorded_events
+from workbench.files.invocation import Invocation, content_text, leaves_out, recorded_events
 from workbench.files.metrics_config import own_entry
 from workbench.judges.base import NotAvailableError, Question, read_judge_options
 from workbench.text.counting import amount, counted
@@ -95,7 +95,10 @@ def _instances(request: ScoreRequest) -> list[dict[str, str | None]]:
     if request.expected is None and request.criterion.name != "response_evaluation_score":
         references: list[str | None] = [None] * len(request.actual)
     else:
-        references = [answer_text(expected) for expected, _ in turn_pairs(request)]
+        references = [
+            None if leaves_out(expected, "final_response") else answer_text(expected)
+            for expected, _ in turn_pairs(request)
+        ]
     return [
         {"prompt": user_text(turn), "response": answer_text(turn), "reference": reference}
         for turn, reference in zip(request.actual, references, strict=True)
@@ -219,6 +222,8 @@ Reply with one JSON object and nothing else, whatever form the text above asks f
 """
 _WHOLE = ("multi_turn_", "tool_use_quality", "hallucination", "grounding")
 """Prefixes of the service's metrics that read events, not only the last texts."""
+_COMPARES = "final_response_match"
+"""Prefix of the service's metrics that compare the answer with a reference."""
 
 
 async def score(request: ScoreRequest, bench: Bench) -> Scored:
@@ -387,6 +392,9 @@ async def _by_service(request: ScoreRequest, own: dict[str, Any], bench: Bench) 
     if not metric:
         reason = f"{criterion.name} runs only in Google's service, through `agents-cli eval grade`. {nearest}".strip()
         return Scored(unscored_result(criterion, "not_evaluated", reason))
+    if metric.startswith(_COMPARES) and all(instance["reference"] is None for instance in _instances(request)):
+        reason = "the dataset's case has no `reference` to compare with"
+        return Scored(unscored_result(criterion, "not_applicable", reason))
     by = score_conversation if metric.startswith(_WHOLE) else score_turns
     try:
         scored = await by(replace(request, criterion=replace(criterion, name=metric)), bench)
