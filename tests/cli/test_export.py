@@ -194,6 +194,16 @@ def test_csv_cells_are_not_formulas(sign: str) -> None:
     assert (row["score"], row["threshold"], row["case_status"]) == ("0.5", "0.8", "failed")
 
 
+def test_csv_of_a_foreign_report_has_no_raw_text(project: Project, here: Here) -> None:
+    case = json.loads(here("export", "last", "--format", "json").stdout)
+    case["cases"] = [{**case["cases"][0], "matched_by": "=cmd|' /C calc'!A0\x1b[31m"}]
+    project.write("foreign.json", case)
+    done = here("export", "foreign.json", "--format", "csv")
+    (row, *_) = csv.DictReader(io.StringIO(done.stdout))
+    assert row["matched_by"].startswith("'=cmd")
+    assert "\x1b" not in done.stdout
+
+
 def test_adk_loads_an_exported_result_file(here: Here, tmp_path: Path) -> None:
     adk = pytest.importorskip("google.adk.evaluation.local_eval_set_results_manager")
     folder = tmp_path / "agents/echo/.adk/eval_history"

@@ -231,7 +231,7 @@ def _rows(store: Store, record: CaseRecord) -> Iterator[list[object]]:
     names = [_cell(text) for text in (store.run.run_id, ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id)]
     before = [*names, ref.repeat, record.status, _cell(error)]
     counts = [usage.model_calls, usage.input_tokens, usage.output_tokens, usage.judge_calls]
-    after = [record.duration_seconds, *counts, _cell(other_criteria(record)), record.planned.matched_by]
+    after = [record.duration_seconds, *counts, _cell(other_criteria(record)), _cell(record.planned.matched_by)]
     fault, handling = record.planned.fault, record.handling
     faulty = ["", "", ""] if fault is None else [_cell(fault.tool), fault.way, handling.outcome if handling else ""]
     frozen, thawed = record.frozen, record.thawed
