@@ -95,6 +95,14 @@ def test_save_undo_and_redo_work_across_restarts(state: Path, file: Path) -> Non
     assert Saver(state, state.parent).undo().label == "one"
 
 
+def test_edits_of_two_programs_can_both_be_undone_later(state: Path, file: Path, tmp_path: Path) -> None:
+    screen, command = Saver(state, tmp_path), Saver(state, tmp_path)
+    command.save("freeze", {tmp_path / "other": (None, b"recorded")})
+    screen.save("edit", {file: (b"old content", b"new")})
+    later = Saver(state, tmp_path)
+    assert [later.undo().label, later.undo().label] == ["edit", "freeze"]
+
+
 def test_new_edit_clears_the_redo_list(state: Path, file: Path) -> None:
     saver = Saver(state, state.parent)
     saver.save("one", {file: (b"old content", b"1")})

@@ -20,7 +20,7 @@ from workbench.files.file_access import begun_hash, content_hash, delete, read_r
 from workbench.files.folders import STATE_FOLDER
 from workbench.files.frozen_path import is_in_frozen_folder
 from workbench.store.database.database import Connection, database
-from workbench.store.database.values import EditRow, drop_edits, edits, put_edit
+from workbench.store.database.values import EditRow, drop_edits, edits, newest_edit, put_edit
 
 _PIECE = 1 << 18
 """Bytes that are compared at once."""
@@ -183,6 +183,8 @@ class UndoJournal:
     def edit(self, edit: Edit) -> None:
         """Store an edit before it is made, and forget undone edits. If there are too many, drop the oldest."""
         gone, self._undone = self._undone, []
+        with contextlib.suppress(OSError):  # Another program may have stored edits since.
+            self._next = max(self._next, (self._stored.read(newest_edit) or 0) + 1)
         changes = [change.as_json(self._root) for change in edit.changes]
         self._done.append(_Known(self._next, edit, json.dumps({"label": edit.label, "changes": changes})))
         self._next += 1

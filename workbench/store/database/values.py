@@ -181,6 +181,11 @@ def edits(connection: Connection) -> tuple[list[EditRow], int | None]:
     return [EditRow(*row[:3]) for row in rows if checksum(row[:3]) == row[3]], max(damaged, default=None)
 
 
+def newest_edit(connection: Connection) -> int:
+    """Return the largest id of a stored edit, or 0."""
+    return int(connection.execute("SELECT coalesce(max(id), 0) FROM edit").fetchone()[0])
+
+
 def put_edit(connection: Connection, row: EditRow) -> None:
     """Store an edit. It replaces the one with the same id."""
     connection.execute(
