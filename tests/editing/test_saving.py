@@ -178,6 +178,28 @@ def test_first_file_is_restored_if_the_second_cannot_be_written(state: Path, fil
         saver.undo()
 
 
+def test_edit_that_a_full_disk_left_half_written_can_be_undone(
+    state: Path, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path / "other"
+    other.write_bytes(b"other")
+
+    def replace_first(path: Path, content: bytes, **more: str) -> None:
+        if (path, content) != (file, b"new"):
+            raise OSError(28, "No space left on device", str(path))
+        path.write_bytes(content)
+
+    saver = Saver(state, tmp_path)
+    with monkeypatch.context() as full:
+        full.setattr("workbench.editing.saving.replace_content", replace_first)
+        with pytest.raises(OSError, match="No space"):
+            saver.save("both", {file: (b"old content", b"new"), other: (b"other", b"newer")})
+    assert (file.read_bytes(), other.read_bytes()) == (b"new", b"other")
+    assert Saver(state, tmp_path).interrupted() is not None, "the next start asks what to do"
+    assert saver.undo().label == "both"
+    assert file.read_bytes() == b"old content"
+
+
 def test_unwritable_state_folder_only_loses_undo_after_restart(tmp_path: Path, file: Path) -> None:
     blocked = tmp_path / "blocked"
     blocked.write_text("a file")

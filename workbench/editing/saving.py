@@ -334,7 +334,7 @@ class Saver:
         try:
             _write(edit, {change.file: contents[change.file] for change in edit.changes})
         except BaseException:
-            if is_recorded:
+            if is_recorded and not _is_begun(edit):
                 self._journal.note("drop")
             raise
         if is_recorded:
@@ -460,8 +460,17 @@ def _write(edit: Edit, contents: Contents) -> None:
             written.append(file)
     except BaseException:
         for file in written:
-            _put(file, contents[file][0])
+            with contextlib.suppress(OSError):
+                _put(file, contents[file][0])
         raise
+
+
+def _is_begun(edit: Edit) -> bool:
+    """Return whether a file has its new content, because it could not be restored. Undo can then still do it."""
+    try:
+        return any(digest(_content(change.file)) == change.after for change in edit.changes)
+    except OSError:
+        return True
 
 
 def _put(file: Path, content: bytes | None, known_hash: str = "") -> None:
