@@ -86,6 +86,17 @@ def test_answer_that_was_lost_cannot_be_accepted() -> None:
     assert thaw.changes == []
 
 
+def test_models_of_a_run_that_ended_early_or_lost_an_answer_cannot_be_accepted() -> None:
+    asked = [ModelCall(1, "desk", f"d{number}", responses=({"text": "yes"},)) for number in (1, 2)]
+    old = _of(models=tuple(asked))
+    early = Thaw(old, _of(_call("note"), models=tuple(asked[:1])), complete=False)
+    assert [drift.about for drift in early.changes] == ["call"]
+    assert early.accepted(early.changes).models == old.models
+    lost = Thaw(old, _of(models=(asked[0], replace(asked[1], responses=(), lost="too large"))))
+    assert [(drift.about, drift.why_not) for drift in lost.drifts] == [("models", "too large")]
+    assert lost.changes == []
+
+
 def test_changed_declaration_and_models_are_one_change_each() -> None:
     one, two = (Declaration("find", {"description": text}) for text in ("a", "b"))
     models = [(ModelCall(1, "desk", "d1", responses=(text,)),) for text in ("a", "b")]

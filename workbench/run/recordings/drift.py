@@ -88,7 +88,10 @@ class Drift:
         """The reason why it cannot be accepted, or ""."""
         if self.kind in ("same", "unknown"):
             return "nothing changed" if self.kind == "same" else "the run ended before it"
-        return self.now.lost if isinstance(self.now, ToolCall) else ""
+        if isinstance(self.now, ToolCall):
+            return self.now.lost
+        models = () if isinstance(self.now, Declaration) else self.now or ()
+        return next((model.lost for model in models if model.lost), "")
 
     @property
     def _either(self) -> ToolCall | Declaration | Sequence[ModelCall] | None:
@@ -122,7 +125,7 @@ class Thaw:
 
     def accepted(self, chosen: Collection[Drift]) -> Recording:
         """Return the recording with the chosen changes. If these are all, merge the whole live recording (`merged`)."""
-        if all(drift.kind == "same" or drift in chosen for drift in self.drifts):
+        if self.complete and all(drift.kind == "same" or drift in chosen for drift in self.drifts):
             return merged(self.old, Taken(self.live), models=bool(self.old.models), prune=False)
         result, live = self.old, self.live
         calls: list[ToolCall] = []
@@ -159,7 +162,7 @@ class Thaw:
             elif then is not None:
                 yield Drift("gone" if self.complete else "unknown", "call", then.agent, then)
         yield from self._declarations()
-        if self.old.models and self.live.models:
+        if self.complete and self.old.models and self.live.models:
             models = Drift("changed", "models", "", self.old.models, self.live.models)
             if models.where:
                 yield models
