@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.worker.client import Agent
+from tests.worker.client import Agent, user
 from tests.worker.conftest import MakeAgent, needs_fork
 from workbench.events import event_json
 
@@ -114,6 +114,12 @@ def test_message_is_text_with_its_content(make_agent: MakeAgent) -> None:
     agent = make_agent("def root_agent(message, session): return f'{message}|{len(message.content[\"parts\"])}'")
     content = {"role": "user", "parts": [{"text": "a"}, {"inline_data": {"data": "AA=="}}, {"text": "b\ud800"}]}
     assert agent.run(content).answers == ["a\nb\ud800|3"]
+
+
+def test_message_is_recorded_as_the_user_sent_it(make_agent: MakeAgent) -> None:
+    source = "def root_agent(m, s):\n    m.content['parts'].insert(0, {'text': 'Be kind.'})\n    return 'ok'"
+    (actual,) = make_agent(source).run("hello").actual
+    assert actual["user_content"] == user("hello")
 
 
 def test_steps_are_recorded_as_they_were_when_yielded(make_agent: MakeAgent) -> None:

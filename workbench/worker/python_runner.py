@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
+import copy
 import functools
 import inspect
 import json
@@ -99,7 +100,7 @@ class PythonConversation(Conversation):
         timestamp, started = time.time(), time.monotonic()
         try:
             with steps.turn():
-                await self._run(Message.from_content(content), recorded.take)
+                await self._run(Message.from_content(copy.deepcopy(content)), recorded.take)  # The agent may change it.
         finally:
             self._usage = self._usage.plus(recorded.usage)
         if recorded.answer is None and not recorded.events:
