@@ -182,3 +182,11 @@ def test_plain_agent_forks_at_turns(make_agent: MakeAgent, tmp_path: Path) -> No
     assert other.error["kind"] == "fork_diverged"
     assert 'turn 1, event 1: content.parts[0].text was "kettle 1 yes", now "kettle 1 no"' in other.error["message"]
     assert counted(tmp_path)[5:] == []
+
+
+def test_plain_agent_that_yields_its_usage_or_answers_twice_can_be_forked(make_agent: MakeAgent) -> None:
+    usage, step = {"usage": {"input_tokens": 5}}, {"text": "ok", "author": "helper"}
+    source = f"def root_agent(message, session):\n    yield {usage}\n    yield {step}\n    yield 'ok'\n"
+    desk = make_agent(f"{source}    yield session.tool('nothing', {{}}, str)\n")
+    known = original(desk.run("1", "2", **RECORDING), "1", "2")
+    assert fork(desk, Fork(known, 1)).answers == ["ok", "ok"]

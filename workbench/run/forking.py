@@ -159,10 +159,10 @@ def events_with_answer(actual: Json | None, acted: Sequence[Json], agent: str) -
     recorded = None if actual is None else recorded_events(actual)
     if actual is None or recorded is None:
         return acted
-    answer = actual.get("final_response")
-    if answer is None or any(event.get("content") == answer for event in recorded):
+    answer, is_adk = actual.get("final_response"), "app_details" in actual
+    if answer is None or (is_adk and any(event.get("content") == answer for event in recorded)):
         return recorded
-    if all("content" in event for event in recorded):
+    if not is_adk or all("content" in event for event in recorded):
         return [*recorded, {"author": agent, "content": answer}]
     return [event if "content" in event else {**event, "content": answer} for event in recorded]
 

@@ -52,6 +52,7 @@ def _turn(turn: int, said: str, calls: list[dict[str, Any]], spans: SpansRecorde
     user = {"role": "user", "parts": [{"text": said}]}
     answer = _content({"text": f"answer {turn + 1}"})
     actual = {"user_content": user, "final_response": answer, "intermediate_data": {"invocation_events": events}}
+    actual["app_details"] = {}
     recorded = CallsRecorded(REF, turn, json.dumps(calls), PIECES)
     return [TurnStarted(REF, turn, user), spans, recorded, TurnFinished(REF, turn, actual)]
 
