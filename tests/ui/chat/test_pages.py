@@ -108,6 +108,18 @@ def test_turn_without_an_answer_is_left_out_with_a_note() -> None:
     assert "no such order" in note
 
 
+def test_state_after_a_turn_that_left_it_unreadable_is_unknown() -> None:
+    talk = Conversation("desk", {"asked": 0})
+    for event in (
+        TurnStarted(REF, 0, content("hi")),
+        StateReported({"asked": 0}),
+        StateReported(None, "too large"),
+        TurnFinished(REF, 0, {"user_content": content("hi"), "final_response": content("ok")}),
+    ):
+        talk.take(event)
+    assert captured_from_conversation(talk, "desk", "user").states == (None,)
+
+
 def test_unreadable_state_is_shown_with_the_reason() -> None:
     talk = Conversation("desk", {})
     talk.take(StateReported(None, "too much"))

@@ -113,9 +113,9 @@ class Conversation:
                 self.turns[-1].take(event)
             case StateReported():
                 self.state = event
-                # It comes before the end of the turn that it belongs to.
-                if self.turns and isinstance(event.state, dict):
-                    self.turns[-1].turn.state = event.state
+                # It comes before the end of the turn that it belongs to. The first one may come after the turn's start.
+                if self.turns:
+                    self.turns[-1].turn.state = event.state if isinstance(event.state, dict) else None
             case OutputCaptured():
                 self.output[event.stream] = (self.output.get(event.stream, "") + event.text)[-_OUTPUT_KEPT:]
             case Noticed():
