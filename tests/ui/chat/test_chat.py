@@ -257,7 +257,11 @@ async def test_too_long_message_is_reported_as_cut(project: Path) -> None:
         await talk(pilot, screen)
         screen.app.post_message(Paste("x" * (LONGEST + 5)))
         await screen.until(pilot, lambda: "message cut: the maximum is" in screen.text)
-        assert len(screen.app.screen.query_one(MessageBox).text) == LONGEST
+        box = screen.app.screen.query_one(MessageBox)
+        assert box.text == "x" * LONGEST
+        box.select_all()
+        screen.app.post_message(Paste("where is it"))
+        await screen.until(pilot, lambda: box.text == "where is it")
 
 
 async def test_turn_is_stopped_or_killed_if_it_does_not_react(project: Path) -> None:

@@ -133,7 +133,8 @@ class MessageBox(PlainTextArea):
     def edit(self, edit: Edit) -> EditResult:
         """Insert text up to the maximum length, without control characters."""
         edit.text = typed(edit.text)
-        room = LONGEST - len(self.text)
+        replaced = self.document.get_text_range(*sorted((edit.from_location, edit.to_location)))
+        room = LONGEST - len(self.text) + len(replaced)
         if len(edit.text) > room:
             edit.text = edit.text[: max(room, 0)]
             self.post_message(self.Cut())
