@@ -19,6 +19,7 @@ from workbench.freshness.current import PastInputs
 from workbench.freshness.staleness import compare
 from workbench.run.input_recorder import plan_inputs
 from workbench.run.plan.plan import Plan
+from workbench.run.plan.selection import Target
 from workbench.run.plan.source import AgentSource
 from workbench.run.processes.agent_process import CaseProcess
 from workbench.run.processes.children import Children
@@ -169,6 +170,15 @@ async def test_case_without_a_recording_does_not_run(shop: Project, children: Ch
     assert error.hint.endswith("agent-workbench freeze last --case 'it'\"'\"'s new'")
     assert outcome.record("it's new").frozen == Frozen("tools", "desk/all.evalset.frozen/it%27s%20new.frozen.json")
     assert "1 of 2 cases has no recording and will end with an error" in outcome.notices
+
+
+async def test_recording_whose_folder_cannot_exist_counts_as_missing(
+    shop: Project, children: Children, place: ScriptedPlace
+) -> None:
+    shop.cases("hello")
+    file = (shop.root / "desk/all.evalset.json").rename(shop.root / "desk" / ("x" * 250))
+    outcome = await run(shop.plan(FROZEN, Target(str(file), file)), children, place)
+    assert "1 of 1 case has no recording and will end with an error" in outcome.notices
 
 
 async def test_case_without_a_recording_may_run_live(shop: Project, children: Children, place: ScriptedPlace) -> None:

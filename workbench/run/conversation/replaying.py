@@ -175,7 +175,7 @@ def compare_with_recording(
 
     path = frozen_path(evalset, ref.eval_id)
     file = relative_to(path, context.root)
-    if not (path.exists() or path.is_symlink()):
+    if not os.path.lexists(path):
         return Thawed(file, why="the case has no recording")
     events = [context.secrets.clean(event) for event in recorded]  # The recording has no secrets either.
     try:

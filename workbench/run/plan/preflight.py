@@ -6,6 +6,7 @@ calls. The checks call no judge and import nothing. One cause is one notice, how
 """
 
 import json
+import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -62,7 +63,7 @@ def recordings(entries: Sequence[tuple[PlanEntry, AgentSource]], options: RunOpt
     if not options.frozen:
         return
     files = (frozen_path(source.evalset.file, entry.ref.eval_id) for entry, source in entries)
-    missing = sum(not file.exists() for file in files)
+    missing = sum(not os.path.lexists(file) for file in files)
     if missing:
         text = f"{missing:,} of {counted(len(entries), 'case')} {'has' if missing == 1 else 'have'} no recording"
         if options.on_miss == "live":
