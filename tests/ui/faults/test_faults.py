@@ -2,11 +2,16 @@
 
 import json
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from tests.function_judge import OPTIONS, write_judge
+from tests.ui.conftest import OpenScreen
 from tests.ui.running.test_engine_run import opened
 from workbench.ui.faults.screen import FaultDialog, FaultScreen
 from workbench.ui.history.screen import HistoryScreen
+from workbench.ui.running.engine_run import Engine
 
 AGENT = """
 def find(order):
@@ -124,3 +129,22 @@ async def test_each_escape_after_another_key_warns_before_it_cancels_the_run(tmp
         assert isinstance(app.screen, FaultScreen)
         await pilot.press("escape", "escape")
         await screen.until(pilot, lambda: app.screen is app.main)
+
+
+async def test_faults_do_not_follow_a_run_that_the_user_did_not_get(
+    open_screen: OpenScreen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    screen = open_screen()
+    async with screen.open((120, 40)) as pilot:
+        screen.main.go_to(0, 1)
+        await pilot.press(":", *"try faults", "enter")
+        await screen.until(pilot, lambda: isinstance(screen.app.screen, FaultDialog))
+        screen.session.store.request_run()  # As the watch does after a save.
+        await pilot.press("enter")
+        await screen.until(pilot, lambda: "a run is active" in screen.text)
+        screen.session.store.drop_request()
+        made: list[Any] = []
+        monkeypatch.setattr(Engine, "fault_matrix", lambda self, targets, frozen: made.append(targets))
+        screen.main.controllers.faults.after_news(True)
+        await pilot.pause()
+        assert made == []

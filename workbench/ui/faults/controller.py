@@ -63,8 +63,10 @@ class Faults(Controller):
         if frozen is None:
             return
         if outlook.unknown:
-            self._waiting = names, frozen
             unknown = places(name for name in names if name in outlook.unknown)
+            if not self._run.can_start(unknown):
+                return  # The end of another run must not start faults.
+            self._waiting = names, frozen
             self._run.start(unknown, partial(self._engine.build, recordings=RecordingOptions("")), confirmed=True)
         elif frozen:
             await self._try(places(names), frozen=True)
