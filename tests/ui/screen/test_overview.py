@@ -262,6 +262,20 @@ async def test_changed_filter_shows_the_changes_of_an_earlier_session(
         await screen.until(pilot, lambda: "late_0 ─" in screen.text and "4 History" in screen.text)
 
 
+async def test_overview_still_counts_changed_verdicts_after_the_folder_was_read_again(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace
+) -> None:
+    workspace = make_workspace({"order_desk": {"refunds": ["late"]}})
+    keep(workspace, "2026-01-02T10-00-00-aaaa", {"late": "passed"})
+    keep(workspace, "2026-01-03T10-00-00-bbbb", {"late": "failed"})
+    screen = open_screen(workspace)
+    async with screen.open((80, 24)) as pilot:
+        await screen.until(pilot, lambda: "1 worse" in screen.text and bool(screen.main.overviews.contents.trends))
+        screen.main.controllers.folder.load(screen.session.read())
+        pane = screen.main.right.overview
+        await screen.until(pilot, lambda: pane.overview.changes is not None and pane.overview.changes.worse == 1)
+
+
 async def test_changed_case_that_runs_again_is_shown_as_running(
     open_screen: OpenScreen, make_workspace: MakeWorkspace
 ) -> None:

@@ -213,6 +213,7 @@ class Watch(Controller):
         }
         verdicts.mark_flips(turned)
         self.view.tree_view.show_verdicts()
+        self.view.refresh_row(set())  # The overview counts them.
 
     def change_of(self, record: "Execution | None") -> Change | None:
         """Return how a case's verdict changed, or None if it did not or if there is no verdict."""
