@@ -3,11 +3,14 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
 from workbench.agents.workspace import open_workspace
 from workbench.files.evalset import open_evalset
 from workbench.ui.dialogs.pick import NameScreen, PickScreen
 from workbench.ui.tree.outline import Row
+from workbench.ui.widgets.basics import PlainInput
 
 
 def really_read(screen: Screen) -> None:
@@ -15,6 +18,17 @@ def really_read(screen: Screen) -> None:
     screen.session.read = lambda arrived=None: open_workspace(  # type: ignore[method-assign]
         screen.workspace.target, on_evalset=arrived
     )
+
+
+@pytest.mark.parametrize("action", ["new_evalset", "open_folder", "screenshot"])
+async def test_name_that_is_too_long_is_refused(open_screen: OpenScreen, action: str) -> None:
+    screen = open_screen()
+    async with screen.open((80, 24)) as pilot:
+        await screen.main.run_action(action)
+        await screen.until(pilot, lambda: isinstance(screen.app.screen, NameScreen))
+        screen.app.screen.query_one(PlainInput).value = "x" * 300 + ".svg"
+        await pilot.press("enter")
+        await screen.until(pilot, lambda: "File name too long" in screen.text)
 
 
 async def test_new_evalset_is_created_and_gets_its_first_case(

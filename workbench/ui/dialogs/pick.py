@@ -214,7 +214,11 @@ class NameScreen(ModalScreen[str | None]):
     def on_input_submitted(self) -> None:
         """Accept the name, or show what is wrong with it."""
         name = self.query_one(PlainInput).value.strip()
-        if fault := self._fault(name):
+        try:
+            fault = self._fault(name)
+        except OSError as error:  # The system refuses the name, for example because it is too long.
+            fault = error.strerror or str(error)
+        if fault:
             self.query_one(".help", Static).update(Content(one_line(fault)))
         else:
             self.dismiss(name)
