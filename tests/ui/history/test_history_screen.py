@@ -40,6 +40,7 @@ from workbench.store.history.run_list import list_runs
 from workbench.store.history.run_names import baseline
 from workbench.store.history.run_writer import RunWriter
 from workbench.store.history.summary import ListedRun, Summary
+from workbench.ui.history import run_screen
 from workbench.ui.history.compare_screen import ChangeRows
 from workbench.ui.history.controller import _why_none
 from workbench.ui.history.screen import HistoryScreen, RunRows
@@ -204,6 +205,23 @@ async def test_stored_run_groups_its_repeats_and_capital_d_deletes_the_run(
         await _shows(screen, pilot, "delete this run for good?")
         await pilot.press("down", "enter")
         await _shows(screen, pilot, "No stored runs yet.", "1 run deleted")
+
+
+async def test_run_that_cannot_be_deleted_says_why(
+    open_screen: OpenScreen, kept: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(run_screen, "delete_runs", refuse)
+    screen = open_screen(kept)
+    async with screen.open(size=(120, 40)) as pilot:
+        await pilot.press("H")
+        await _shows(screen, pilot, "2 runs")
+        await pilot.press("D")
+        await _shows(screen, pilot, "delete this run for good?")
+        await pilot.press("down", "enter")
+        await _shows(screen, pilot, "nothing was deleted: No space left on device", "2 runs")
 
 
 async def test_compare_shows_what_changed_between_two_runs(open_screen: OpenScreen, kept: Workspace) -> None:

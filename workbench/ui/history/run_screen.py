@@ -67,7 +67,10 @@ async def confirm_delete(app: "App[object]", state: Path, runs: Sequence[ListedR
 
 async def delete(state: Path, runs: Sequence[ListedRun]) -> tuple[str, bool]:
     """Delete runs. Return a message, and whether at least one run was deleted."""
-    deleted = await asyncio.to_thread(delete_runs, state, [run.run_id for run in runs])
+    try:
+        deleted = await asyncio.to_thread(delete_runs, state, [run.run_id for run in runs])
+    except OSError as error:
+        return one_line(f"nothing was deleted: {error.strerror or error}"), False
     message = f"{counted(len(deleted), 'run')} deleted"
     if len(deleted) < len(runs):
         message += f", {len(runs) - len(deleted)} could not be deleted"
