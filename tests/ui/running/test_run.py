@@ -6,7 +6,16 @@ import pytest
 
 from tests.ui.conftest import MakeWorkspace
 from tests.ui.fake_view import Bench
-from workbench.events.events import CaseFinished, RunFinished, SpansRecorded, TurnFinished, TurnStarted, Usage
+from tests.ui.feed import Feed
+from workbench.events.events import (
+    CaseFinished,
+    RepeatsDropped,
+    RunFinished,
+    SpansRecorded,
+    TurnFinished,
+    TurnStarted,
+    Usage,
+)
 from workbench.files.prices import Price, Prices
 from workbench.ui.actions import BY_ID, labelled
 from workbench.ui.running import dialogs
@@ -191,6 +200,13 @@ async def test_x_cancels_then_kills_and_a_new_run_starts_over(bench: Bench) -> N
         assert bench.thread.cancelled[-2:] == [([ref], False), ([ref], True)]
         bench.tell(CaseFinished(ref, "cancelled", None, 0.1))
         finish(bench, number)
+
+
+async def test_cancelled_repeat_may_be_dropped_because_the_others_are_sure(bench: Bench) -> None:
+    first, second = Feed(bench.session.store, bench.workspace).start(("refunds", "late_parcel"), runs=2)
+    bench.run.cancel_all()
+    bench.tell(CaseFinished(first, "passed", None, 0.1), RepeatsDropped((second,)))
+    assert bar_facts(bench.session, 1, relative_times.now()).phase == ""
 
 
 async def test_resume_needs_an_open_folder_and_no_active_run(bench: Bench) -> None:

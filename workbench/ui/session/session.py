@@ -323,7 +323,9 @@ class Session:
     @property
     def is_cancelled(self) -> bool:
         """Whether all unfinished executions of the active run were cancelled."""
-        left = sum(not self.store.records[ref].finished for ref in self.cancelling)
+        # Repeats may have been dropped, because the others made the pass rate sure.
+        records = (self.store.records.get(ref) for ref in self.cancelling)
+        left = sum(record is not None and not record.finished for record in records)
         return 0 < self.store.activity.unfinished <= left
 
     def save_owner(self, entry: "EvalsetEntry", agent: "AgentFolder") -> None:
