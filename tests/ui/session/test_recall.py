@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from tests.ui.conftest import MakeWorkspace, OpenScreen
+from tests.ui.feed import Feed
 from tests.ui.history.test_history_screen import keep
 from workbench.ui.session import recall as module
+from workbench.ui.session.session import Session
 
 
 async def test_screen_does_not_say_that_nothing_has_run_while_verdicts_are_loading(
@@ -54,6 +56,23 @@ def test_previous_verdict_is_found_across_cancelled_runs(make_workspace: MakeWor
         for record in module.recall_previous(state, workspace, parts)
     }
     assert found == {"late_parcel": ("bbbb", "passed"), "on_time": ("aaaa", "failed")}
+
+
+def test_run_of_another_program_adds_no_repeats_to_a_newer_verdict(make_workspace: MakeWorkspace) -> None:
+    workspace = make_workspace({"order_desk": {"refunds": ["on_time", "late_parcel"]}})
+    keep(workspace, "2026-01-02T10-00-00-aaaa", {"on_time": "passed", "on_time#2": "passed", "late_parcel": "passed"})
+    session = Session(workspace.target)
+    session.set_workspace(workspace)
+    session.verdicts.bind(workspace.evalsets)
+    feed = Feed(session.store, workspace)
+    (ref,) = feed.start(("refunds", "on_time"), run_id="2026-01-03T10-00-00-bbbb")
+    feed.begin(ref)
+    feed.end(ref, "failed", 0.2)
+    feed.finish()
+    (older,) = module.recall(workspace.root / ".workbench", workspace)
+    session.adopt(older, ended=True, continues=False)
+    assert session.verdicts.state(0, 0) == "failed"
+    assert session.verdicts.state(0, 1) == "passed"
 
 
 async def test_bar_counts_the_cancelled_cases_of_a_stored_run(

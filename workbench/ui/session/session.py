@@ -354,17 +354,16 @@ class Session:
 
         age = ages()
         new, known = age(recalled.run.run_id, ""), self.store.records
-        records = {
-            ref: record
-            for ref, record in recalled.records.items()
-            if ref not in known or age(known[ref].run_id, "") < new
-        }
+        # All repeats of a case belong to one run, so none is added to a newer verdict with fewer repeats.
+        newer = {ref.name for ref in recalled.records if ref in known and age(known[ref].run_id, "") >= new}
+        records = {ref: record for ref, record in recalled.records.items() if ref.name not in newer}
         self.changed.before_run(recalled.latest.summary.executions, records.values(), continues=continues)
         is_newest = ended and (not self.store.run.run_id or age(self.store.run.run_id, "") <= new)
         if is_newest:
             self.restored_run = recalled.run.run_id
             self.judges.clear()
-        current = [ref for ref in recalled.records if ref in records or known[ref].run_id == recalled.run.run_id]
+        shown = {ref for ref in recalled.records if ref in known and known[ref].run_id == recalled.run.run_id}
+        current = [ref for ref in recalled.records if ref in records or ref in shown]
         self.store.adopt(records, recalled.run if is_newest else None, current)
         self.verdicts.add(records, replace=True)
 
