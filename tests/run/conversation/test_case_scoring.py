@@ -115,3 +115,15 @@ async def test_secrets_in_states_and_inner_calls_are_not_explained_in_part(child
     assert verdicts.status == "failed"
     assert [event.result.status for event in scoring.shown[:2]] == ["failed", "failed"]
     assert "sesame" not in str(scoring.shown)
+
+
+async def test_reason_says_if_only_a_replaced_secret_differs(children: Children) -> None:
+    """After `A`, the expected call holds the placeholder that the stored run shows."""
+    scoring = Scoring(children, Criterion("tool_trajectory_avg_score", 1.0, 1.0, {}))
+    expected, actual = (
+        turn("hello", "ok", [{"name": "find", "args": {"key": key}}]) for key in ("[secret DESK_KEY]", SECRET)
+    )
+    case = EvalCase("one", (expected,), None, None, (), None, None)
+    await scoring.case.run(case, Transcript([actual]))
+    result = scoring.shown[0].result
+    assert (result.status, result.reason) == ("failed", "a secret, which is replaced here, decides")

@@ -24,6 +24,7 @@ from workbench.events.events import (
     Frozen,
     InnerCalls,
     JudgeWaits,
+    MetricResult,
     MetricScored,
     Noticed,
     SpansRecorded,
@@ -301,12 +302,18 @@ class CaseScoring:
 
 
 def _explained_by(scored: Scored, other: Scored) -> Scored:
-    """Return the verdict of `scored` with the reasons and details of `other`."""
-    turns = tuple(
-        replace(turn, reason=shown.reason, details=shown.details)
-        for turn, shown in zip(scored.turns, other.turns, strict=False)
-    )
-    return Scored(replace(scored.result, reason=other.result.reason, details=other.result.details), turns)
+    """Return the verdict of `scored` with the reasons and details of `other`, except those of an error."""
+
+    def explained(one: MetricResult, shown: MetricResult) -> MetricResult:
+        if one.status == "error" and shown.status != "error":
+            return one
+        # An accepted answer may hold `[secret NAME]`, which differs from the secret but looks the same.
+        hidden = "" if one.status == shown.status else "a secret, which is replaced here, decides"
+        reason = "; ".join(filter(None, (shown.reason, hidden)))
+        return replace(one, reason=reason, details=shown.details)
+
+    turns = tuple(map(explained, scored.turns, other.turns))
+    return Scored(explained(scored.result, other.result), turns)
 
 
 Ask: TypeAlias = Callable[[CriteriaConfig, Sequence[dict[str, Any]]], Awaitable[Verdicts]]
