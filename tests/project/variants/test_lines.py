@@ -114,6 +114,14 @@ def test_unfinished_cases_do_not_count_as_left_out() -> None:
     assert left_out_text(variant(cases[:3])) == ""
 
 
+@pytest.mark.parametrize(("low", "high", "words"), [(0.028, 0.119, "2 to 12"), (-0.07, -0.02, "2 to 7")])
+def test_size_of_a_change_is_rounded_outwards(low: float, high: float, words: str) -> None:
+    better = variant(BETTER)
+    assert better.comparison is not None
+    shown = replace(better, comparison=replace(better.comparison, interval=(low, high)))
+    assert f"probably by {words} points." in conclusion(shown, "HEAD")
+
+
 def test_conclusion_counts_the_cases_that_could_not_be_compared() -> None:
     lost = [change(name, CasePair((3, 3), (0, 0), ("error",) * 3)) for name in ("one", "two")]
     to_come = change("three", CasePair((3, 3), (0, 0)))

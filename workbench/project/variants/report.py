@@ -1,5 +1,6 @@
 """The results of a try by variant and case, with statistical tests. They can be computed while the try runs."""
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -231,8 +232,9 @@ def conclusion(result: VariantResult, against: str) -> str:
     lost = sum(bool(case.pair.left_out) and not case.pair.is_compared for case in result.cases)
     more = f" {counted(lost, 'more case')} could not be compared." if lost else ""
     if found.result != "unclear":
-        low, high = (abs(value) * 100 for value in found.interval)
-        size = f"probably by {min(low, high):.0f} to {max(low, high):.0f} points"
+        # Rounded outwards, as in `change_text`.
+        low, high = sorted(abs(value) * 100 for value in found.interval)
+        size = f"probably by {math.floor(low + 1e-9)} to {math.ceil(high - 1e-9)} points"
         sure = found.interval[0] > 0 or found.interval[1] < 0
         return f"{found.result}: {these} show it ({p_text(found.p)}){f', {size}' if sure else ''}.{more}"
     return f"unclear: {unclear_text(found)}{more}"
