@@ -86,6 +86,8 @@ def test_prompt_scores_the_mean_of_its_samples() -> None:
         ('{"score": 0.00005}', 0.00005, "failed"),
         ('{"score": "1e1"}', 10.0, "passed"),
         ('{"score": 1} or {"score": 5}', None, "error"),
+        ('{"explanation": "It says {"score": 5}", "score": 1}', None, "error"),
+        ('{"score": 4}\nScore: **4/5**', 4.0, "passed"),
         ("no idea", None, "error"),
         (FAULT, None, "error"),
     ],

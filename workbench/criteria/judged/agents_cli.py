@@ -59,6 +59,7 @@ from workbench.criteria.judged.voting import (
     line_objects,
     object_schema,
     short,
+    values_outside_json,
 )
 from workbench.events.events import MetricResult
 from workbench.files.criteria import Criterion
@@ -373,6 +374,9 @@ def _read_score(text: str) -> dict[str, Any]:
     found = [item for item in json_objects(text) if "score" in item]
     found = found or [item for item in line_objects(text, ("score", "explanation")) if "score" in item]
     scores = {_number(item["score"]) for item in found}
+    # One of them may only be quoted.
+    outside = (_number(value.strip(" *_`\"'")) for value in values_outside_json(text, ("score",)))
+    scores |= {value for value in outside if value is not None}
     if len(scores) != 1 or None in scores:
         raise UnreadableError("the reply has several different scores" if len(scores) > 1 else "the reply has no score")
     return {"score": scores.pop(), "explanation": as_text(found[-1].get("explanation"))[:MAX_TEXT]}
