@@ -17,6 +17,7 @@ from workbench.events.events import (
     CaseFinished,
     CaseStarted,
     Event,
+    MetricScored,
     Noticed,
     RunFinished,
     RunStarted,
@@ -55,6 +56,14 @@ async def root_agent(message, session):
         yield {"tool_response": {"name": "find", "response": {"found": True}}}
         yield {"usage": {"input_tokens": 11, "output_tokens": 3}}
     yield "ok"
+"""
+
+
+READS = """
+from pathlib import Path
+
+def root_agent(message, session):
+    return (Path(__file__).parents[1] / "{file}").read_text()
 """
 
 
@@ -432,6 +441,33 @@ async def test_run_goes_on_in_memory_after_a_failed_write(
     assert isinstance(again, Resumable) is bool(passed), "the same command continues it, unless it has nothing yet"
     if isinstance(again, Resumable):
         again.writer.release()
+
+
+@pytest.mark.parametrize("file", ["shared.txt", "desk/README.md"])
+async def test_unscored_transcript_is_not_reused_after_a_change_of_any_file_that_its_agent_read(
+    project: Project, children: Children, file: str
+) -> None:
+    project.agent(READS.format(file=file))
+    project.write(file, "ok")
+    project.cases("one")
+    state, plan = project.root / ".workbench", project.plan()
+    writer = RunWriter.open(state, plan.run_id)
+    write = writer.write
+
+    def without_scores(lines: Iterable[Line], *, sync: bool) -> None:
+        write(
+            [line for line in lines if not isinstance(line.event, MetricScored | CaseFinished | RunFinished)], sync=sync
+        )
+
+    writer.write = without_scores  # type: ignore[method-assign]
+    await Run(plan, Outcome().take, children, writer).execute()
+    again = resume(state, project.plan())
+    assert isinstance(again, Resumable)
+    again.writer.release()
+    project.write(file, "other")
+    fresh = resume(state, project.plan())
+    assert isinstance(fresh, Plan)
+    assert fresh.notices[0].message.endswith(f"is not resumed: {file}")
 
 
 async def test_unwritable_journal_is_one_notice(project: Project, children: Children) -> None:

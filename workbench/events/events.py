@@ -526,6 +526,8 @@ class FilesRead:
     """More bundles of inputs, as JSON (`workbench.store.inputs`)."""
     written: dict[str, list[str]] = field(default_factory=dict)
     """Agent → files that it wrote, which do not count as its inputs."""
+    planned: dict[str, list[int]] = field(default_factory=dict)
+    """More numbers for `planned` in `RunStarted.inputs`: bundles with files that agents read elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,7 +103,7 @@ class AgentFiles:
 
     def read_all(self) -> None:
         """Compute the digests of all files in the agent's folder that may be inputs, for later calls of `bundle`."""
-        self._digests.files(self._counting_files(None))
+        self._digests.files(self.counting_files(None))
 
     def bundle(
         self, read: Collection[Path], listed: Iterable[Path], *, written: Collection[Path] = (), everything: bool
@@ -132,7 +132,7 @@ class AgentFiles:
 
         The files are those in the agent's folder, and modules elsewhere that it `read`.
         """
-        sources = {path for path in (*self._counting_files(None), *read) if path.suffix == ".py"}
+        sources = {path for path in (*self.counting_files(None), *read) if path.suffix == ".py"}
         return frozenset[str]().union(*map(self._names_in, sources))
 
     def _names_in(self, path: Path) -> frozenset[str]:
@@ -148,7 +148,7 @@ class AgentFiles:
         everything = scopes.get(self._name(self._folder)) == ALL
         seen = set(read)
         results = {self._root / folder for folder, scope in scopes.items() if scope == RESULTS}
-        own = [path for path in self._counting_files(None if everything else seen, results) if path not in seen]
+        own = [path for path in self.counting_files(None if everything else seen, results) if path not in seen]
         digests = self._digests.files((*sorted(seen), *own))
         files = {self._name(path): digests[path] for path in seen}
         files |= self._named({self._name(path): digests[path] for path in own}, f"{self._name(self._folder)}/", most)
@@ -163,7 +163,8 @@ class AgentFiles:
             return files
         return {folder: self._digests.text(json.dumps(sorted(files.items())).encode("ascii"))}
 
-    def _counting_files(self, read: Collection[Path] | None, results: Collection[Path] = ()) -> list[Path]:
+    def counting_files(self, read: Collection[Path] | None, results: Collection[Path] = ()) -> list[Path]:
+        """Return the files in the agent's folder that may be inputs, as `AgentFileFilter` decides."""
         return list(filter(AgentFileFilter(self._folder, read, self._others, results).counts, self.own))
 
     def _name(self, path: Path) -> str:

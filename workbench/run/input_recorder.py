@@ -183,6 +183,8 @@ class InputRecorder:
         """A reader of the current inputs, or None if inputs are not recorded."""
         self._clean: Callable[[str], str] = str
         self._written: dict[str, list[str]] = {}
+        self._elsewhere: dict[str, set[Path]] = {}
+        """Agent → files that it read, as far as `_read_elsewhere` has taken them."""
         self._found: dict[tuple[Any, ...], tuple[Bundle, ...]] = {}
         """Cached bundles by `_key`: executions with the same key share their inputs."""
         self._gathering = asyncio.Lock()
@@ -295,10 +297,10 @@ class InputRecorder:
 
         Return these and the files that agents wrote, or None if there are none.
         """
-        now = self._touched_count()
-        if self._writer is None or not self._asks_agents or now == self._count:
+        if not self.has_new_reads:
             return None
-        self._count = now
+        self._count = self._touched_count()
+        elsewhere = await asyncio.to_thread(self._read_elsewhere)
         known = {agent: {**files, **self.more_sources.get(agent, {})} for agent, files in self._kept.sources.items()}
         kept = await asyncio.to_thread(self._keep, known)
         new_reads = {agent: files for agent, files in kept.sources.items() if files}
@@ -310,7 +312,39 @@ class InputRecorder:
         }
         fresh = {name: files for name, files in written.items() if files and files != self._written.get(name)}
         self._written |= fresh
-        return FilesRead(new_reads, written=fresh) if new_reads or fresh else None
+        count = len(self._inputs.bundles)
+        planned: dict[str, list[int]] = {}
+        for agent, files in elsewhere.items():
+            (number,) = self._inputs.numbers([Bundle({"agent_file": files})])
+            refs = {(entry.ref.agent, entry.ref.evalset_file) for entry in self._plan.entries}
+            planned |= {planned_key(*ref): [number] for ref in refs if ref[0] == agent}
+        bundles = tuple(bundle.as_json() for bundle in self._inputs.bundles[count:])
+        return FilesRead(new_reads, bundles, fresh, planned) if new_reads or fresh or planned else None
+
+    @property
+    def has_new_reads(self) -> bool:
+        """Whether agents read or wrote files since the last call of `new_reads`."""
+        return self._writer is not None and self._asks_agents and self._touched_count() != self._count
+
+    def _read_elsewhere(self) -> dict[str, dict[str, str]]:
+        """Return the digests of files that agents read since the last call, without those that count anyway, by agent.
+
+        The others in the agent's folder count for each execution that has not ended (`_read_planned`).
+        """
+        found: dict[str, dict[str, str]] = {}
+        if self._now is None:
+            return found
+        digests, root = self._now.digests, self._now.root
+        for name, setting in self._plan.agents.items():
+            files, known = set(self._touched_by(setting.agent).files), self._elsewhere.setdefault(name, set())
+            fresh = files - known
+            known |= fresh
+            fresh.difference_update(self._now.files(setting.agent).counting_files(None) if fresh else ())
+            late = {path for path in fresh if digests.known(path) is None and was_written(path, self._began)}
+            late = set(filter(os.path.exists, late)) | (fresh & self._changed)
+            values = {relative_to(path, root): _CHANGED if path in late else digests.file(path) for path in fresh}
+            found |= {name: values} if values else {}
+        return found
 
     def _read_planned(self) -> None:
         now = self._now

@@ -6,7 +6,7 @@ import itertools
 import os
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -162,6 +162,7 @@ class Run:
             environment_of,
             self._with_inputs,
             self._input_recorder.note,
+            self._note_reads_soon,
             self._plan.root,
             records=self._writer is not None,
             answers=self._answers,
@@ -365,7 +366,10 @@ class Run:
     def _start(self, flow: CaseFlow) -> None:
         self._queue.begin(flow.ref)
         self._flows[flow.ref] = flow
-        task = asyncio.create_task(self._run_case(flow))
+        self._do(self._run_case(flow))
+
+    def _do(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -377,6 +381,11 @@ class Run:
             self._queue.ended(flow.ref)
         await self._note_reads()
         await self._hosts.case_over(flow.ref.agent)
+
+    def _note_reads_soon(self) -> None:
+        """Store what agents have read. If the run is killed while a case is scored, its transcript depends on that."""
+        if self._input_recorder.has_new_reads:
+            self._do(self._note_reads())
 
     async def _note_reads(self) -> None:
         new_reads = await self._input_recorder.new_reads()

@@ -6,8 +6,8 @@ views (stale marks, `status`, resume, watch, score, compare) work on changes and
 
 In events, `RunStarted.inputs` has `salt` (the id of the digests' salt), `bundles` (as JSON), `planned` (agent and
 evalset → numbers of the bundles of executions that have not ended) and `options` (of the whole run).
-`FilesRead.bundles` are more bundles. `CaseFinished.inputs` are the numbers of an execution's bundles. Inputs from the
-evalset and the config are in `CaseStarted`.
+`FilesRead` has more `bundles`, and more numbers for `planned`. `CaseFinished.inputs` are the numbers of an execution's
+bundles. Inputs from the evalset and the config are in `CaseStarted`.
 """
 
 import json

@@ -147,6 +147,7 @@ class CaseFlow:
             transcript = await self._transcript(case, self._agent, source.answers)
             if replay is not None:
                 replay.note(transcript)
+            self._context.note_reads()
             options = self._context.options
             if not (options.exit_first or options.waits_for_verdicts):  # The verdict decides whether more cases start.
                 self._release_once()

@@ -143,8 +143,9 @@ class RunContext:
     `emit` publishes an event, and `at` returns the seconds since the run began. `secrets` are removed from everything
     that is shown. `environment_of` returns the environment of an agent's judges (`AgentSetting.judge_environment`).
     `with_inputs` adds the inputs of the verdict to a `CaseFinished`. It also gets the transcript, and whether the user
-    was simulated. `note_inputs` is called in a thread with files that a case is about to read. `answers` stores answers
-    of models, or is None. `records` says whether the calls of agents are recorded.
+    was simulated. `note_inputs` is called in a thread with files that a case is about to read. `note_reads` stores soon
+    what agents have read, before a case is scored. `answers` stores answers of models, or is None. `records` says
+    whether the calls of agents are recorded.
     """
 
     options: RunOptions
@@ -155,6 +156,7 @@ class RunContext:
     environment_of: Callable[[str], Mapping[str, Any]]
     with_inputs: Callable[[CaseFinished, Transcript, bool], Awaitable[CaseFinished]]
     note_inputs: Callable[[Iterable[Path]], None] = lambda files: None
+    note_reads: Callable[[], None] = lambda: None
     root: Path = Path()
     records: bool = False
     answers: AnswerStorage | None = None

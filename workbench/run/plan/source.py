@@ -319,6 +319,8 @@ class InterruptedRun:
             case FilesRead():
                 self._read(event.sources)
                 self.inputs.extend(event.bundles)
+                for key, numbers in event.planned.items():
+                    self.inputs.planned[key] = [*self.inputs.planned.get(key, ()), *numbers]
                 self.written |= event.written
             case RepeatsDropped():
                 self.cut_short = self.cut_short or event.after is not None
