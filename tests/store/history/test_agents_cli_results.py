@@ -22,7 +22,7 @@ from workbench.events.events import (
 from workbench.files.run_options import UsageFaultError
 from workbench.results.run_comparison import NO_VERDICTS, Comparison, compare
 from workbench.store.execution import Execution
-from workbench.store.history.other_programs import agents_cli_summary, foreign_runs
+from workbench.store.history.other_programs import ENDING, HISTORY, RESULTS, agents_cli_summary, foreign_runs
 from workbench.store.history.reading import open_summary, read_run_events
 from workbench.store.history.summary import Summary
 
@@ -119,6 +119,17 @@ def test_files_of_a_project_are_listed_and_broken_ones_named(tmp_path: Path) -> 
     ]
     assert len(trouble) == 1
     assert "results_broken.json is not a result file of agents-cli" in trouble[0]
+
+
+def test_result_files_that_are_nested_too_deeply_are_named(tmp_path: Path) -> None:
+    agent = tmp_path / "desk"
+    files = [agent / HISTORY / f"a{ENDING}", tmp_path / RESULTS / "results_a.json"]
+    for file in files:
+        file.parent.mkdir(parents=True)
+        file.write_text(f'{{"eval_case_results": [], "more": {"[" * 700}{"]" * 700}}}')
+    entries, trouble = foreign_runs([agent], tmp_path)
+    assert entries == []
+    assert [line.split(" is not ")[0] for line in trouble] == list(map(str, files))
 
 
 def test_case_without_an_id_has_its_message_and_several_answers_are_repeats(tmp_path: Path) -> None:

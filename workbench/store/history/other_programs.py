@@ -87,9 +87,9 @@ def read_adk_result(path: Path) -> dict[str, Any]:
         data = json.loads(read_regular(path))
         if isinstance(data, str):
             data = json.loads(data)
+        data = _snake(data)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is not an ADK result file: {error}") from None
-    data = _snake(data)
     if not isinstance(data, dict) or not isinstance(data.get("eval_case_results"), list):
         raise ValueError(f"{path} is not an ADK result file: it has no eval_case_results")
     return data
@@ -287,6 +287,7 @@ def agents_cli_summary(path: Path) -> Summary:
 def _read_graded(path: Path) -> dict[str, Any]:
     try:
         data = json.loads(read_regular(path))
+        _given(data)  # What is nested too deeply for this is refused here.
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is not a result file of agents-cli: {error}") from None
     if not isinstance(data, dict) or not isinstance(data.get("eval_case_results"), list):
