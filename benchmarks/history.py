@@ -110,7 +110,7 @@ def _add(connection: Connection, run_id: str, summary: Summary, *, rows: bool) -
         listed=json.dumps(listed_run(summary, run_id).as_json()),
     )
     save_stored_run(connection, ended, time.time())
-    release(connection, row.id)
+    release(connection, row)
 
 
 def _screen_seconds(folder: Path, *steps: tuple[bytes, bytes], rounds: int = 5) -> float:

@@ -217,3 +217,20 @@ def test_dropped_repeats_of_another_run_neither_count_nor_delay_the_verdict(tmp_
     other.end_case(2)
     other.end_case(3)
     assert [(run.done, run.total, names(run)) for run in runs.look()] == [(3, 3, ["two", "two"])]
+
+
+def test_run_whose_database_was_removed_changes_no_run_in_the_new_one(tmp_path: Path) -> None:
+    old = Other(tmp_path, "2026-11-21T10-30-00-aaaa", CASES)
+    old.start()
+    for file in tmp_path.glob("runs.db*"):
+        file.unlink()
+    new = Other(tmp_path, "2026-11-21T11-30-00-bbbb", CASES)
+    new.start()
+    with pytest.raises(OSError, match="deleted from the database"):
+        old.end_case(0, "failed")
+    old.writer.close()
+    assert RunWriter.reopen(run_path(tmp_path, new.run_id)) is None, "it is still being written"
+    for number in range(3):
+        new.end_case(number)
+    new.finish()
+    assert [(run.run_id, run.counts["passed"]) for run in list_runs(tmp_path).runs] == [(new.run_id, 3)]

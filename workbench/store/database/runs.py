@@ -193,9 +193,9 @@ def take_over(connection: Connection, run: int, now: float) -> bool:
     return True
 
 
-def release(connection: Connection, run: int) -> None:
+def release(connection: Connection, row: RunRow) -> None:
     """Record that no process writes a run any more."""
-    connection.execute("UPDATE run SET writer = NULL, seen = NULL WHERE id = ?", (run,))
+    connection.execute("UPDATE run SET writer = NULL, seen = NULL WHERE id = ? AND run_id = ?", row[:2])
 
 
 def mark_alive(connection: Connection, run: int, now: float) -> None:
@@ -204,11 +204,15 @@ def mark_alive(connection: Connection, run: int, now: float) -> None:
 
 
 def save_run(connection: Connection, row: RunRow, now: float) -> None:
-    """Write the row of a run that this process writes. Raise FileNotFoundError if the run was deleted or is lost."""
+    """Write the row of a run that this process writes.
+
+    Raise FileNotFoundError if the run was deleted or is lost. In a new database, another run may have its number.
+    """
     row = row.sealed()
     names = ", ".join(f"{name} = ?" for name in RunRow._fields[2:13])
     changed = connection.execute(
-        f"UPDATE run SET {names}, seen = ? WHERE id = ? AND NOT deleted", (*row[2:13], now, row.id)
+        f"UPDATE run SET {names}, seen = ? WHERE id = ? AND run_id = ? AND NOT deleted",
+        (*row[2:13], now, row.id, row.run_id),
     )
     if changed.rowcount != 1:
         raise FileNotFoundError(2, "the run was deleted from the database", row.run_id)

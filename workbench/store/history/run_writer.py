@@ -264,7 +264,7 @@ class RunWriter:
         row, self._row = self._row, None
         if row is not None:
             with contextlib.suppress(OSError):
-                self._database.write(lambda connection: release(connection, row.id))
+                self._database.write(lambda connection: release(connection, row))
 
     def close(self) -> None:
         """Stop writing. A run without events is deleted, and so are answers of models if nothing is left to resume."""
@@ -275,7 +275,7 @@ class RunWriter:
         is_done = self._rows.builder.summary.is_done and self._failure is None
 
         def end(connection: Connection) -> None:
-            release(connection, row.id)
+            release(connection, row)
             if is_done:
                 drop_model_answers(connection, row.id)
             if not row.events:
