@@ -19,6 +19,7 @@ from workbench.events.events import (
     Event,
     MetricScored,
     Noticed,
+    RepeatsDropped,
     RunFinished,
     RunStarted,
     TurnStarted,
@@ -26,6 +27,7 @@ from workbench.events.events import (
 from workbench.files.run_options import RunOptions
 from workbench.run.plan.plan import Plan
 from workbench.run.plan.selection import Target
+from workbench.run.plan.source import DecidedSource
 from workbench.run.processes.children import Children, LocalPlace, Ready
 from workbench.run.recorder import Recorder
 from workbench.run.resuming import Resumable, resume
@@ -171,6 +173,23 @@ async def test_case_can_be_cancelled_before_the_run_is_announced(project: Projec
     await task
     assert outcome.states == {"first": "cancelled", "second": "passed"}
     assert outcome.of(RunFinished)[0].cancelled == 1
+
+
+async def test_resumed_case_that_became_sure_with_its_last_repeat_does_not_end_the_run(
+    project: Project, children: Children
+) -> None:
+    project.agent(AGENT)
+    project.cases("first", "second")
+    plan = project.plan(RunOptions(runs=7, until_sure=0.5, exit_first=True))
+    entries = [
+        replace(entry, source=DecidedSource((), CaseFinished(entry.ref, "passed", None, 0.1)))
+        if entry.ref.eval_id == "first"
+        else entry
+        for entry in plan.entries
+    ]
+    outcome = await execute(replace(plan, entries=tuple(entries)), children)
+    assert outcome.of(RepeatsDropped) == []
+    assert [event.status for event in outcome.of(CaseFinished)] == ["passed"] * 7
 
 
 async def test_cancelling_a_finished_case_has_no_effect(project: Project, children: Children) -> None:

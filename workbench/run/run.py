@@ -274,8 +274,7 @@ class Run:
         return time.monotonic() - self._began
 
     async def _run_all(self, context: RunContext) -> None:
-        for decided in self._decided():
-            self._drop_unneeded(decided.finished)
+        self._drop_unneeded(*(decided.finished for decided in self._decided()))
         try:
             for entry in self._todo:
                 if entry.blocked is not None and isinstance(entry.source, AgentSource):
@@ -350,18 +349,20 @@ class Run:
             self._recorder.put(FilesRead({}, new_reads))
         return replace(event, inputs=numbers)
 
-    def _drop_unneeded(self, event: CaseFinished) -> None:
-        dropped = self._queue.take(event)
-        for ref in dropped:
+    def _drop_unneeded(self, *ended: CaseFinished) -> None:
+        for event in ended:
+            if dropped := self._queue.take(event):
+                self._drop(RepeatsDropped(dropped))
+        if self._options.exit_first and self._starts_more:
+            first = next(filter(self._queue.did_not_pass, ended), None)
+            if first is not None:
+                self._starts_more = False
+                self._drop(RepeatsDropped(self._queue.clear(), first.case))
+
+    def _drop(self, event: RepeatsDropped) -> None:
+        for ref in event.cases:
             self._hosts.drop(ref.agent)
-        if dropped:
-            self._recorder.put(RepeatsDropped(dropped))
-        if self._options.exit_first and self._starts_more and self._queue.did_not_pass(event):
-            self._starts_more = False
-            left_out = self._queue.clear()
-            for ref in left_out:
-                self._hosts.drop(ref.agent)
-            self._recorder.put(RepeatsDropped(left_out, event.case))
+        self._recorder.put(event)
 
     def _start(self, flow: CaseFlow) -> None:
         self._queue.begin(flow.ref)
