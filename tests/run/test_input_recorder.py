@@ -140,6 +140,19 @@ def test_variable_that_an_imported_module_elsewhere_names_is_an_input(
     assert (run.since(reading), run.since(other)) == (["environment SHOP_RATE"], [])
 
 
+def test_variable_that_a_judging_function_elsewhere_names_is_an_input(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.write("shared/metrics.py", "import os\n\n\ndef brief(*turns):\n    return os.environ['SHOP_LIMIT']\n")
+    metric = {"brief": {"code_config": {"name": "shared.metrics.brief"}}}
+    project.write("desk/test_config.json", {"criteria": {"brief": 0.5}, "custom_metrics": metric})
+    monkeypatch.setenv("SHOP_LIMIT", "5")
+    run = Run(project)
+    then = run.inputs("desk/prompt.txt")
+    monkeypatch.setenv("SHOP_LIMIT", "7")
+    assert run.since(then) == ["environment SHOP_LIMIT"]
+
+
 def test_file_written_by_the_agent_is_not_an_input(project: Project) -> None:
     run = Run(project)
     log = project.write("desk/log.txt", "1")

@@ -130,7 +130,7 @@ class AgentFiles:
     def names_in_sources(self, read: Iterable[Path]) -> frozenset[str]:
         """Return words in Python files that may be names of environment variables.
 
-        The files are those in the agent's folder, and modules elsewhere that it `read`.
+        The files are those in the agent's folder, and others: modules that it `read`, and functions that judge.
         """
         sources = {path for path in (*self.counting_files(None), *read) if path.suffix == ".py"}
         return frozenset[str]().union(*map(self._names_in, sources))

@@ -50,7 +50,9 @@ Clean = Callable[[Any], Any]
 """A function that removes secrets from JSON data, as in stored runs."""
 TIMEOUT = "--timeout"
 FROZEN, ON_MISS = "--frozen", "--on-miss"
-_OF_AGENT = frozenset({"agent_file", "agent_folder", "environment", "packages"})
+_SOURCES: tuple[Input, ...] = ("agent_file", "function", "simulator")
+"""Kinds of inputs among which are Python files, which may name environment variables."""
+_OF_AGENT = frozenset({*_SOURCES, "agent_folder", "environment", "packages"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +265,8 @@ class CurrentInputs:
         files = self.files(agent).bundle_like(_values(then, "agent_file"), _values(then, "agent_folder"))
         names = then.names("environment")
         if MANY_NAMES in names:
-            names |= self.files(agent).names_in_sources(self.root / name for name in then.names("agent_file"))
+            files_then = (name for kind in _SOURCES for name in then.names(kind))
+            names |= self.files(agent).names_in_sources(self.root / name for name in files_then)
         return *self.environment(agent, names, then), self.packages(agent), files
 
     def _once(self, key: tuple[Any, ...], make: Callable[[], ValueT]) -> ValueT:

@@ -383,6 +383,7 @@ class InputRecorder:
         setting = self._plan.agents.get(entry.ref.agent)
         agent = None if setting is None else setting.agent
         others = now.other_files(entry.config, agent, is_simulated=is_simulated)
+        functions = (now.root / name for bundle in others for names in bundle.inputs.values() for name in names)
         if isinstance(entry.source, StoredSource):
             yield from self._stored_inputs(entry, entry.source, others)
             return
@@ -391,7 +392,7 @@ class InputRecorder:
         yield now.owner(agent)
         if agent is not None:
             read = self._touched_by(agent).files if reads is None else reads.files
-            yield from now.environment(agent, now.files(agent).names_in_sources(list(read)))
+            yield from now.environment(agent, now.files(agent).names_in_sources((*read, *functions)))
             yield now.packages(agent)
             yield self._files(now, agent, reads, changed)
 
