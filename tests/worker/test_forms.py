@@ -138,6 +138,11 @@ def test_json_data_is_encoded_unchanged(value: Any) -> None:
         assert encoded(value) == value
 
 
+@pytest.mark.parametrize("kind", [set, frozenset])
+def test_texts_of_a_set_are_sorted_so_that_equal_sets_are_equal_in_files(kind: Any) -> None:
+    assert encoded(kind("frozen")) == {"$form": kind.__name__, "value": sorted("frozen")}
+
+
 def test_decoding_models_and_dataclasses_runs_none_of_their_code() -> None:
     value = [Outer(inner=Inner(number=2), many=[Inner(note="x")], more=(1,)), Point(1, (2,))]  # type: ignore[call-arg]
     data = json.loads(json.dumps(encoded(value)))

@@ -106,7 +106,12 @@ def _number(value: float, inside: Above) -> Any:
 
 
 def _items(form: str) -> Callable[[Any, Above], Any]:
-    return lambda value, inside: _form(form, [_encoded(item, inside) for item in value])
+    def encode(value: Any, inside: Above) -> Any:
+        # The own order of texts in a set differs in each process.
+        is_sorted = form != "tuple" and all(type(item) is str for item in value)
+        return _form(form, [_encoded(item, inside) for item in (sorted(value) if is_sorted else value)])
+
+    return encode
 
 
 _PLAIN_ENCODERS: tuple[tuple[Any, Callable[[Any, Above], Any]], ...] = (
