@@ -257,3 +257,10 @@ def test_cancelled_call_waits_for_the_same_cancellation(make_agent: MakeAgent, t
     assert live.answers == again.answers == ["It took too long."]
     assert [call["from"] for call in tool_calls(again)] == ["frozen"]
     assert counted(tmp_path) == ["slow"]
+
+
+def test_state_that_is_no_dict_does_not_disturb_a_replay(make_agent: MakeAgent) -> None:
+    source = "def root_agent(m, s):\n    s.state = [m]\n    return s.tool('echo', {'x': m}, lambda x: x)"
+    desk = make_agent(source)
+    live = desk.run("A", **RECORDING)
+    assert live.answers == desk.run("A", **frozen(live)).answers == ["A"]

@@ -151,7 +151,8 @@ class Tools:
             assert self.gate is not None
             raise _NoAnswerError(self.gate.unreadable(recorded, error)) from None
         with _keeping(recording) as keep:
-            self._session.state.update(state)
+            if state:
+                self._session.state.update(state)
             if recorded.outcome == "error":
                 raise decoded_error(recorded.value)
             return keep(_changed(decision, answer))
