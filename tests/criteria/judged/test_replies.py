@@ -137,8 +137,14 @@ def test_rubric_votes_are_read_from_many_formats(reply: Any, votes: dict[str, st
         assert _votes(json.dumps(reply)) == votes
 
 
-def test_quoted_rubric_vote_makes_the_reply_unreadable() -> None:
-    text = '{"verdicts": [{"id": "r1", "rationale": "it says {"id": "r1", "verdict": "yes"}", "verdict": "no"}]}'
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"verdicts": [{"id": "r1", "rationale": "it says {"id": "r1", "verdict": "yes"}", "verdict": "no"}]}',
+        '{"rationale": "it says {"r1": "yes"}", "r1": "no"}',
+    ],
+)
+def test_quoted_rubric_vote_makes_the_reply_unreadable(text: str) -> None:
     with pytest.raises(UnreadableError):
         _votes(text)
 

@@ -4,6 +4,7 @@ The rules are ADK's. A criterion uses the rubrics of cases and turns that have i
 used. Rubrics of the config need no type. No id may be used twice.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -206,14 +207,16 @@ def read_votes(text: str, rubrics: Sequence[Rubric]) -> dict[str, RubricVote]:
         UnreadableError: The reply holds no entry at all, verdicts beside those in its JSON or in lines without a
             rubric, or is too long.
     """
-    entries = _spread(json_objects(text, ("verdicts", "rubrics", "results")), rubrics)
+    objects = json_objects(text, ("verdicts", "rubrics", "results"))
+    entries = _spread(objects, rubrics)
+    names = [re.escape(rubric.id) for rubric in rubrics if entries != objects]
     if not any(first_present(entry, _VERDICT) is not None for entry in entries):
         # JSON without a verdict may be a quotation in a reply that is written as lines.
         lines = line_objects(text, (*_ID, *_TEXT, *_REASONS, *_VERDICT))
         if nameless_lines(lines, (*_ID, *_TEXT), _VERDICT):
             raise UnreadableError("the reply has a verdict without a rubric, so others may be of another rubric")
         entries = lines or entries
-    elif any(first_word(value) in _WORDS for value in values_outside_json(text, _VERDICT)):
+    elif any(first_word(value) in _WORDS for value in values_outside_json(text, (*_VERDICT, *names))):
         raise UnreadableError("the reply has verdicts inside and outside its JSON, and one may be a quotation")
     if not entries:
         raise UnreadableError("the reply has no verdicts")
