@@ -264,3 +264,22 @@ def test_state_that_is_no_dict_does_not_disturb_a_replay(make_agent: MakeAgent) 
     desk = make_agent(source)
     live = desk.run("A", **RECORDING)
     assert live.answers == desk.run("A", **frozen(live)).answers == ["A"]
+
+
+def test_replay_deletes_what_a_call_deleted_from_the_state(make_agent: MakeAgent) -> None:
+    source = """
+    def root_agent(message, session):
+        def clear():
+            session.state.pop("cart", None)
+
+        def renew():
+            session.state = {"new": message}
+
+        session.state = {"cart": [message], "old": 1}
+        before = session.tool("clear", {}, clear) or dict(session.state)
+        return f"{before} {session.tool('renew', {}, renew) or session.state}"
+    """
+    desk = make_agent(source)
+    live = desk.run("A", **RECORDING)
+    assert live.answers == ["{'old': 1} {'new': 'A'}"]
+    assert desk.run("A", **frozen(live)).answers == live.answers

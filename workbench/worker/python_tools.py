@@ -18,7 +18,7 @@ from .fork import Asked, state_digest
 from .gate import CANCEL_SECONDS, Decision, Gate, Inject, Live, Miss, Replay, inside, within_tool
 from .jsonable import dumps
 from .matching import Recorded, ToolCall
-from .value_forms import UnknownFormError, decoded, encoded_text
+from .value_forms import GONE, UnknownFormError, decoded, encoded_text
 
 State = dict[str, Any]
 
@@ -116,7 +116,7 @@ class Tools:
         more = {"order": gate.next_order(), "args": named, "state": state}
         call = gate.begin("tool", self._name, self._branch, decision, tool=tool, **more)
         assert call is not None
-        return decision, _Recording(call, gate.calls, self._session.state)
+        return decision, _Recording(call, gate.calls, self._session)
 
     def _make(self, recording: _Recording | None, function: Callable[[], Any], decision: Decision) -> Any:
         with _keeping(recording) as keep, within_tool():
@@ -151,8 +151,11 @@ class Tools:
             assert self.gate is not None
             raise _NoAnswerError(self.gate.unreadable(recorded, error)) from None
         with _keeping(recording) as keep:
-            if state:
-                self._session.state.update(state)
+            for name, value in state.items():
+                if value is GONE:
+                    self._session.state.pop(name, None)
+                else:
+                    self._session.state[name] = value
             if recorded.outcome == "error":
                 raise decoded_error(recorded.value)
             return keep(_changed(decision, answer))
@@ -177,14 +180,21 @@ class _NoAnswerError(Exception):
 class _Recording:
     """A call that is being recorded, with the session's state before it."""
 
-    def __init__(self, call: Call, calls: Calls, state: State) -> None:
-        self.call, self._calls, self._state = call, calls, state if isinstance(state, dict) else {}
-        self._before = {name: dumps(value) for name, value in self._state.items()}
+    def __init__(self, call: Call, calls: Calls, session: Any) -> None:
+        self.call, self._calls, self._session = call, calls, session
+        self._before = {name: dumps(value) for name, value in self._state().items()}
 
     def effects(self) -> dict[str, Any] | None:
         """Store the changes of the state since the call began. Return `{"state": digest}`, or None without changes."""
-        changed = {name: value for name, value in self._state.items() if self._before.get(name) != dumps(value)}
+        now = self._state()
+        changed = {name: value for name, value in now.items() if self._before.get(name) != dumps(value)}
+        if isinstance(self._session.state, dict):
+            changed.update((name, GONE) for name in self._before if name not in now)
         return {"state": self._calls.text_piece(encoded_text(changed))} if changed else None
+
+    def _state(self) -> State:
+        state = self._session.state
+        return state if isinstance(state, dict) else {}
 
 
 @contextlib.contextmanager

@@ -33,6 +33,13 @@ class UnknownFormError(ValueError):
     """A `$form` object that this version cannot read."""
 
 
+class Gone:
+    """Type of `GONE`, which stands for a value of the state that a call deleted."""
+
+
+GONE = Gone()
+
+
 def encoded(value: Any) -> Any:
     """Return a value as JSON data. The result shares no mutable object with `value`.
 
@@ -143,6 +150,7 @@ _ENCODERS: tuple[tuple[Any, Callable[[Any, Above], Any]], ...] = (
     (datetime.timedelta, lambda value, inside: _form("timedelta", [value.days, value.seconds, value.microseconds])),
     (decimal.Decimal, lambda value, inside: _form("decimal", str(value))),
     (uuid.UUID, lambda value, inside: _form("uuid", str(value))),
+    (Gone, lambda value, inside: _form("gone", None)),
 )
 
 
@@ -281,6 +289,7 @@ _DECODERS: dict[str, Callable[[Any, Any], Any]] = {
     "timedelta": _one(list, lambda value: datetime.timedelta(*value)),
     "decimal": _one(str, decimal.Decimal),
     "uuid": _one(str, uuid.UUID),
+    "gone": lambda value, name: GONE,
     "enum": _enum,
     "model": _model,
     "dataclass": _dataclass,
