@@ -316,10 +316,14 @@ class InputRecorder:
         planned: dict[str, list[int]] = {}
         for agent, files in elsewhere.items():
             (number,) = self._inputs.numbers([Bundle({"agent_file": files})])
-            refs = {(entry.ref.agent, entry.ref.evalset_file) for entry in self._plan.entries}
-            planned |= {planned_key(*ref): [number] for ref in refs if ref[0] == agent}
+            planned |= {planned_key(*names): [number] for names in self._evalsets if names[0] == agent}
         bundles = tuple(bundle.as_json() for bundle in self._inputs.bundles[count:])
         return FilesRead(new_reads, bundles, fresh, planned) if new_reads or fresh or planned else None
+
+    @functools.cached_property
+    def _evalsets(self) -> set[tuple[str, str]]:
+        """The agents of the plan with their evalsets."""
+        return {(entry.ref.agent, entry.ref.evalset_file) for entry in self._plan.entries}
 
     @property
     def has_new_reads(self) -> bool:
