@@ -1,6 +1,8 @@
 """Rows of a case and their operations, for both forms, both spellings and any values."""
 
 import json
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import pytest
@@ -176,6 +178,26 @@ def test_calls_and_turns_can_be_moved() -> None:
         move(WRITTEN, row(WRITTEN, "turn 1"), -1)
     with pytest.raises(NotPossibleError, match="last"):
         move(WRITTEN, row(WRITTEN, "turn 2"), 1)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        {"eval_id": "a", "rubrics": {"rubric_id": "polite"}},
+        {"eval_id": "a", "rubrics": [{"rubric_id": []}, {"rubric_id": {}}]},
+        {"eval_id": "a", "conversation": [{"rubrics": 1.5, "intermediate_data": {"tool_uses": True}}]},
+        {"eval_id": "a", "conversation": [{"intermediate_data": {"tool_uses": [{"id": [], "name": "find"}]}}]},
+        0,
+    ],
+)
+def test_operations_on_a_malformed_case_give_a_reason_and_never_fail(case: Any) -> None:
+    for row in rows_of(case):
+        added = [part.what for part in parts_for(case, row)] if isinstance(case, dict) else []
+        operations = [partial(with_part, case, row, what) for what in added]
+        operations += [partial(duplicate, case, row), partial(remove, case, row), partial(move, case, row, 1)]
+        for operate in operations:
+            with suppress(NotPossibleError):
+                operate()
 
 
 def test_free_name_differs_from_all_used_names() -> None:

@@ -41,10 +41,15 @@ def with_item(value: Any, location: Location, item: Any) -> Any:
     """Return `value` with an item inserted at a location that ends with the position in a list.
 
     A missing list is created.
+
+    Raises:
+        NotPossibleError: there is another value instead of the list.
     """
     step = location[-1]
     assert isinstance(step, int)  # A position in a list.
     items = value_at(value, location[:-1]) or []
+    if not isinstance(items, list):
+        raise NotPossibleError(f"`{location[-2]}` is not a list: fix it first (E)")
     return with_value(value, location[:-1], [*items[:step], item, *items[step:]])
 
 
@@ -92,7 +97,7 @@ def fresh_id() -> str:
 
 def can_remove(row: CaseRow) -> bool:
     """Return whether the item of a row can be deleted."""
-    return row.kind not in ("id", "frame") and not (row.missing and row.unit == row.location)
+    return bool(row.unit) and row.kind not in ("id", "frame") and not (row.missing and row.unit == row.location)
 
 
 def can_duplicate(row: CaseRow) -> bool:
@@ -130,7 +135,7 @@ def duplicate(case: Any, row: CaseRow) -> tuple[Any, Location]:
     elif row.kind in ("call", "args"):
         _give_call_an_id(duplicated, value_at(case, row.unit[:-1]), camel=is_camel(case))
     elif row.kind == "rubric":
-        taken = {get(rubric, "rubric_id") for rubric in value_at(case, row.unit[:-1])}
+        taken = [get(rubric, "rubric_id") for rubric in value_at(case, row.unit[:-1])]
         name = free_name(str(get(duplicated, "rubric_id") or "rubric"), taken)
         put(duplicated, "rubric_id", name, camel=is_camel(case))
     *above, number = row.unit
@@ -142,11 +147,11 @@ def duplicate(case: Any, row: CaseRow) -> tuple[Any, Location]:
 def _give_call_an_id(duplicated: Any, others: Any, *, camel: bool) -> None:
     """Replace the ID of a copied call, if it has one, because ADK pairs calls and responses by ID."""
     calls = [call for item in (duplicated, *others) for call in _calls_in(item)]
-    taken = {get(call, "id") for call in calls}
+    taken = [get(call, "id") for call in calls]
     for call in _calls_in(duplicated):
         if isinstance(get(call, "id"), str):
             put(call, "id", free_name(get(call, "id"), taken), camel=camel)
-            taken.add(get(call, "id"))
+            taken.append(get(call, "id"))
 
 
 def _calls_in(item: Any) -> list[Any]:
@@ -165,7 +170,7 @@ def move(case: Any, row: CaseRow, step: int) -> tuple[Any, Location]:
     Raises:
         NotPossibleError: the item is the first or the last, or is not in a list.
     """
-    if not isinstance(row.unit[-1], int):
+    if not can_duplicate(row):
         raise NotPossibleError("this cannot be moved")
     after, place = moved(case, row.unit, step)
     if place == row.unit:
@@ -228,6 +233,9 @@ def with_part(case: dict[str, Any], row: CaseRow, what: PartKind) -> tuple[Any, 
 
     An item of a list goes after the row's item if that is in the same list, else to the end. A turn goes after the
     row's turn.
+
+    Raises:
+        NotPossibleError: the case has another value instead of the list.
     """
     return _Builder(case, row).part(what)
 
@@ -290,7 +298,7 @@ class _Builder:
         items = value_at(self._case, (*above, key)) or []
         own = self._row.unit[: len(above) + 2]
         inside = own[:-1] == (*above, key) and isinstance(own[-1], int)
-        number = int(own[-1]) + 1 if inside else len(items)
+        number = int(own[-1]) + 1 if inside else len(items) if isinstance(items, list) else 0
         place = (*above, key, number)
         return with_item(self._case, place, item), place
 
@@ -304,8 +312,8 @@ class _Builder:
         return self._listed(self._data(), "invocation_events", event)
 
     def _rubric(self, above: Location) -> tuple[Any, Location]:
-        rubrics = get(value_at(self._case, above), "rubrics") or []
-        taken = {get(rubric, "rubric_id") for rubric in rubrics}
+        rubrics = get(value_at(self._case, above), "rubrics")
+        taken = [get(rubric, "rubric_id") for rubric in (rubrics if isinstance(rubrics, list) else ())]
         content = {spelled("text_property", camel=self._camel): ""}
         rubric = {"rubric_id": free_name("rubric", taken), "rubric_content": content, "type": "FINAL_RESPONSE_QUALITY"}
         return self._listed(above, "rubrics", self._spell(rubric))

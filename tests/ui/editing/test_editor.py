@@ -145,6 +145,18 @@ async def test_parts_are_added_duplicated_moved_and_deleted(open_screen: OpenScr
         assert isinstance(screen.app.screen, EditorScreen)
 
 
+async def test_part_that_a_malformed_case_cannot_get_is_refused_with_a_reason(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace
+) -> None:
+    content = {"eval_set_id": "refunds", "eval_cases": [{**case_json("on_time"), "rubrics": {"polite": 1}}]}
+    screen = open_screen(make_workspace({"desk": {"refunds": json.dumps(content)}}))
+    async with screen.open((120, 40)) as pilot:
+        await opened(screen, pilot, "+")
+        await screen.until(pilot, lambda: isinstance(screen.app.screen, PickScreen))
+        await pilot.press(*"caserubric", "enter")
+        await screen.until(pilot, lambda: "`rubrics` is not a list: fix it first (E)" in screen.text)
+
+
 async def test_id_name_and_description_of_an_evalset_are_edited(open_screen: OpenScreen, with_call: Workspace) -> None:
     screen = open_screen(with_call)
     async with screen.open((120, 40)) as pilot:

@@ -283,9 +283,14 @@ class EditorScreen(FieldScreen[None]):
         self.app.push_screen(PickScreen("add", searching(parts)), lambda what: self._add(row, what))
 
     def _add(self, row: CaseRow, what: Any) -> None:
-        if what is not None:
+        if what is None:
+            return
+        try:
             value, place = with_part(self.draft.value, row, what)
-            self._save(value, f"{self.draft.name}: new {what.replace('_', ' ')}", place, go_on=True)
+        except NotPossibleError as error:
+            self.say(str(error))
+            return
+        self._save(value, f"{self.draft.name}: new {what.replace('_', ' ')}", place, go_on=True)
 
     def action_duplicate(self) -> None:
         """Duplicate the part under the cursor."""
