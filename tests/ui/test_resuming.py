@@ -14,12 +14,16 @@ from tests.ui.conftest import MakeWorkspace, OpenScreen
 from workbench.agents.workspace import Workspace
 from workbench.events.event_json import as_line
 from workbench.events.events import AgentActed, CaseFinished, CaseRef, CaseStarted, Event, RunFinished, RunStarted
-from workbench.files.run_options import RunOptions
+from workbench.files.run_options import RunOptions, UsageFaultError
+from workbench.files.settings import Settings
 from workbench.project.past_runs import describe_resumable
+from workbench.project.project import Project
+from workbench.run.plan.plan import Plan
 from workbench.run.plan.run_plan import make_plan
 from workbench.run.plan.selection import select_cases
 from workbench.store.history.run_writer import RunWriter
-from workbench.ui.running.engine_run import RepeatOptions
+from workbench.ui.running.engine_run import Engine, RepeatOptions
+from workbench.ui.session.session import Session
 
 
 def killed(workspace: Workspace, *ends: Event, steps: Sequence[Event] = ()) -> Path:
@@ -76,6 +80,21 @@ def test_offer_to_resume_parses_few_events(workspace: Workspace, monkeypatch: py
 
 def test_finished_run_cannot_be_resumed(workspace: Workspace) -> None:
     assert describe_resumable(workspace, killed(workspace, RunFinished(1.0))) == ""
+
+
+async def test_run_can_be_resumed_after_its_place_was_not_confirmed(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(project: Project, plan: Plan) -> None:
+        raise UsageFaultError("not confirmed")
+
+    monkeypatch.setattr(Project, "connect", refuse)
+    session = Session(workspace.root, state_dir=killed(workspace))
+    session.workspace = workspace
+    engine = Engine(session, Settings(workspace.root / "none.toml"))
+    for _ in range(2):
+        with pytest.raises(UsageFaultError, match="not confirmed"):
+            await engine.resume()(lambda event: None)
 
 
 async def test_palette_resumes_an_interrupted_run(open_screen: OpenScreen, workspace: Workspace) -> None:

@@ -220,7 +220,11 @@ class Engine:
 
     async def _connected(self, plan: "Plan", publish: Publish) -> Runnable:
         """Connect to the plan's cluster, and return a run of the plan. If connecting fails, nothing is stored."""
-        await self._project.connect(plan)
+        try:
+            await self._project.connect(plan)
+        except BaseException:
+            self._project.forget(plan)  # So that the run can be resumed later.
+            raise
         return self._project.run(plan, publish)
 
     def chat(
