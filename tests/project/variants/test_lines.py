@@ -154,6 +154,14 @@ def test_hostile_names_are_safe() -> None:
     assert not any(sign in line for line in lines for sign in "\x1b\u202e\n")
 
 
+def test_files_without_lines_to_show_are_named_in_full() -> None:
+    files = [FileChange("picture.png", b"\0", b"\0\0"), FileChange("prompt.md", b"one\r\n", b"one\n")]
+    lines = [line.plain.strip() for line in files_document(TREE, "HEAD", "2 files differ", files, View(90)).lines]
+    assert "picture.png differs (1 and 2 bytes)" in lines
+    assert "prompt.md differs only in line ends, or in bytes that are no text" in lines
+    assert FileChange("new.md", None, b"").diff() == []
+
+
 def test_files_are_shown_with_their_lines_whether_changed_new_or_deleted() -> None:
     files = [
         FileChange("a.md", b"kind\nold\n", b"kind\nnew\n"),

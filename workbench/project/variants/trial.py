@@ -88,11 +88,16 @@ class FileChange:
     after: bytes | None
 
     def diff(self) -> list[str]:
-        """Return the difference as the lines of a unified diff, raw. Binary and large files have one line about it."""
+        """Return the difference as the lines of a unified diff, raw.
+
+        Binary and large files, and those with equal lines, have one line about it, in the form of an equal line.
+        """
         sides = self.before or b"", self.after or b""
         if any(b"\0" in side or len(side) > _MOST_DIFFED for side in sides):
-            return [f"{self.path} differs ({len(sides[0]):,} and {counted(len(sides[1]), 'byte')})"]
+            return [f" {self.path} differs ({len(sides[0]):,} and {counted(len(sides[1]), 'byte')})"]
         before, after = (side.decode("utf-8", "replace").splitlines() for side in sides)
+        if before == after and all(sides):
+            return [f" {self.path} differs only in line ends, or in bytes that are no text"]
         return list(difflib.unified_diff(before, after, f"a/{self.path}", f"b/{self.path}", lineterm=""))
 
 
