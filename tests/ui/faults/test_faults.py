@@ -148,3 +148,11 @@ async def test_faults_do_not_follow_a_run_that_the_user_did_not_get(
         screen.main.controllers.faults.after_news(True)
         await pilot.pause()
         assert made == []
+
+
+async def test_cases_that_cannot_start_are_not_said_to_call_no_tools(tmp_path: Path) -> None:
+    _write(tmp_path)
+    (tmp_path / "desk" / "test_config.json").write_text('{"criteria": {"no_such_criterion": 1.0}}')
+    async with opened(tmp_path) as (_, _, screen, pilot):
+        await pilot.press(":", *"try faults", "enter")
+        await screen.until(pilot, lambda: "these cases cannot start, so there are no tool faults" in screen.text)

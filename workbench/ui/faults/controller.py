@@ -55,7 +55,8 @@ class Faults(Controller):
             return
         outlook = await asyncio.to_thread(matrix.outlook)
         if not outlook.total and not outlook.unknown:
-            self.view.say("these cases call no tools, so there are no tool faults to try", warning=True)
+            why = "cannot start" if outlook.blocked and not outlook.executions else "call no tools"
+            self.view.say(f"these cases {why}, so there are no tool faults to try", warning=True)
             return
         title = f"try faults in tools › {counted(len(set(pairs)), 'case')}"
         offer, places = _offered(outlook, *self._usual(outlook)), self.session.verdicts.places
