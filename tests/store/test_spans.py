@@ -39,6 +39,11 @@ def test_tree_follows_the_recorded_parents() -> None:
     assert [node.seconds for node in trace.root.walk()][-1] is None
 
 
+@pytest.mark.parametrize(("name", "lost"), [("7", 7), (7, 7), ("many", 0), ("9" * 5000, int("9" * 20))])
+def test_number_of_lost_spans_may_be_anything(name: Any, lost: int) -> None:
+    assert trace_of([*SPANS, {"kind": "lost", "name": name}]).lost == lost
+
+
 def test_tokens_and_cost_include_descendants() -> None:
     trace = trace_of(SPANS)
     found = totals(trace.root, Prices({"m": Price(1_000_000, 0), "free": Price(0, 0)}))

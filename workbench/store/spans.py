@@ -132,7 +132,8 @@ def _tree(turn: int, items: list[Any], events: int) -> TurnTrace:
         if not isinstance(item, dict):
             continue
         if item.get("kind") == "lost":
-            trace.lost = int(item["name"]) if str(item.get("name")).isdecimal() else 0
+            number = str(item.get("name"))[:20]  # Python refuses to read thousands of digits.
+            trace.lost = int(number) if number.isdecimal() else 0
             continue
         node = _node(turn, item, events)
         if node is None or node.number in nodes:
