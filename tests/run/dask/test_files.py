@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.run.dask.files import FilesError, find_files, pack
+from workbench.run.dask.files import FilesError, _declared, find_files, pack
 from workbench.run.dask.worker_run import unpack_files
 
 PRIVATE = "-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n"
@@ -217,3 +217,9 @@ def test_files_over_the_size_limit_are_refused_and_the_largest_is_named(
     monkeypatch.setattr(module, "_LARGEST", 10)
     with pytest.raises(FilesError, match=r"at most 10 bytes can\. The largest file is desk/agent\.py"):
         find_files(root, {"desk": root / "desk"}, {})
+
+
+@pytest.mark.parametrize("project", ["dependencies = 5", "dependencies = [5]", 'dependencies = "x"', "name ="])
+def test_malformed_list_of_dependencies_needs_no_package(tmp_path: Path, project: str) -> None:
+    (tmp_path / "pyproject.toml").write_text(f"[project]\n{project}\n")
+    assert set(_declared(tmp_path, tmp_path)) <= {"x"}

@@ -329,7 +329,7 @@ def _declared(folder: Path, root: Path) -> Iterator[str]:
         lines: list[str] = []
         with contextlib.suppress(OSError, ValueError):
             lines += read_regular(above / "requirements.txt", _LARGEST_PROJECT_FILE).decode("utf-8").splitlines()
-        with contextlib.suppress(OSError, ValueError, AttributeError, RecursionError):
+        with contextlib.suppress(OSError, ValueError, AttributeError, RecursionError, TypeError):
             text = read_regular(above / "pyproject.toml", _LARGEST_PROJECT_FILE).decode("utf-8")
             project = tomllib.loads(text).get("project", {})
             lines += [line for line in project.get("dependencies", ()) if isinstance(line, str)]
