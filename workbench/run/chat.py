@@ -229,19 +229,24 @@ class Chat:
         self._recorder = Recorder(cast(PublishEvent, self._tell), None, self._secrets)
         host = AgentHost(self._setting, self._children, RunOptions(), self._put)
         try:
-            error = await self._converse(host)
+            self._put(ChatEnded(await self._outcome(host)))
+        finally:
+            await self._recorder.close()
+        if self._fault is not None:
+            raise self._fault
+
+    async def _outcome(self, host: AgentHost) -> CaseError | None:
+        """Converse and close the host. Return why the conversation could not continue, or None."""
+        try:
+            return await self._converse(host)
         except asyncio.CancelledError:
             if self._run is not None:
                 self._run.cancel(CaseError("cancelled", "cancelled"), kill=True)
             raise
         except Exception as fault:
-            error = CaseError("internal", f"the workbench failed: {fault!r}", "", traceback.format_exc())
+            return CaseError("internal", f"the workbench failed: {fault!r}", "", traceback.format_exc())
         finally:
             await host.close()
-        self._put(ChatEnded(error))
-        await self._recorder.close()
-        if self._fault is not None:
-            raise self._fault
 
     def say(self, content: dict[str, Any]) -> None:
         """Add the user's next message, an ADK content. Messages are answered in order."""

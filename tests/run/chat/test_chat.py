@@ -1,6 +1,7 @@
 """A conversation with a real agent process: turns, failures, stopping and the session state."""
 
 import asyncio
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -247,3 +248,16 @@ async def test_exception_of_the_callback_ends_the_conversation_and_is_raised(
     with pytest.raises(ValueError, match="no room for this"):
         await asyncio.wait_for(chat.execute(), 30)
     assert isinstance(told[-1], TurnFinished), "nothing is told to a function that failed"
+
+
+async def test_cancelled_conversation_leaves_no_thread(project: Project, children: Children) -> None:
+    project.agent(AGENT)
+    before = set(threading.enumerate())
+    talker = Talker(project, children)
+    await talker.say("hello")
+    talker.task.cancel()
+    await asyncio.gather(talker.task, return_exceptions=True)
+    for thread in set(threading.enumerate()) - before:
+        if thread.name.startswith("events"):
+            thread.join(10)
+            assert not thread.is_alive()
