@@ -12,6 +12,7 @@ from workbench.ui.accepting.screen import AcceptScreen
 from workbench.ui.criteria.form import CriteriaScreen
 from workbench.ui.dialogs.pick import NameScreen, PickScreen
 from workbench.ui.editing.editor import EditorScreen
+from workbench.ui.editing.proposals import SeveralScreen
 from workbench.ui.faults.screen import FaultDialog
 from workbench.ui.running.dialogs import RepeatScreen
 from workbench.ui.running.engine_run import Engine
@@ -79,6 +80,25 @@ async def test_accepted_case_is_scored_again(
         await pilot.press("a", "enter")
         await screen.until(pilot, lambda: not isinstance(screen.app.screen, AcceptScreen) and bool(scored))
         assert scored == [[(1, 0)]]
+
+
+@pytest.mark.parametrize("shape", [MORE, FEWER])
+async def test_text_is_replaced_in_the_case_that_had_the_cursor(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace, shape: Shape
+) -> None:
+    screen = open_screen()
+    async with screen.open((120, 40)) as pilot:
+        screen.main.go_to(2, 1)
+        await screen.main.run_action("replace")
+        await screen.until(pilot, lambda: isinstance(screen.app.screen, NameScreen))
+        read_again(screen, make_workspace, shape)
+        await dialog(screen, pilot, PickScreen, *"parcel", "enter")
+        await dialog(screen, pilot, NameScreen, "enter")
+        await dialog(screen, pilot, SeveralScreen, *"box", "enter")
+        await pilot.press("enter")
+        await screen.until(pilot, lambda: "done: replace parcel with box in 1 case" in screen.text)
+        document = open_evalset(screen.workspace.root / "team_router/hand_over.evalset.json")
+        assert [b"box" in document.text(case.index) for case in document.cases] == [False, True]
 
 
 async def test_triage_goes_into_the_file_of_the_case(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ from workbench.ui.screen.controller import Controller
 from workbench.ui.tree.outline import Row
 
 if TYPE_CHECKING:
-    from workbench.agents.workspace import EvalsetEntry
+    from workbench.agents.workspace import EvalsetEntry, Workspace
     from workbench.editing.accept_turn import Hunk
     from workbench.editing.criteria_change import ConfigDraft
     from workbench.editing.whole_cases import Proposal
@@ -78,7 +78,8 @@ class Accept(Controller):
 
         # The rows may have moved when a file is read again.
         names, opened = self.view.rows.names(), self.session.opened
-        proposals, left_out = await asyncio.to_thread(self._proposals, pairs)
+        records = {pair: self.session.verdicts.record(*pair) for pair in pairs}
+        proposals, left_out = await asyncio.to_thread(self._proposals, opened, records)
         note = "; ".join(f"{counted(number, 'case')} left out: {why}" for why, number in left_out.most_common(2))
         if not proposals:
             self.view.notify(note or "no case has differences", title="nothing to accept", severity="warning")
@@ -96,7 +97,9 @@ class Accept(Controller):
             self._run.score_by_new_references(self.view.rows.current_pairs(names, chosen))
         return True
 
-    def _proposals(self, pairs: Sequence[Pair]) -> "tuple[dict[Pair, Proposal], Counter[str]]":
+    def _proposals(
+        self, workspace: "Workspace", records: "Mapping[Pair, Execution | None]"
+    ) -> "tuple[dict[Pair, Proposal], Counter[str]]":
         """Return the differences of each case, and how many cases are left out for each reason. Runs in a thread."""
         from workbench.criteria.session_state import rules_of
         from workbench.editing.accept import Comparison, NotComparableError
@@ -104,14 +107,14 @@ class Accept(Controller):
 
         found: dict[Pair, Proposal] = {}
         left_out: Counter[str] = Counter()
-        for pair, chosen, before in self._files.cases_on_disk(pairs, left_out):
+        for pair, chosen, before in self._files.cases_on_disk(workspace, records, left_out):
             try:
-                record = self.session.verdicts.record(*pair)
+                entry, record = workspace.evalsets[pair[0]], records[pair]
                 details = None if record is None else read_details(record)
-                transcript = self._transcript(self.view.rows.row_of(*pair), details)
+                transcript = self._transcript(entry, pair[1], details)
                 if transcript is None:
                     raise NotComparableError("the case has no transcript: run it first")
-                criteria = self._criteria_of(self.session.entry(pair[0]))
+                criteria = self._criteria_of(entry)
                 transcript = transcript.compared(criteria)
                 comparison = Comparison(before, transcript.turns, transcript.state, rules_of(criteria))
             except (OSError, ValueError) as error:
@@ -158,7 +161,7 @@ class Accept(Controller):
         if not isinstance(draft, CaseDraft):
             return None
         try:
-            transcript = await asyncio.to_thread(self._transcript, row, record)
+            transcript = await asyncio.to_thread(self._transcript, entry, row.case, record)
             if transcript is None:
                 broke = record is not None and record.state == "error"
                 why = "ended before the agent answered: nothing to accept" if broke else "has no transcript: r runs it"
@@ -200,14 +203,13 @@ class Accept(Controller):
         new = "new, " if config.before is None else ""
         return config, one_line(f"{self.session.below_root(config.file)} ({new}for {governed})")
 
-    def _transcript(self, row: Row, record: "CaseRecord | None") -> "Transcript | None":
+    def _transcript(self, entry: "EvalsetEntry", case: int, record: "CaseRecord | None") -> "Transcript | None":
         from workbench.store.transcripts import stored_case
         from workbench.ui.accepting.outcome import of_last_run, transcript_of
 
         if record is not None and (found := transcript_of(record.run_id, stored_case(record))) is not None:
             return found
-        entry = self.session.entry(row.evalset)
-        return of_last_run(self.session.state_dir, entry.relative, entry.document.cases[row.case].eval_id)
+        return of_last_run(self.session.state_dir, entry.relative, entry.document.cases[case].eval_id)
 
     async def _accept_drift(self, records: "Sequence[Execution]", *, ask: bool) -> None:
         """Let the user save drifted tool answers to the recordings. With `ask`, also offer to accept the behavior."""

@@ -17,7 +17,7 @@ from workbench.ui.screen.folder import Folder
 from workbench.ui.tree.outline import parts_of
 
 if TYPE_CHECKING:
-    from workbench.agents.workspace import EvalsetEntry
+    from workbench.agents.workspace import EvalsetEntry, Workspace
     from workbench.editing.evalset_file import EvalsetFile
     from workbench.editing.saving import Contents, Edit, Saver
     from workbench.editing.whole_cases import CaseSelection, OpenedFiles
@@ -167,28 +167,29 @@ class Files(Controller):
             self.show_error(error)
             return None
 
+    @staticmethod
     def cases_on_disk(
-        self, pairs: Iterable[tuple[int, int]], left_out: Counter[str]
+        workspace: "Workspace", pairs: Iterable[tuple[int, int]], left_out: Counter[str]
     ) -> "Iterator[tuple[tuple[int, int], CaseSelection, Any]]":
-        """Yield each case with its selection and its JSON on disk. Runs in a thread.
+        """Yield each case of a workspace with its selection and its JSON on disk. Runs in a thread.
 
-        If an evalset cannot be edited safely, or lacks one of its cases, they are counted in `left_out` by the reason
-        (safe text).
+        The session may have another workspace by now. If an evalset cannot be edited safely, or lacks one of its cases,
+        they are counted in `left_out` by the reason (safe text).
         """
         from workbench.editing.evalset_file import EvalsetFile
         from workbench.files.file_access import read_regular
 
         for evalset, cases in parts_of(pairs):
-            entry = self.session.entry(evalset)
+            entry = workspace.evalsets[evalset]
             try:
                 content = read_regular(entry.file)
                 opened = EvalsetFile(content, entry.document.index_of(content))
-                places = self.chosen(evalset, cases).places({entry.file: opened})
+                places = _selection(entry, cases).places({entry.file: opened})
             except (OSError, ValueError) as error:
                 left_out[one_line(f"{entry.file.name}: {error}", limit=200)] += len(cases)
                 continue
             for case, place in zip(cases, places, strict=True):
-                yield (evalset, case), self.chosen(evalset, [case]), opened.case(place)
+                yield (evalset, case), _selection(entry, [case]), opened.case(place)
 
     async def change_cases(
         self, entries: "Sequence[EvalsetEntry]", change: "Callable[[OpenedFiles], tuple[str, Contents]]"
@@ -337,7 +338,10 @@ class Files(Controller):
 
     def chosen(self, evalset: int, cases: Sequence[int]) -> "CaseSelection":
         """Return a selection of cases, by their current positions in the evalset."""
-        from workbench.editing.whole_cases import CaseSelection
+        return _selection(self.session.entry(evalset), cases)
 
-        entry = self.session.entry(evalset)
-        return CaseSelection(entry.file, entry.case_ids, list(cases))
+
+def _selection(entry: "EvalsetEntry", cases: Sequence[int]) -> "CaseSelection":
+    from workbench.editing.whole_cases import CaseSelection
+
+    return CaseSelection(entry.file, entry.case_ids, list(cases))

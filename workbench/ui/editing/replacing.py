@@ -14,6 +14,7 @@ from workbench.ui.editing.files import Files
 from workbench.ui.screen.controller import Controller
 
 if TYPE_CHECKING:
+    from workbench.agents.workspace import Workspace
     from workbench.editing.case_edit import Replacement, Where
     from workbench.editing.whole_cases import CaseSelection
     from workbench.ui.screen.view import View
@@ -59,12 +60,12 @@ class Replace(Controller):
         from workbench.editing.whole_cases import Proposal, written
         from workbench.ui.editing.proposals import SeveralScreen
 
-        cases = counted(len(pairs), "case")
+        cases, workspace = counted(len(pairs), "case"), self.session.opened
         old = await self.view.name_for(f"find in {cases}", lambda text: "" if text else "type what to find")
         if old is None:
             return
         shown = one_line(old, limit=30)
-        found, note = await asyncio.to_thread(self._find, pairs, old)
+        found, note = await asyncio.to_thread(self._find, workspace, pairs, old)
         items = [_item(part, old, found) for part in PARTS if any(part in one.places for one in found)]
         if not items:
             self.view.say("; ".join(filter(None, (f"{shown} was not found in {cases}", note))), warning=True)
@@ -87,16 +88,16 @@ class Replace(Controller):
             return
         label = f"replace {old} with {new} in {counted(len(choice), 'case')}"
         files = {proposal.file for proposal in choice}
-        entries = [entry for entry in self.view.rows.entries if entry.file in files]
+        entries = [entry for entry in workspace.evalsets if entry.file in files]
         await self._files.change_cases(entries, lambda opened: (label, written(opened, choice)))
 
-    def _find(self, pairs: Sequence[Pair], old: str) -> tuple[list[_Found], str]:
+    def _find(self, workspace: "Workspace", pairs: Sequence[Pair], old: str) -> tuple[list[_Found], str]:
         """Return the cases that contain a text, and a note about files that cannot be edited. Runs in a thread."""
         from workbench.editing.case_edit import PARTS, replacements
 
         found: list[_Found] = []
         left_out: Counter[str] = Counter()
-        for _, chosen, before in self._files.cases_on_disk(pairs, left_out):
+        for _, chosen, before in self._files.cases_on_disk(workspace, pairs, left_out):
             places = {part: places for part in PARTS if (places := replacements(before, part, old, ""))}
             if places:
                 found.append(_Found(chosen, before, places))
