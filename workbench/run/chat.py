@@ -8,7 +8,7 @@ not end the conversation.
 import asyncio
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, cast
 
 from workbench.agents.channel import Frame
@@ -293,7 +293,9 @@ class Chat:
         transcript = await run.run(slot.process, spec, share=slot.share)
         buffer.publish_now()
         await run.finish()
-        return None if transcript.error is _ENDED_BY_USER else transcript.error
+        error = transcript.error
+        # An error gets the lines at which the agent was stopped.
+        return None if error is not None and replace(error, traceback="") == _ENDED_BY_USER else error
 
     def _tell(self, event: ChatEvent) -> None:
         if self._fault is None:

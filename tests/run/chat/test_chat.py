@@ -261,3 +261,10 @@ async def test_cancelled_conversation_leaves_no_thread(project: Project, childre
         if thread.name.startswith("events"):
             thread.join(10)
             assert not thread.is_alive()
+
+
+async def test_conversation_that_the_user_ends_within_a_turn_has_no_error(project: Project, children: Children) -> None:
+    project.agent(AGENT)
+    talker = Talker(project, children)
+    await talker.say("wait", AgentActed)
+    assert (await talker.end()).error is None
