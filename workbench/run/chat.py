@@ -127,7 +127,7 @@ def has_text(acted: dict[str, Any]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ChatOpened:
-    """The start of the conversation: the agent waits for the first message. `framework` is "adk" or "python"."""
+    """The start of the conversation: the agent waits for the first message. `framework` is its driver's name."""
 
     framework: str
     adk: str | None

@@ -94,6 +94,20 @@ def test_header_shows_the_state_of_the_conversation() -> None:
     assert len(talk.finished) == 1
 
 
+@pytest.mark.parametrize(
+    ("opened", "named"),
+    [
+        (ChatOpened("adk", "2.0"), "google-adk 2.0"),
+        (ChatOpened("python", None), "plain Python"),
+        (ChatOpened("graph", None), "graph"),
+    ],
+)
+def test_framework_of_a_plugin_is_named(opened: ChatOpened, named: str) -> None:
+    talk = Conversation("desk", {})
+    talk.take(opened)
+    assert talk.framework == named
+
+
 def test_turn_without_an_answer_is_left_out_with_a_note() -> None:
     talk = Conversation("desk", {"a": 1})
     talk.take(TurnStarted(REF, 0, content("lost")))

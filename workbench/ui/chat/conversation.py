@@ -103,7 +103,8 @@ class Conversation:
         """Apply the next event."""
         match event:
             case ChatOpened():
-                self.framework = f"google-adk {event.adk}" if event.adk else "plain Python"
+                other = "plain Python" if event.framework == "python" else event.framework
+                self.framework = f"google-adk {event.adk}" if event.adk else other
             case TurnStarted():
                 del self.waiting[:1]
                 self.turns.append(ConversationTurn(Turn(event.user)))
