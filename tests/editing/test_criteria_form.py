@@ -205,7 +205,7 @@ def test_steps_stay_on_the_grid_and_in_the_score_range() -> None:
     assert [at(0.8, 0.01), at(0.8, -0.01)] == [0.81, 0.79]
     assert [at(1.0, 0.05), at(0.99, 0.05), at(0.02, -0.05), at(0.0, -0.05)] == [1.0, 1.0, 0.0, 0.0]
     assert at(1.0, 0.05, "response_evaluation_score") == 1.05
-    assert at("many", 0.05) == 0.85
+    assert [at("many", 0.05), at(1e308, 0.05), at(-1e308, -0.05)] == [0.85, 0.85, 0.75]
 
 
 @given(st.floats(0, 1), st.sampled_from([0.05, 0.01]))

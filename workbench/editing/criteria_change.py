@@ -81,7 +81,7 @@ def stepped(row: FormRow, step: float) -> float | int:
     if row.kind == "threshold" and not row.given and (proposed := number_of(row.field.default)) is not None:
         return proposed
     now = number_of(row.value if row.given else row.field.default)
-    if now is None or not math.isfinite(now):
+    if now is None or not math.isfinite(now / step):  # Also a number that is too large for the grid.
         now = CriterionDescription.first_threshold if row.kind == "threshold" else 1
     if row.kind != "threshold" and not row.field.whole:
         return round(max(0.0, now + step), 4)
