@@ -204,6 +204,15 @@ def test_csv_of_a_foreign_report_has_no_raw_text(project: Project, here: Here) -
     assert "\x1b" not in done.stdout
 
 
+@pytest.mark.parametrize("form", ["html", "json", "junit", "adk"])
+def test_report_with_impossible_figures_can_be_exported(project: Project, here: Here, form: str) -> None:
+    report = json.loads(here("export", "last", "--format", "json").stdout)
+    report["cases"][0] |= {"duration_seconds": 10**400}
+    report["cases"][1]["usage"]["output_tokens"] = -1
+    project.write("foreign.json", {**report, "duration_seconds": math.nan})
+    assert here("export", "foreign.json", "--format", form, "-o", "exported").returncode == 0
+
+
 def test_adk_loads_an_exported_result_file(here: Here, tmp_path: Path) -> None:
     adk = pytest.importorskip("google.adk.evaluation.local_eval_set_results_manager")
     folder = tmp_path / "agents/echo/.adk/eval_history"

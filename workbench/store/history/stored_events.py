@@ -1,6 +1,7 @@
 """Events of stored runs and of JSON reports, with a message for each part that is damaged or missing."""
 
 import json
+import math
 from collections.abc import Collection, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -219,7 +220,7 @@ def events_of_report(data: dict[str, Any], path: Path, *, verdicts: bool = True)
     words: dict[str, Any] = {name: string(data.get(name)) for name in ("run_id", "root", "started", "scored_from")}
     yield RunStarted(**words, cases=tuple(planned.values()), shard=_shard(data, path))
     yield from events
-    yield RunFinished(number_of(data.get("duration_seconds")) or 0.0)
+    yield RunFinished(_seconds(data.get("duration_seconds")))
 
 
 def read_report_data(path: Path) -> dict[str, Any]:
@@ -240,6 +241,12 @@ def read_report_data(path: Path) -> dict[str, Any]:
     if not isinstance(data.get("cases"), list):
         raise UsageFaultError(f"{path} is not a JSON report: it has no list of cases", kind="broken_file")
     return data
+
+
+def _seconds(value: Any) -> float:
+    """Return a duration, or 0.0 for a value that is none, which no export could contain."""
+    found = number_of(value)
+    return found if found is not None and 0 <= found < math.inf else 0.0
 
 
 def _planned(item: dict[str, Any]) -> PlannedCase:
@@ -310,12 +317,13 @@ def _case_events(item: dict[str, Any], *, verdicts: bool) -> Iterator[Event]:
         if verdicts:
             yield from _verdicts(ref, item, invocations)
     yield from _besides(ref, item)
-    usage = {name: value for name, value in (item.get("usage") or {}).items() if isinstance(value, int)}
+    usage = {name: n for name, n in (item.get("usage") or {}).items() if isinstance(n, int) and n >= 0}
     ended = {"status": item.get("status"), "error": error, "usage": usage, "frozen": _known(item, "frozen")}
     ended["thawed"] = _known(item, "drift")
     ended["machine"] = string(item.get("place"))
     seconds = item.get("duration_seconds")
-    yield from_json({"event": "CaseFinished", "case": asdict(ref), "duration_seconds": seconds, **ended})
+    ended["duration_seconds"] = _seconds(seconds) if isinstance(seconds, int | float) else seconds
+    yield from_json({"event": "CaseFinished", "case": asdict(ref), **ended})
 
 
 def _besides(ref: CaseRef, item: dict[str, Any]) -> Iterator[Event]:
