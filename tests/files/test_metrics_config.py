@@ -110,6 +110,11 @@ def test_faults_have_their_line_and_a_hint(tmp_path: Path, text: str, line: int,
     assert hint in found[0].hint
 
 
+def test_fault_in_a_line_that_ends_with_a_tab_has_its_place(tmp_path: Path) -> None:
+    (fault,) = read(tmp_path, "metrics_to_run: [safty]\t\n").faults
+    assert (fault.line, fault.column, fault.hint) == (1, 18, "Did you mean `safety`?")
+
+
 def test_thresholds_come_from_the_config_beside_the_dataset(tmp_path: Path) -> None:
     beside = tmp_path / "test_config.json"
     metrics = read(tmp_path, SCAFFOLD)

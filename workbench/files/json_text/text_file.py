@@ -161,7 +161,8 @@ def yaml_place(text: str, location: Sequence[str | int]) -> tuple[int, int]:
     """
     import yaml
 
-    node = yaml.compose(text, yaml.SafeLoader)
+    # The loader of `yaml_data`: the other one refuses some texts, such as a tab at the end of a line.
+    node = yaml.compose(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     for step in location:
         inner = None
         if isinstance(node, yaml.MappingNode):
