@@ -1,8 +1,11 @@
 """The overview with the keyboard: where it is shown, its cursor, and the filters that it sets."""
 
+import asyncio
 import re
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
 from tests.ui.feed import Feed
@@ -274,6 +277,22 @@ async def test_overview_still_counts_changed_verdicts_after_the_folder_was_read_
         screen.main.controllers.folder.load(screen.session.read())
         pane = screen.main.right.overview
         await screen.until(pilot, lambda: pane.overview.changes is not None and pane.overview.changes.worse == 1)
+
+
+async def test_cases_of_an_overview_do_not_count_after_the_folder_was_read_again(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    screen = open_screen(make_workspace({"desk": {"a": ["one"], "b": ["two"], "talk": ["late"]}}))
+    async with screen.open((80, 24)) as pilot:
+        screen.main.go_to(2)
+        await run(screen, pilot)
+        await screen.until(pilot, lambda: screen.main.selected is not None)
+        # The overview stays until the case is read.
+        monkeypatch.setattr(screen.main.subjects, "is_read", lambda row: False)
+        monkeypatch.setattr(screen.main.subjects, "read", lambda row: asyncio.sleep(3600))
+        screen.main.tree_view.next_problem(1)
+        screen.main.controllers.folder.load(make_workspace({"desk": {"talk": ["late"]}}))
+        assert screen.main.selected is None
 
 
 async def test_changed_case_that_runs_again_is_shown_as_running(

@@ -309,6 +309,10 @@ class Showing:
             self._selected = self._drawn, pane.item_key, cases
         return self._selected[2]
 
+    def forget(self) -> None:
+        """Forget whose overview is shown, because the folder is read again. Its cases then have other numbers."""
+        self._drawn = None
+
     def show(self) -> int:
         """Show the overview of the row under the cursor, unless it is a case. Return the number of changed lines."""
         scope = self.scope

@@ -338,6 +338,8 @@ class View(Screen[None]):
     def show_workspace(self, workspace: "Workspace") -> None:
         """Show a workspace, read for the first time or again."""
         self.session.set_workspace(workspace)
+        if self._overviews is not None:
+            self._overviews.forget()
         self.tree_view.load(workspace)
         self.set_class(not workspace.evalsets, "-empty")
         self._show_nothing(workspace)
