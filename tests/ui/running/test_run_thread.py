@@ -156,6 +156,20 @@ def test_closing_does_not_wait_for_a_run_that_never_ends(stubborn: str) -> None:
     assert time.monotonic() - began < 2
 
 
+def test_call_while_the_thread_closes_starts_no_second_thread() -> None:
+    ended: list[int] = []
+
+    async def at_end() -> None:
+        thread.start(made(Run))
+        ended.append(len([one for one in threading.enumerate() if one.name == "workbench-run"]))
+
+    before = len([one for one in threading.enumerate() if one.name == "workbench-run"])
+    thread = RunThread(at_end)
+    thread.start(made(Run))
+    thread.close()
+    assert ended == [before + 1]
+
+
 def test_closed_thread_can_run_again() -> None:
     listener = Listener()
     for _ in range(2):

@@ -76,6 +76,7 @@ class RunThread:
         self.started = 0
         """Number of the newest run, counted from 1."""
         self._thread: threading.Thread | None = None
+        self._is_closing = False
         self._ready = threading.Event()
         self._loop: asyncio.AbstractEventLoop
         self._closing: asyncio.Future[float]
@@ -127,7 +128,9 @@ class RunThread:
         self.call(now)
 
     def call(self, function: Callable[[], object]) -> None:
-        """Call a function in the thread, soon. The first call starts the thread."""
+        """Call a function in the thread, soon. The first call starts the thread. Do nothing while it is closing."""
+        if self._is_closing:
+            return
         if self._thread is None:
             self._ready.clear()
             self._thread = threading.Thread(target=lambda: asyncio.run(self._live()), name="workbench-run", daemon=True)
@@ -162,8 +165,10 @@ class RunThread:
         """
         thread, self._thread = self._thread, None
         if thread is not None:
+            self._is_closing = True
             self._loop.call_soon_threadsafe(self._close_soon, timeout)
             thread.join(2 * timeout + 2)
+            self._is_closing = False
 
     async def _live(self) -> None:
         """Wait until the thread is to close, then end the run and all other work, and call `at_end`."""
