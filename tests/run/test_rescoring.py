@@ -246,6 +246,28 @@ async def test_all_cases_can_be_cancelled(ran: Any, children: Children) -> None:
     assert outcome.of(RunFinished)[0].interrupted
 
 
+@pytest.mark.parametrize("whole_run", [True, False])
+async def test_cancelled_case_that_waits_until_another_is_scored_does_not_start(
+    ran: Any, children: Children, monkeypatch: pytest.MonkeyPatch, whole_run: bool
+) -> None:
+    monkeypatch.setattr("workbench.run.run._SCORED_AT_ONCE", 1)
+    stored = await ran("one", "two", response_match_score=0.5)
+    stored.project.write("desk/test_config.json", {"criteria": {"final_response_match_v2": judged_by("never")}})
+    outcome, begun = Outcome(), asyncio.Event()
+    run = Run(stored.plan(), outcome.take, children)
+    outcome.watchers.append(lambda event: begun.set() if isinstance(event, TurnStarted) else None)
+    task = asyncio.create_task(run.execute())
+    await begun.wait()
+    if whole_run:
+        run.cancel(None, kill=True)
+    else:
+        run.cancel(outcome.ref("two"))
+        run.cancel(outcome.ref("one"))
+    await asyncio.wait_for(task, 20)
+    assert [event.case.eval_id for event in outcome.of(TurnStarted)] == ["one"]
+    assert set(outcome.states.values()) == {"cancelled"}
+
+
 async def test_cancelling_the_task_ends_the_run(ran: Any, children: Children) -> None:
     stored = await ran("one", response_match_score=0.5)
     stored.project.write("desk/test_config.json", {"criteria": {"final_response_match_v2": judged_by("never")}})

@@ -87,6 +87,10 @@ class CaseQueue:
         self._refs.discard(ref)
         return was_waiting
 
+    def waits(self, ref: CaseRef) -> bool:
+        """Return whether an execution may still start: it was not removed, and the queue is not closed."""
+        return not self._closed and ref in self._refs
+
     async def next(self) -> PlanEntry | None:
         """Return the next execution as soon as one may start, or None if none is left or the queue is closed."""
         while not self._closed:

@@ -309,7 +309,10 @@ class Run:
             if not isinstance(entry.source, AgentSource):
                 await scorings.acquire()  # Scoring needs no agent, so another case may take the agent's slot.
                 agents.release()
-                self._start(CaseFlow(entry, context, None, scorings.release))
+                if self._queue.waits(entry.ref):  # It may have been cancelled meanwhile.
+                    self._start(CaseFlow(entry, context, None, scorings.release))
+                else:
+                    scorings.release()
                 continue
             self._start(CaseFlow(entry, context, self._agent_of(entry, context), release))
             if not first.is_set() and self._options.isolation == "case":
