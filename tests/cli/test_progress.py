@@ -81,6 +81,22 @@ def test_progress_block_counts_cases_and_names_the_slowest() -> None:
     assert "\x1b[?25h" in terminal.getvalue().rpartition("\x1b[?25l")[2], "the cursor is given back"
 
 
+def test_times_count_from_the_start_of_the_newest_run() -> None:
+    store, terminal, clock = Store(), Terminal(), Clock()
+    with LiveProgress(store, terminal, terminal, clock) as progress:
+        for second in (30, 3):
+            clock.now += 60  # Such as a question to the user, or a run before.
+            store.apply(started([PASSED]))
+            store.apply(CaseStarted(PASSED, 1.0, (), {}))
+            clock.now += second
+            progress.refresh()
+    shown = terminal.shown()
+    assert "0:30" in shown
+    assert "desk/refunds/on_time  29 s" in shown
+    assert "0:03" in shown
+    assert "desk/refunds/on_time  2 s" in shown
+
+
 def test_many_events_cause_one_redraw() -> None:
     refs = [ref(f"case {number}") for number in range(1000)]
     store, terminal, clock = Store(), Terminal(), Clock()

@@ -315,6 +315,7 @@ class LiveProgress(Progress):
         self._changed = True
         self._remaining.apply(event)
         if isinstance(event, RunStarted):
+            self._began = self._clock()  # The times in events count from here.
             self._names = [one_line(planned.case.eval_id) for planned in event.cases[:_COMPARED_NAMES]]
         elif isinstance(event, Noticed):
             self.message(notice_line(event))
