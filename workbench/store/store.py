@@ -129,8 +129,8 @@ class Store:
         """The agent and the evalset's id of each case's newest run. Verdicts made with others do not count."""
         self._previous: dict[CaseName, list[Execution]] = {}
         """The verdicts that the cases of the newest run had before it began."""
-        self._cancelled: dict[CaseRef, Execution] = {}
-        """Cancelled executions of the newest run whose case has an older verdict in `records`."""
+        self._replaced: dict[CaseRef, Execution] = {}
+        """Executions of the newest run that are not in `records`: cancelled, or their case has a newer verdict."""
         self.reinstated: dict[CaseName, list[CaseRef]] = {}
         """By case, the executions of its older verdict, if the newest run of the case decided nothing."""
         self._inputs = RunInputs()
@@ -221,16 +221,20 @@ class Store:
     ) -> None:
         """Replace verdicts by newer ones that another program stored. Call it while no run is active.
 
-        With `run`, that run becomes the newest one, with the cases `current`.
+        With `run`, that run becomes the newest one, with the cases `current`. Without it, the newest run keeps its own.
         """
-        for ref in records:
+        of_current = records.keys() & set(self.current)
+        for ref, record in records.items():
             self._owners[ref.name] = _owner(ref)
             self.reinstated.pop(ref.name, None)
-            self._cancelled.pop(ref, None)
+            if record.run_id == self.run.run_id:
+                self._replaced.pop(ref, None)
+            elif ref in of_current:
+                self._replaced[ref] = self.current_record(ref)
         self.records.update(records)
         if run is not None:
             self.run, self.current = run, list(current)
-            self._executions, self._previous, self._cancelled = {}, {}, {}
+            self._executions, self._previous, self._replaced = {}, {}, {}
             self.notices.clear()
             self.waits.clear()
         self._count()
@@ -264,7 +268,7 @@ class Store:
 
     def current_record(self, ref: CaseRef) -> Execution:
         """Return the newest run's record of one of its executions."""
-        return self._cancelled.get(ref) or self.records[ref]
+        return self._replaced.get(ref) or self.records[ref]
 
     def _start(self, event: RunStarted) -> None:
         self._inputs = RunInputs(event.inputs)
@@ -290,7 +294,7 @@ class Store:
         for ref in self.current:
             self._executions.setdefault(ref.name, []).append(ref)
         self._previous = self._latest_by_case(self._executions)
-        self._cancelled = {}
+        self._replaced = {}
         self.reinstated = {case: refs for case, refs in self.reinstated.items() if case not in self._executions}
         for planned in event.cases:
             self._owners[planned.case.name] = _owner(planned.case)
@@ -331,7 +335,7 @@ class Store:
             keep_details(execution, record)
 
     def _replace(self, execution: Execution) -> None:
-        (self._cancelled if execution.ref in self._cancelled else self.records)[execution.ref] = execution
+        (self._replaced if execution.ref in self._replaced else self.records)[execution.ref] = execution
 
     def has_current_owner(self, ref: CaseRef) -> bool:
         """Return whether an execution has the same owner as the newest run of its case."""
@@ -376,7 +380,7 @@ class Store:
         """Bring back the previous verdict of a case if the newest run cancelled or dropped all of its executions."""
         executions = [self.current_record(ref) for ref in self._executions.get(case, ())]
         if case in self._previous and all(record.state == "cancelled" for record in executions):
-            self._cancelled.update((record.ref, record) for record in executions)
+            self._replaced.update((record.ref, record) for record in executions)
             self._reinstate_case(case)
 
     def _reinstate_case(self, case: CaseName) -> list[CaseRef]:

@@ -75,6 +75,26 @@ def test_run_of_another_program_adds_no_repeats_to_a_newer_verdict(make_workspac
     assert session.verdicts.state(0, 1) == "passed"
 
 
+def test_last_run_counts_its_own_verdict_while_another_program_runs_the_case(make_workspace: MakeWorkspace) -> None:
+    workspace = make_workspace({"order_desk": {"refunds": ["on_time"]}})
+    session = Session(workspace.target)
+    session.set_workspace(workspace)
+    session.verdicts.bind(workspace.evalsets)
+    feed = Feed(session.store, workspace)
+    (ref,) = feed.start(("refunds", "on_time"), run_id="2026-01-03T10-00-00-bbbb")
+    feed.begin(ref)
+    feed.end(ref, "failed", 0.2)
+    feed.finish()
+    keep(workspace, "2026-01-04T10-00-00-cccc", {"on_time": "passed"})
+    (newer,) = module.recall(workspace.root / ".workbench", workspace)
+    for _ in range(2):
+        session.adopt(newer, ended=False, continues=False)
+        assert session.verdicts.state(0, 0) == "passed"
+        assert session.store.counts() == {"failed": 1}
+    session.adopt(newer, ended=True, continues=True)
+    assert session.store.counts() == {"passed": 1}
+
+
 async def test_bar_counts_the_cancelled_cases_of_a_stored_run(
     open_screen: OpenScreen, make_workspace: MakeWorkspace
 ) -> None:
