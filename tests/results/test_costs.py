@@ -2,7 +2,15 @@
 
 import json
 
-from workbench.events.events import CaseRef, FaultHandling, MetricResult, PlannedCase, SpansRecorded, Usage
+from workbench.events.events import (
+    CaseRef,
+    FaultHandling,
+    MetricResult,
+    PlannedCase,
+    SpansRecorded,
+    Usage,
+    UserSimulated,
+)
 from workbench.files.prices import Price, Prices, case_cost
 from workbench.results.costs import costs, not_known
 from workbench.store.execution import CaseRecord, Turn
@@ -46,6 +54,18 @@ def test_judging_how_a_fault_was_handled_is_part_of_the_cost() -> None:
     assert found.amounts[record.ref] == 0.003
     assert case_cost([], (), record.handling, prices) == 0.001
     assert case_cost([], (), record.handling, Prices({"m": Price(1.0, 1.0)})) is None
+
+
+def test_transcript_that_is_scored_again_costs_only_its_judges() -> None:
+    record, prices = paid("a", "m"), Prices({"m": Price(1.0, 1.0), "judge": Price(1.0, 1.0)})
+    reply = {"input_tokens": 1000, "output_tokens": 0}
+    record.simulated = [UserSimulated(record.ref, 0, "", {"judge": {"model": "judge"}, "replies": [reply]})]
+    record.usage, record.rescored = Usage(judge_calls=1), True
+    details = {"judge": {"model": "judge"}, "tally": {"calls": 1, **reply}}
+    record.metrics["match"] = MetricResult("match", "passed", 1.0, 0.8, "", details)
+    found = costs([record], prices)
+    assert found is not None
+    assert found.amounts[record.ref] == 0.001
 
 
 def test_cost_is_unknown_if_the_trace_lacks_some_model_calls() -> None:

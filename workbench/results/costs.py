@@ -132,7 +132,7 @@ def not_known(found: Costs) -> str:
 def _parts(record: CaseRecord, prices: Prices) -> Iterator[tuple[str, float | None]]:
     """Yield each used model with its cost, or with None if the cost is unknown."""
     traced_calls = 0
-    for number, turn in enumerate(record.turns):
+    for number, turn in enumerate(() if record.rescored else record.turns):
         root = read_turn(number, turn.spans, turn.events).root
         found = totals(root, prices)
         for node in root.walk():
@@ -147,4 +147,5 @@ def _parts(record: CaseRecord, prices: Prices) -> Iterator[tuple[str, float | No
     if record.handling is not None:
         judge = mapping(record.handling.details.get("judge"))
         yield str(judge.get("model") or _JUDGE), handling_cost(record.handling, prices)
-    yield _USER, simulation_cost(record.simulated, prices)
+    if not record.rescored:
+        yield _USER, simulation_cost(record.simulated, prices)

@@ -132,6 +132,8 @@ class Execution:
     """Kinds of inputs that the case used but that cannot be compared, such as child programs."""
     apart: bool = False
     """Whether faults were injected into its calls, or it tries a fork. Then it counts in no verdict, rate or trend."""
+    rescored: bool = False
+    """Whether its run scored a stored transcript again, so that agent and simulated user cost nothing."""
     file: Path | None = field(default=None, compare=False, repr=False)
     """The stored run or the file from which its details can be read, or None if there is none."""
     size: int = field(default=0, compare=False, repr=False)

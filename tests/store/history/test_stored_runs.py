@@ -29,6 +29,7 @@ from workbench.store.history.run_writer import RunWriter
 from workbench.store.history.stored_events import read_run
 from workbench.store.history.summary import Summary
 from workbench.store.inputs import digest
+from workbench.store.store import Store
 
 
 def keep_run(
@@ -226,6 +227,18 @@ def test_oldest_runs_beyond_a_limit_are_deleted_except_protected_ones(tmp_path: 
     assert len(tidy(tmp_path, Limits(runs=0, megabytes=0, days=1))) == len(left) - 2 - 3, (
         "all but newest, named, pinned"
     )
+
+
+def test_executions_of_a_run_that_was_scored_again_say_so(tmp_path: Path) -> None:
+    first, again = "2026-11-20T10-00-00-aaaa", "2026-11-21T10-00-00-bbbb"
+    paths = {first: keep_run(tmp_path, first), again: keep_run(tmp_path, again, scored_from=first)}
+    for run_id, path in paths.items():
+        summary, _ = load_summary(tmp_path, run_id)
+        assert {one.rescored for one in summary.executions.values()} == {run_id == again}
+        store = Store()
+        for event in read_run(path):
+            store.apply(event)
+        assert {one.rescored for one in store.records.values()} == {run_id == again}
 
 
 def test_run_that_a_protected_run_scored_again_is_not_deleted(tmp_path: Path) -> None:

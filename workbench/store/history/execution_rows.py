@@ -261,6 +261,7 @@ def _execution(
         split=more.get("split", False),
         unseen=tuple(more.get("unseen", ())),
         apart=more.get("apart", False),
+        rescored=bool(summary.scored_from),
         file=file,
         size=row.bytes,
     )

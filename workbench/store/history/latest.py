@@ -305,6 +305,7 @@ class _Followed:
         except OSError:
             return None  # The next call reads the same events.
         self._seen = run.events
+        self._summary.started, self._summary.scored_from = run.started, run.scored_from
         try:
             if facts is not None:
                 read_facts(self._summary, facts)
@@ -312,7 +313,6 @@ class _Followed:
             add_executions(self._summary, (row for row in rows if row.is_whole), self._path)
         except (ValueError, TypeError, KeyError, AttributeError):
             return None
-        self._summary.started, self._summary.scored_from = run.started, run.scored_from
         return self._report("running", self._decided())
 
     def _end(self, run: RunRow) -> OtherRun | None:

@@ -367,7 +367,8 @@ class SummaryBuilder:
     def _new(self, planned: PlannedCase, kind: type[_ExecutionT]) -> _ExecutionT:
         run = self.summary
         apart = run.has_faults or bool(run.fork)
-        return kind(planned, run_id=run.run_id, until_sure=run.until_sure, apart=apart)
+        rescored = bool(run.scored_from)
+        return kind(planned, run_id=run.run_id, until_sure=run.until_sure, apart=apart, rescored=rescored)
 
     def _take_of_case(self, event: _OfCase) -> None:
         record = self._record(event.case, afresh=isinstance(event, CaseStarted))
