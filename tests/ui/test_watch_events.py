@@ -189,3 +189,19 @@ def test_case_cancelled_in_its_conversation_is_not_scored() -> None:
     watching.admit(RunFinished(1.0))
     with pytest.raises(UsageFaultError, match="no stale case has a complete transcript"):
         watching.plan(Job("decide", (OTHER.case.name,)))
+
+
+def test_repeats_that_only_an_older_run_had_are_not_scored_with_the_newer_run() -> None:
+    repeats = tuple(PlannedCase(replace(CASE.case, repeat=number), None, "") for number in (2, 3))
+    watching = watched()
+    watching.next(busy=False)
+    watching.jobs.held.clear()
+    watching.jobs.depths[KEY] = "decide"
+    every = [event for one in (CASE, *repeats) for event in ended(one.case)]
+    for event in (RunStarted("old", "/", "", (CASE, *repeats)), *every, RunFinished(1.0)):
+        watching.store.apply(event)
+    for event in (RunStarted("new", "/", "", (CASE,)), *ended(CASE.case), RunFinished(1.0)):
+        watching.store.apply(event)
+    start = watching.next(busy=False)
+    assert start is not None
+    assert [entry.ref.repeat for entry in watching.plan(start.job).entries] == [1]

@@ -305,12 +305,10 @@ class Watching:
                 self.jobs.drop(key)
 
     def _records(self, keys: Iterable[CaseName]) -> list[Execution]:
-        """Return the executions of these cases, in the order of `keys`."""
+        """Return the executions of the latest verdicts of these cases, in the order of `keys`."""
         found = {key: list[Execution]() for key in keys}
-        # This also runs in threads, while events change the store.
-        for ref, record in list(self.store.records.items()):
-            if ref.name in found and self.store.has_current_owner(ref):
-                found[ref.name].append(record)
+        for record in self.store.latest_verdicts(found):
+            found[record.ref.name].append(record)
         return [record for records in found.values() for record in records]
 
 

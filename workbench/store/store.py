@@ -345,9 +345,9 @@ class Store:
         """Return whether an execution has the same owner as the newest run of its case."""
         return self._owners.get(ref.name, _owner(ref)) == _owner(ref)
 
-    def latest_verdicts(self) -> Iterator[Execution]:
-        """Yield the executions that make up the latest verdict of each case, over all runs."""
-        return (record for records in self._latest_by_case().values() for record in records)
+    def latest_verdicts(self, cases: Collection[CaseName] | None = None) -> Iterator[Execution]:
+        """Yield the executions that make up the latest verdict of each of these cases, or of all, over all runs."""
+        return (record for records in self._latest_by_case(cases).values() for record in records)
 
     def _latest_by_case(self, cases: Collection[CaseName] | None = None) -> dict[CaseName, list[Execution]]:
         """Return the latest verdicts of these cases, or of all cases.
