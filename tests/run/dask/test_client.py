@@ -74,6 +74,23 @@ async def test_malformed_questions_are_ignored() -> None:
     assert sent == [{"op": "question", "key": "k", "text": good, "more": False}]
 
 
+async def test_task_that_is_cancelled_while_its_files_are_sent_again_is_not_submitted() -> None:
+    made, sent = cluster()  # Without a client, a submission would raise.
+    made._files = (None, None)
+    sending = asyncio.Event()
+
+    async def send_again(workers: list[str] | None) -> None:
+        sending.set()
+        await asyncio.sleep(0)
+
+    made._send_again = send_again
+    made.take({"op": "submit", "key": "k", "job": "{}", "workers": None, "again": True})
+    await sending.wait()
+    made.take({"op": "cancel", "key": "k"})
+    assert await asyncio.gather(*made._tasks) == [None]
+    assert sent == []
+
+
 def test_report_over_the_size_limit_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     made, sent = cluster()
     monkeypatch.setattr(module, "LARGEST_REPORT", 10)

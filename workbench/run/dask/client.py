@@ -86,9 +86,10 @@ class Cluster:
             case "files":
                 self._spawn(self._send_files(frame["file"]))
             case "submit":
+                self._futures[frame["key"]] = None
                 self._spawn(self._run(frame["key"], frame["job"], frame["workers"], again=frame["again"]))
-            case "cancel" if frame["key"] in self._futures:
-                self._spawn(self._futures[frame["key"]].cancel(force=True))
+            case "cancel" if (future := self._futures.pop(frame["key"], None)) is not None:
+                self._spawn(future.cancel(force=True))
             case "answer":
                 self._spawn(self._answer(frame["talk"], frame["text"]))
             case "end":
@@ -243,6 +244,8 @@ class Cluster:
         assert self._files is not None
         if again or self._files[1] is None or self._files[1].status in ("cancelled", "lost", "error"):
             await self._send_again(workers)
+        if key not in self._futures:
+            return  # It was cancelled meanwhile.
         future = self._client.submit(
             run_execution,
             Sealed(job.encode("ascii")),
