@@ -267,6 +267,32 @@ class Asked:
         self.closed = True
 
 
+class Slow(Asked):
+    """A simulated user who never answers."""
+
+    async def _move(self, turns: Sequence[dict[str, Any]]) -> NextMessage:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
+async def test_next_attempt_is_answered_although_the_lost_one_still_waits() -> None:
+    users: list[Asked] = [Slow(), Asked()]
+    waiting = iter(users)
+    made = await lab(user=lambda: next(waiting))
+    made.says("started")
+    made.part.asked({"talk": "t1", "turns": []})
+    await asyncio.sleep(0)
+    made.says("assigned", "w2")
+    made.says("started", "w2")
+    made.part.asked({"talk": "t2", "turns": []})
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert [talk for _, talk, _ in made.cluster.answers] == ["t2"]
+    assert users[0].closed
+    made.reports("w2")
+    await made.task
+
+
 async def test_each_attempt_has_its_own_simulated_user() -> None:
     users: list[Asked] = []
 

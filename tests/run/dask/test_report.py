@@ -77,6 +77,7 @@ OTHER = CaseRef("desk", "desk/a.evalset.json", "a", "two")
         line(usage=None),
         line(usage={**fields_as_json(Usage()), "model_calls": -3}),
         line(calls=[1, 0, -1, 0, []]),
+        line(calls=[1, 0, float("inf"), 0, []]),
         line(declared=[["a"]]),
         b"[" * 100_000,
         encode_report("w1", Transcript(), turn(0, OTHER), []),

@@ -137,7 +137,7 @@ def read_report(data: bytes, ref: CaseRef, root: Path) -> Report:
         transcript.state = finished[-1].state if finished else None
         transcript.machine = worker
         return Report(worker, transcript, events, _inside(first["written"], root))
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise InvalidReportError(f"{error!r}"[:500]) from None
 
 
@@ -301,8 +301,11 @@ class DaskPart:
 
     def asked(self, question: dict[str, Any]) -> None:
         """Send the simulated user's next message. The time for this does not count towards the time limit."""
-        if self._asking is None or self._asking.done():
-            self._asking = asyncio.create_task(self._answer(self._key, question))
+        if self._asking is not None and not self._asking.done():
+            if question["talk"] == self._talk:
+                return
+            self._asking.cancel()  # The attempt that asked before is lost.
+        self._asking = asyncio.create_task(self._answer(self._key, question))
 
     def reported(self, data: bytes) -> None:
         """Read the report of the task, then end the execution or submit it again."""
