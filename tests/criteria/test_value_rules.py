@@ -1,5 +1,6 @@
 import itertools
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.criteria.base import Scored, ScoreRequest
+from workbench.criteria import value_rules
+from workbench.criteria.base import NotScorableError, Scored, ScoreRequest
 from workbench.criteria.call_rows import CallRules, Calls, call_rows
 from workbench.criteria.json_difference import ABSENT, sentence
 from workbench.criteria.registry import check_criteria
@@ -78,6 +80,26 @@ def test_a_rule_decides_inside_an_object_that_is_not_expected_but_allowed() -> N
     rules = _rules({"": "contains", "o.p.id": {"regex": "[0-9]+"}})
     assert agrees({"x": 1}, {"x": 1, "o": {"p": {"id": "7", "more": 0}}}, rules)
     assert not agrees({"x": 1}, {"x": 1, "o": {"p": {"id": "seven"}}}, rules)
+
+
+def test_path_with_a_star_and_a_position_applies_to_that_position_of_each_element() -> None:
+    rules = _rules({"rows.*.0": "any", "rows.*.*": {"abs": 1}, "": "contains", "more.*.0.id": {"regex": "[0-9]+"}})
+    assert agrees({"rows": [[1, 2], [3, 4]]}, {"rows": [[9, 3], ["x", 4]]}, rules)
+    assert not agrees({"rows": [[1, 2]]}, {"rows": [[9, 4]]}, rules)
+    assert not agrees({"more": [[{}]]}, {"more": [[{"id": "seven"}]]}, rules)
+
+
+def _nested(depth: int, numbers: Iterator[int]) -> Any:
+    return [_nested(depth - 1, numbers) for _ in range(5)] if depth else next(numbers)
+
+
+def test_deeply_nested_lists_under_contains_are_compared_with_bounded_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other = (_nested(4, itertools.count(start)) for start in (0, 1))
+    monkeypatch.setattr(value_rules, "MAX_COMPARISONS", 50_000)
+    assert not agrees({"k": one}, {"k": other}, _rules({"": "contains"}))
+    monkeypatch.setattr(value_rules, "MAX_COMPARISONS", 100)
+    with pytest.raises(NotScorableError, match="takes too long"):
+        agrees({"k": one}, {"k": other}, _rules({"": "contains"}))
 
 
 values = st.recursive(

@@ -69,10 +69,13 @@ number of an element, or `*` for all of them. An empty path means all arguments.
 | `"ignore_case"` | the expected text in upper or lower case |
 | `"contains"` | an object or list with all that is expected; more is allowed |
 
-Patterns are Python's. If a pattern takes longer than a second on a value, the case is an error.
-`"any"`, `regex` and `one_of` do not need an expected value. The screen shows a value that a rule
-accepted together with the rule. `adk eval` ignores these options and compares exactly; `check` says
-so. You can also add a rule [from a difference](editing.md#accept-any-value-or-a-range).
+Patterns are Python's. If a pattern takes longer than a second on a value, or `contains` has to
+compare long, deeply nested lists more than 2 million times, the criterion is an error. `"any"`,
+`regex` and `one_of` do not need an expected value, but no rule applies where neither side has a
+value: to require one, expect some value there. If several rules fit a value, the one with the
+fewest `*` in its path wins. The screen shows a value that a rule accepted together with the rule.
+`adk eval` ignores these options and compares exactly; `check` says so. You can also add a rule
+[from a difference](editing.md#accept-any-value-or-a-range).
 
 ### Coming from agentevals
 

@@ -261,12 +261,17 @@ def _greedy(left: Sequence[Hashable], right: tuple[int, dict[Hashable, list[int]
 
 
 def most_pairs(
-    rows: int, columns: int, fits: Callable[[int, int], bool], first: Iterable[tuple[int, int]] = ()
+    rows: int,
+    columns: int,
+    fits: Callable[[int, int], bool],
+    first: Iterable[tuple[int, int]] = (),
+    *,
+    all_or_none: bool = False,
 ) -> dict[int, int]:
     """Return as many pairs as possible in any order: the column of each row that has one.
 
     A maximum matching by augmenting paths. `first` are valid pairs to begin with. Their rows and columns are also
-    paired in the result, perhaps with others.
+    paired in the result, perhaps with others. With `all_or_none`, the search ends at the first row that stays alone.
     """
     partner = dict(first)
     owner = {column: row for row, column in partner.items()}
@@ -289,6 +294,8 @@ def most_pairs(
             previous = partner.get(row)
             partner[row], owner[free] = free, row
             free = previous
+        if all_or_none and start not in partner:
+            break
     return partner
 
 

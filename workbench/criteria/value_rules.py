@@ -18,10 +18,12 @@ rules need an expected value.
 """
 
 import functools
+import itertools
 import json
 import math
 import re
 import warnings
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final, TypeAlias
@@ -29,10 +31,12 @@ from typing import Annotated, Any, Final, TypeAlias
 from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
 from workbench.criteria.base import NotScorableError
-from workbench.criteria.json_difference import ABSENT, describe, hashable, most_pairs, path_step, phrase
+from workbench.criteria.json_difference import ABSENT, describe, equal_pairs, hashable, most_pairs, path_step, phrase
 from workbench.text.json_values import number
 from workbench.text.safe_text import one_line
 
+MAX_COMPARISONS = 2_000_000
+"""Comparisons of values for pairing the elements of one list, including all lists inside it. They take seconds."""
 _SECONDS = 1.0
 _OTHER_MEANING = re.compile(r"(?<!\\)(?:\\\\)*(?:\{(?:[0-9]+<=?)?[0-9]*[eids]|\[:\^?[a-zA-Z]+:\])")
 """Signs that `re` takes literally, and `regex` as fuzzy matching or as a class of characters."""
@@ -218,7 +222,7 @@ def compare(expected: Any, actual: Any, rules: Rules, root: str) -> Iterator[Dif
     rule, they are first paired with elements that fit. `ABSENT` marks a side without a value.
 
     Raises:
-        NotScorableError: A pattern takes too long.
+        NotScorableError: A pattern, or the pairing of list elements, takes too long.
     """
     yield from _compare(expected, actual, _Place(root), rules, contains=False)
 
@@ -227,7 +231,7 @@ def agrees(expected: Any, actual: Any, rules: Rules) -> bool:
     """Return whether the rules accept all differences of two values.
 
     Raises:
-        NotScorableError: A pattern takes too long.
+        NotScorableError: A pattern, or the pairing of list elements, takes too long.
     """
     return all(difference.accepted for difference in compare(expected, actual, rules, ""))
 
@@ -259,13 +263,32 @@ class _Place:
         return _Place(shown, _joined(self.dotted, str(index)), _joined(self.starred, "*"), steps)
 
     def rule(self, rules: Rules) -> ValueRule | None:
-        return rules.get(self.dotted) or rules.get(self.starred)
+        """Return the rule of this place. If there are several, the one with the fewest `*` wins."""
+        if self.dotted == self.starred or self.dotted in rules:
+            return rules.get(self.dotted)
+        mixed = (path for path in rules if "*" in path and self._steps_to(path) == 0)
+        return rules.get(min(mixed, key=lambda path: path.count("*"), default=self.starred))
 
     def is_above_a_rule(self, rules: Rules) -> bool:
-        return any(path.startswith((f"{self.dotted}.", f"{self.starred}.")) for path in rules)
+        return any(self._steps_to(path) > 0 for path in rules)
+
+    def _steps_to(self, path: str) -> int:
+        """Return how many steps a rule's path leads below this place; -1 if it leads elsewhere."""
+        wanted, pairs = path.split("."), list(zip(self.dotted.split("."), self.starred.split("."), strict=True))
+        fits = all(step in pair for step, pair in zip(wanted, pairs, strict=False))
+        return len(wanted) - len(pairs) if fits and len(wanted) >= len(pairs) else -1
 
 
-def _compare(expected: Any, actual: Any, place: _Place, rules: Rules, *, contains: bool) -> Iterator[Difference]:
+def _compare(
+    expected: Any, actual: Any, place: _Place, rules: Rules, *, contains: bool, work: Iterator[int] | None = None
+) -> Iterator[Difference]:
+    """Yield the differences below a place.
+
+    `work` counts comparisons that only decide whether two list elements fit. Then the differences end after the first
+    one that no rule accepts.
+    """
+    if work is not None and next(work) >= MAX_COMPARISONS:
+        raise NotScorableError(f'comparing the lists at {place.shown} takes too long: allow "any" value there')
     rule = place.rule(rules)
     if rule is not None and rule.kind != "contains":
         accepted = rule.accepts(expected, actual)
@@ -278,10 +301,10 @@ def _compare(expected: Any, actual: Any, place: _Place, rules: Rules, *, contain
             below, got = place.below(key), actual.get(key, ABSENT)
             # A rule decides even inside an object that is allowed because more is allowed.
             nothing: Any = {} if contains and isinstance(got, dict) and below.is_above_a_rule(rules) else ABSENT
-            found = _compare(expected.get(key, nothing), got, below, rules, contains=contains)
+            found = _compare(expected.get(key, nothing), got, below, rules, contains=contains, work=work)
             yield from _allowed(found) if contains and key not in expected else found
     elif isinstance(expected, list) and isinstance(actual, list):
-        yield from _lists(expected, actual, place, rules, contains=contains)
+        yield from _lists(expected, actual, place, rules, contains=contains, work=work)
     elif hashable(expected) != hashable(actual):
         yield Difference(place.shown, expected, actual, rule, False, place.dotted, place.steps)
 
@@ -295,7 +318,13 @@ def _allowed(found: Iterator[Difference]) -> Iterator[Difference]:
 
 
 def _lists(
-    expected: list[Any], actual: list[Any], place: _Place, rules: Rules, *, contains: bool
+    expected: list[Any],
+    actual: list[Any],
+    place: _Place,
+    rules: Rules,
+    *,
+    contains: bool,
+    work: Iterator[int] | None,
 ) -> Iterator[Difference]:
     if not contains:
         for index in range(max(len(expected), len(actual))):
@@ -303,18 +332,29 @@ def _lists(
             got = actual[index] if index < len(actual) else ABSENT
             yield from _compare(wanted, got, place.at(index), rules, contains=False)
         return
+    counted = itertools.count() if work is None else work
+
+    known: dict[int, bytearray] = defaultdict(lambda: bytearray(len(actual)))
 
     def fits(row: int, column: int) -> bool:
-        found = _compare(expected[row], actual[column], place.at(row), rules, contains=True)
-        return all(difference.accepted for difference in found)
+        if not known[row][column]:
+            found = _compare(expected[row], actual[column], place.at(row), rules, contains=True, work=counted)
+            known[row][column] = 2 if all(difference.accepted for difference in found) else 1
+        return known[row][column] == 2
 
-    partners = most_pairs(len(expected), len(actual), fits)
+    first: dict[int, int] = {}
+    if work is None and not place.is_above_a_rule(rules):
+        first = equal_pairs([hashable(item) for item in expected], [hashable(item) for item in actual], ())
+    taken = set(first.values())
+    same = (row for row in range(min(len(expected), len(actual))) if row not in first and row not in taken)
+    first |= {row: row for row in same if fits(row, row)}
+    partners = most_pairs(len(expected), len(actual), fits, first.items(), all_or_none=work is not None)
     free = iter(sorted(set(range(len(actual))) - set(partners.values())))
     for row, wanted in enumerate(expected):
         if row not in partners:
             column = next(free, None)
             got = ABSENT if column is None else actual[column]
-            yield from _compare(wanted, got, place.at(row), rules, contains=True)
+            yield from _compare(wanted, got, place.at(row), rules, contains=True, work=work)
 
 
 def _joined(path: str, key: str) -> str:

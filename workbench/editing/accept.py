@@ -58,7 +58,10 @@ class Comparison:
         self._camel = is_camel(raw)
         self._default_shape = _shape(raw)
         turns, self.notes = self._comparable()
-        state = () if end_state is None or self.notes else self._state_hunks(end_state, rules)
+        try:
+            state = () if end_state is None or self.notes else tuple(self._state_hunks(end_state, rules))
+        except NotScorableError as error:
+            state, self.notes = (), (*self.notes, f"the end state: {error}")
         self.hunks: tuple[Hunk, ...] = (
             *(hunk for number in turns for hunk in self._compare(number, raw).hunks()),
             *state,
