@@ -58,6 +58,20 @@ def test_case_without_an_expected_state_is_not_applicable() -> None:
 def test_empty_expected_state_passes_nothing_unless_an_option_decides() -> None:
     assert _score("", {}, {"a": 1}).status == "not_applicable"
     assert _score(', "mode": "exact"', {}, {}).status == "passed"
+
+
+@pytest.mark.parametrize(
+    ("rule", "actual", "status"),
+    [
+        ('{"regex": "T-[0-9]+"}', {"more": 1}, "not_applicable"),
+        ('{"one_of": [1]}', {}, "not_applicable"),
+        ('"any"', {"ticket": 1}, "not_applicable"),
+        ('{"regex": "T-[0-9]+"}', {"ticket": "T-1"}, "passed"),
+        ('{"regex": "T-[0-9]+"}', {"ticket": "x"}, "failed"),
+    ],
+)
+def test_rule_without_a_value_to_judge_passes_nothing(rule: str, actual: dict[str, Any], status: str) -> None:
+    assert _score(f', "state_match": {{"ticket": {rule}}}', {}, actual).status == status
     assert _score(', "state_match": {"a": {"regex": "x"}}', {}, {"a": "y"}).status == "failed"
 
 
