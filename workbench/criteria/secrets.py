@@ -6,7 +6,6 @@ too. Scoring sees the agent's original words. Everything that leaves the engine 
 
 import dataclasses
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
@@ -18,27 +17,22 @@ from workbench.events.events import CaseRef, Event, PlannedCase
 from workbench.files.criteria import CriteriaConfig, Criterion
 from workbench.files.invocation import Invocation, content_text, tool_calls
 from workbench.judges.secret_forms import (
+    HEADER_PAIR,
+    HEADER_TEXT,
     REPLACED,
     URL_PASSWORD,
     SecretForms,
     named_secrets,
     with_capitals,
+    without_headers,
     without_piece,
 )
 from workbench.store.transcripts import StoredCase
 
 _HEADER_KEYS = frozenset({"authorization", "proxy-authorization", "x-api-key", "x-goog-api-key"})
-_QUOTE = r"(?:b(?=\\*[\"']))?\\{0,7}[\"']"
-_SCHEME = r"(?:bearer|basic|token|digest|negotiate)\s+[^\s\"',;}\\]+"
-_HEADER = re.compile(
-    rf"((?:proxy-)?authorization|x-(?:goog-)?api-key)(\\{{0,7}}[\"']?\s*[:=]\s*(?:\[\s*)?(?:{_QUOTE})?)"
-    rf"({_SCHEME}|[^\s\"',;}}\\]{{8,}})",
-    re.IGNORECASE,
-)
-_PAIR = re.compile(rf"(authorization)(\\{{0,7}}[\"']\s*,\s*{_QUOTE})({_SCHEME})", re.IGNORECASE)
-"""A header as two items of a list. Without a scheme, they may be any two words."""
+_NAME_KEYS = frozenset({"name", "key", "header"})
+_VALUE_KEYS = frozenset({"value", "values"})
 _HEADER_HINTS = ("uthorization", "UTHORIZATION", "pi-key", "PI-KEY", "pi-Key", "PI-Key", "PI-key", "pi-KEY")
-_HEADER_TEXT = "[secret header]"
 
 # Fields with the workbench's own words, which are not cleaned.
 _KEPT_FIELDS = frozenset({"run_id", "root", "started", "kind", "name", "status", "stream", "level"})
@@ -82,8 +76,7 @@ class Secrets:
     def clean_text(self, text: str) -> str:
         """Return `text` with each secret replaced."""
         if any(hint in text for hint in _HEADER_HINTS):
-            for pattern in (_HEADER, _PAIR):
-                text = pattern.sub(lambda match: match[1] + match[2] + _HEADER_TEXT, text)
+            text = without_headers(text)
         return without_piece(self._forms.replace(text), self._values)
 
     def clean_data(self, value: Any) -> Any:
@@ -91,13 +84,19 @@ class Secrets:
         if isinstance(value, str):
             return self.clean_text(value)
         if isinstance(value, dict):
+            names = (str(item).lower() for key, item in value.items() if key.lower() in _NAME_KEYS)
+            secret = _HEADER_KEYS if _HEADER_KEYS.isdisjoint(names) else _HEADER_KEYS | _VALUE_KEYS
             return {
-                self.clean_text(key): self._clean_header(item) if key.lower() in _HEADER_KEYS else self.clean_data(item)
+                self.clean_text(key): self._clean_header(item) if key.lower() in secret else self.clean_data(item)
                 for key, item in value.items()
             }
         if isinstance(value, list | tuple):
-            if len(value) == 2 and all(isinstance(item, str) for item in value) and _PAIR.search('", "'.join(value)):
-                return [self.clean_text(value[0]), _HEADER_TEXT]
+            if (
+                len(value) == 2
+                and all(isinstance(item, str) for item in value)
+                and HEADER_PAIR.search('", "'.join(value))
+            ):
+                return [self.clean_text(value[0]), HEADER_TEXT]
             return [self.clean_data(item) for item in value]
         if isinstance(value, int | float) and not isinstance(value, bool):
             written = json.dumps(value)
@@ -109,7 +108,7 @@ class Secrets:
         """Return the value of a header, or a list of its values, with each text replaced."""
         if isinstance(value, list):
             return [self._clean_header(item) for item in value]
-        return _HEADER_TEXT if isinstance(value, str) else self.clean_data(value)
+        return HEADER_TEXT if isinstance(value, str) else self.clean_data(value)
 
     def _clean_field(self, value: Any) -> Any:
         if isinstance(value, CaseRef | PlannedCase):

@@ -264,9 +264,35 @@ def _base64_forms(secret: bytes) -> Iterator[str]:
             yield from (line for at in range(0, len(whole), width) if len(line := whole[at : at + width]) >= _LONG)
 
 
+HEADER_TEXT = "[secret header]"
+_HEADER_NAME = r"(?:(?:proxy-)?authorization|x-(?:goog-)?api-key)"
+_PARAMETER = r"[\w-]+=(?:\\{0,7}[\"'][^\"'\\]*\\{0,7}[\"']|[^\s\"',}\\]*)"
+_KNOWN_SCHEME = r"(?:bearer|basic|token|digest|negotiate)\s+[^\s\"',;}\\]+"
+_ANY_SCHEME = rf"[a-z][\w-]*[ \t]+(?:{_PARAMETER}(?:\s*,\s*{_PARAMETER})*|[^\s\"',;}}\\]{{8,}})"
+"""The value of a header: a scheme with parameters (Digest, AWS4-HMAC-SHA256) or with a credential (ApiKey)."""
+_QUOTE = r"(?:b(?=\\*[\"']))?\\{0,7}[\"']"
 _HEADER = re.compile(
-    r"((?:proxy-)?authorization|x-(?:goog-)?api-key)(\\?[\"']?\s*[:=,]\s*\\?(?:b(?=[\"']))?[\"']?)"
-    r"((?:bearer|basic|token|digest|negotiate)\s+[^\s\"',;}\\]+|[^\s\"',;}\\]{4,})",
+    rf"({_HEADER_NAME})(\\{{0,7}}[\"']?\s*[:=]\s*(?:\[\s*)?(?:{_QUOTE})?)"
+    rf"({_ANY_SCHEME}|{_KNOWN_SCHEME}|[^\s\"',;}}\\]{{8,}})",
+    re.IGNORECASE,
+)
+HEADER_PAIR = re.compile(
+    rf"(authorization)(\\{{0,7}}[\"']\s*,\s*{_QUOTE})({_ANY_SCHEME}(?=\\{{0,7}}[\"']|$)|{_KNOWN_SCHEME})", re.IGNORECASE
+)
+"""A header as two items of a list. Without a scheme, they may be any two words."""
+_VALUE_KEY = rf"(?:{_QUOTE})?values?(?:\\{{0,7}}[\"'])?\s*[:=]\s*(?:\[\s*)?{_QUOTE}"
+_NAME_KEY = rf"(?:{_QUOTE})?(?:name|key|header)(?:\\{{0,7}}[\"'])?\s*[:=]\s*{_QUOTE}"
+_NAMED_VALUE = re.compile(
+    rf"(\b{_HEADER_NAME})(\\{{0,7}}[\"']\s*,\s*{_VALUE_KEY})({_ANY_SCHEME}|[^\"'\\]+)", re.IGNORECASE
+)
+_VALUE_FIRST = re.compile(
+    rf"(\b{_VALUE_KEY})()({_ANY_SCHEME}|[^\"'\\]+)(?=\\{{0,7}}[\"']\s*\]?,\s*{_NAME_KEY}{_HEADER_NAME}\\{{0,7}}[\"'])",
+    re.IGNORECASE,
+)
+"""A header as an object with its name and its value, in both orders."""
+_ANY_HEADER = re.compile(
+    rf"({_HEADER_NAME})(\\?[\"']?\s*[:=,]\s*\\?(?:b(?=[\"']))?[\"']?)(?!\[secret )"
+    rf"({_ANY_SCHEME}|{_KNOWN_SCHEME}|[^\s\"',;}}\\]{{4,}})",
     re.IGNORECASE,
 )
 _QUERY = re.compile(r"([?&](?:key|api_key|access_token|token)=)[^\s&\"'#]+", re.IGNORECASE)
@@ -293,11 +319,18 @@ class Scrubber:
         """Return `text` without secrets, cut to 2,000 characters."""
         text = self._forms.replace(text)
         text = without_piece(text, self._values)
-        text = _HEADER.sub(r"\1\2[secret header]", text)
+        text = _ANY_HEADER.sub(rf"\1\2{HEADER_TEXT}", without_headers(text))
         text = _QUERY.sub(r"\1[secret]", text)
         text = _BEARER.sub(r"\1[secret]", text)
         text = _IN_MEMORY.sub("", text)
         return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
+
+
+def without_headers(text: str) -> str:
+    """Return `text` with the values of authorization headers replaced."""
+    for pattern in (_HEADER, HEADER_PAIR, _NAMED_VALUE, _VALUE_FIRST):
+        text = pattern.sub(rf"\1\2{HEADER_TEXT}", text)
+    return text
 
 
 def without_piece(text: str, secrets: Sequence[tuple[str, str]]) -> str:

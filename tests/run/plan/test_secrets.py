@@ -113,6 +113,22 @@ def test_headers_are_recognised_by_name(text: str, expected: str) -> None:
     assert cleaned(text) == expected
 
 
+_AWS = "AWS4-HMAC-SHA256 Credential=AKIA4711/s3/aws4_request, SignedHeaders=host;x-amz-date, Signature=4711fe"
+
+
+@pytest.mark.parametrize("value", ["ApiKey 4711-abcd", _AWS, 'Digest username="4711", realm="a 4711", response="4711"'])
+def test_headers_of_any_scheme_and_as_name_and_value_are_replaced(value: str) -> None:
+    named: list[dict[str, Any]] = [
+        {"name": "Authorization", "value": value},
+        {"Value": [value], "key": "authorization"},
+    ]
+    for data in [*named, ["Authorization", value], {"headers": named}, f"Authorization: {value}"]:
+        written = json.dumps(data)
+        texts = [written, json.dumps(written), repr(data), json.dumps(Secrets([]).clean_data(data))]
+        assert [text for text in texts if "4711" in cleaned(text) or "[secret header]" not in cleaned(text)] == []
+        assert "4711" not in secret_forms.Scrubber({})(written)
+
+
 def test_headers_with_several_values_and_in_lists_are_replaced() -> None:
     data = {"X-Api-Key": ["one", "two"], "headers": [["Authorization", "Bearer abc"], ["authorization", "scope"]]}
     pairs = [["Authorization", "[secret header]"], ["authorization", "scope"]]
