@@ -76,6 +76,23 @@ def test_cost_is_unknown_if_the_trace_lacks_some_model_calls() -> None:
     assert (dict(found.amounts), found.unknown, found.missing) == ({}, 1, ("the agent's model",))
 
 
+def test_cost_of_an_agent_in_plain_python_is_unknown_unless_it_reports_a_call() -> None:
+    prices = Prices({"": Price(1.0, 1.0)})
+    agent, call = {"id": 1, "kind": "agent", "name": "desk", "start": 0.0}, {"id": 2, "kind": "model", "start": 0.0}
+    silent, telling, adk = paid("silent", "m"), paid("telling", "m"), paid("adk", "m")
+    for record, spans in (
+        (silent, [agent]),
+        (telling, [agent, {**call, "name": "", "tokens": [1000, 0]}]),
+        (adk, [{**agent, "type": "LlmAgent"}]),
+    ):
+        record.usage = Usage(len(spans) - 1)
+        record.turns = [Turn({}, spans=SpansRecorded(record.ref, 0, json.dumps(spans), {}))]
+    found = costs([silent, telling, adk], prices)
+    assert found is not None
+    assert {ref.eval_id: amount for ref, amount in found.amounts.items()} == {"telling": 0.001, "adk": 0.0}
+    assert not_known(found) == "unknown for 1 execution: no price or token count for the agent's model"
+
+
 def test_replayed_model_calls_cost_nothing() -> None:
     record = paid("a", "m")
     record.usage = Usage(2, 2000, 2000)

@@ -301,7 +301,7 @@ def _stopped_text(found: "TryReport", stopped: str) -> str:
     ended = sum(variant.ended for variant in found.variants)
     planned = len(found.variants) * found.cases * found.runs
     why = {"cost": "--max-cost was reached", "judge calls": "--max-judge-calls was reached"}
-    why["unknown cost"] = "the cost of a run is not known: [prices] lacks its model"
+    why["unknown cost"] = "the cost of a run is not known: [prices] lacks its model, or it reports no usage"
     return f"Stopped after {ended:,} of {counted(planned, 'run')}: {why.get(stopped, stopped)}"
 
 

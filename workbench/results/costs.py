@@ -131,16 +131,18 @@ def not_known(found: Costs) -> str:
 
 def _parts(record: CaseRecord, prices: Prices) -> Iterator[tuple[str, float | None]]:
     """Yield each used model with its cost, or with None if the cost is unknown."""
-    traced_calls = 0
+    traced_calls, reports_none = 0, False
     for number, turn in enumerate(() if record.rescored else record.turns):
         root = read_turn(number, turn.spans, turn.events).root
         found = totals(root, prices)
         for node in root.walk():
+            # Only ADK tells the type of an agent and each of its calls. Other agents may call models without a word.
+            reports_none = reports_none or (node.kind == "agent" and "type" not in node.facts)
             if node.kind == "model":
                 traced_calls += 1
                 # A call that was answered from a recording reached no model.
                 yield node.name or _AGENT, 0.0 if node.frozen else found[node.number].cost
-    if traced_calls < record.usage.model_calls:
+    if traced_calls < record.usage.model_calls or (reports_none and not traced_calls):
         yield _AGENT, None  # A report has the number of tokens, but not the model. A trace may lack some calls.
     for result in record.metrics.values():
         yield str(mapping(result.details.get("judge")).get("model") or _JUDGE), criterion_cost(result, prices)
