@@ -79,8 +79,8 @@ def test_turn_that_the_conversation_lacks_cannot_be_judged() -> None:
         ('{"threshold": 1, "contains": [1]}', "must be text, not the number 1"),
         ('{"threshold": 1, "contains": "x", "turns": 0}', '"all", "last" or the number of a turn, from 1'),
         ('{"threshold": 1, "contains": "x", "turns": "first"}', '"all", "last" or the number of a turn, from 1'),
-        ('{"threshold": 1, "contains": ""}', "must be a text that is not empty"),
-        ('{"threshold": 1, "regex": ["x", ""]}', "must be a text that is not empty"),
+        ('{"threshold": 1, "contains": ""}', "must be a text of at least one character"),
+        ('{"threshold": 1, "regex": ["x", ""]}', "must be a text of at least one character"),
         ('{"threshold": 1, "contain": "x"}', "Did you mean `contains`?"),
     ],
 )

@@ -231,7 +231,7 @@ def test_written_case_has_its_recording_beside_it(tmp_path: Path) -> None:
     assert frozen.parent.name == "mine.evalset.frozen"
 
 
-def test_only_named_folders_are_searched_for_conversations(tmp_path: Path) -> None:
+def test_conversations_are_found_if_the_tests_folder_is_named_not_if_the_agent_is(tmp_path: Path) -> None:
     desk = tmp_path / "desk"
     (desk / "tests").mkdir(parents=True)
     (desk / "agent.py").write_text("root_agent = 1\n")

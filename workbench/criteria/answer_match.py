@@ -29,7 +29,7 @@ def _texts(value: Any) -> Any:
 
 def _text(value: Any) -> Any:
     if value == "":
-        raise ValueError("a text that is not empty, because every answer contains the empty one")
+        raise ValueError("a text of at least one character (every answer contains the empty text)")
     return value
 
 

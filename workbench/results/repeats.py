@@ -35,8 +35,8 @@ from workbench.text.json_values import mapping
 class Firmness(NamedTuple):
     """Firmness of a verdict.
 
-    `firm`: each question to a judge, if any, got at least two votes, and no single vote decided the verdict. `split`:
-    the votes on a question disagree. `near`: one vote decided such a question.
+    `firm`: rules or no judge gave the verdict, or each question got at least two votes and no single vote decided it.
+    `split`: the votes on a question disagree. `near`: one vote decided such a question.
     """
 
     firm: bool

@@ -152,7 +152,9 @@ async def _save(context: Any, artifact: dict[str, Any]) -> None:
     try:
         part = types.Part.model_validate_json(json.dumps(artifact["content"]))
     except ValueError as error:
-        raise UnknownFormError(f"the artifact {artifact['name']} is not a part of a message: {error}") from None
+        raise UnknownFormError(
+            f"the content of the artifact {artifact['name']} is no part of a message: {error}"
+        ) from None
     version = artifact.get("version")
     for _ in range(_MOST_VERSIONS):
         saved = await context.save_artifact(artifact["name"], part)

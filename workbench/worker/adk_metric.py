@@ -21,9 +21,10 @@ Invocation = eval_case.Invocation
 
 
 def arguments(data: dict[str, Any], path: str) -> tuple[Any, Any, Any, Any]:
-    """Return the arguments for `{"name", "threshold", "criterion", "actual", "expected", "scenario"}`.
+    """Return the four arguments of a custom metric.
 
-    `criterion` is the value of the criterion in the config, a number or an object.
+    `data` is `{"name", "threshold", "criterion", "actual", "expected", "scenario"}`. `criterion` is the value of the
+    criterion in the config, a number or an object.
 
     Raises:
         CallFailedError: this version of ADK cannot read `data`.

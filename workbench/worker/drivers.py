@@ -170,7 +170,10 @@ def _inner_package(folder: str) -> types.ModuleType:
 
 
 def _modules(package: types.ModuleType, folder: str) -> Iterator[types.ModuleType]:
-    """Yield the modules that may define the agent, in order. A last submodule `agent` is imported only on demand."""
+    """Yield the modules that may define the agent, in order.
+
+    If the package has not imported its submodule `agent`, that comes last, and is imported when it is reached.
+    """
     own = getattr(package, "agent", None)
     if isinstance(own, types.ModuleType):
         yield own

@@ -259,7 +259,7 @@ def deciding_criterion(record: Execution) -> str:
 
 
 def by_judge(record: Execution, criterion: str) -> bool:
-    """Return whether a judge (a model or rules) gave the verdict on a criterion, or with "" on the case."""
+    """Return whether a judge (a model, a function or rules) gave the verdict on a criterion, or with "" on the case."""
     if criterion:
         return bool(judge_in(record.scores[criterion].details))
     return any(result.status == record.state and judge_in(result.details) for result in record.scores.values())

@@ -370,7 +370,9 @@ class _SizeLimit:
             size, largest = self._largest
             why = f"{self._source} is larger than {size_words(_LARGEST)}, too large to copy"
             found = f"Largest file so far: {largest} ({size_words(size)})"
-            raise UsageFaultError(f"{why}. {found}", f"{_SMALLER}. Files that git ignores are not copied")
+            raise UsageFaultError(
+                f"{why}. {found}", f"{_SMALLER}. Files that git ignores are copied only if an agent read them before"
+            )
 
 
 @contextlib.contextmanager

@@ -128,7 +128,7 @@ def read_answer(case: CaseRef, data: Any) -> Answer:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{str(value)[:80]!r} is not a string")
+        raise TypeError(f"{repr(value)[:80]} is not a string")
     return value
 
 

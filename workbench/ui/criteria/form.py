@@ -342,7 +342,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
             self.say(_NO_RECORDINGS)
             return
         if not options.on_miss_words:
-            self.say("recordings are off: K turns them on")
+            self.say("only calls of frozen tools can lack a recording: K switches the recordings")
             return
         self.mode.recordings = replace(options, live_on_miss=not options.live_on_miss)
         self._show_recordings()

@@ -173,8 +173,8 @@ class Files(Controller):
     ) -> "Iterator[tuple[tuple[int, int], CaseSelection, Any]]":
         """Yield each case of a workspace with its selection and its JSON on disk. Runs in a thread.
 
-        The session may have another workspace by now. If an evalset cannot be edited safely, or lacks one of its cases,
-        they are counted in `left_out` by the reason (safe text).
+        The session may have another workspace by now. If an evalset cannot be edited safely, or one of its cases is
+        gone, all its cases are left out and counted in `left_out` by the reason (safe text).
         """
         from workbench.editing.evalset_file import EvalsetFile
         from workbench.files.file_access import read_regular

@@ -250,7 +250,7 @@ class General(Controller):
     def open_folder(self) -> None:
         """Ask for another folder and open it in place of this one."""
         if self.session.store.activity.busy:
-            self.view.say("a run is active: x cancels it", warning=True)
+            self.view.say("a run is active: “cancel run” in the palette ends it", warning=True)
         else:
             self.view.work(self._open_folder, "ask", exclusive=False)
 
