@@ -260,7 +260,12 @@ def _evidence(record: CaseRecord, criterion: str) -> str:
     # Loading this module, for instance for a usage error, must not load all descriptions.
     from workbench.criteria.registry import descriptions
 
-    info = descriptions().get(criterion)
+    info, result = descriptions().get(criterion), record.metrics[criterion]
+    if info is not None and info.asks is None:
+        # Computed. It may examine the state, times or inner calls, and no judge can explain another result.
+        return _json([result.status, result.score])
+    if record.read_error:
+        return f"lost {record.ref.repeat}"  # Two conversations that are lost were not the same.
     if info is not None and info.compares_calls:
         # Unchanged: for this criterion missing arguments differ from {}.
         return _json([[(call.name, call.args) for call in tool_calls(turn)] for turn in _actual(record)])

@@ -86,6 +86,22 @@ def test_clear_votes_on_different_answers_are_blamed_on_the_agent() -> None:
     assert kind_of(execution(1, votes=(5, 0)), execution(2, "failed", said="no", votes=(1, 4))) == "agent"
 
 
+@pytest.mark.parametrize("name", ["session_state_match", "limits", CALLS])
+def test_no_judge_is_blamed_for_a_criterion_that_is_computed(name: str) -> None:
+    """It may examine the state, the time or calls of inner agents, while the conversations are equal."""
+    records = [execution(1, name=name), execution(2, "failed", name=name), execution(3, name=name, score=2.0)]
+    found = summarize(records)
+    assert (found.kind, found.criteria[0].cause, found.criteria[0].spread) == ("agent", "agent", False)
+
+
+def test_no_judge_is_blamed_for_conversations_that_are_lost() -> None:
+    records = [execution(1, judge=JUDGE), execution(2, "failed", judge=JUDGE)]
+    assert kind_of(*records) == "judge"
+    for record in records:
+        record.turns, record.read_error = [], "its events are lost"
+    assert kind_of(*records) == "unknown"
+
+
 def test_verdicts_that_depend_on_one_vote_are_blamed_on_the_judge() -> None:
     assert kind_of(execution(1, votes=(5, 0)), execution(2, "failed", said="sent!", votes=(2, 3))) == "judge"
 
