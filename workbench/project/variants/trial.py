@@ -436,14 +436,13 @@ def _plan_of(base: Plan, variants: Sequence[Variant], copies: Sequence[Copy]) ->
         for key in [keys[entry.ref.agent, (number + step) % len(variants)]]
     )
     notices = tuple(Noticed("warning", error.message, error.hint) for error in missing.values())
-    times = replace(base.options, runs=base.options.runs * len(variants))
     plan = replace(
         base,
         run_id=new_run_id(),
         entries=entries,
         agents=settings,
         notices=(*base.notices, *notices),
-        checked=replace(base, options=times),
+        checked=replace(base, entries=base.entries * len(variants)),
     )
     cases = tuple(entry.ref for entry in base.entries if entry.ref.repeat == 1)
     return plan, Layout(tuple(variant.name for variant in variants), cases, agents, base.options.runs)

@@ -10,6 +10,7 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from workbench.agents.declared_tools import declared_tools
@@ -78,7 +79,8 @@ def preflight(plan: Plan, options: RunOptions) -> list[Noticed]:
     if plan.scored_from:
         return _of_transcripts(plan, options)
     environments = _environments(plan)
-    entries = list(_to_run(plan))
+    executions = list(_to_run(plan))
+    entries = list({entry.ref.name: (entry, source) for entry, source in reversed(executions)}.values())[::-1]
     here = options.place is None or options.place.is_local
     before = [*(agents_without_adk(plan) if here else ()), *recordings(entries, options)]
     one_of_each = {entry.ref.evalset_file: (entry, source) for entry, source in entries}
@@ -92,10 +94,13 @@ def preflight(plan: Plan, options: RunOptions) -> list[Noticed]:
             continue  # The case reports this itself.
         cases.append(_preflight_case(entry, case))
     scale = len(entries) / max(1, min(len(entries), CHECKED_CASES))
+    # A shard or a resumed run has not all repeats of its cases.
+    repeats = sum(entry.ref.evalset_file not in plain for entry, _ in executions) / max(1, len(entries))
+    once = replace(options, runs=1)
     # Frozen models are not asked.
     asked = not (options.frozen == "all" and options.on_miss == "error")
     own = [*without_keys(plan.agents, environments), *retiring_agents(plan)] if asked else []
-    found = [*own, *notices(cases, environments.__getitem__, options, scale)]
+    found = [*own, *notices(cases, environments.__getitem__, once, scale * repeats)]
     if found and scale > 1:
         message = f"these notices are based on the first {CHECKED_CASES:,} of {len(entries):,} cases"
         found.append(Noticed("info", message))
@@ -219,16 +224,15 @@ def _of_transcripts(plan: Plan, options: RunOptions) -> list[Noticed]:
         for entry, now in entries[:CHECKED_CASES]
     ]
     scale = len(entries) / max(1, len(cases))
-    return list(notices(cases, _environments(plan).__getitem__, options, scale, played=False))
+    once = replace(options, runs=1)  # The entries have all repeats.
+    return list(notices(cases, _environments(plan).__getitem__, once, scale, played=False))
 
 
 def _to_run(plan: Plan) -> Iterator[tuple[PlanEntry, AgentSource]]:
-    """Yield one execution of each case that will run."""
-    seen: set[tuple[str, str]] = set()
+    """Yield each execution that will run."""
     for entry in plan.entries:
         source = entry.source
-        if entry.blocked is None and isinstance(source, AgentSource) and not source.fork and entry.ref.name not in seen:
-            seen.add(entry.ref.name)
+        if entry.blocked is None and isinstance(source, AgentSource) and not source.fork:
             yield entry, source
 
 

@@ -2,6 +2,7 @@
 
 import time
 import venv
+from dataclasses import replace
 
 import pytest
 
@@ -64,6 +65,17 @@ def test_only_the_first_cases_of_a_large_plan_are_checked(project: Project) -> N
         f"about {count * 2:,} judge calls expected",
         f"these notices are based on the first {CHECKED_CASES:,} of {count:,} cases",
     ]
+
+
+def test_calls_of_repeats_that_are_not_in_the_plan_are_not_expected(project: Project) -> None:
+    project.agent("def root_agent(message, session):\n    return 'ok'\n")
+    project.cases("one", "two", hallucinations_v1=0.5)
+    project.write("desk/.env", "GOOGLE_API_KEY=scripted-key\n")
+    options = RunOptions(runs=4, use_cache=False)
+    plan = project.plan(options)
+    shard = replace(plan, entries=plan.entries[::4])
+    found = [[notice.message for notice in preflight(each, options)] for each in (plan, shard)]
+    assert found == [["about 16 judge calls expected"], ["about 4 judge calls expected"]]
 
 
 def test_files_without_judges_are_checked_too(project: Project) -> None:
