@@ -67,6 +67,21 @@ def test_refusal_of_a_run_names_its_schema(command: str, schema: str, here: Here
     assert "error" in valid(schema, here(command, "nowhere", "--json", "-").stdout)
 
 
+@pytest.mark.parametrize(
+    ("words", "schema"),
+    [
+        (["run", ".", "--runs", "0"], "report"),
+        (["run", ".", "--inject", "nowhere"], "report"),
+        (["score", "last", "--max-judge-calls", "-1"], "report"),
+        (["try", "--runs", "0"], "try"),
+    ],
+)
+def test_refused_option_replaces_an_older_report(words: list[str], schema: str, project: Project, here: Here) -> None:
+    report = project.write("report.json", {"schema": "agent-workbench/report/1", "run_id": "older"})
+    assert here(*words, "--json", "report.json").returncode == 2
+    assert "error" in valid(schema, report.read_text("utf-8"))
+
+
 def test_json_of_check_lists_problems(project: Project, here: Here) -> None:
     project.evalset(GOOD, GOOD)
     found = valid("check", here("check", "--json").stdout)

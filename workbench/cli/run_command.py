@@ -119,8 +119,9 @@ def run_command(**values: Any) -> int:
     take_running_options(values)
     if values["runs"] is None:
         values["runs"] = 1 if values["until_sure"] is None else MOST_UNTIL_SURE
-    values["inject"] = _injection(values["inject"])
-    options = take_fields(RunOptions, values)
+    with reported(values["json"]):
+        values["inject"] = _injection(values["inject"])
+        options = take_fields(RunOptions, values)
     targets = take_fields(Targets, values, folder=Path.cwd())
     request = RunRequest(targets=targets, options=options, **values)
     _check(request)

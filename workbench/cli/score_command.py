@@ -59,7 +59,8 @@ def score_command(
         hint = "Choose cases of the run with --case ID"
         raise Refused(f"give one run; {words[1]!r} is a second one", hint=hint, try_help="agent-workbench score")
     (run,) = words
-    options = take_fields(RunOptions, values, use_cache=not no_cache)
+    with reported(values["json"]):
+        options = take_fields(RunOptions, values, use_cache=not no_cache)
     outputs = Outputs(**values)
     with reported(outputs.json):
         common.known_runs([run], state_dir)

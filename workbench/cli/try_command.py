@@ -177,7 +177,8 @@ def try_command(**values: Any) -> int:
     values["words"] = values["words"] or (".",)
     refuse_empty_target(values["words"])
     here = Path.cwd()
-    options = take_fields(RunOptions, values)
+    with reported(values["json"], TRY_SCHEMA):
+        options = take_fields(RunOptions, values)
     targets = take_fields(Targets, values, folder=here)
     revisions = values.pop("against")
     values["against"] = next(iter(revisions), None)
