@@ -32,6 +32,16 @@ def test_converted_file_passes_and_the_old_one_is_saved(project: Project) -> Non
     assert (code, report["summary"]["passed"]) == (0, 1)
 
 
+def test_lost_json_of_migrate_exits_with_2(project: Project) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("this system has no /dev/full")
+    _write(project)
+    with Path("/dev/full").open("w") as full:
+        process = project.start("migrate", ".", "--json", stdout=full.fileno())
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 2, err
+
+
 def test_old_content_is_not_saved_through_a_link(project: Project) -> None:
     file = _write(project)
     before = file.read_bytes()

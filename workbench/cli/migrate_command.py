@@ -66,7 +66,7 @@ def migrate_command(
         from workbench.project.command_reports import report_text
 
         write_line(sys.stdout, report_text("migrate", dry_run=dry_run, files=rows))
-    return code
+    return 2 if has_failed() else code
 
 
 def _migrate(
