@@ -34,6 +34,7 @@ def test_runs_are_listed_pinned_and_deleted(project: Project) -> None:
     assert [run["baseline"] for run in runs] == [False, True]
     assert project.run("history", "--keep", "0").stdout == f"deleted {runs[0]['run_id']}\n"
     assert "baseline" in project.run("history").stdout
+    assert project.run("history", "--limit", "0").stderr == "", "no run is listed, but one is stored"
     assert project.run("history", "delete", "baseline").stdout == f"deleted {run_id}\n"
     empty = project.run("history")
     assert (empty.returncode, empty.stdout) == (0, "")

@@ -145,7 +145,7 @@ def _list(words: tuple[str, ...], as_json: bool, limit: int | None, state_dir: P
         return True
     for run, where in runs:
         write_line(sys.stdout, _line(run, root, where, is_baseline=run.run_id in pinned))
-    if not runs:
+    if not (kept or entries):
         write_line(sys.stderr, one_line(no_run_message(state), limit=1000))
     else:
         for line in not_shown(state):
