@@ -81,7 +81,6 @@ def test_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
         (["."], "needs a terminal"),
         ([], "needs a terminal"),
         (["run"], "no target given"),
-        (["run", ""], "empty"),
         (["run", ".", "--jsn", "-"], "--json"),
         (["run", ".", "--confg", "x"], "--config"),
         (["run", ".", "--runs", "0"], "--runs must be at least 1"),

@@ -75,6 +75,8 @@ async def test_wrong_arguments_are_refused():
         await AgentEvaluator.evaluate("talker", "talker/good.test.json", num_runs=0)
     with pytest.raises(ValueError, match="test.json"):
         await AgentEvaluator.evaluate("talker", "nothing_here")
+    with pytest.raises((ValueError, OSError)):
+        await AgentEvaluator.evaluate("talker", "")
     with pytest.raises(ValueError):
         await AgentEvaluator.evaluate("talker", "talker/good.test.json", agent_name="nobody")
 

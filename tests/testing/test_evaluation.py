@@ -151,6 +151,8 @@ async def test_bad_targets_are_refused_with_a_hint(project: Project) -> None:
         await workbench.evaluate(None, broken)
     with pytest.raises(RefusedError, match="no target is named"):
         await workbench.evaluate(None, [])
+    with pytest.raises(RefusedError, match="a target is empty"):
+        await workbench.evaluate(None, "")
     with pytest.raises(TypeError, match="neither an ADK agent nor callable"):
         await workbench.evaluate(3, file)
 

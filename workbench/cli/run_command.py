@@ -11,7 +11,6 @@ from workbench.cli.refusal import Refused, reported
 from workbench.cli.running_options import (
     RunningCommand,
     RunRequest,
-    refuse_empty_target,
     running_options,
     take_fields,
     take_running_options,
@@ -158,12 +157,11 @@ def _check(request: RunRequest) -> None:
     """Refuse command lines whose faults would be noticed only after the run, or never.
 
     Raises:
-        Refused: There is no target, a target is empty, or two options exclude each other.
+        Refused: There is no target, or two options exclude each other.
     """
     if not request.targets.words:
         hint = "`agent-workbench run .` runs all evalsets in this folder"
         raise Refused("no target given", hint=hint, try_help="agent-workbench run")
-    refuse_empty_target(request.targets.words)
     if request.targets.shard is not None:
         _check_shard(request)
     if request.watch and request.options.inject is not None:

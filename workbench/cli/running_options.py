@@ -193,13 +193,3 @@ def take_fields(kind: type[T], values: dict[str, Any], **more: Any) -> T:
     """
     names = [item.name for item in fields(kind) if item.name in values]  # type: ignore[arg-type]
     return kind(**{name: values.pop(name) for name in names}, **more)
-
-
-def refuse_empty_target(words: Sequence[str]) -> None:
-    """Reject a target that is "".
-
-    Raises:
-        Refused: there is one.
-    """
-    if "" in words:
-        raise Refused("a target is empty", hint="Check for unset variables on the command line")

@@ -15,7 +15,6 @@ from workbench.cli.refusal import Refused, reported
 from workbench.cli.running_options import (
     Outputs,
     RunningCommand,
-    refuse_empty_target,
     running_options,
     take_fields,
     take_running_options,
@@ -175,7 +174,6 @@ def try_command(**values: Any) -> int:
     take_running_options(values)
     values.pop("fresh")  # A try is never resumed.
     values["words"] = values["words"] or (".",)
-    refuse_empty_target(values["words"])
     here = Path.cwd()
     with reported(values["json"], TRY_SCHEMA):
         options = take_fields(RunOptions, values)

@@ -105,6 +105,8 @@ class AgentEvaluator:
             ValueError: the arguments or files are wrong, and nothing ran.
         """
         _check(num_runs, app_name, eval_set_results_manager)
+        if not eval_dataset_file_path_or_dir:
+            raise ValueError("`eval_dataset_file_path_or_dir` is empty.")
         words = _files(Path(eval_dataset_file_path_or_dir))
         session_file = Path(initial_session_file) if initial_session_file else None
         targets = Targets(words, Path.cwd(), initial_session_file=session_file)

@@ -145,6 +145,8 @@ def test_unknown_cases_and_agents_are_refused(chosen: Choose) -> None:
     with pytest.raises(UsageFaultError, match="no case nroth") as refused:
         chosen(".", cases=("a", "nroth"))
     assert refused.value.hint == "Did you mean north?"
+    with pytest.raises(UsageFaultError, match="a target is empty"):
+        chosen("desk", "")
     with pytest.raises(UsageFaultError, match="team/data is not an agent"):
         chosen(".", agent="team/data")
 

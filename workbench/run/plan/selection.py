@@ -96,6 +96,8 @@ def parse_targets(
     """
     if not words:
         raise UsageFaultError("no target is named", "Name a folder, an evalset file or the id of an evalset")
+    if "" in words:
+        raise UsageFaultError("a target is empty", "Check for unset variables")
     if agent is None and len(words) > 1 and find_agent(folder / words[0]) is not None:
         others = [parse_target(word, folder, beside=folder / words[0]) for word in words[1:]]
         if not any(target.path is not None and target.path.is_dir() for target in others):
