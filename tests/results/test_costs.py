@@ -12,7 +12,10 @@ from workbench.events.events import (
     UserSimulated,
 )
 from workbench.files.prices import Price, Prices, case_cost
-from workbench.results.costs import costs, not_known
+from workbench.results.costs import conversation_cost, costs, not_known
+from workbench.results.document import Subject
+from workbench.results.lines import View
+from workbench.results.trace import build
 from workbench.store.execution import CaseRecord, Turn
 
 
@@ -99,6 +102,11 @@ def test_replayed_model_calls_cost_nothing() -> None:
     calls = [{"id": number, "kind": "model", "name": "m", "start": 0.0, "tokens": [1000, 1000]} for number in (1, 2)]
     spans = json.dumps([{**calls[0], "frozen": True}, calls[1]])
     record.turns = [Turn({}, spans=SpansRecorded(record.ref, 0, spans, {}))]
-    found = costs([record], Prices({"m": Price(1.0, 1.0)}))
+    prices = Prices({"m": Price(1.0, 1.0)})
+    found = costs([record], prices)
     assert found is not None
     assert found.amounts[record.ref] == 0.002
+    pane = [line.plain for line in build(Subject(record, prices=prices), View(100)).lines]
+    assert "2 model calls · $0.0020" in pane[0]
+    again = conversation_cost([turn.spans for turn in record.turns], prices)
+    assert again.cost == 0.004, "an estimate of a live run counts all calls"

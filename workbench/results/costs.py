@@ -31,8 +31,11 @@ class Total(NamedTuple):
 _NOTHING = Total()
 
 
-def totals(root: Node, prices: Prices | None) -> dict[int, Total]:
-    """Return totals by number of the node. Each includes all descendants of its node."""
+def totals(root: Node, prices: Prices | None, *, live: bool = False) -> dict[int, Total]:
+    """Return totals by number of the node. Each includes all descendants of its node.
+
+    A call that was answered from a recording reached no model, so it cost nothing. `live` says to count it anyway.
+    """
     found: dict[int, Total] = {}
     for node in reversed(list(root.walk())):  # Children come first.
         own, tokens = _NOTHING, node.tokens
@@ -40,7 +43,7 @@ def totals(root: Node, prices: Prices | None) -> dict[int, Total]:
             read, written = tokens or (0, 0)
             tally = {"calls": 1, "input_tokens": read, "output_tokens": written}
             cost = judge_cost(node.name, tally, prices) if prices and tokens is not None else None
-            own = Total(1, read, written, cost)
+            own = Total(1, read, written, 0.0 if node.frozen and prices and not live else cost)
         found[node.number] = _sum([own, *(found[child.number] for child in node.children)]) if node.children else own
     return found
 
@@ -77,7 +80,7 @@ def conversation_cost(turns: Iterable[SpansRecorded | None], prices: Prices) -> 
             known = False
             continue
         root = read_turn(number, spans, []).root
-        found = totals(root, prices)[root.number]
+        found = totals(root, prices, live=True)[root.number]
         calls += found.calls
         known = known and found.cost is not None
         costs.append(found.cost or 0.0)
@@ -140,8 +143,7 @@ def _parts(record: CaseRecord, prices: Prices) -> Iterator[tuple[str, float | No
             reports_none = reports_none or (node.kind == "agent" and "type" not in node.facts)
             if node.kind == "model":
                 traced_calls += 1
-                # A call that was answered from a recording reached no model.
-                yield node.name or _AGENT, 0.0 if node.frozen else found[node.number].cost
+                yield node.name or _AGENT, found[node.number].cost
     if traced_calls < record.usage.model_calls or (reports_none and not traced_calls):
         yield _AGENT, None  # A report has the number of tokens, but not the model. A trace may lack some calls.
     for result in record.metrics.values():
