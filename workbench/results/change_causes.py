@@ -1,7 +1,7 @@
 """Likely causes when a case ends differently in two runs, and the inputs that differ.
 
 Only inputs that may have had an effect are causes. If the agent gave the same answers, made the same calls and got the
-same results, changes to its files are not a cause.
+same results, changes to its files are not a cause, unless a computed criterion such as that of the end state differs.
 """
 
 import json
@@ -181,10 +181,22 @@ def causes(before: Side, after: Side, files: dict[str, list[ChangedFile]]) -> It
         named.append(Cause("function", _names([change.name for change in by_kind["function"]])))
     yield from named
     differ = old.steps is not None and new.steps is not None and old.steps != new.steps
-    if differ or _broke(old) != _broke(new):
+    differ = differ or _broke(old) != _broke(new)
+    if differ or (not named and any(_is_recomputed(name, old, new) for name in decisive)):
         yield from _agent_causes(before, after, by_kind, files)
-    elif not named and any(judge_name(result.details) for result in new.scores.values()):
+    if not (differ or named) and any(name in decisive and judge_name(one.details) for name, one in new.scores.items()):
         yield Cause("judge", "the judge scored the same transcript differently")
+
+
+def _is_recomputed(name: str, old: Execution, new: Execution) -> bool:
+    """Return whether a computed criterion has another result, so that the agent differed where its words did not."""
+    # Loading this module must not load all descriptions.
+    from workbench.criteria.registry import descriptions
+
+    info, one, other = descriptions().get(name), old.scores.get(name), new.scores.get(name)
+    if info is None or info.asks is not None or one is None or other is None:
+        return False
+    return (one.status, one.score) != (other.status, other.score)
 
 
 def _decisive(old: Execution, new: Execution) -> set[str]:

@@ -209,6 +209,27 @@ def test_only_deciding_criteria_are_causes(tmp_path: Path) -> None:
     ]
 
 
+def test_no_judge_is_blamed_for_a_changed_verdict_of_a_computed_criterion(tmp_path: Path) -> None:
+    """Another end state can follow from the same words. Only the agent's code explains it."""
+    runs: list[Summary] = []
+    for digest, source, score in (("aa" * 16, "a()", 1.0), ("bb" * 16, "b()", 0.0)):
+        keep(tmp_path, digest, source)
+        state = MetricResult("session_state_match", "passed" if score else "failed", score, 1.0)
+        words = MetricResult("safety_v1", "passed", 1.0, 0.8, "", {"judge": {"kind": "gemini", "model": "m"}})
+        runs.append(
+            _ending(
+                RunStarted("x", "/", "", (PlannedCase(REF, None, ""),), sources={"desk": {"agent.py": digest}}),
+                CaseStarted(REF, 0.0, (), {"session_state_match": 1.0, "safety_v1": 0.8}),
+                TurnFinished(REF, 0, _invocation()),
+                MetricScored(REF, state),
+                MetricScored(REF, words),
+                CaseFinished(REF, "passed" if score else "failed", None, 1.0),
+            )
+        )
+    before, after = runs
+    assert _kinds(before, after, tmp_path) == ["code"]
+
+
 @pytest.mark.parametrize(("score", "names_it"), [(0.9, True), (0.3, False)])
 def test_threshold_is_a_cause_only_if_the_score_lies_between_both(tmp_path: Path, score: float, names_it: bool) -> None:
     before = _judged({"match": 0.8}, match=(0.99, "passed"))
