@@ -112,6 +112,23 @@ def test_finished_cases_are_not_run_again(killed: Killed) -> None:
     assert killed.again()[2]["run_id"] != run_id
 
 
+def test_status_shows_the_verdict_that_was_made_last(killed: Killed) -> None:
+    killed.kill()
+    agent = killed.project.root / "echo/agent.py"
+    source = agent.read_text()
+    killed.project.write("echo/agent.py", source.replace("You said", "Nobody said"))
+    for name in ("bad", "later"):
+        words = "run", f"echo/talk.evalset.json:{name}"
+        assert killed.project.run(*words, environment=killed.environment).returncode == 1
+    agent.write_text(source)
+    run_id = killed.again()[2]["run_id"]
+    shown = killed.project.run("status", "--json", environment=killed.environment)
+    found = json.loads(shown.stdout)["cases"]
+    last = {one["eval_id"]: (one["status"], one["run_id"] == run_id, one["stale"]) for one in found}
+    assert last["later"] == ("passed", True, False), "it was resumed after the run of this case"
+    assert last["bad"] == ("failed", False, True), "it was decided before"
+
+
 @pytest.mark.parametrize(
     ("path", "content", "why"),
     [

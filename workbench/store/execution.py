@@ -134,6 +134,8 @@ class Execution:
     """Whether faults were injected into its calls, or it tries a fork. Then it counts in no verdict, rate or trend."""
     rescored: bool = False
     """Whether its run scored a stored transcript again, so that agent and simulated user cost nothing."""
+    resumed: str = field(default="", compare=False)
+    """When its run was resumed before it ended (UTC, ISO 8601), or "" if it was not. Only summaries of runs have it."""
     file: Path | None = field(default=None, compare=False, repr=False)
     """The stored run or the file from which its details can be read, or None if there is none."""
     size: int = field(default=0, compare=False, repr=False)

@@ -9,6 +9,12 @@ import pytest
 from tests.ui.conftest import MakeWorkspace, OpenScreen
 from tests.ui.feed import Feed
 from tests.ui.history.test_history_screen import keep
+from workbench.events.event_json import as_line
+from workbench.events.events import CaseFinished, CaseRef, Event, RunFinished, RunResumed
+from workbench.store.database.database import run_path
+from workbench.store.history.latest import LatestRun
+from workbench.store.history.reading import load_summary
+from workbench.store.history.run_writer import RunWriter
 from workbench.ui.session import recall as module
 from workbench.ui.session.session import Session
 
@@ -93,6 +99,33 @@ def test_last_run_counts_its_own_verdict_while_another_program_runs_the_case(mak
         assert session.store.counts() == {"failed": 1}
     session.adopt(newer, ended=True, continues=True)
     assert session.store.counts() == {"passed": 1}
+
+
+def test_verdict_of_a_run_that_another_program_resumed_replaces_one_made_before(
+    make_workspace: MakeWorkspace,
+) -> None:
+    workspace = make_workspace({"order_desk": {"refunds": ["on_time", "late_parcel"]}})
+    state, file = workspace.root / ".workbench", workspace.evalsets[0].relative
+    keep(workspace, "2026-01-02T10-00-00-aaaa", {"on_time": "failed", "late_parcel": "cancelled"})
+    keep(workspace, "2026-01-03T10-00-00-bbbb", {"on_time": "passed", "late_parcel": "passed"})
+    session = Session(workspace.target)
+    session.set_workspace(workspace)
+    session.verdicts.bind(workspace.evalsets)
+    for part in module.recall(state, workspace):
+        session.recall(part)
+    writer = RunWriter.reopen(run_path(state, "2026-01-02T10-00-00-aaaa"))
+    assert writer is not None
+    ref = CaseRef("order_desk", file, "refunds", "late_parcel", 1)
+    events: list[Event] = [RunResumed("2026-01-04T10:00:00Z"), CaseFinished(ref, "failed", None, 0.1), RunFinished(1.0)]
+    writer.write(map(as_line, events), sync=False)
+    writer.close()
+    summary, _ = load_summary(state, "2026-01-02T10-00-00-aaaa")
+    ended = tuple(one for one in summary.executions.values() if one.decides_case)
+    resumed = module.recall_run(LatestRun(summary, run_path(state, summary.run_id), ended), workspace)
+    assert resumed is not None
+    session.adopt(resumed, ended=True, continues=False)
+    assert [session.verdicts.state(0, case) for case in (0, 1)] == ["passed", "failed"]
+    assert session.store.run.run_id == summary.run_id
 
 
 async def test_bar_counts_the_cancelled_cases_of_a_stored_run(

@@ -39,7 +39,10 @@ _AT_ONCE = 50
 """Number of rows that are parsed with one call."""
 _LARGEST = 1 << 62
 _LONGEST_REASON = 2_000
-_FACTS = ("root", "versions", "models", "sources", "git", "until_sure", "salt_id", "fork", "options", "damage")
+_FACTS = (
+    *("root", "versions", "models", "sources", "git", "until_sure"),
+    *("salt_id", "fork", "options", "resumed", "damage"),
+)
 """Fields of a summary that are stored beside the row of its run."""
 _STATES: dict[str, CaseState] = {status: status for status in get_args(CaseStatus)}
 _USAGE = attrgetter(*(item.name for item in fields(Usage)))
@@ -185,6 +188,7 @@ def _sometimes(execution: Execution) -> dict[str, Any]:
         "answer": execution.answer,
         "apart": execution.apart,
         "split": execution.split,
+        "resumed": execution.resumed,
     }
     more = {name: value for name, value in found.items() if value}
     return more if execution.drifted is None else {**more, "drifted": execution.drifted}
@@ -262,9 +266,17 @@ def _execution(
         unseen=tuple(more.get("unseen", ())),
         apart=more.get("apart", False),
         rescored=bool(summary.scored_from),
+        resumed=more.get("resumed", ""),
         file=file,
         size=row.bytes,
     )
+
+
+def resumed_of(row: ExecutionRow) -> str:
+    """Return `Execution.resumed` of a stored execution with a verdict, else ""."""
+    if '"resumed":' not in row.more or row.status in (None, "cancelled"):
+        return ""
+    return str(json.loads(row.more).get("resumed", ""))
 
 
 def _parsed(texts: Iterable[str]) -> list[Any]:

@@ -8,6 +8,7 @@ import itertools
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,7 +25,7 @@ from workbench.store.database.runs import (
     runs_with_cases,
 )
 from workbench.store.execution import Execution
-from workbench.store.history.execution_rows import add_executions, read_facts
+from workbench.store.history.execution_rows import add_executions, read_facts, resumed_of
 from workbench.store.history.reading import StoredTexts, load_summary
 from workbench.store.history.run_names import ages
 from workbench.store.history.summary import RunBundles, Summary
@@ -65,12 +66,30 @@ def latest_runs(
 
     `cases` maps evalset paths relative to the root to case IDs. With `before`, only runs older than the run with this
     ID count. Runs are read one by one, until every case has a verdict. Unreadable runs are skipped. A case without a
-    verdict in a run is searched in older runs, unless its verdict may have been lost.
+    verdict in a run is searched in older runs, unless its verdict may have been lost. What a resumed run decided
+    afterwards is as new as the resume.
     """
     wanted = {file: set(ids) or {""} for file, ids in cases.items()}
     missing = {(file, eval_id) for file, ids in wanted.items() for eval_id in ids}
+    candidates = _candidates(state, wanted, missing, before)[:most]
+    found = _search(state, candidates, wanted, missing)
+    yield from found if len(candidates) == len({run_id for run_id, _ in candidates}) else _joined(found)
+
+
+def _joined(parts: Iterable[LatestRun]) -> Iterable[LatestRun]:
+    """Join the parts of each run. Other runs were made between those of a resumed run."""
+    runs: dict[Path, LatestRun] = {}
+    for part in parts:
+        known = runs.get(part.file)
+        runs[part.file] = part if known is None else replace(known, executions=known.executions + part.executions)
+    return runs.values()
+
+
+def _search(
+    state: Path, candidates: Iterable[tuple[str, str]], wanted: Mapping[str, set[str]], missing: set[CaseName]
+) -> Iterator[LatestRun]:
     seen: set[CaseName] = set()
-    for run_id in _candidates(state, wanted, missing, before)[:most]:
+    for run_id, since in candidates:
         if not missing:
             return
         try:
@@ -87,7 +106,9 @@ def latest_runs(
         found = {
             name: ended
             for name, every in of_cases.items()
-            if name not in lost and (ended := [one for one in every if one.decides_case])
+            if name not in lost
+            and (ended := [one for one in every if one.decides_case])
+            and any(one.resumed >= since for one in ended)
         }
         if found:
             executions = tuple(itertools.chain.from_iterable(found.values()))
@@ -117,7 +138,8 @@ def past_runs(state: Path, ref: CaseRef, most: int) -> tuple[PastRun, ...]:
         if row.is_whole and row.run in starts:
             of_run.setdefault(row.run, []).append(row)
     age = ages()
-    newest = sorted(of_run, key=lambda run: age(*starts[run]), reverse=True)
+    resumed = {run: max(map(resumed_of, of_case)) for run, of_case in of_run.items()}
+    newest = sorted(of_run, key=lambda run: age(starts[run][0], resumed[run]), reverse=True)
     found = (PastRun(*starts[run], _decided(state, starts[run][0], of_run[run], ref)) for run in newest)
     return tuple(itertools.islice((run for run in found if run.executions), most))
 
@@ -138,7 +160,7 @@ def newest_options(state: Path, latest: Iterable[LatestRun] = ()) -> Mapping[str
     `latest` are runs that were read already.
     """
     read = {run.summary.run_id: run.summary for run in latest}
-    for run in _newest(state)[:_MAX_RUNS]:
+    for run, _ in _newest(state)[:_MAX_RUNS]:
         try:
             summary = read[run.run_id] if run.run_id in read else load_summary(state, run.run_id)[0]
         except (OSError, ValueError):
@@ -148,32 +170,52 @@ def newest_options(state: Path, latest: Iterable[LatestRun] = ()) -> Mapping[str
     return {}
 
 
-def _candidates(state: Path, files: Collection[str], cases: Collection[tuple[str, str]], before: str) -> list[str]:
-    """Return the IDs of runs that may have one of these cases, newest first; with `before`, only older ones."""
+def _candidates(state: Path, files: Collection[str], cases: Collection[CaseName], before: str) -> list[tuple[str, str]]:
+    """Return the runs that may have one of these cases, newest first; with `before`, only older ones.
+
+    Each has its ID and "". A resumed run comes first with the time of the resume, and again at the place of its start,
+    if another one lies between.
+    """
     newest = _newest(state)
     if before:
-        place = next((place for place, run in enumerate(newest) if run.run_id == before), len(newest))
-        newest = newest[place + 1 :]
+        place = next((place for place, (run, _) in enumerate(newest) if run.run_id == before), len(newest))
+        newest = [entry for entry in newest[place + 1 :] if entry[0].run_id != before]
     having: Collection[int] | None = None
     if len(cases) <= _FEW:
         try:
             having = database(state).read(lambda connection: runs_with_cases(connection, cases)) or set()
         except OSError:
             having = ()
-    return [
-        run.run_id
-        for run in newest
+    found = [
+        (run.run_id, since)
+        for run, since in newest
         if _has_file(run, files) and (having is None or run.id in having or not run.is_whole or not run.executions)
     ]
+    return [list(group)[-1] for _, group in itertools.groupby(found, itemgetter(0))]
 
 
-def _newest(state: Path) -> list[RunRow]:
+def _newest(state: Path) -> list[tuple[RunRow, str]]:
+    """Return all runs with "", and resumed ones also with the time of each resume, newest first."""
     try:
         found = database(state).read(all_runs) or []
     except OSError:
         return []
     age = ages()
-    return sorted(found, key=lambda run: age(run.run_id, ""), reverse=True)
+    entries = [(run, since) for run in found for since in ("", *_resumes(state, run))]
+    return sorted(entries, key=lambda entry: age(entry[0].run_id, entry[1]), reverse=True)
+
+
+def _resumes(state: Path, run: RunRow) -> Collection[str]:
+    """Return when a run was resumed, or () if nothing of it can be read."""
+    text = run.listed if run.is_whole else None
+    with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
+        if text is None and run.events:  # It has not ended, or its row is damaged.
+            text = database(state).read(lambda connection: facts_of(connection, run.id))
+            if text is None:
+                return set(load_summary(state, run.run_id)[0].resumed)
+        if text and '"resumed":["' in text:
+            return set(json.loads(text)["resumed"])
+    return ()
 
 
 def _has_file(run: RunRow, files: Collection[str]) -> bool:

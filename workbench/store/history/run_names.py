@@ -21,7 +21,7 @@ from workbench.store.database.values import get_value
 from workbench.text.counting import counted, few
 from workbench.text.json_values import mapping
 
-Age = tuple[bool, str, str]
+Age = tuple[bool, str, str, str]
 _SECOND = len("2026-11-21T10-30-00")
 _ID_TIME = "%Y-%m-%dT%H-%M-%S"
 _MAX_DEPTH = 4
@@ -33,14 +33,16 @@ _IGNORED = frozenset({"node_modules", "site-packages", "__pycache__"})
 def ages() -> Callable[[str, str], Age]:
     """Return a sort key for runs, oldest first. Its arguments are the run's ID and start time.
 
-    If the start time is "", the ID tells it. A wrong clock can leave runs that start in the future. They would stay the
-    newest until that time comes, so runs more than a day ahead count as the oldest.
+    If the start time is "", the ID tells it. For verdicts that a resumed run made afterwards, it is the time of the
+    resume, which counts as later than the IDs of that second. A wrong clock can leave runs that start in the future.
+    They would stay the newest until that time comes, so runs more than a day ahead count as the oldest.
     """
     latest = f"{datetime.now(UTC) + timedelta(days=1):{_ID_TIME}}"
 
     def age(run_id: str, started: str) -> Age:
         start = started or run_id
-        return start[:_SECOND].replace(":", "-") <= latest, start, run_id
+        second = start[:_SECOND].replace(":", "-")
+        return second <= latest, second, start, run_id
 
     return age
 

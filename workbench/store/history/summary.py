@@ -41,7 +41,7 @@ _OfCase: TypeAlias = CaseStarted | TurnStarted | TurnFinished | MetricScored | C
 
 @dataclass(frozen=True, slots=True)
 class ListedRun:
-    """A run in the list. Its database row has the fields up to `frozen` as JSON.
+    """A run in the list. Its database row has the fields up to `resumed` as JSON.
 
     - `path`: names the run (`workbench.store.database.database.run_path`), or is the result file of another program.
     - `seconds`: None if the end of the run is not stored, or if another program made the run.
@@ -52,7 +52,7 @@ class ListedRun:
     - `dirty`: whether files differed from the commit; None if that is not known.
     - `by_function`: whether a function judged anything. `other_criteria`: whether criteria were changed for this run.
     - `injected`: whether faults were injected into calls. `fork`: the run that it forks, or "".
-    - `frozen`: number of executions that were replayed.
+    - `frozen`: number of executions that were replayed. `resumed`: when the run was resumed, each time.
     - `made_by`: "" for our runs, else "adk" or "agents-cli".
     - `better`: how many more cases passed than in the last run of the same cases, one vote per case. None without
       such a run.
@@ -80,6 +80,7 @@ class ListedRun:
     injected: bool = False
     fork: str = ""
     frozen: int = 0
+    resumed: tuple[str, ...] = ()
     made_by: str = ""
     better: float | None = None
     trouble: str = ""
@@ -129,7 +130,7 @@ class ListedRun:
         if not isinstance(data, dict) or not isinstance(data.get("run_id"), str):
             raise ValueError("the entry of the run is malformed")
         known = {name: data[name] for name in _LISTED_FIELDS if data.get(name) is not None}
-        known |= {name: tuple(known.get(name, ())) for name in ("agents", "files")}
+        known |= {name: tuple(known.get(name, ())) for name in ("agents", "files", "resumed")}
         return cls(**known, path=path)
 
 
@@ -213,6 +214,8 @@ class Summary:
     """The fork that its executions try, as JSON of `ForkOf`; {} for all other runs."""
     options: dict[str, Any] = field(default_factory=dict)
     """Run options that affect results."""
+    resumed: list[str] = field(default_factory=list)
+    """When the run was resumed, each time (UTC, ISO 8601)."""
     bundles: RunBundles = field(default_factory=RunBundles)
     executions: dict[CaseRef, Execution] = field(default_factory=dict)
     damage: list[str] = field(default_factory=list)
@@ -303,6 +306,7 @@ def listed_run(summary: Summary, run_id: str, path: str = "", made_by: str = "")
         summary.has_faults,
         str(summary.fork.get("run_id") or ""),
         sum(one.frozen is not None for one in executions),
+        tuple(summary.resumed),
         made_by,
     )
 
@@ -346,6 +350,7 @@ class SummaryBuilder:
                     summary.executions.pop(ref, None)
             case RunResumed():
                 summary.seconds, summary.interrupted = None, False
+                summary.resumed.append(event.started)
             case RunFinished():
                 summary.seconds, summary.interrupted = float(event.duration_seconds), event.interrupted
                 summary.git = event.git
@@ -372,6 +377,7 @@ class SummaryBuilder:
 
     def _take_of_case(self, event: _OfCase) -> None:
         record = self._record(event.case, afresh=isinstance(event, CaseStarted))
+        record.resumed = self.summary.resumed[-1] if self.summary.resumed else ""
         try:
             apply_to_case(record, event, self._run_inputs)
             if isinstance(event, CaseStarted):

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from workbench.project.targets import Shell, ShellCommand
     from workbench.project.watching import Watching
     from workbench.run.dask.files import MachineState
+    from workbench.store.history.run_names import Age
     from workbench.ui.session.recall import Recalled
 
 
@@ -352,13 +353,20 @@ class Session:
         """
         from workbench.store.history.run_names import ages
 
-        age = ages()
-        new, known = age(recalled.run.run_id, ""), self.store.records
+        age, known = ages(), self.store.records
+        made: dict[CaseName, Age] = {}
+        for ref, record in recalled.records.items():
+            mine = age(record.run_id, record.resumed)
+            made[ref.name] = max(mine, made.get(ref.name, mine))
         # All repeats of a case belong to one run, so none is added to a newer verdict with fewer repeats.
-        newer = {ref.name for ref in recalled.records if ref in known and age(known[ref].run_id, "") >= new}
+        newer = {
+            ref.name
+            for ref in recalled.records
+            if ref in known and age(known[ref].run_id, known[ref].resumed) >= made[ref.name]
+        }
         records = {ref: record for ref, record in recalled.records.items() if ref.name not in newer}
         self.changed.before_run(recalled.latest.summary.executions, records.values(), continues=continues)
-        is_newest = ended and (not self.store.run.run_id or age(self.store.run.run_id, "") <= new)
+        is_newest = ended and (not self.store.run.run_id or age(self.store.run.run_id, "") <= max(made.values()))
         if is_newest:
             self.restored_run = recalled.run.run_id
             self.judges.clear()
