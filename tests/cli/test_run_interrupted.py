@@ -14,6 +14,10 @@ import pytest
 from tests.cli.projects import GOOD, REPOSITORY, WAITS, Project, case, heard, statuses
 from tests.schemas import validate_report
 from tests.stored import only_run, sql
+from workbench.__main__ import execute
+from workbench.project.project import Project as Opened
+from workbench.project.running import Running
+from workbench.run.plan.plan import Plan
 
 pytestmark = pytest.mark.usefixtures("warm_programs")
 
@@ -85,6 +89,20 @@ def test_first_ctrl_c_lets_running_cases_finish(waiting: Waiting) -> None:
     assert statuses(report) == {"good": "passed", "waits": "passed", "later": "cancelled"}
     assert report["cases"][-1]["error"]["kind"] == "cancelled"
     assert b"later" in (waiting.project.root / "junit.xml").read_bytes()
+
+
+def test_ctrl_c_before_the_run_begins_writes_no_report(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    project.evalset(GOOD)
+    run = Opened.run
+
+    def interrupted(opened: Opened, plan: Plan) -> Running:
+        signal.raise_signal(signal.SIGINT)
+        return run(opened, plan)
+
+    monkeypatch.setattr(Opened, "run", interrupted)
+    monkeypatch.chdir(project.root)
+    assert execute(["run", ".", "--json", "report.json"]) == 130
+    assert not (project.root / "report.json").exists()
 
 
 def test_second_ctrl_c_kills_running_cases(waiting: Waiting) -> None:

@@ -113,6 +113,7 @@ async def _follow(
             except UsageFaultError as fault:
                 return _nothing_ran(outputs, fault)
         run = project.run(plan if fresh else project.resumed(plan))
+        await asyncio.sleep(0)  # A Ctrl-C until now ends the program here. Later, it would report a run without cases.
         with Interruption(run, progress.message) as interruption:
             # Signals are still caught here, so that a Ctrl-C in the last moment does not cost the report. The outputs
             # are also written if a bug of the workbench ended the run.
