@@ -1,5 +1,7 @@
 """The scores of a criterion in earlier runs, and its words."""
 
+import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -25,6 +27,15 @@ def test_past_scores_without_a_threshold_do_not_count_as_failures() -> None:
     assert line.plain.endswith("never decided")
     _, line = past_run_lines("quality", _runs("passed", "failed", "informational"), View(70))
     assert line.plain.endswith("passed 1 of 2")
+
+
+@pytest.mark.parametrize("score", [math.nan, math.inf, -math.inf, 1e308])
+def test_past_score_of_any_number_is_drawn(score: float) -> None:
+    other, run = MetricResult("quality", "failed", -score), _runs("failed")[0]
+    runs = [run, PastRun("run", "", (replace(run.executions[0], scores={"quality": replace(other, score=score)}),))]
+    runs.append(PastRun("run", "", (replace(run.executions[0], scores={"quality": other}),)))
+    _, line = past_run_lines("quality", runs, View(70))
+    assert line.plain.endswith("passed 0 of 3")
 
 
 @pytest.mark.parametrize(

@@ -269,7 +269,9 @@ def _score_and_status(name: str, run: PastRun) -> tuple[float | None, Status] | 
     results = [one.scores[name] for one in run.executions if name in one.scores]
     if not results:
         return None
-    scores = [result.score for result in results if result.score is not None]
+    # Stored runs can hold any number. Such scores have no place between others.
+    known = (result.score for result in results if result.score is not None and not math.isnan(result.score))
+    scores = [min(max(score, -1e12), 1e12) for score in known]
     worst = min((result.status for result in results), key=lambda status: FACES[status].rank)
     return (sum(scores) / len(scores) if scores else None), worst
 
