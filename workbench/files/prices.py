@@ -70,13 +70,16 @@ def model_cost(model: Any, usage: Any, prices: Prices) -> float | None:
     return judge_cost(str(model or ""), {"calls": 1, "input_tokens": read, "output_tokens": written}, prices)
 
 
-def criterion_cost(result: "MetricResult", prices: Prices) -> float | None:
+def criterion_cost(result: "MetricResult", prices: Prices, *, again: bool = False) -> float | None:
     """Return the cost of judging one case by one criterion: `judge_cost` of the tally in its details.
 
-    The evaluation service is listed in the table under the criterion's name.
+    The evaluation service is listed in the table under the criterion's name. A verdict that was kept from an earlier
+    run cost nothing in this one, unless the question is what it costs `again`.
     """
     tally = result.details.get("tally")
-    return judge_cost(judge_name(result), tally if isinstance(tally, dict) else {}, prices)
+    if not isinstance(tally, dict) or (tally.get("kept") and not again):
+        return 0.0
+    return judge_cost(judge_name(result), tally, prices)
 
 
 def judge_name(result: "MetricResult") -> str:

@@ -155,10 +155,10 @@ def _judging(record: CaseRecord, prices: Prices) -> _Cost:
     asked, cached = (sum(count(tally.get(key)) for tally in tallies) for key in ("calls", "cached"))
     # Cached answers count as calls, because a changed question is asked again.
     calls = asked + cached
-    spent = total(criterion_cost(result, prices) for result in results)
+    spent = total(criterion_cost(result, prices, again=True) for result in results)
     if spent is not None and cached:
         spent = spent * calls / asked if asked else None
-    unpriced = (judge_name(result) for result in results if criterion_cost(result, prices) is None)
+    unpriced = (judge_name(result) for result in results if criterion_cost(result, prices, again=True) is None)
     return _Cost(calls, spent, frozenset(unpriced))
 
 

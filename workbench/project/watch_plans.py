@@ -17,6 +17,7 @@ from workbench.run.plan.run_plan import make_rescore_plan, plan_cases
 from workbench.run.plan.source import StoredSource
 from workbench.store.inputs import Change, Record, criteria_bundle, strongest
 from workbench.store.transcripts import StoredCase, StoredRun
+from workbench.text.json_values import mapping
 
 
 def run_plan(workspace: Workspace, keys: Sequence[CaseName], options: RunOptions) -> Plan:
@@ -105,10 +106,15 @@ def _still_valid(scored: Scored, changes: Iterable[Change], config: CriteriaConf
     concerned = [change for change in changes if change.input == "function" or criterion_of(change) == name]
     if criterion is None or strongest(concerned) not in (None, "decide"):
         return None
-    if name in config.custom_metrics:
-        return scored
-    if not needs_bench(name):
+    is_custom = name in config.custom_metrics
+    if not (is_custom or needs_bench(name)):
         return None
+    tally = mapping(scored.result.details.get("tally"))
+    if tally:
+        details = {**scored.result.details, "tally": {**tally, "kept": True}}
+        scored = replace(scored, result=replace(scored.result, details=details))
+    if is_custom:
+        return scored
     result, *turns = (_decided(result, criterion.threshold) for result in (scored.result, *scored.turns))
     return Scored(result, tuple(turns))
 

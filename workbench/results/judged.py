@@ -229,7 +229,10 @@ def reply_cost(found: list[dict[str, Any]]) -> list[str]:
 
 
 def tally_words(tally: dict[str, Any]) -> list[Line]:
-    """Return the cost of a criterion in parts: `5 calls`, `2 cached`, `1.2 s`, `2,310 → 120 tokens`, or []."""
+    """Return the cost of a criterion in parts: `5 calls`, `2 cached`, `1.2 s`, `2,310 → 120 tokens`, or [].
+
+    For a verdict that was kept, the last part is `in an earlier run`.
+    """
     if not tally:
         return []
     texts = [counted(count(tally.get("calls")), "call")]
@@ -238,6 +241,7 @@ def tally_words(tally: dict[str, Any]) -> list[Line]:
     if (seconds := number(tally.get("seconds")) or 0.0) >= _SHORT:
         texts.append(f"{seconds:.1f} s")
     texts += _token_words(count(tally.get("input_tokens")), count(tally.get("output_tokens")))
+    texts += ["in an earlier run"] if tally.get("kept") else []
     return [Text.styled(text, "muted") for text in texts]
 
 

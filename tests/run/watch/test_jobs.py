@@ -13,16 +13,21 @@ from workbench.events.events import (
     CaseRef,
     CaseStarted,
     MetricResult,
+    MetricScored,
     PlannedCase,
     TurnFinished,
     TurnStarted,
 )
+from workbench.files.prices import Price, Prices, criterion_cost
 from workbench.files.run_options import RunOptions, UsageFaultError
 from workbench.project.watch_plans import run_plan, scoring_plan
+from workbench.results.judged import tally_words
 from workbench.run.plan.plan import Plan, PlanEntry
 from workbench.run.plan.source import StoredSource
+from workbench.run.scoring.verdict import judge_usage
 from workbench.store.inputs import Change
 from workbench.store.transcripts import StoredCase
+from workbench.ui.session.session import JudgeCount
 
 MATCH, TOOLS = "response_match_score", "tool_trajectory_avg_score"
 ACTUAL = {**turn("one", "ok"), "invocation_id": "i"}
@@ -90,6 +95,22 @@ def test_judged_score_is_compared_with_the_current_threshold(shop: Shop) -> None
     (kept,) = source_of(entry).verdicts
     assert (kept.result.status, kept.result.score, kept.result.threshold) == ("failed", 0.7, 0.9)
     assert [one.status for one in kept.turns] == ["failed"]
+
+
+def test_kept_verdict_costs_nothing_in_the_run_that_keeps_it(shop: Shop) -> None:
+    judged, prices = "final_response_match_v2", Prices({"m": Price(1.0, 1.0)})
+    shop.criteria("desk", **{judged: 0.9})
+    paid = verdict(judged, 0.7, 0.5)
+    paid.result.details.update(judge={"model": "m"}, tally={"calls": 2, "input_tokens": 1000, "output_tokens": 0})
+    (entry,) = scored_again(shop, stored({judged: 0.5}), paid).entries
+    (kept,) = source_of(entry).verdicts
+    assert (criterion_cost(paid.result, prices), criterion_cost(kept.result, prices)) == (0.001, 0.0)
+    assert criterion_cost(kept.result, prices, again=True) == 0.001
+    assert (judge_usage([paid]).judge_calls, judge_usage([kept]).judge_calls) == (2, 0)
+    assert [word.plain for word in tally_words(kept.result.details["tally"])][-1] == "in an earlier run"
+    count = JudgeCount(prices)
+    count.apply(MetricScored(REF, kept.result))
+    assert count.text == ""
 
 
 @pytest.mark.parametrize(("threshold", "holds"), [(0.5, True), (0.1, False)])

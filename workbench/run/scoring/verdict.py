@@ -143,7 +143,7 @@ def _faults(details: Any) -> Iterator[Fault]:
 
 def judge_usage(scored: Sequence[Scored]) -> Usage:
     """Return the usage of judges and services for these verdicts, from the tally in their details."""
-    tallies = [tally for one in scored if (tally := one.result.details.get("tally"))]
+    tallies = [tally for one in scored if (tally := one.result.details.get("tally")) and not tally.get("kept")]
     return Usage(**{name: sum(tally.get(key) or 0 for tally in tallies) for key, name in _TALLY.items()})
 
 

@@ -64,6 +64,8 @@ class JudgeCount:
             case MetricScored():
                 self.by_function = self.by_function or is_function(event.result)
                 tally = mapping(event.result.details.get("tally"))
+                if tally.get("kept"):  # An earlier run has paid for it.
+                    return
                 calls, cached = self._cases.get(event.case, (0, 0))
                 self._set(event.case, calls + count(tally.get("calls")), cached + count(tally.get("cached")))
                 if count(tally.get("calls")):
