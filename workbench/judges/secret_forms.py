@@ -271,8 +271,12 @@ _KNOWN_SCHEME = r"(?:bearer|basic|token|digest|negotiate)\s+[^\s\"',;}\\]+"
 _ANY_SCHEME = rf"[a-z][\w-]*[ \t]+(?:{_PARAMETER}(?:\s*,\s*{_PARAMETER})*|[^\s\"',;}}\\]{{8,}})"
 """The value of a header: a scheme with parameters (Digest, AWS4-HMAC-SHA256) or with a credential (ApiKey)."""
 _QUOTE = r"(?:b(?=\\*[\"']))?\\{0,7}[\"']"
+_IN_MARKUP = r"(?:&quot;|&#(?:34|39|x22|x27);|%(?:25)?2[27])"
+_BLANK = r"(?:\s|%(?:25)?20|\+)*"
+"""Quotes and blanks, also as HTML and URLs write them."""
 _HEADER = re.compile(
-    rf"({_HEADER_NAME})(\\{{0,7}}[\"']?\s*[:=]\s*(?:\[\s*)?(?:{_QUOTE})?)"
+    rf"({_HEADER_NAME})((?:\\{{0,7}}[\"']|{_IN_MARKUP})?{_BLANK}(?:[:=]|%(?:25)?3[ad]){_BLANK}"
+    rf"(?:\[\s*)?(?:{_QUOTE}|{_IN_MARKUP})?)"
     rf"({_ANY_SCHEME}|{_KNOWN_SCHEME}|[^\s\"',;}}\\]{{8,}})",
     re.IGNORECASE,
 )
