@@ -189,12 +189,14 @@ def causes(before: Side, after: Side, files: dict[str, list[ChangedFile]]) -> It
 
 
 def _is_recomputed(name: str, old: Execution, new: Execution) -> bool:
-    """Return whether a computed criterion has another result, so that the agent differed where its words did not."""
+    """Return whether a computed criterion has another result, of the end state or of times, not of calls and words."""
     # Loading this module must not load all descriptions.
     from workbench.criteria.registry import descriptions
 
     info, one, other = descriptions().get(name), old.scores.get(name), new.scores.get(name)
-    if info is None or info.asks is not None or one is None or other is None:
+    if info is None or info.asks is not None or info.compares_calls or info.compares_answers:
+        return False
+    if one is None or other is None:
         return False
     return (one.status, one.score) != (other.status, other.score)
 
