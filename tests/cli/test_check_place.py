@@ -1,11 +1,15 @@
 """`check --on`: what would travel, and what a place that cannot be used says."""
 
 import json
+from pathlib import Path
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 
 from tests.cli.conftest import Here
 from tests.cli.projects import GOOD, Project
+from workbench.files.run_options import RunOptions
+from workbench.project.check_findings import PlaceCheck, _try_imports
 
 
 def test_list_prints_each_file_without_connecting(project: Project, here: Here) -> None:
@@ -40,3 +44,11 @@ def test_place_in_an_unconfirmed_project_is_not_contacted(project: Project, here
         assert done.returncode == 2
         assert "you have not confirmed" in done.stderr
         assert "--on dask://127.0.0.1:1" in done.stderr
+
+
+async def test_place_whose_workers_have_left_is_not_clean(tmp_path: Path) -> None:
+    cluster = Mock(address="dask://h:1", send=AsyncMock(), settle=AsyncMock())
+    cluster.usable.return_value = cluster.machines.return_value = []
+    check = PlaceCheck()
+    await _try_imports(check, cluster, tmp_path, {}, RunOptions(), print)
+    assert [problem.fault.severity for problem in check.problems] == ["error"]

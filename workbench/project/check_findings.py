@@ -141,6 +141,8 @@ async def _try_imports(
     folders = {name: setting.agent.folder for name, setting in settings.items()}
     await cluster.send(lambda: find_files(root, folders, {}))
     await cluster.settle()
+    if not cluster.usable():
+        check.add(root, f"no worker at {cluster.address} is left that can run the agents")
     for name, setting in settings.items():
         tell(f"importing {name} on each worker")
         imports = (cluster.try_import(setting, options, address) for address, _ in cluster.usable())

@@ -248,6 +248,21 @@ async def test_task_is_submitted_again_if_no_live_worker_can_run_it() -> None:
     await made.task
 
 
+async def test_execution_ends_if_the_only_worker_that_may_run_it_is_gone() -> None:
+    cluster = Cluster()
+    execution = Execution(REF, {}, (), (), lambda: FixedMessages([{}]), lambda machine, lost: None, print)
+    part = DaskPart(cluster, execution, {"root": "/root"}, 300.0, only="tcp://w1")
+    task = asyncio.ensure_future(part.transcript())
+    await asyncio.sleep(0)
+    part.restricted_to = frozenset({"tcp://w1"})
+    part.look({"tcp://w1", "tcp://w2"}, silent=False)
+    assert not part._done.done()
+    part.look({"tcp://w2"}, silent=False)
+    error = (await asyncio.wait_for(task, 5)).error
+    assert error is not None
+    assert (error.kind, len(cluster.submitted)) == ("attempt_lost", 1)
+
+
 class Asked:
     """A simulated user who repeats how many turns there were."""
 

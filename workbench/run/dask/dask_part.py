@@ -337,11 +337,13 @@ class DaskPart:
         """Submit the task again if no worker has received it, and perhaps none will.
 
         That is so if all workers that may run it are missing in `live`, or if any worker may run it and some do not
-        answer (`silent`).
+        answer (`silent`). If only one worker may run it, the execution ends instead.
         """
         if self.address or not self._key:
             return
-        if (self.restricted_to and not self.restricted_to & live) or (silent and not self.restricted_to):
+        if self._only and self._only not in live:
+            self._settle(Transcript(error=CaseError("attempt_lost", "the worker left the cluster or does not answer")))
+        elif (self.restricted_to and not self.restricted_to & live) or (silent and not self.restricted_to):
             self._cluster.forget(self._key)
             self._submit()
 
