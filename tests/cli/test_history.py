@@ -59,6 +59,7 @@ def test_active_run_is_not_deleted_and_exits_with_2(project: Project) -> None:
         (["delete"], "takes one run or more"),
         (["delete", "9999"], "no run 9999 found"),
         (["nowhere"], "nowhere does not exist"),
+        (["", "--keep", "0"], "a path is empty"),
         (["pin", "baseline"], "no baseline is set"),
         (["--keep", "x"], "--keep"),
         (["delete", "last", "--keep", "1"], "--keep cannot be combined"),

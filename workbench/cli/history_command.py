@@ -114,7 +114,8 @@ def _delete(state: Path, ids: list[str]) -> bool:
 def _root(words: tuple[str, ...]) -> Path:
     from workbench.files.project_root import find_root
 
-    return find_root(common.one_path([Path(word) for word in words], "agent-workbench history"))
+    paths = [common.FILE.convert(word, None, None) for word in words]
+    return find_root(common.one_path(paths, "agent-workbench history"))
 
 
 def _list(words: tuple[str, ...], as_json: bool, limit: int | None, state_dir: Path | None) -> bool:
