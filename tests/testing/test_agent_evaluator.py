@@ -162,7 +162,7 @@ async def test_details_are_printed_on_request(talker: Project, capsys: pytest.Ca
 
 
 async def test_eval_set_can_be_a_dict_with_criteria(talker: Project) -> None:
-    eval_set = {"eval_set_id": "a/b", "eval_cases": [GOOD, BAD]}
+    eval_set = {"eval_set_id": "a/" + "漢" * 100, "eval_cases": [GOOD, BAD]}
     with pytest.raises(AssertionError, match="1 of 2 did not pass"):
         await AgentEvaluator.evaluate_eval_set("plain_talker", eval_set, {"response_match_score": 0.8}, num_runs=1)
     with pytest.raises(ValueError, match="eval_config"):

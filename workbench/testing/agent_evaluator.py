@@ -138,7 +138,7 @@ class AgentEvaluator:
         content = _json(eval_set)
         if not content or not (content.get("eval_cases") or content.get("evalCases")):
             raise ValueError("No eval cases were evaluated: `eval_set` has no eval cases.")
-        name = re.sub(r"\W+", "_", str(content.get("eval_set_id") or content.get("evalSetId") or "evalset"))[:100]
+        name = re.sub(r"\W+", "_", str(content.get("eval_set_id") or content.get("evalSetId") or "evalset"))[:60]
         with tempfile.TemporaryDirectory(prefix="agent-workbench-") as folder:
             file = Path(folder, f"{name}.evalset.json")
             file.write_text(json.dumps(content), encoding="ascii")
