@@ -105,6 +105,7 @@ def test_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
         (["run", ".", "--junit", "-"], "--junit cannot write to standard output"),
         (["run", ".", "--json", "nowhere/report.json"], "does not exist"),
         (["run", ".", "--junit", "."], "is a folder"),
+        (["run", "a.json", "--json", "file.evalset.json"], "would replace an evalset"),
         (["run", ".", "--json", ""], "is a folder"),
         (["run", ".", "--state-dir", "file.txt"], "--state-dir file.txt is not a folder"),
         (["--state-dir", "file.txt"], "--state-dir file.txt is not a folder"),
@@ -124,6 +125,7 @@ def test_wrong_command_line_is_refused_with_a_hint(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file.txt").write_text("")
+    (tmp_path / "file.evalset.json").write_text("")
     assert exit_of(*words) == 2
     out, err = capsys.readouterr()
     assert err.startswith("Error: ")

@@ -129,6 +129,8 @@ def _check_writable(option: str, file: Path) -> None:
     folder = real_path(file).parent
     if file.is_dir() or not file.name:
         raise Refused(f"{option} {str(file)!r} is a folder, not a file")
+    if file.name.endswith((".evalset.json", ".test.json")) and file.exists():
+        raise Refused(f"{option} {file} would replace an evalset", hint="Give it another path")
     if file.is_symlink() and not file.exists():
         raise Refused(f"{option} {file}: it is a link to a file that does not exist")
     if not folder.is_dir():
