@@ -64,6 +64,20 @@ def test_save_waits_until_the_cases_of_a_started_run_are_known() -> None:
     assert not ended.interrupted, "by nobody"
 
 
+def test_save_during_a_run_of_the_user_runs_the_cases_that_it_had_not_reached() -> None:
+    watcher = SimpleNamespace(contents=SimpleNamespace(moment={}), snapshot=None, ignored=set())
+    saved = cast(Any, SimpleNamespace(changed=frozenset(), impact=SimpleNamespace(idle=set(), depths={})))
+    watching = Watching(Store(), cast(Any, watcher), SavedNow())
+    done = PlannedCase(replace(CASE.case, eval_id="done"), None, "")
+    for event in (RunStarted("r", "/", "", (done, CASE, OTHER)), *ended(done.case)):
+        admitted = watching.admit(event)
+        assert admitted is not None
+        watching.store.apply(admitted)
+    assert watching.take(saved) == [CASE.case]
+    watching.admit(RunFinished(1.0, interrupted=True))
+    assert watching.jobs.depths == {OTHER.case.name: "run"}
+
+
 def watched() -> Watching:
     """Return a watch whose only case is stale and running."""
     snapshot = SimpleNamespace(workspace=SimpleNamespace(root=Path("/"), agents=(), evalsets=(), case_names={KEY}))

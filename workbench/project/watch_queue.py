@@ -100,6 +100,12 @@ class JobQueue:
             self.edited.discard(key)
         self.held.discard(key)
 
+    def put_back(self, keys: Iterable[CaseName]) -> None:
+        """Make running cases stale that did not run because a save ended their run, even if no save concerns them."""
+        for key in keys:
+            if key in self.under_way:
+                self.depths[key] = _deeper(self.under_way[key], self.depths.get(key))
+
     def ended(self) -> None:
         """Record that nothing is running. Unfinished cases stay stale."""
         self.under_way = {}

@@ -274,7 +274,9 @@ class Watching:
         self.closed.clear()
         if self._of_save and not self.superseded and not event.interrupted:
             self.latency = self._ended - self._saved
-        if not self.superseded:
+        if self.superseded:
+            self.jobs.put_back(key for key, left in self._left.items() if left > 0)
+        else:
             # The user ended the run, or it failed.
             self.jobs.hold()
         self.jobs.ended()
