@@ -14,6 +14,7 @@ from workbench.events.events import (
     RunFinished,
     RunStarted,
     Usage,
+    UserSimulated,
 )
 from workbench.exporting.report import json_schema, report_pieces
 from workbench.files.prices import Price, Prices
@@ -87,3 +88,25 @@ def test_cached_answers_cost_nothing() -> None:
     assert "Judged with 0 calls (5 answers cached), 0.00 EUR" in said(run)
     assert "Transcripts from run run ␛[31m." in said(run)
     assert report(run, PRICES)["scored_from"] == "run \x1b[31m"
+
+
+def test_calls_of_a_simulated_user_are_not_calls_of_judges() -> None:
+    reply = {"input_tokens": 1_000_000, "output_tokens": 0}
+    question = {"judge": {"model": "gemini-2.5-flash"}, "replies": [reply, reply, {**reply, "cached": True}]}
+    usage = Usage(judge_calls=7, judge_calls_cached=2, judge_input_tokens=3_000_000)
+    start = started([ONE])
+    ran: list[Any] = [
+        CaseStarted(ONE, 0.0, (), {}),
+        UserSimulated(ONE, 0, "", question),
+        MetricScored(ONE, judged(5, 1, 1_000_000, 0)),
+    ]
+    run = feed([start, *ran, CaseFinished(ONE, "passed", None, 1.0, usage)], [RunFinished(1.0)])
+    words = (
+        "Judged with 5 calls (1 more answer cached), 2 simulator calls (1 cached), 3,000,000 tokens in, 0 out, 0.90 EUR"
+    )
+    assert words in said(run)
+    again = RunStarted(start.run_id, start.root, start.started, start.cases, "earlier")
+    usage = Usage(judge_calls=5, judge_calls_cached=1)
+    assert "Judged with 5 calls (1 more answer cached), 0.30 EUR" in said(
+        feed([again, *ran, CaseFinished(ONE, "passed", None, 1.0, usage)], [RunFinished(1.0)])
+    )

@@ -147,16 +147,26 @@ def _drift(thawed: Iterable[tuple[Execution, Thawed | None]]) -> Iterator[Summar
 
 
 def judged_text(records: Sequence[Execution], prices: Prices, *, rescored: bool) -> str:
-    """Return the use of judges, or "" if there was none: `Judged with 15 calls, 12,345 tokens in, 678 out, $0.01`.
+    """Return the use of judges and simulated users, or "" if there was none.
 
+    Examples are `Judged with 15 calls, 12,345 tokens in, 678 out, $0.01` and `Judged with 0 calls, 6 simulator calls`.
     `rescored` says that stored transcripts were scored again, so their simulated users cost nothing.
     """
     calls = sum(record.usage.judge_calls for record in records)
     kept = sum(record.usage.judge_calls_cached for record in records)
     if not calls and not kept:
         return ""
+    # Imported here, because most runs need no judge.
+    from workbench.judges.base import question_usage
+
+    asking = [] if rescored else [one for one in records if one.usage.judge_calls or one.usage.judge_calls_cached]
+    users = [question_usage(step.question) for record in asking for step in read_details(record).simulated]
+    asked, again = sum(one.judge_calls for one in users), sum(one.judge_calls_cached for one in users)
+    calls, kept = max(calls - asked, 0), max(kept - again, 0)
     more = f" ({counted(kept, 'more answer' if calls else 'answer')} cached)" if kept else ""
     parts = [f"Judged with {counted(calls, 'call')}{more}"]
+    if asked or again:
+        parts.append(counted(asked, "simulator call") + (f" ({again:,} cached)" if again else ""))
     read = sum(record.usage.judge_input_tokens for record in records)
     written = sum(record.usage.judge_output_tokens for record in records)
     if read or written:
