@@ -153,6 +153,17 @@ def test_cancelled_repeats_leave_the_verdict_of_the_others() -> None:
     assert store.reinstated == {(ONE.evalset_file, ONE.eval_id): [refs[0]]}
 
 
+def test_verdict_of_a_later_repeat_stays_however_often_the_first_is_cancelled() -> None:
+    refs = [replace(ONE, repeat=number) for number in (1, 2)]
+    store = Store()
+    ended = CaseFinished(refs[0], "cancelled", CANCELLED, 0.0)
+    apply(store, started(*refs), ended, *whole_case(refs[1], "failed"), RunFinished(2.0, True))
+    for number in (2, 3):
+        apply(store, started(refs[0], run_id=f"run-{number}"), RunFinished(2.0, True))
+        assert store.reinstated == {(ONE.evalset_file, ONE.eval_id): [refs[1]]}
+        assert [(one.ref, one.state) for one in store.latest_verdicts()] == [(refs[1], "failed")]
+
+
 def test_cancelled_cases_of_older_journals_are_read_as_cancelled() -> None:
     data = to_json(CaseFinished(ONE, "cancelled", CANCELLED, 0.0)) | {"status": "error"}
     event = from_json(data)

@@ -352,13 +352,15 @@ class Store:
     def _latest_by_case(self, cases: Collection[CaseName] | None = None) -> dict[CaseName, list[Execution]]:
         """Return the latest verdicts of these cases, or of all cases.
 
-        They come from the newest run that decided the case. The first repeat always belongs to that run.
+        They come from the newest run that decided the case. Its first repeat that was not cancelled always belongs to
+        that run.
         """
         of_case: dict[CaseName, list[Execution]] = {}
         # This also runs in threads, while events change the store.
         for record in list(self.records.values()):
             case = record.ref.name
-            if (cases is None or case in cases) and self.has_current_owner(record.ref):
+            is_wanted = record.state != "cancelled" and (cases is None or case in cases)
+            if is_wanted and self.has_current_owner(record.ref):
                 of_case.setdefault(case, []).append(record)
         latest: dict[CaseName, list[Execution]] = {}
         for case, records in of_case.items():
