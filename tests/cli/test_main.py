@@ -105,6 +105,7 @@ def test_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
         (["run", ".", "--junit", "-"], "--junit cannot write to standard output"),
         (["run", ".", "--json", "nowhere/report.json"], "does not exist"),
         (["run", ".", "--junit", "."], "is a folder"),
+        (["run", ".", "--json", "out", "--junit", "./out"], "--json and --junit both name out"),
         (["run", "a.json", "--json", "file.evalset.json"], "would replace an evalset"),
         (["run", ".", "--json", ""], "is a folder"),
         (["run", ".", "--state-dir", "file.txt"], "--state-dir file.txt is not a folder"),

@@ -30,6 +30,10 @@ class Outputs:
     quiet: bool = False
     """Whether only the summary is printed, without lines of single cases."""
 
+    def __post_init__(self) -> None:
+        if self.json is not None and self.junit is not None and Path(self.json).absolute() == self.junit.absolute():
+            raise Refused(f"--json and --junit both name {self.junit}", hint="Give each its own path")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest(Outputs):
