@@ -5,6 +5,8 @@ import signal
 import stat
 import sys
 import threading
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,6 +14,7 @@ from workbench.cli import following as interruption_module
 from workbench.cli.following import Interruption
 from workbench.cli.streams import let_go_of_streams, write_line
 from workbench.events.events import CaseRef
+from workbench.run.dask.files import Sending
 
 
 class Recorded:
@@ -95,6 +98,25 @@ async def test_hangup_signal_is_ignored_under_nohup() -> None:
         assert interruption.count == 0
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+def test_ctrl_c_ends_the_question_whether_files_may_leave_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    went_on: list[bool] = []
+
+    def interrupted() -> str:
+        signal.raise_signal(signal.SIGINT)
+        went_on.append(True)
+        return "y\n"
+
+    async def asked() -> bool:
+        return interruption_module.ask(Sending("dask", "dask://h:1", Path("/shop"), {}, {}))
+
+    terminal = SimpleNamespace(isatty=lambda: True, readline=interrupted, write=len, flush=str, encoding="utf-8")
+    monkeypatch.setattr(sys, "stdin", terminal)
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(asked())
+    assert not went_on
 
 
 async def test_signal_handlers_are_restored() -> None:

@@ -59,7 +59,12 @@ def ask(sending: Sending) -> bool:
         return True
     sys.stderr.write("Run there? [y/N] ")
     sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    # The handler of `asyncio.run` would only cancel the task, which goes on reading.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return sys.stdin.readline().strip().lower() in ("y", "yes")
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def run_and_report(
