@@ -1,11 +1,13 @@
 """`agent-workbench migrate`, from outside."""
 
+import errno
 import json
 import stat
 from pathlib import Path
 
 import pytest
 
+from tests.cli.conftest import Here
 from tests.cli.projects import GOOD, Project
 
 OLD = [{"query": "hello", "reference": "You said hello", "expected_tool_use": [], "note": "mine"}]
@@ -30,6 +32,24 @@ def test_converted_file_passes_and_the_old_one_is_saved(project: Project) -> Non
     assert "`note`" in done.stderr
     code, report = project.report("echo")
     assert (code, report["summary"]["passed"]) == (0, 1)
+
+
+def test_conversion_that_could_not_be_written_can_be_tried_again(
+    project: Project, here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = _write(project)
+    before = file.read_bytes()
+
+    def on_full_disk(path: Path, content: bytes) -> None:
+        if content != before:
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+        path.write_bytes(content)
+
+    with monkeypatch.context() as full:
+        full.setattr("workbench.cli.migrate_command.replace_content", on_full_disk)
+        assert here("migrate", "echo/talk.test.json").returncode == 2
+    assert file.read_bytes() == before
+    assert here("migrate", "echo/talk.test.json").returncode == 0
 
 
 def test_lost_json_of_migrate_exits_with_2(project: Project) -> None:

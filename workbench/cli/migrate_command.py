@@ -243,7 +243,11 @@ def _write(migration: "Migration", old: Path, new: Path | None) -> None:
         replace_content(new, content)
         return
     replace_content(_kept(old), read_regular(old))
-    replace_content(old, content)
+    try:
+        replace_content(old, content)
+    except OSError:
+        _kept(old).unlink()  # Otherwise, the next try would refuse to replace it.
+        raise
 
 
 def _say(migration: "Migration", what: str, old: Path) -> None:
