@@ -311,7 +311,7 @@ async def test_saved_theme_and_keys_change_only_the_screen(tmp_path: Path) -> No
             return [sum(part in notice for notice in watched.notices) for part in parts]
 
         await watched.until(said, lambda: all(told()), 30)
-        assert told() == [1, 1, 1], watched.notices
+        assert told() == [1, 1, 1], "\n".join(watched.notices)
         assert (app.theme, app.current_theme.primary, watched.main.keys["run"]) == ("mine", "#222222", ("R",))
         assert watched.session.store.run.run_id == ""
 

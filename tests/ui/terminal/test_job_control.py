@@ -59,7 +59,8 @@ def test_ctrl_z_during_a_case_returns_to_the_shell_and_fg_redraws_everything(fol
     )
     shell.type("bg; echo aft''er bg\n", b"after bg")
     shell.type("fg\n", "✓1".encode())
-    assert all(text in shell.seen for text in (b"\x1b[?1049h", b"late_parcel", b"cases"))
+    for text in (b"\x1b[?1049h", b"late_parcel", b"cases"):
+        shell.wait_for(text)
     shell.type("\x1a", b"Stopped")
     shell.type("set -b; kill %1\n", b"Exit 143")
     shell.type("exit\n", b"exit")

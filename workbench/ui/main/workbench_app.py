@@ -68,9 +68,11 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
         super().__init__()
         self.session = session
         self.animation_level = "none"
-        self._settings, self._themes, self._faults = settings, themes, faults
+        self._settings, self._themes = settings, themes
         self._given_engine = engine
         self._keys = keymap(settings.keys)
+        self._faults = [*settings.faults, *self._keys.faults, *faults]
+        """The faults of the settings that the last reading reported."""
         self._key_order = KeyOrder(self, super().on_event)
         self._kept = theme.name
         self._watch = watch
@@ -225,7 +227,7 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
         # `open_screen` turned the collector off until here. Imported objects stay, so it need not scan them again.
         gc.freeze()
         gc.enable()
-        for fault in (*self._settings.faults, *self._keys.faults, *self._faults):
+        for fault in self._faults:
             self.notify(fault, title="settings", severity="warning", timeout=8)
         self.call_after_refresh(self._read_other_styles)
         start_work(self, partial(controllers.open, watch=self._watch), "read")
@@ -285,7 +287,7 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
             self.notify(text, severity="warning", timeout=8)
 
     def reload_settings(self) -> None:
-        """Read the settings and themes again, use the theme and the keys, and report faults.
+        """Read the settings and themes again, use the theme and the keys, and report faults that are new.
 
         Other settings apply from the next start. A file that cannot be read changes nothing.
         """
@@ -314,4 +316,6 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
                 self.set_reactive(App.theme, "")
                 self.theme = wanted
         for fault in faults:
-            self.notify(fault, title="settings", severity="warning", timeout=8)
+            if fault not in self._faults:
+                self.notify(fault, title="settings", severity="warning", timeout=8)
+        self._faults = faults
