@@ -1,5 +1,6 @@
 """The newest verdict of a case is the one that was made last, also if a resumed run made it."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,9 @@ from tests.store.history.test_stored_runs import keep_run
 from tests.stored import sql
 from workbench.events.event_json import as_line
 from workbench.events.events import CaseStatus, Event, RunFinished, RunResumed
+from workbench.files.settings import Limits
 from workbench.store.history.latest import latest_runs, past_runs
+from workbench.store.history.retention import deletable_runs, pin, tidy
 from workbench.store.history.run_writer import RunWriter
 
 CASES = {FILE: [PASSED.eval_id, FAILED.eval_id]}
@@ -86,3 +89,30 @@ def test_resumed_run_is_one_entry_although_other_runs_lie_between(path: Path, tm
     sql(tmp_path, f"DELETE FROM run WHERE run_id = '{ALONE}'")
     (run,) = latest_runs(tmp_path, CASES)
     assert sorted(run.refs) == sorted((PASSED, FAILED))
+
+
+def test_run_that_was_resumed_last_is_deleted_last(path: Path, tmp_path: Path) -> None:
+    assert deletable_runs(tmp_path, 1) == [ALONE]
+    assert tidy(tmp_path, Limits(runs=1)) == [ALONE]
+    assert deletable_runs(tmp_path, 0) == [INTERRUPTED]
+
+
+def test_limit_in_days_counts_from_the_last_resume(tmp_path: Path) -> None:
+    old, resumed, newest_run = (f"2020-11-{day}T10-00-00-aaaa" for day in (20, 21, 22))
+    keep_run(tmp_path, old)
+    path = keep_run(tmp_path, resumed, [], ended=False)
+    keep_run(tmp_path, newest_run)
+    writer = RunWriter.reopen(path)
+    assert writer is not None
+    writer.write(map(as_line, [RunResumed(f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"), *FAILS]), sync=False)
+    writer.close()
+    assert tidy(tmp_path, Limits(runs=0, megabytes=0, days=1)) == [newest_run, old]
+
+
+def test_run_scored_by_a_kept_run_stays_although_it_was_resumed_afterwards(tmp_path: Path) -> None:
+    path = keep_run(tmp_path, INTERRUPTED, [], ended=False)
+    keep_run(tmp_path, ALONE, BOTH_PASS, scored_from=INTERRUPTED)
+    resume(path, *FAILS, RunFinished(1.0))
+    keep_run(tmp_path, LATER, BOTH_PASS)
+    pin(tmp_path, ALONE)
+    assert deletable_runs(tmp_path, 1) == []

@@ -201,11 +201,11 @@ def _newest(state: Path) -> list[tuple[RunRow, str]]:
     except OSError:
         return []
     age = ages()
-    entries = [(run, since) for run in found for since in ("", *_resumes(state, run))]
+    entries = [(run, since) for run in found for since in ("", *resumes(state, run))]
     return sorted(entries, key=lambda entry: age(entry[0].run_id, entry[1]), reverse=True)
 
 
-def _resumes(state: Path, run: RunRow) -> Collection[str]:
+def resumes(state: Path, run: RunRow) -> Collection[str]:
     """Return when a run was resumed, or () if nothing of it can be read."""
     text = run.listed if run.is_whole else None
     with contextlib.suppress(OSError, ValueError, LookupError, TypeError):

@@ -5,9 +5,10 @@ Limits never remove the baseline, a run in progress, or a run whose transcripts 
 
 import json
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TypeAlias
 
 from workbench.files.settings import Limits
 from workbench.store.database.database import Connection, database, run_path
@@ -20,12 +21,15 @@ from workbench.store.database.runs import (
 from workbench.store.database.runs import delete_runs as delete_stored_runs
 from workbench.store.database.runs import find_run as run_by_id
 from workbench.store.database.values import drop_contents, get_value, set_value
-from workbench.store.history.run_names import BASELINE, ages
+from workbench.store.history.latest import resumes
+from workbench.store.history.run_names import BASELINE, Age, ages
 
 _SPARE = 20
 """The limit may be exceeded by one part in 20 before anything is deleted."""
 _MEGABYTE = 1024 * 1024
 _DAY = len("2026-11-21")
+_Used: TypeAlias = tuple[Age, RunRow]
+"""When a run was last worked on: at its start, or when it was resumed last. Then its row."""
 _RECENT = 3600.0
 """Contents used in the last hour stay: a run in progress may not have named them yet."""
 
@@ -66,14 +70,15 @@ def delete_runs(state: Path, run_ids: Iterable[str]) -> list[str]:
 
 
 def deletable_runs(state: Path, keep: int) -> list[str]:
-    """Return the IDs of runs beyond the newest `keep` that may be deleted.
+    """Return the IDs of runs beyond the `keep` that were worked on last, if they may be deleted.
 
     Raises:
         OSError: The database cannot be read.
     """
+    last_used = _last_used(state)
 
     def ask(connection: Connection) -> list[str]:
-        runs = _newest_first(connection)
+        runs = _newest_first(connection, last_used)
         return _deletable(connection, runs[:keep], runs[keep:])
 
     return database(state).read(ask) or []
@@ -87,54 +92,67 @@ def tidy(state: Path, limits: Limits) -> list[str]:
     Raises:
         OSError: The database cannot be read or written.
     """
-    if not database(state).read(lambda connection: _exceeds(_newest_first(connection), limits)):
+    last_used = _last_used(state)
+    if not database(state).read(lambda connection: _exceeds(_newest_first(connection, last_used), limits)):
         return []
 
     def choose(connection: Connection) -> list[str]:
-        runs = _newest_first(connection)
+        runs = _newest_first(connection, last_used)
         return _deletable(connection, *_split(runs, limits)) if _exceeds(runs, limits) else []
 
     return _delete(state, choose)
 
 
-def _exceeds(runs: Sequence[RunRow], limits: Limits) -> bool:
+def _exceeds(runs: Sequence[_Used], limits: Limits) -> bool:
     most = limits.megabytes * _MEGABYTE
     if limits.runs and len(runs) > limits.runs + limits.runs // _SPARE:
         return True
-    if most and sum(run.bytes for run in runs) > most + most // _SPARE:
+    if most and sum(run.bytes for _, run in runs) > most + most // _SPARE:
         return True
-    return bool(limits.days and runs and min(run.run_id for run in runs)[:_DAY] < _day_before(limits.days + 1))
+    return bool(limits.days and any(second[:_DAY] < _day_before(limits.days + 1) for (_, second, *_), _ in runs))
 
 
-def _split(runs: Sequence[RunRow], limits: Limits) -> tuple[list[RunRow], list[RunRow]]:
+def _split(runs: Sequence[_Used], limits: Limits) -> tuple[list[_Used], list[_Used]]:
     """Return the runs within the limits and those beyond. The newest run always stays."""
-    stay: list[RunRow] = []
-    go: list[RunRow] = []
+    stay: list[_Used] = []
+    go: list[_Used] = []
     size, oldest = 0, _day_before(limits.days) if limits.days else ""
-    for run in runs:
+    for age, run in runs:
         size += run.bytes if limits.megabytes else 0
         beyond = (
             (limits.runs and len(stay) >= limits.runs)
             or (limits.megabytes and size > limits.megabytes * _MEGABYTE)
-            or run.run_id[:_DAY] < oldest
+            or age[1][:_DAY] < oldest
         )
-        (go if beyond and stay else stay).append(run)
+        (go if beyond and stay else stay).append((age, run))
     return stay, go
 
 
-def _deletable(connection: Connection, stay: Sequence[RunRow], go: Sequence[RunRow]) -> list[str]:
+def _deletable(connection: Connection, stay: Sequence[_Used], go: Sequence[_Used]) -> list[str]:
     needed, found = {get_value(connection, BASELINE)}, []
-    for number, run in enumerate((*stay, *go)):  # Newest first, so a run comes before those that it scored again.
-        if number < len(stay) or run.run_id in needed or run.is_being_written:
+    kept, age = {run.id for _, run in stay}, ages()
+    # Last started first, so that a run comes before those that it scored again.
+    for _, run in sorted((*stay, *go), key=lambda used: age(used[1].run_id, used[1].started), reverse=True):
+        if run.id in kept or run.run_id in needed or run.is_being_written:
             needed.update(run.scored_from.split(", "))
         else:
             found.append(run.run_id)
     return found
 
 
-def _newest_first(connection: Connection) -> list[RunRow]:
+def _last_used(state: Path) -> dict[str, Age]:
+    """Return when each run was last worked on. Do not call it in a transaction: it may repair damaged runs."""
     age = ages()
-    return sorted(all_runs(connection), key=lambda run: age(run.run_id, run.started), reverse=True)
+    return {
+        run.run_id: max(age(run.run_id, since) for since in (run.started, *resumes(state, run)))
+        for run in database(state).read(all_runs) or ()
+    }
+
+
+def _newest_first(connection: Connection, last_used: Mapping[str, Age]) -> list[_Used]:
+    age = ages()
+    used = [(last_used.get(run.run_id, age(run.run_id, run.started)), run) for run in all_runs(connection)]
+    return sorted(used, reverse=True)
 
 
 def _delete(state: Path, choose: Callable[[Connection], Iterable[str]]) -> list[str]:
