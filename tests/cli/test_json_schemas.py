@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import click
 import jsonschema
@@ -74,12 +75,40 @@ def test_refusal_of_a_run_names_its_schema(command: str, schema: str, here: Here
         (["run", ".", "--inject", "nowhere"], "report"),
         (["score", "last", "--max-judge-calls", "-1"], "report"),
         (["try", "--runs", "0"], "try"),
+        (["run", ".", "--timout", "9"], "report"),
+        (["run", "--shard", "9/2", "."], "report"),
+        (["run"], "report"),
+        (["merge"], "report"),
+        (["score", "last"], "report"),
+        (["try", "nowhere"], "try"),
     ],
 )
-def test_refused_option_replaces_an_older_report(words: list[str], schema: str, project: Project, here: Here) -> None:
+def test_refusal_replaces_older_reports(words: list[str], schema: str, project: Project, here: Here) -> None:
     report = project.write("report.json", {"schema": "agent-workbench/report/1", "run_id": "older"})
-    assert here(*words, "--json", "report.json").returncode == 2
+    junit = project.write("junit.xml", '<testsuites name="agent-workbench" tests="1" failures="0"/>')
+    done = here(*words, "--json", "report.json", "--junit", "junit.xml")
+    assert done.returncode == 2
     assert "error" in valid(schema, report.read_text("utf-8"))
+    (error,) = ElementTree.parse(junit).iterfind("testsuite/testcase/error")
+    assert error.attrib["message"]
+    assert error.attrib["message"] in done.stderr
+    assert ElementTree.parse(junit).getroot().attrib["errors"] == "1"
+
+
+def test_refusal_replaces_an_older_comparison(project: Project, here: Here) -> None:
+    comment = project.write("comment.md", "No regression.")
+    assert here("compare", "nowhere", "last", "--markdown", "comment.md").returncode == 2
+    assert "nowhere" in comment.read_text("utf-8")
+    assert "No regression" not in comment.read_text("utf-8")
+
+
+def test_refusal_does_not_replace_an_evalset(project: Project, here: Here) -> None:
+    project.evalset(GOOD)
+    path = next(project.root.rglob("*.evalset.json"))
+    before = path.read_bytes()
+    for option in ("--json", "--junit"):
+        assert here("run", ".", option, str(path)).returncode == 2
+    assert path.read_bytes() == before
 
 
 def test_json_of_check_lists_problems(project: Project, here: Here) -> None:

@@ -16,7 +16,7 @@ import click
 
 from workbench.cli import common_options as common
 from workbench.cli.exit_codes import COMMANDS, INTERRUPTED, PROGRAM, USAGE
-from workbench.cli.refusal import Refused, json_on_stdout, write_refusal
+from workbench.cli.refusal import Refused, report_refusal
 from workbench.cli.streams import can_draw, on_terminal, write_line
 from workbench.files.plugins import installed, summary
 from workbench.files.run_options import UsageFaultError
@@ -49,7 +49,7 @@ def execute(words: list[str], open_screen: OpenScreen) -> int:
         return INTERRUPTED
     else:
         return int(code or 0)
-    write_refusal(refused, json_on_stdout(command, words[0] if words else "", rest))
+    report_refusal(refused, command, words[0] if words else "", rest)
     return USAGE
 
 
@@ -87,7 +87,7 @@ class _WorkbenchCommand(click.Command):
 
 
 def _version(context: click.Context, parameter: click.Parameter, wanted: bool) -> None:
-    if wanted:
+    if wanted and not context.resilient_parsing:
         from importlib.metadata import PackageNotFoundError, version
 
         try:

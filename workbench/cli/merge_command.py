@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from workbench.cli import common_options as common
-from workbench.cli.refusal import Refused, reported
+from workbench.cli.refusal import Refused
 from workbench.cli.running_options import Outputs
 
 _DESCRIPTION = """Join the shards of one run (`run --shard K/N`) into one run, with its summary, report and JUnit.
@@ -41,7 +41,6 @@ def merge_command(paths: tuple[Path, ...], json: str | None, junit: Path | None)
     from workbench.project.shards import merge_shards
 
     outputs = Outputs(json=json, junit=junit)
-    with reported(json):
-        store = merge_shards(paths)
+    store = merge_shards(paths)
     written = write_outputs(outputs, store, sys.stderr if json == "-" else sys.stdout, user_settings().prices)
     return exit_code(store) if written else UNDECIDED

@@ -2,16 +2,14 @@
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from itertools import pairwise
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
 import click
 
 from workbench.cli.streams import write_file, write_line
-from workbench.exporting import SCHEMA, TRY_SCHEMA
+from workbench.exporting import SCHEMA
 from workbench.files.run_options import UsageFaultError
 from workbench.text.safe_text import plain
 
@@ -36,30 +34,32 @@ class Refused(click.ClickException):
         return cls(str(fault), hint=fault.hint, kind=fault.kind)
 
 
-@contextmanager
-def reported(json: str | None, schema: str = SCHEMA) -> Iterator[None]:
-    """On a usage fault, write a refusal to the file that `--json` names, and raise the fault again.
+def report_refusal(refused: Refused, command: click.Command, name: str, words: Sequence[str]) -> None:
+    """Write a refusal to standard error, and in place of every output that the command line names.
 
-    Otherwise, an older report in this file could be mistaken for this run's.
+    Otherwise, an older report in one of these files could be mistaken for this run's. The command line may be too
+    broken to parse. `words` are those after the command's `name`.
     """
-    try:
-        yield
-    except UsageFaultError as fault:
-        if json not in (None, "-"):
-            refused = Refused.from_fault(fault)
-            write_file("--json", Path(json), lambda: (f"{refusal_json(refused, schema)}\n".encode("ascii"),))
-        raise
-
-
-def write_refusal(refused: Refused, schema: str = "") -> None:
-    """Write a refusal to standard error, and with `schema` also as JSON to standard output."""
     write_line(sys.stderr, f"Error: {plain(refused.message)}")
     if refused.hint:
         write_line(sys.stderr, plain(refused.hint))
     if refused.try_help:
         write_line(sys.stderr, f"See `{refused.try_help} --help`.")
-    if schema:
+    # Values that are themselves refused, such as the path of an evalset, are left out.
+    wanted = command.make_context(name, list(words), resilient_parsing=True, ignore_unknown_options=True).params
+    schema = f"agent-workbench/{name}/1" if name == "try" or wanted.get("as_json") else SCHEMA
+    json, junit, markdown = (wanted.get(option) for option in ("json", "junit", "markdown"))
+    if json == "-" or wanted.get("as_json"):
         write_line(sys.stdout, refusal_json(refused, schema))
+    elif json is not None:
+        write_file("--json", Path(json), lambda: (f"{refusal_json(refused, schema)}\n".encode("ascii"),))
+    if junit is not None and (json is None or Path(json).absolute() != junit.absolute()):
+        from workbench.exporting.junit import refusal_pieces  # Slow to import.
+
+        write_file("--junit", junit, lambda: refusal_pieces(refused.message, refused.kind))
+    if markdown is not None:
+        lines = "".join(f"    {line}\n" for line in plain(refused.message).splitlines())
+        write_file("--markdown", markdown, lambda: (f"Nothing was compared:\n\n{lines}".encode(),))
 
 
 def refusal_json(refused: Refused, schema: str = SCHEMA) -> str:
@@ -69,16 +69,3 @@ def refusal_json(refused: Refused, schema: str = SCHEMA) -> str:
     """
     error = {"kind": refused.kind, "message": refused.message, "hint": refused.hint, "traceback": ""}
     return json.dumps({"schema": schema, "error": error})
-
-
-def json_on_stdout(command: click.Command, name: str, words: Sequence[str]) -> str:
-    """Return the schema of the JSON that a command line requests on standard output, or "" if it requests none.
-
-    The command line may be too broken to parse. `words` are those after the command's name.
-    """
-    option = next((one for one in command.params if "--json" in one.opts), None)
-    if isinstance(option, click.Option) and option.is_flag:
-        return f"agent-workbench/{name}/1" if "--json" in words else ""
-    if "--json=-" not in words and ("--json", "-") not in pairwise(words):
-        return ""
-    return TRY_SCHEMA if name == "try" else SCHEMA

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from workbench.cli import common_options as common
-from workbench.cli.refusal import Refused, reported
+from workbench.cli.refusal import Refused
 from workbench.cli.running_options import (
     RunningCommand,
     RunRequest,
@@ -118,22 +118,20 @@ def run_command(**values: Any) -> int:
     take_running_options(values)
     if values["runs"] is None:
         values["runs"] = 1 if values["until_sure"] is None else MOST_UNTIL_SURE
-    with reported(values["json"]):
-        values["inject"] = _injection(values["inject"])
-        options = take_fields(RunOptions, values)
+    values["inject"] = _injection(values["inject"])
+    options = take_fields(RunOptions, values)
     targets = take_fields(Targets, values, folder=Path.cwd())
     request = RunRequest(targets=targets, options=options, **values)
     _check(request)
-    with reported(request.json):
-        targets.refuse_unknown()
-        if request.watch:
-            from workbench.cli.watch_run import watch
+    targets.refuse_unknown()
+    if request.watch:
+        from workbench.cli.watch_run import watch
 
-            return watch(request)
-        from workbench.cli.following import ask_if_typed, run_and_report
+        return watch(request)
+    from workbench.cli.following import ask_if_typed, run_and_report
 
-        asks = ask_if_typed(options.place)
-        return run_and_report(request, targets.state_dir, lambda: targets.plan(options), fresh=request.fresh, ask=asks)
+    asks = ask_if_typed(options.place)
+    return run_and_report(request, targets.state_dir, lambda: targets.plan(options), fresh=request.fresh, ask=asks)
 
 
 def _injection(word: str | None) -> Any:

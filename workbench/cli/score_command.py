@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from workbench.cli import common_options as common
-from workbench.cli.refusal import Refused, reported
+from workbench.cli.refusal import Refused
 from workbench.cli.running_options import Outputs, take_fields
 from workbench.files.run_options import RunOptions
 
@@ -59,18 +59,16 @@ def score_command(
         hint = "Choose cases of the run with --case ID"
         raise Refused(f"give one run; {words[1]!r} is a second one", hint=hint, try_help="agent-workbench score")
     (run,) = words
-    with reported(values["json"]):
-        options = take_fields(RunOptions, values, use_cache=not no_cache)
+    options = take_fields(RunOptions, values, use_cache=not no_cache)
     outputs = Outputs(**values)
-    with reported(outputs.json):
-        common.known_runs([run], state_dir)
-        from workbench.project.targets import refuse_missing
+    common.known_runs([run], state_dir)
+    from workbench.project.targets import refuse_missing
 
-        refuse_missing(config, "config")
-        from workbench.cli.following import run_and_report
-        from workbench.project.past_runs import plan_of_run
+    refuse_missing(config, "config")
+    from workbench.cli.following import run_and_report
+    from workbench.project.past_runs import plan_of_run
 
-        def plan() -> "Plan":
-            return plan_of_run(run, options, folder=Path.cwd(), config=config, cases=cases, explicit_state=state_dir)
+    def plan() -> "Plan":
+        return plan_of_run(run, options, folder=Path.cwd(), config=config, cases=cases, explicit_state=state_dir)
 
-        return run_and_report(outputs, state_dir, plan)
+    return run_and_report(outputs, state_dir, plan)

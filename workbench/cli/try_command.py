@@ -11,7 +11,7 @@ import click
 
 from workbench.cli import common_options as common
 from workbench.cli.exit_codes import FAILED, INTERRUPTED, PASSED, UNDECIDED
-from workbench.cli.refusal import Refused, reported
+from workbench.cli.refusal import Refused
 from workbench.cli.running_options import (
     Outputs,
     RunningCommand,
@@ -20,7 +20,6 @@ from workbench.cli.running_options import (
     take_running_options,
 )
 from workbench.cli.streams import has_failed, write_file, write_line
-from workbench.exporting import TRY_SCHEMA
 from workbench.files.run_options import RunOptions, UsageFaultError
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
@@ -175,8 +174,7 @@ def try_command(**values: Any) -> int:
     values.pop("fresh")  # A try is never resumed.
     values["words"] = values["words"] or (".",)
     here = Path.cwd()
-    with reported(values["json"], TRY_SCHEMA):
-        options = take_fields(RunOptions, values)
+    options = take_fields(RunOptions, values)
     targets = take_fields(Targets, values, folder=here)
     revisions = values.pop("against")
     values["against"] = next(iter(revisions), None)
@@ -185,9 +183,8 @@ def try_command(**values: Any) -> int:
     request = _Request(targets=targets, options=options, wanted=wanted, **values)
     import asyncio  # Slow to import, and `--help` reads every command.
 
-    with reported(request.json, TRY_SCHEMA):
-        targets.refuse_unknown()
-        return asyncio.run(_try(request))
+    targets.refuse_unknown()
+    return asyncio.run(_try(request))
 
 
 async def _try(request: _Request) -> int:

@@ -44,6 +44,17 @@ def junit_pieces(store: Store) -> Iterator[bytes]:
     yield from _around(root, 0, (piece for records in suites.values() for piece in _suite(records, store.run)))
 
 
+def refusal_pieces(message: str, kind: str) -> Iterator[bytes]:
+    """Yield the file of a run that was refused. It has one test, with the message as its error."""
+    figures = {"tests": "1", "failures": "0", "errors": "1", "skipped": "0", "time": _seconds(0.0)}
+    root = Tree.Element("testsuites", {"name": "agent-workbench", **figures})
+    suite = Tree.SubElement(root, "testsuite", {"name": "agent-workbench", **figures})
+    case = Tree.SubElement(suite, "testcase", {"classname": "agent-workbench", "name": "nothing ran"})
+    Tree.SubElement(case, "error", {"type": kind, "message": _line(message)}).text = _block(message)
+    yield b"<?xml version='1.0' encoding='utf-8'?>\n"
+    yield _piece(root, 0)
+
+
 def _suite(records: list[Execution], run: RunSummary) -> Iterator[bytes]:
     ref = records[0].ref
     suite = Tree.Element("testsuite", {"name": _line(f"{ref.agent or '?'}/{ref.eval_set_id or ref.evalset_file}")})
