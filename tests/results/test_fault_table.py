@@ -30,7 +30,7 @@ from workbench.exporting.html import build_html
 from workbench.exporting.junit import junit_pieces
 from workbench.exporting.report import report_pieces
 from workbench.exporting.tables import build_csv, build_markdown
-from workbench.results.faults import table_lines
+from workbench.results.faults import counts_text, table_lines
 from workbench.results.plain_lines import case_line
 from workbench.results.plain_summary import summary_lines
 from workbench.run.fault_outcome import STATUS
@@ -185,3 +185,12 @@ def test_text_of_agents_is_safe() -> None:
     assert not FORBIDDEN & set("".join(lines))
     build_html(store), build_markdown(store), build_csv(store)
     validate_report(json.loads(b"".join(report_pieces(store))))
+
+
+def test_cancelled_execution_is_counted_as_cancelled() -> None:
+    store = store_of(handled("late", 1, "search", "error", "recovered"), handled("late", 2, "search", "error", None))
+    assert "! " not in "".join(text for text, _ in table_lines(store.current_records()))
+    assert counts_text(store.current_records()) == "1 recovered, 1 cancelled"
+    report = json.loads(b"".join(report_pieces(store)))
+    validate_report(report)
+    assert report["tool_faults"]["outcomes"] == {"recovered": 1, "cancelled": 1}

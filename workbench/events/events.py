@@ -61,6 +61,7 @@ FaultOutcome: TypeAlias = Literal[
     "recovered",  # a later call of the turn gave the facts of the answer
     "not_evaluated",  # neither rules nor a judge could decide
     "no_result",  # the conversation ended for another reason
+    "cancelled",  # the case was cancelled
     "not_called",  # the agent did not call the tool
 ]
 

@@ -28,6 +28,7 @@ WORDS: Final[Mapping[FaultOutcome, str]] = {
     "recovered": "recovered",
     "not_evaluated": "not evaluated",
     "no_result": "no result",
+    "cancelled": "cancelled",
     "not_called": "not called",
 }
 """Names of outcomes in tables, the worst first."""
@@ -89,7 +90,9 @@ def outcomes(records: Iterable[Execution]) -> tuple[Outcome, ...]:
 
 
 def outcome_of(record: Execution) -> FaultOutcome:
-    """Return how the agent reacted to the fault, or `no_result` if the execution was cancelled or could not start."""
+    """Return how the agent reacted to the fault, `cancelled`, or `no_result` if the execution could not start."""
+    if record.state == "cancelled":
+        return "cancelled"
     return "no_result" if record.handling is None else record.handling.outcome
 
 

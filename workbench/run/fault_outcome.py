@@ -48,6 +48,7 @@ STATUS: Final[Mapping[FaultOutcome, CaseStatus]] = MappingProxyType(
         "recovered": "passed",
         "not_evaluated": "not_evaluated",
         "no_result": "error",
+        "cancelled": "cancelled",
         "not_called": "not_evaluated",
     }
 )
