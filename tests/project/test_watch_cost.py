@@ -70,6 +70,16 @@ def test_calls_of_the_simulated_user_count_only_if_the_agent_runs() -> None:
     assert words(record, "run") == "about 28 calls, about $0.032"
 
 
+def test_cost_of_an_agent_without_usage_is_unknown_beside_a_known_judge() -> None:
+    silent = ran(judged=3)
+    agent = {"kind": "agent", "name": "desk", "id": 1, "start": 0.0, "end": 1.0}
+    silent.turns = [Turn({}, spans=SpansRecorded(silent.ref, 0, json.dumps([agent])))]
+    assert words(silent) == "about 12 calls, cost unknown: the agent reports no usage"
+    assert words(silent, "score") == "about 12 calls, about $0.012"
+    assert words(silent, prices=Prices()) == "about 12 calls"
+    assert estimate(4, [silent], "run", PRICES).above(Limit(money=1.0))
+
+
 def test_rescoring_does_not_change_the_agents_estimated_cost() -> None:
     assert words(ran(FLASH, FLASH, calls=0)) == "about 8 calls, about $0.016"
 

@@ -9,18 +9,20 @@ from workbench.events.events import CaseRef
 from workbench.files.criteria import CriteriaConfig
 from workbench.files.prices import Prices, criterion_cost, judge_name, money, simulation_cost, total
 from workbench.judges.base import question_usage
-from workbench.results.costs import ConversationCost, conversation_cost
+from workbench.results.costs import ConversationCost, conversation_cost, may_be_silent
 from workbench.results.judged import count
 from workbench.run.plan.preflight_cases import CallRange, criterion_calls, options_of
 from workbench.store.details import read_details
 from workbench.store.execution import CaseRecord, Execution
 from workbench.store.inputs import Effect
+from workbench.store.spans import read_turn
 from workbench.text.counting import counted
 from workbench.text.json_values import mapping
 from workbench.text.safe_text import one_line
 
 _SAMPLE = 400
 """Maximum number of past executions used for an estimate. Further ones are assumed to cost the same on average."""
+_SILENT = "an agent that reports no usage"
 
 
 @dataclass(frozen=True)
@@ -100,9 +102,9 @@ def estimate(
         return Estimate(cases, None)
     share = cases * times / len(costs)
     calls = round(sum(cost.calls for cost in costs) * share)
-    if not calls or not prices:
+    amount = total(cost.money for cost in costs) if prices else None
+    if not prices or (not calls and amount is not None):
         return Estimate(cases, calls)
-    amount = total(cost.money for cost in costs)
     if amount is not None:
         return Estimate(cases, calls, f"about {money(amount * share, prices.currency)}", amount * share)
     return Estimate(cases, calls, _unknown(frozenset().union(*(cost.unpriced for cost in costs))))
@@ -117,6 +119,8 @@ def limit_words(limit: Limit, prices: Prices) -> str:
 def _unknown(models: Collection[str]) -> str:
     if not models:
         return "cost unknown"
+    if _SILENT in models:
+        return "cost unknown: the agent reports no usage"
     names = [one_line(name, limit=40) or "a model without a name" for name in sorted(models)]
     return f"cost unknown: no price for {names[0]}" + (f" and {len(names) - 1} more" if len(names) > 1 else "")
 
@@ -170,4 +174,8 @@ def _own(record: CaseRecord, prices: Prices) -> ConversationCost:
     found = conversation_cost((turn.spans for turn in record.turns), prices)
     if calls not in (0, found.calls):
         return ConversationCost(calls, None, found.unpriced)
-    return found if found.calls else ConversationCost(0, 0.0)
+    if found.calls:
+        return found
+    roots = (read_turn(number, turn.spans, turn.events).root for number, turn in enumerate(record.turns))
+    is_silent = any(may_be_silent(node) for root in roots for node in root.walk())
+    return ConversationCost(0, None, frozenset({_SILENT})) if is_silent else ConversationCost(0, 0.0)

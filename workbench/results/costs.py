@@ -48,6 +48,14 @@ def totals(root: Node, prices: Prices | None, *, live: bool = False) -> dict[int
     return found
 
 
+def may_be_silent(node: Node) -> bool:
+    """Return whether a node is an agent that may call models without a word.
+
+    Only ADK tells the type of an agent and each of its calls.
+    """
+    return node.kind == "agent" and "type" not in node.facts
+
+
 def _sum(parts: Sequence[Total]) -> Total:
     calls, read, written, cost = 0, 0, 0, _NOTHING.cost
     for part in parts:
@@ -139,8 +147,7 @@ def _parts(record: CaseRecord, prices: Prices) -> Iterator[tuple[str, float | No
         root = read_turn(number, turn.spans, turn.events).root
         found = totals(root, prices)
         for node in root.walk():
-            # Only ADK tells the type of an agent and each of its calls. Other agents may call models without a word.
-            reports_none = reports_none or (node.kind == "agent" and "type" not in node.facts)
+            reports_none = reports_none or may_be_silent(node)
             if node.kind == "model":
                 traced_calls += 1
                 yield node.name or _AGENT, found[node.number].cost
