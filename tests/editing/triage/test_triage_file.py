@@ -173,6 +173,18 @@ def test_triage_file_is_not_an_evalset(tmp_path: Path) -> None:
     assert found.ignored == ()
 
 
+def test_evalsets_whose_names_differ_only_in_evalset_have_their_own_files(tmp_path: Path) -> None:
+    pair = [tmp_path / "refunds.evalset.json", tmp_path / "refunds.json"]
+    saver = Saver(tmp_path / ".workbench", tmp_path)
+    for number, evalset in enumerate(pair):
+        evalset.write_text('{"eval_set_id": "x", "eval_cases": []}')
+        save_triage(saver, "triage", {evalset: Change((entry(f"case {number}"),))})
+    assert [one.about.case for evalset in pair for one in read_triage(evalset).entries] == ["case 0", "case 1"]
+    assert triage_path(pair[0]).name == "refunds.triage.json"
+    pair[0].unlink()
+    assert read_triage(pair[1]).entries == (entry("case 1"),), "it keeps its file when it is alone again"
+
+
 def test_git_merges_entries_of_two_people(tmp_path: Path) -> None:
     base, ours, theirs = (tmp_path / name for name in ("base", "ours", "theirs"))
     items = [entry(case) for case in "bdf"]

@@ -45,9 +45,15 @@ class Triage:
 
 
 def triage_path(evalset: Path) -> Path:
-    """Return the path of an evalset's triage file."""
-    name = evalset.name
-    return evalset.with_name(name.removesuffix(".json").removesuffix(".evalset") + TRIAGE_SUFFIX)
+    """Return the path of an evalset's triage file.
+
+    `refunds.json` beside `refunds.evalset.json` has its own, `refunds.json.triage.json`, and keeps it from then on.
+    """
+    stem = evalset.name.removesuffix(".json")
+    own = evalset.with_name(evalset.name + TRIAGE_SUFFIX)
+    if not stem.endswith(".evalset") and (own.exists() or evalset.with_name(f"{stem}.evalset.json").exists()):
+        return own
+    return evalset.with_name(stem.removesuffix(".evalset") + TRIAGE_SUFFIX)
 
 
 def read_triage(evalset: Path) -> Triage:
