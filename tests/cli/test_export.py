@@ -337,7 +337,7 @@ def test_export_of_a_report_equals_the_export_of_its_run(here: Here) -> None:
         (["--format", "md"], "not 0"),
         (["9999", "--format", "md"], "no run 9999"),
         (["last", "--format", "pdf"], "pdf"),
-        (["last", "--format", "md", "-o", "no/such/folder.md"], "No such file"),
+        (["last", "--format", "md", "-o", "no/such/folder.md"], "does not exist"),
     ],
     ids=" ".join,
 )
@@ -345,6 +345,15 @@ def test_wrong_command_line_is_refused(here: Here, words: list[str], said: str) 
     done = here("export", *words)
     assert done.returncode == 2
     assert said in done.stderr
+
+
+def test_export_does_not_replace_an_evalset(project: Project, here: Here) -> None:
+    evalset = project.evalset(GOOD, path="echo/other.evalset.json")
+    before = evalset.read_bytes()
+    for form in ("md", "adk"):
+        done = here("export", "last", "--format", form, "-o", "echo/other.evalset.json")
+        assert (done.returncode, "would replace an evalset" in done.stderr) == (2, True)
+    assert evalset.read_bytes() == before
 
 
 def test_html_has_charts_and_triage_without_markup_from_their_texts() -> None:

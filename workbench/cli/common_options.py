@@ -107,7 +107,7 @@ def _checked_python(context: click.Context, parameter: click.Parameter, python: 
 
 def _checked_json(context: click.Context, parameter: click.Parameter, json: str | None) -> str | None:
     if json not in (None, "-"):
-        _check_writable("--json", Path(json))
+        check_writable("--json", Path(json))
     return json
 
 
@@ -118,13 +118,13 @@ def checked_file(option: str) -> Callable[[click.Context, click.Parameter, Path 
         if file == STANDARD_OUTPUT:
             raise Refused(f"{option} cannot write to standard output", hint="Give it a path")
         if file is not None:
-            _check_writable(option, file)
+            check_writable(option, file)
         return file
 
     return check
 
 
-def _check_writable(option: str, file: Path) -> None:
+def check_writable(option: str, file: Path) -> None:
     """Refuse a file that could not be written after the run."""
     folder = real_path(file).parent
     if file.is_dir() or not file.name:

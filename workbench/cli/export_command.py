@@ -135,6 +135,7 @@ def _write(files: "Mapping[str, Pieces]", output: Path | None, *, is_folder: boo
         raise Refused(f"this format writes {counted(len(files), 'file')}", hint="Name a folder with -o FOLDER")
     (content,) = files.values()
     if output is not None:
+        common.check_writable("-o", output)
         replace_pieces(output, content)
         return
     # A byte order mark belongs in files, not in a stream.
