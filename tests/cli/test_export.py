@@ -347,6 +347,15 @@ def test_wrong_command_line_is_refused(here: Here, words: list[str], said: str) 
     assert said in done.stderr
 
 
+def test_evalsets_with_the_same_id_are_two_adk_results() -> None:
+    refs = [replace(PASSED, evalset_file=f"desk/{name}.evalset.json") for name in "ab"]
+    events = [event for each in refs for event in case_events(each, "passed")]
+    files = build_adk(feed([started(refs)], events, [RunFinished(1.0)]))
+    results = [json.loads(content) for content in files.values()]
+    assert [len(result["eval_case_results"]) for result in results] == [1, 1]
+    assert {result["eval_set_id"] for result in results} == {PASSED.eval_set_id}
+
+
 def test_export_does_not_replace_an_evalset(project: Project, here: Here) -> None:
     evalset = project.evalset(GOOD, path="echo/other.evalset.json")
     before = evalset.read_bytes()

@@ -32,15 +32,15 @@ _METRIC_STATUS = {"passed": _PASSED, "failed": _FAILED, "informational": _INFORM
 def build_adk(store: Store, adk_version: Any = None) -> dict[str, bytes]:
     """Return the files by name, one per agent and evalset, in the form for this version of ADK (None: the newest)."""
     created = _timestamp(store.run.started)
-    sets: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    sets: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
     for number, record in enumerate(store.read_current(), 1):
         ref = record.ref
         if not ref.evalset_file and not ref.eval_set_id:
             continue  # Placeholder for unknown cases.
-        results = sets.setdefault((ref.agent or "agent", ref.eval_set_id or ref.evalset_file), [])
+        results = sets.setdefault((ref.agent or "agent", ref.evalset_file, ref.eval_set_id or ref.evalset_file), [])
         results.append(_case(json_data(report_case(record)), record, f"{store.run.run_id}-{number}"))
     files: dict[str, bytes] = {}
-    for (agent, set_id), results in sets.items():
+    for (agent, _, set_id), results in sets.items():
         name = _name(agent, set_id, created, files)
         whole = {
             "eval_set_result_id": name,
