@@ -1,12 +1,12 @@
 """Files of agents that differ between two runs, with the kind and the changed lines of each.
 
-Whether a text file is a prompt or data for a tool depends on its use in the agent's Python sources.
+Whether a text file is a prompt or data for a tool depends on its name.
 """
 
 import ast
 import difflib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, TypeAlias
@@ -22,8 +22,6 @@ _MAX_DIFFED_LINES = 5000
 """Files with more lines are not diffed."""
 _MAX_SHOWN_LINES = 40
 _MODEL_NAME = re.compile(r"(^|_)model(_name|_id)?$", re.IGNORECASE)
-_PROMPT = re.compile(r"prompt|instruct|persona|template|^_?system", re.IGNORECASE)
-"""A pattern of names of variables, functions and parameters that hold prompts."""
 _PROMPT_ENDINGS = {".md", ".prompt", ".j2", ".jinja", ".jinja2", ".tmpl", ".tpl", ".mustache"}
 _INSTRUCTION = re.compile(r"^\s*(- )?(global_|static_)?instruction\s*:", re.MULTILINE)
 """A pattern of the instruction field of an agent defined in YAML."""
@@ -51,18 +49,13 @@ def changed_files(before: Summary, after: Summary, state: Path) -> dict[str, lis
             continue
         paths = sorted(path for path in {*old, *new} if old.get(path) != new.get(path))
         models = _models(before, agent), _models(after, agent)
-        sources = []
-        if not all(path.endswith(".py") for path in paths):
-            sources = [_content(digest, state) or "" for path, digest in new.items() if path.endswith(".py")]
-        found[agent] = [_changed(agent, path, old.get(path), new.get(path), state, models, sources) for path in paths]
+        found[agent] = [_changed(agent, path, old.get(path), new.get(path), state, models) for path in paths]
     return found
 
 
-def _changed(
-    agent: str, path: str, old: Any, new: Any, state: Path, models: tuple[set[str], set[str]], sources: list[str]
-) -> ChangedFile:
+def _changed(agent: str, path: str, old: Any, new: Any, state: Path, models: tuple[set[str], set[str]]) -> ChangedFile:
     before, after = _content(old, state), _content(new, state)
-    kind = _kind(path, before, after, models, sources)
+    kind = _kind(path, before, after, models)
     if before is None or after is None:
         return ChangedFile(agent, path, kind)
     one, other = before.splitlines(), after.splitlines()
@@ -91,13 +84,11 @@ def _models(run: Summary, agent: str) -> set[str]:
     return {str(name) for name in models} if isinstance(models, list) else set()
 
 
-def _kind(
-    path: str, before: str | None, after: str | None, models: tuple[set[str], set[str]], sources: list[str]
-) -> FileKind:
+def _kind(path: str, before: str | None, after: str | None, models: tuple[set[str], set[str]]) -> FileKind:
     """Return the kind of a changed file.
 
     - `model`: only names of models differ.
-    - `prompt`: the file is used as a prompt, or is a Python file in which only string literals differ.
+    - `prompt`: the file is a prompt by its name, or is a Python file in which only string literals differ.
     - `code`: any other Python file.
     - `data`: any other file, such as data that a tool reads.
     """
@@ -105,7 +96,7 @@ def _kind(
     if before and after and models[0] != models[1] and _without(before, names) == _without(after, names):
         return "model"
     if not path.endswith(".py"):
-        return "prompt" if is_prompt(path, (before, after), sources) else "data"
+        return "prompt" if is_prompt(path, (before, after)) else "data"
     if not before or not after:
         return "code"
     try:
@@ -161,58 +152,11 @@ def _blank(tree: ast.AST) -> ast.AST:
     return tree
 
 
-def is_prompt(path: str, contents: Iterable[str | None], sources: Iterable[str]) -> bool:
-    """Return whether a file that is not Python is a prompt.
-
-    The first that applies decides: a path with `prompt` or `instruction`, the use of the file in the `sources` that
-    mention it, an agent's instruction in a YAML file, the extension.
-    """
+def is_prompt(path: str, contents: Iterable[str | None]) -> bool:
+    """Return whether a file that is not Python is a prompt: by its name, or by an agent's instruction in YAML."""
     place = PurePosixPath(path)
     if any(word in path.lower() for word in ("prompt", "instruction")):
         return True
-    uses = [use for source in sources for use in _uses(source, place)]
-    if uses:
-        return any(uses)
     if place.suffix.lower() in {".yaml", ".yml"}:
         return any(_INSTRUCTION.search(content) for content in contents if content)
     return place.suffix.lower() in _PROMPT_ENDINGS
-
-
-def _uses(source: str, place: PurePosixPath) -> Iterator[bool]:
-    """Yield, for each mention of the file in a source, whether it becomes part of a prompt."""
-    if place.stem not in source:
-        return
-    try:
-        tree = _parsed(source)
-    except (SyntaxError, ValueError, RecursionError):
-        return
-    prompt_variables = {
-        name.id
-        for node in ast.walk(tree)
-        if isinstance(node, ast.keyword) and node.arg and _PROMPT.search(node.arg)
-        for name in ast.walk(node.value)
-        if isinstance(name, ast.Name)
-    }
-    waiting: list[tuple[ast.AST, bool]] = [(tree, False)]
-    while waiting:
-        node, inside = waiting.pop()
-        inside = inside or any(name in prompt_variables or _PROMPT.search(name) for name in _names(node))
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and _is_named(node.value, place):
-            yield inside
-        waiting += [(child, inside) for child in ast.iter_child_nodes(node)]
-
-
-def _names(node: ast.AST) -> list[str]:
-    """Return the name of a function, or the names of variables and parameters to which a node assigns its value."""
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        return [node.name]
-    if isinstance(node, ast.keyword):
-        return [node.arg or ""]
-    if isinstance(node, ast.Assign | ast.AnnAssign):
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        return [part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)]
-    return []
-
-
-def _is_named(text: str, place: PurePosixPath) -> bool:
-    return text == place.stem or PurePosixPath(text).name == place.name
