@@ -171,11 +171,11 @@ class AsyncScorer:
     async def _ask(self, number: int, case: Case, criterion: Message) -> None:
         """Score one criterion of one case and send the result. A failure is sent as a result, too."""
         try:
-            data = reply(number, {criterion["index"]: await self._scored(case, criterion)}, self._secrets.clean_text)
+            data = reply(number, criterion["index"], await self._scored(case, criterion))
         except (Exception, SystemExit, asyncio.CancelledError) as error:
             if isinstance(error, asyncio.CancelledError) and (number in self._dropped or self._closing):
                 raise
-            data = reply(number, {criterion["index"]: crashed(case.request(criterion).criterion, error)})
+            data = reply(number, criterion["index"], crashed(case.request(criterion).criterion, error))
         self._channel.sock.sendall(data)
 
     async def _scored(self, case: Case, criterion: Message) -> Scored:

@@ -408,11 +408,10 @@ class Scorer:
         request = self._open.get(number)
         if request is None:
             return
-        for one in frame["results"]:
-            result = MetricResult(**one["result"])
-            self._calls[number] += (result.details.get("tally") or {}).get("calls", 0)
-            if request.take(one["index"], Scored(result, tuple(MetricResult(**turn) for turn in one["turns"]))):
-                self._open.pop(number, None)
+        result = MetricResult(**frame["result"])
+        self._calls[number] += (result.details.get("tally") or {}).get("calls", 0)
+        if request.take(frame["index"], Scored(result, tuple(MetricResult(**turn) for turn in frame["turns"]))):
+            del self._open[number]
 
     def _start_clock(self) -> None:
         self._last_sign = asyncio.get_running_loop().time()

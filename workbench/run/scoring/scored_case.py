@@ -1,10 +1,7 @@
 """The part of the scorer without an event loop: conversations, computed criteria, and the frames of verdicts."""
 
-import contextlib
 import dataclasses
-import time
 import traceback
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,13 +11,7 @@ from workbench.events.event_json import fields_as_json
 from workbench.events.events import MetricResult, Usage
 from workbench.files.criteria import Criterion
 from workbench.files.prices import prices_from
-from workbench.text.counting import counted
 from workbench.worker.frames import Channel, FrameTooLargeError, encode
-
-_END_OF_PROMPT = 5_000
-"""Number of characters that are kept at the start and at the end of a prompt that is too long."""
-_TOGETHER = 0.003
-"""Seconds for which a result may wait for the next one of its case."""
 
 
 @dataclass
@@ -93,20 +84,12 @@ class SyncScorer:
                 self.async_messages.append(message)
 
     def _score(self, number: int, case: Case) -> None:
-        """Send the results of computed criteria. Results that follow each other quickly are sent together."""
-        results: dict[int, Scored] = {}
-        due = time.monotonic() + _TOGETHER
+        """Send the results of computed criteria."""
         for criterion in case.criteria:
             if criterion["asks"]:
                 self.async_messages.append({"op": "ask", "id": number, "case": case, "criterion": criterion})
-                continue
-            if results and time.monotonic() >= due:
-                self.channel.sock.sendall(reply(number, results))
-                results.clear()
-                due = time.monotonic() + _TOGETHER
-            results[criterion["index"]] = score_one(case, criterion)
-        if results:
-            self.channel.sock.sendall(reply(number, results))
+            else:
+                self.channel.sock.sendall(reply(number, criterion["index"], score_one(case, criterion)))
 
 
 def _warm(names: list[str]) -> None:
@@ -136,63 +119,19 @@ def crashed(criterion: Criterion, error: BaseException) -> Scored:
     return Scored(MetricResult(criterion.name, "error", None, criterion.threshold, reason, details))
 
 
-def reply(number: int, results: Mapping[int, Scored], clean: Callable[[str], str] = str) -> bytes:
-    """Return the frames with the results of a case: one frame, or one for each result if they are too large.
-
-    `results` maps the index of a criterion to its result. `clean` removes secrets from texts before they are cut,
-    because a part of a secret could not be recognised later.
-    """
-    with contextlib.suppress(FrameTooLargeError):
-        return _frame(number, results)
-    return b"".join(_shortened(number, index, scored, clean) for index, scored in results.items())
-
-
-def _shortened(number: int, index: int, scored: Scored, clean: Callable[[str], str]) -> bytes:
-    """Return the frame of one result, with as much of its explanation as fits."""
-    with contextlib.suppress(FrameTooLargeError):
-        return _frame(number, {index: scored})
-    # Prompts are long because they quote the agent's context. The judge's replies are small.
-    details = _with_brief_prompts(scored.result.details, clean)
-    brief = dataclasses.replace(scored.result, details=details)
-    turns = tuple(dataclasses.replace(turn, details=_with_brief_prompts(turn.details, clean)) for turn in scored.turns)
+def reply(number: int, index: int, scored: Scored) -> bytes:
+    """Return the frame with the result of one criterion. An explanation that is too large for a frame is left out."""
     try:
-        return _frame(number, {index: Scored(brief, turns)})
+        return _frame(number, index, scored)
     except FrameTooLargeError as error:
-        # Keep the verdict without its explanation, which is too large to read.
         kept = {key: value for key, value in scored.result.details.items() if key in ("judge", "tally")}
         bare = dataclasses.replace(scored.result, details={**kept, "left_out": f"the explanation: {error}"})
         turns = tuple(dataclasses.replace(turn, details={}) for turn in scored.turns)
-        return _frame(number, {index: Scored(bare, turns)})
+        return _frame(number, index, Scored(bare, turns))
 
 
-def _with_brief_prompts(value: Any, clean: Callable[[str], str]) -> Any:
-    """Return the details with long prompts shortened, at any depth (`workbench.judges.base.record`)."""
-    if isinstance(value, list):
-        return [_with_brief_prompts(item, clean) for item in value]
-    if not isinstance(value, dict):
-        return value
-    is_question = "prompt" in value and "replies" in value
-    return {
-        key: _brief(clean(item)) if is_question and key == "prompt" else _with_brief_prompts(item, clean)
-        for key, item in value.items()
-    }
-
-
-def _brief(prompt: str) -> str:
-    left_out = len(prompt) - 2 * _END_OF_PROMPT
-    if left_out <= 0:
-        return prompt
-    note = f"[… {counted(left_out, 'character')} left out: all questions together are too large to keep …]"
-    return f"{prompt[:_END_OF_PROMPT]}\n{note}\n{prompt[-_END_OF_PROMPT:]}"
-
-
-def _frame(number: int, results: Mapping[int, Scored]) -> bytes:
-    plain = [
-        {
-            "index": index,
-            "result": fields_as_json(scored.result),
-            "turns": [fields_as_json(turn) for turn in scored.turns],
-        }
-        for index, scored in results.items()
-    ]
-    return encode({"op": "scored", "id": number, "results": plain})
+def _frame(number: int, index: int, scored: Scored) -> bytes:
+    turns = [fields_as_json(turn) for turn in scored.turns]
+    return encode(
+        {"op": "scored", "id": number, "index": index, "result": fields_as_json(scored.result), "turns": turns}
+    )

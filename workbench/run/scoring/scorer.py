@@ -5,7 +5,7 @@ It is started as `python -m workbench.run.scoring.scorer --control FD --lifeline
 Its imports (a stemmer, a judge's client) and their use of memory and threads stay in this process. Computed criteria
 are scored first, in order, one conversation at a time. Criteria that ask a judge, a service or a function of the user
 wait side by side in an event loop, which starts with the first of them (`workbench.run.scoring.async_scorer`). Each
-result is sent as soon as it exists. Results that are computed at nearly the same time are sent together.
+result is sent as soon as it exists.
 
 → `{"op": "warm", "criteria": [name, …]}` imports what these need
 → `{"op": "case", "id", "criteria": [{"index", "asks", "name", "threshold", "value", "options", "custom",
@@ -13,8 +13,8 @@ result is sent as soon as it exists. Results that are computed at nearly the sam
    "dataset_case", "prices", "inner_calls", "usage"}`, then a frame for each turn, `{"op": "expected" | "actual", "id",
    "turn": {…}}` (an invocation can be as large as a frame), then `{"op": "score", "id"}`
 → the frames of `workbench.run.scoring.async_scorer`
-← `{"op": "ready"}` once; `{"op": "scored", "id", "results": [{"index", "result": {…}, "turns": [{…}, …]}, …]}` until
-   each criterion has its result, those of judges in the order of the answers
+← `{"op": "ready"}` once; `{"op": "scored", "id", "index", "result": {…}, "turns": [{…}, …]}` for each criterion,
+   those of judges in the order of the answers
 """
 
 import argparse
