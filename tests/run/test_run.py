@@ -28,7 +28,7 @@ from workbench.files.run_options import RunOptions
 from workbench.run.plan.plan import Plan
 from workbench.run.plan.selection import Target
 from workbench.run.plan.source import DecidedSource
-from workbench.run.processes.children import Children, LocalPlace, Ready
+from workbench.run.processes.children import Children, LocalPlace
 from workbench.run.recorder import Recorder
 from workbench.run.resuming import Resumable, resume
 from workbench.run.run import Run
@@ -299,8 +299,8 @@ async def test_interpreter_that_does_not_start_is_an_error(
 
 @pytest.fixture
 def cannot_fork(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def no_zygote(*arguments: object, **options: object) -> tuple[None, Ready]:
-        return None, Ready("3.11", None, False, "this system cannot fork")
+    async def no_zygote(*arguments: object, **options: object) -> None:
+        return None
 
     monkeypatch.setattr(LocalPlace, "zygote", no_zygote)
 

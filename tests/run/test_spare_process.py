@@ -29,7 +29,7 @@ def root_agent(message, session):
 async def zygote_of(project: Project, children: Children) -> Zygote:
     """Return the zygote of the runs."""
     (setting,) = project.plan().agents.values()
-    zygote, _ = await children.local.zygote(setting.interpreter.path, project.root, warm=False)
+    zygote = await children.local.zygote(setting.interpreter.path, project.root, warm=False)
     assert zygote is not None
     return zygote
 

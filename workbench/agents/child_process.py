@@ -293,8 +293,6 @@ class ChildProcess:
             os.close(childs_output)
         loop = asyncio.get_running_loop()
         self.pid = self._child.pid
-        self.stalled = False
-        """Whether the child is being replaced because it stopped responding."""
         self.ended: asyncio.Future[str] = loop.create_future()
         self._waits: Callable[[], bool] = lambda: False
         self._check: asyncio.TimerHandle | None = None

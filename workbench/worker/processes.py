@@ -58,7 +58,7 @@ class ForkServer:
     def serve(self, handle: Callable[[Command], bool]) -> bool:
         """Pass commands to `handle` until it returns False, then return False.
 
-        `kill`, `ping` and `quit` are handled here. At the end of the channel, on `quit` and when the workbench has
+        `kill` and `quit` are handled here. At the end of the channel, on `quit` and when the workbench has
         ended, kill all children and return True.
         """
         poll = select.poll()
@@ -69,9 +69,7 @@ class ForkServer:
                 command = self._channel.pending.popleft()
                 if command["op"] == "quit":
                     return self._end()
-                if command["op"] == "ping":
-                    self.report({"op": "pong"})
-                elif command["op"] == "kill":
+                if command["op"] == "kill":
                     self._kill(command["id"], command["signal"])
                 elif not handle(command):
                     return False

@@ -51,13 +51,7 @@ async def test_slot_for_a_single_case_is_used_once(project: Project, single: boo
     (setting,) = project.plan().agents.values()
     async with Children() as children:
         host = AgentHost(setting, children, RunOptions(), lambda notice: None, ReadyPlace(single=single))
-        # Between the moment at which the process is ready and the one at which who asked for it is told.
-        others = [host.ready_slot(alone=False)]
         host.begin()
-        asked = asyncio.create_task(host.slot())
-        while not asked.done():
-            others.append(host.ready_slot(alone=False))
-            await asyncio.sleep(0)
-        assert (asked.result() in others) is not single
-        assert (host.ready_slot(alone=False) is asked.result()) is not single
+        first, second = await asyncio.gather(host.slot(), host.slot())
+        assert (first is second) is not single
         await host.close()

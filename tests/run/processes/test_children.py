@@ -19,7 +19,7 @@ pytestmark = [
 
 
 async def zygote(children: Children, folder: Path) -> Zygote:
-    found, _ = await children.local.zygote(Path(sys.executable), folder, warm=False)
+    found = await children.local.zygote(Path(sys.executable), folder, warm=False)
     assert found is not None
     return found
 

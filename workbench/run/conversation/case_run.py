@@ -41,9 +41,9 @@ FRAMES_LIMIT = 256 * 1024 * 1024
 """Maximum size of a case's events in bytes, which is 16 times that of the largest answer."""
 _WORD = 200
 """Maximum number of characters that are dropped to cut a text between words. Keys are shorter."""
-_STALLED_TWICE = (
-    "the agent's process hung in both attempts at this case and was replaced",
-    "One of the cases may be blocking this process. To find it, run the cases one by one (--concurrency 1)",
+_STOPPED_TWICE = (
+    "the agent's process was stopped by a signal in both attempts at this case and replaced",
+    "One of the cases may stop this process. To find it, run the cases one by one (--concurrency 1)",
 )
 
 
@@ -347,9 +347,9 @@ class CaseRun:
             agent, turn = self._process.agent, len(self._transcript.turns) + 1
             # A timeout may be due to the parent process, too.
             may_blame_parent = self._stop_reason is None or self._stop_reason.kind == "timeout"
-            if agent.stalled and may_blame_parent:
-                self._transcript.stalled = True
-                self._settle(CaseError("crashed", f"the agent's process hung in turn {turn} and was replaced"))
+            if agent.was_stopped and may_blame_parent:
+                self._transcript.parent_stopped = True
+                self._settle(CaseError("crashed", f"the agent's process was stopped by a signal in turn {turn}"))
             else:
                 self._transcript.shared_process_died = self._process.share and how is None and may_blame_parent
                 died = f"the agent's process {agent.how_it_ended}" if how is None else f"the process {how}"
@@ -460,16 +460,17 @@ class LocalPart:
     async def transcript(self) -> Transcript:
         """Run the agent and return the transcript.
 
-        If a shared process died, the case runs once more alone, to find the case that is to blame. If the parent
-        process hung, the case runs once more, too.
+        If a shared process died, the case runs once more alone, to find the case that is to blame. If a signal stopped
+        the parent process, the case runs once more, too.
         """
         transcript = await self._attempt(alone=False)
         was_alone = self._slot is not None and self._slot.alone
-        if self._cancelled is None and (transcript.stalled or (transcript.shared_process_died and not was_alone)):
+        shared_died = transcript.shared_process_died and not was_alone
+        if self._cancelled is None and (transcript.parent_stopped or shared_died):
             await self.finish()
             transcript = await self._attempt(alone=transcript.shared_process_died)
-            if transcript.stalled:
-                transcript.error = CaseError("crashed", *_STALLED_TWICE)
+            if transcript.parent_stopped:
+                transcript.error = CaseError("crashed", *_STOPPED_TWICE)
         return transcript
 
     def cancel(self, reason: CaseError, *, kill: bool) -> None:
@@ -493,10 +494,11 @@ class LocalPart:
             await self._slot.process.link.close()
 
     async def _attempt(self, *, alone: bool) -> Transcript:
-        execution, host = self._execution, self._host
+        execution = self._execution
         self._attempts += 1
         try:
-            slot = self._slot = host.ready_slot(alone=alone) or await self._wait_for_slot(alone)
+            self._waiting = asyncio.ensure_future(self._host.slot(alone=alone))
+            slot = self._slot = await self._waiting
         except NoAgentProcessError as unusable:
             execution.begin("", None)
             self._show_import()
@@ -523,7 +525,3 @@ class LocalPart:
     def _show_import(self) -> None:
         for stream, text in self._host.take_output():
             self._execution.emit(OutputCaptured(self._execution.ref, stream, text))
-
-    async def _wait_for_slot(self, alone: bool) -> ProcessSlot:
-        self._waiting = asyncio.ensure_future(self._host.slot(alone=alone))
-        return await self._waiting

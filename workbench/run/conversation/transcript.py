@@ -65,7 +65,7 @@ class Transcript:
 
     The transcript is complete if `error` is None. Otherwise, `error` says why not, and `status` is the case's status.
     `shared_process_died` means that a process of several cases died. It is then not known which case is to blame.
-    `stalled` means that the parent process hung and was replaced.
+    `parent_stopped` means that a signal stopped the parent process, which was replaced.
     """
 
     turns: list[dict[str, Any]] = field(default_factory=list)
@@ -73,7 +73,7 @@ class Transcript:
     status: CaseStatus = "error"
     usage: Usage = field(default_factory=Usage)
     shared_process_died: bool = False
-    stalled: bool = False
+    parent_stopped: bool = False
     machine: str = ""
     """The other machine on which the case ran, or "" for this machine."""
     reads: Reads | None = None

@@ -92,15 +92,6 @@ class AgentHost:
         if not self._slots:
             self._slots[False] = asyncio.create_task(self._start(False))
 
-    def ready_slot(self, *, alone: bool) -> ProcessSlot | None:
-        """Return the slot of many cases if it is available without waiting, else None. With `alone`, return None."""
-        task = self._slots.get(alone)
-        if alone or task is None or not task.done() or _is_lost(task):
-            return None
-        slot = task.result()
-        # A slot for a single case belongs to its requester, who may not have received it yet.
-        return None if slot.alone else slot
-
     async def slot(self, *, alone: bool = False) -> ProcessSlot:
         """Return a slot for a case. With `alone`, no other case shares its process.
 
@@ -146,12 +137,12 @@ class AgentHost:
     async def _start_once(self, alone: bool) -> ProcessSlot:
         setting = self._setting
 
-        def note_stall(why: str) -> None:
-            message = f"a process of {setting.agent.name} hung and was replaced: {why}"
+        def note_stop() -> None:
+            message = f"a process of {setting.agent.name} was stopped by a signal and replaced"
             self._notice(Noticed("warning", message, "Each of its cases starts again once"))
 
         # The record of its reads outlives the process: later changes are compared with it.
-        process = AgentProcess(note_stall, self._children.touched.setdefault(setting.agent.folder, Touched()))
+        process = AgentProcess(note_stop, self._children.touched.setdefault(setting.agent.folder, Touched()))
         try:
             await process.start(self._place, setting, cases=self._alike)
         except NotStartedError as error:

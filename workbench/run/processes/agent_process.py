@@ -67,18 +67,18 @@ class Reads:
 class AgentProcess:
     """A process that imports one agent and runs its cases. Start it once.
 
-    `on_stalled` is called with the reason if the process hangs and is replaced. `touched` collects the files that the
+    `on_stopped` is called if a signal stops the process, so that it is replaced. `touched` collects the files that the
     process and its cases used.
     """
 
-    def __init__(self, on_stalled: Callable[[str], None], touched: Touched) -> None:
+    def __init__(self, on_stopped: Callable[[], None], touched: Touched) -> None:
         self.imported: asyncio.Future[Imported | CaseError] = asyncio.get_running_loop().create_future()
         """The report of the import, or the error that says why the agent cannot be used."""
         self.printed: list[tuple[Stream, str]] = []
         """Output outside of cases, from the import on, up to a limit."""
-        self.stalled = False
-        """Whether the process hung and is being replaced. Its cases are then not to blame."""
-        self._on_stalled = on_stalled
+        self.was_stopped = False
+        """Whether a signal stopped the process, so that it is being replaced. Its cases are then not to blame."""
+        self._on_stopped = on_stopped
         self.reads = Reads()
         """Reads by this process itself: by the import, and by cases that share it."""
         self._touched = touched
@@ -156,9 +156,9 @@ class AgentProcess:
                 self._room -= len(text)
             case {"op": "wrote"}:
                 self.note_written(frame.get("files"))
-            case {"op": "stalled", "why": str(why)}:
-                self.stalled = True
-                self._on_stalled(why)
+            case {"op": "stopped"}:
+                self.was_stopped = True
+                self._on_stopped()
 
     def _set(self, outcome: Imported | CaseError) -> None:
         if not self.imported.done():

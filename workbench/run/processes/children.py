@@ -9,19 +9,18 @@ import resource
 import signal
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
 from workbench.agents.channel import Frame
-from workbench.agents.child_process import ChildProcess, Command, how_it_ended, kill_stale
+from workbench.agents.child_process import STOPPED, ChildProcess, Command, how_it_ended, kill_stale, stat_fields
 from workbench.agents.environment import installation_times
 from workbench.files.file_access import read_regular
 from workbench.freshness.agent_inputs import Touched
 from workbench.run.place import NotStartedError, OnFrame
 from workbench.run.plan.plan import AgentSetting
-from workbench.run.processes.agent_clock import CAN_WATCH, PingCheck, done_within
+from workbench.run.processes.agent_clock import done_within
 from workbench.run.processes.local_agent import ForkedProcess, LocalAgent, Start, start_solo
 from workbench.run.scoring.client import Scorer
 from workbench.worker import WORKER_DIR
@@ -32,28 +31,17 @@ _SOURCES = ("*.py", "*/*.py")
 _SOURCES_READ = 200
 _FILES_A_CASE = 8
 _FILES_BESIDES = 256
+_STOPPED = [[state] for state in STOPPED]
 _CHECK_EVERY = 1.0
-"""Seconds between two checks for hung processes."""
-
-
-@dataclass(frozen=True)
-class Ready:
-    """The report of a worker that is ready.
-
-    `python` and `adk` are versions (None: google-adk is not installed). `why` says why it cannot fork, or is "".
-    """
-
-    python: str
-    adk: str | None
-    can_fork: bool
-    why: str
+"""Seconds between two checks for stopped processes."""
 
 
 class Zygote:
     """A zygote: a process that forks agent processes, which inherit its imports.
 
-    `ready` gets the zygote's report, or None if the zygote ended before it was ready. `failure` then says why. With
-    `spare`, an idle zygote forks an agent process in advance for the next run.
+    `ready` is done when the zygote has imported the framework (True), or ended before that (False). `failure` then says
+    why. `can_fork` is known once it is ready. With `spare`, an idle zygote forks an agent process in advance for the
+    next run.
 
     Raises:
         OSError: the interpreter cannot be started.
@@ -61,11 +49,11 @@ class Zygote:
 
     def __init__(self, command: Command, lifeline: int, *, spare: bool = False) -> None:
         self._spare = spare
-        self.ready: asyncio.Future[Ready | None] = asyncio.get_running_loop().create_future()
+        self.ready: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self.can_fork = False
         self._ids = itertools.count(1)
         self._forks: dict[int, ForkedProcess] = {}
         self.process = ChildProcess(command, lifeline, self._take)
-        self._ping_check = PingCheck(lambda: self.process.channel.send({"op": "ping"}))
         self.process.ended.add_done_callback(lambda ended: self._ended(ended.result()))
         self.process.kill_if_stopped(lambda: not self.ready.done())
 
@@ -91,23 +79,12 @@ class Zygote:
             self._ended(self.process.ended.result())
         return forked
 
-    def replace_if_stalled(self) -> str:
-        """Kill the zygote with all its forks if it hangs. Return why it counts as hung, or "" if it does not."""
-        if self.process.ended.done() or self.process.stalled or not self.ready.done():
-            return ""
-        why = self._ping_check.check(self.process.pid)
-        if why:
-            self.process.stalled = True
-            self.process.signal_group(signal.SIGKILL)
-        return why
-
     def _take(self, frame: Frame) -> None:
         match frame:
-            case {"op": "ready", "python": str(python), "can_fork": bool(can_fork)}:
-                self.ready.set_result(Ready(python, frame.get("adk"), can_fork, str(frame.get("why", ""))))
+            case {"op": "ready", "can_fork": bool(can_fork)}:
+                self.can_fork = can_fork
+                self.ready.set_result(True)
                 self._request_spare(can_fork)
-            case {"op": "pong"}:
-                self._ping_check.answered()
             case {"op": "started", "id": int(number), "pid": int(pid)} if number in self._forks:
                 self._forks[number].pid = pid
             case {"op": "exited", "id": int(number), "status": int(status)} if number in self._forks:
@@ -120,7 +97,7 @@ class Zygote:
 
     def _ended(self, how: str) -> None:
         if not self.ready.done():
-            self.ready.set_result(None)
+            self.ready.set_result(False)
         forks, self._forks = self._forks, {}
         for forked in forks.values():
             if forked.pid is not None:  # Normally the process died with its parent.
@@ -168,7 +145,7 @@ class LocalPlace:
         self._keep_warm = keep_warm
         self._uses_adk: set[Path] = set()
         """Folders of agents that need google-adk."""
-        self._zygotes: dict[tuple[Path, bool], asyncio.Task[tuple[Zygote, Ready]]] = {}
+        self._zygotes: dict[tuple[Path, bool], asyncio.Task[Zygote]] = {}
         self._installed: dict[tuple[Path, bool], tuple[int, ...]] = {}
         """Installed packages when a zygote was started, in the form of `installation_times`."""
         self._agents: dict[LocalAgent, Zygote | None] = {}
@@ -208,7 +185,10 @@ class LocalPlace:
             found = LocalAgent(start, on_frame, serves_one_case=single)
         except OSError as error:
             raise NotStartedError(f"{python} cannot be started: {error.strerror or error}") from None
-        self._watch(found, setting, zygote)
+        self._agents[found] = zygote
+        found.ended.add_done_callback(lambda _: self._agents.pop(found, None))
+        if self._watching is None or self._watching.done():
+            self._watching = asyncio.create_task(self._replace_stopped())
         return found
 
     async def warm(self, setting: AgentSetting) -> Zygote | None:
@@ -220,13 +200,12 @@ class LocalPlace:
             NotStartedError: the interpreter cannot be used.
         """
         adk = await self._needs_adk(setting)
-        return (await self.zygote(setting.interpreter.path, setting.process_folder, warm=adk))[0]
+        return await self.zygote(setting.interpreter.path, setting.process_folder, warm=adk)
 
-    async def zygote(self, interpreter: Path, folder: Path, *, warm: bool) -> tuple[Zygote | None, Ready]:
-        """Return the zygote of an interpreter, and its report, once it is ready.
+    async def zygote(self, interpreter: Path, folder: Path, *, warm: bool) -> Zygote | None:
+        """Return the zygote of an interpreter once it is ready, or None if the interpreter cannot fork.
 
-        If the interpreter cannot fork, return None and a report whose `why` says why. The zygote is started in `folder`
-        if none is alive. With `warm`, it has imported google-adk.
+        The zygote is started in `folder` if none is alive. With `warm`, it has imported google-adk.
 
         Raises:
             NotStartedError: the interpreter does not start, or ends before it is ready.
@@ -234,7 +213,7 @@ class LocalPlace:
         task = self._zygotes.get((interpreter, warm))
         now = installation_times(interpreter)
         if task is not None and task.done() and not _is_lost(task) and self._installed[interpreter, warm] != now:
-            zygote, _ = task.result()
+            zygote = task.result()
             if zygote.idle:
                 # The installed packages have changed since its imports.
                 await zygote.process.close()
@@ -243,8 +222,8 @@ class LocalPlace:
             self._installed[interpreter, warm] = now
             command = worker_command("zygote", interpreter, folder, warm=warm)
             task = self._zygotes[interpreter, warm] = asyncio.create_task(self._start_zygote(command))
-        zygote, ready = await asyncio.shield(task)
-        return (zygote if ready.can_fork else None), ready
+        zygote = await asyncio.shield(task)
+        return zygote if zygote.can_fork else None
 
     async def close(self) -> None:
         """End the zygotes. The next run then uses the current packages and environment.
@@ -258,7 +237,7 @@ class LocalPlace:
             if not task.done():
                 task.cancel()
         started = await asyncio.gather(*tasks, return_exceptions=True)
-        zygotes = [item[0] for item in started if isinstance(item, tuple)]
+        zygotes = [zygote for zygote in started if isinstance(zygote, Zygote)]
         await asyncio.gather(*(zygote.process.close() for zygote in zygotes))
 
     async def _needs_adk(self, setting: AgentSetting) -> bool:
@@ -268,30 +247,23 @@ class LocalPlace:
             known.add(agent.folder)
         return agent.folder in known
 
-    def _watch(self, found: LocalAgent, setting: AgentSetting, zygote: Zygote | None) -> None:
-        def imported(framework: "asyncio.Future[str]") -> None:
-            if framework.result() == "adk":
-                self._uses_adk.add(setting.agent.folder)
-
-        self._agents[found] = zygote
-        found.framework.add_done_callback(imported)
-        found.ended.add_done_callback(lambda _: self._agents.pop(found, None))
-        if CAN_WATCH and (self._watching is None or self._watching.done()):
-            self._watching = asyncio.create_task(self._replace_stalled())
-
-    async def _replace_stalled(self) -> None:
-        """Check regularly for hung parent processes, as long as there are agents."""
+    async def _replace_stopped(self) -> None:
+        """Kill processes that fork others and that a signal has stopped. Their cases start again once."""
+        before: set[ChildProcess | ForkedProcess] = set()
         while self._agents:
-            for zygote in {zygote for zygote in self._agents.values() if zygote is not None}:
-                why = zygote.replace_if_stalled()
-                for agent, its_zygote in self._agents.items() if why else ():
-                    if its_zygote is zygote:
-                        agent.report_stalled(why)
-            for agent in tuple(self._agents):
-                agent.replace_if_stalled()
+            parents: set[ChildProcess | ForkedProcess] = {agent.process for agent in self._agents if agent.forks}
+            parents |= {zygote.process for zygote in self._agents.values() if zygote is not None}
+            stopped = {one for one in parents if one.pid is not None and stat_fields(one.pid)[:1] in _STOPPED}
+            # Only two checks in a row count: a process that is resumed together with ours runs before the second one.
+            for process in stopped & before:
+                for agent, zygote in self._agents.items():
+                    if process is agent.process or (zygote is not None and process is zygote.process):
+                        agent.report_stopped()
+                process.signal_group(signal.SIGKILL)
+            before = stopped
             await asyncio.sleep(_CHECK_EVERY)
 
-    async def _start_zygote(self, command: Command) -> tuple[Zygote, Ready]:
+    async def _start_zygote(self, command: Command) -> Zygote:
         if self._stale_cleanup is None:
             self._stale_cleanup = asyncio.create_task(asyncio.to_thread(kill_stale))
         try:
@@ -299,17 +271,17 @@ class LocalPlace:
         except OSError as error:
             raise NotStartedError(f"{command.arguments[0]} cannot be started: {error.strerror or error}") from None
         try:
-            ready = zygote.ready.result() if await done_within(zygote.ready, _READY_WITHIN) else None
+            is_ready = await done_within(zygote.ready, _READY_WITHIN) and zygote.ready.result()
         except asyncio.CancelledError:
             await zygote.process.close(grace=0)
             raise
-        if ready is None:
+        if not is_ready:
             failure = zygote.failure
             await zygote.process.close(grace=0)
             raise NotStartedError(f"agents cannot run in {command.arguments[0]}: it {failure}", died=True)
-        if not ready.can_fork:
+        if not zygote.can_fork:
             await zygote.process.close()
-        return zygote, ready
+        return zygote
 
 
 def worker_command(mode: Literal["zygote", "solo"], interpreter: Path, folder: Path, *, warm: bool = False) -> Command:
@@ -322,11 +294,10 @@ def worker_command(mode: Literal["zygote", "solo"], interpreter: Path, folder: P
     return Command(arguments, {"OPENBLAS_NUM_THREADS": "1", **os.environ}, folder)
 
 
-def _is_lost(task: "asyncio.Task[tuple[Zygote, Ready]]") -> bool:
+def _is_lost(task: "asyncio.Task[Zygote]") -> bool:
     if task.cancelled() or task.exception() is not None:
         return True
-    zygote, ready = task.result()
-    return ready.can_fork and zygote.process.ended.done()
+    return task.result().can_fork and task.result().process.ended.done()
 
 
 def _names_adk(folder: Path) -> bool:

@@ -12,7 +12,6 @@ from typing import Any, TypeAlias
 from workbench.agents.channel import Frame, LoopChannel
 from workbench.agents.child_process import ChildProcess, Command, Lines, OutputPipe, how_it_ended
 from workbench.run.place import OnFrame, Stream
-from workbench.run.processes.agent_clock import PingCheck
 
 _REPORT_WITHIN = 3.0
 """Seconds in which the zygote must report the end of an agent process whose socket has closed."""
@@ -104,18 +103,14 @@ class LocalAgent:
     def __init__(self, start: Start, on_frame: OnFrame, *, serves_one_case: bool) -> None:
         self._on_frame = on_frame
         self.serves_one_case = serves_one_case
-        self.framework: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        """The agent's framework, once the agent is imported."""
         self._cases: dict[int, SharedCase | ForkedCase] = {}
         """Attempts that have not exited, by number."""
-        self._forks = False
-        """Whether the process only forks its cases. Such a process must answer pings at once."""
-        self._stalled = False
-        self._ping_check = PingCheck(lambda: self._process.channel.send({"op": "ping"}))
+        self.forks = False
+        """Whether the process only forks its cases."""
         stdout, childs_stdout = os.pipe()
         stderr, childs_stderr = os.pipe()
         try:
-            self._process = start(self._take, childs_stdout, childs_stderr)
+            self.process = start(self._take, childs_stdout, childs_stderr)
         except OSError:
             os.close(stdout)
             os.close(stderr)
@@ -124,7 +119,7 @@ class LocalAgent:
             OutputPipe(stdout, functools.partial(self._printed, "stdout")),
             OutputPipe(stderr, functools.partial(self._printed, "stderr")),
         )
-        self.ended = self._process.ended
+        self.ended = self.process.ended
         self.ended.add_done_callback(lambda ended: self._gone(ended.result()))
 
     def send(self, *frames: Frame) -> None:
@@ -143,25 +138,15 @@ class LocalAgent:
 
     def kill(self) -> None:
         """Kill the process and all its cases."""
-        self._process.signal_group(signal.SIGKILL)
+        self.process.signal_group(signal.SIGKILL)
 
     async def close(self) -> None:
         """End the process and everything in it."""
-        await self._process.close()
+        await self.process.close()
 
-    def report_stalled(self, why: str) -> None:
-        """Report that the process or its zygote hung and is being replaced."""
-        self._stalled = True
-        self._on_frame({"op": "stalled", "why": why}, 0)
-
-    def replace_if_stalled(self) -> None:
-        """Kill the process with all its cases if it forks them and hangs."""
-        if not self._forks or self._process.pid is None or self.ended.done() or self._stalled:
-            return
-        why = self._ping_check.check(self._process.pid)
-        if why:
-            self.report_stalled(why)
-            self.kill()
+    def report_stopped(self) -> None:
+        """Report that a signal stopped the process or its zygote, and that it is being replaced."""
+        self._on_frame({"op": "stopped"}, 0)
 
     def _start_case(self, command: Frame) -> None:
         number = command["id"]
@@ -169,9 +154,9 @@ class LocalAgent:
             asyncio.get_running_loop().call_soon(self._on_frame, {"op": "exited", "id": number, "how": None}, 0)
             return
         kind = SharedCase if command["share"] else ForkedCase
-        case = self._cases[number] = kind(command, self._process, self._forward)
-        self._forks = self._forks or not (command["share"] or command["here"])
-        self._process.channel.send(command, descriptors=case.descriptors)
+        case = self._cases[number] = kind(command, self.process, self._forward)
+        self.forks = self.forks or not (command["share"] or command["here"])
+        self.process.channel.send(command, descriptors=case.descriptors)
 
     def _take(self, frame: Frame) -> None:
         """Forward or note a message about the process itself, a forked case, or a case that shares the process."""
@@ -180,17 +165,11 @@ class LocalAgent:
             case {"event": _}:
                 if isinstance(case, SharedCase):
                     case.take(frame)
-            case {"op": "pong"}:
-                self._ping_check.answered()
             case {"op": "started", "pid": int(pid)} if isinstance(case, ForkedCase):
                 case.leader = pid
             case {"op": "exited", "status": int(status)} if case is not None:
                 case.exited(how_it_ended(os.waitstatus_to_exitcode(status)))
-            case {"op": "imported", "framework": str(framework)} if not self.framework.done():
-                self.framework.set_result(framework)
-                self._settle_output()
-                self._on_frame(frame, 0)
-            case {"op": "import_failed" | "wrote"}:
+            case {"op": "imported" | "import_failed" | "wrote"}:
                 self._settle_output()
                 self._on_frame(frame, 0)
 
