@@ -225,67 +225,53 @@ _SLACK = 0.5
 """Seconds by which the end of a case may seem to lie in the future, because events are shown late."""
 _SHORTEST = 3.0
 """Seconds below which no remaining time is shown."""
-_LEAST_SHARE = 0.25
-"""Minimum remaining time of a running case, as a share of the mean duration."""
+_MOST_DONE = 0.75
+"""Maximum share of a running case that counts as done, however long it runs already."""
 
 
 class RemainingTime:
-    """An estimate of a run's remaining time, from its events. `clock` returns seconds."""
+    """An estimate of a run's remaining time, from the pace of its ended cases. `clock` returns seconds."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._began = 0.0
         self._unfinished = 0
         self._running: dict[CaseRef, float] = {}
-        self._first: float | None = None
-        self._ended = 0
-        self._total = 0.0
-        """Seconds that all ended cases took together."""
+        self._first = math.inf
+        """When the first of the ended cases started."""
+        self._ended, self._total = 0, 0.0
+        """The number of ended cases, and the seconds that they took together."""
 
     def apply(self, event: Event) -> None:
         """Update the estimate with an event of the run."""
         match event:
             case RunStarted():
                 self._began, self._unfinished = self._clock(), len(event.cases)
-                self._running, self._first, self._ended, self._total = {}, None, 0, 0.0
+                self._running, self._first, self._ended, self._total = {}, math.inf, 0, 0.0
             case RunResumed():
                 self._began = self._clock()
             case CaseStarted():
                 self._running[event.case] = event.at
-                self._first = event.at if self._first is None else min(self._first, event.at)
             case CaseFinished():
                 self._unfinished -= 1
-                self._finish(event)
+                start, seconds = self._running.pop(event.case, None), event.duration_seconds
+                # A case that ended in an earlier session of a resumed run has the time of another clock.
+                is_of_now = start is not None and start + seconds <= self._clock() - self._began + _SLACK
+                if start is not None and is_of_now and event.status != "cancelled":
+                    self._first, self._ended, self._total = min(self._first, start), self._ended + 1, self._total + seconds
             case RepeatsDropped():
                 self._unfinished -= len(event.cases)
             case RunFinished():
                 self._unfinished, self._running = 0, {}
 
-    def _finish(self, event: CaseFinished) -> None:
-        start = self._running.pop(event.case, None)
-        if start is None or event.status == "cancelled":
-            return
-        if start + event.duration_seconds > self._clock() - self._began + _SLACK:
-            # The case ended in an earlier session of a resumed run, by another clock.
-            self._first = min(self._running.values(), default=None) if not self._ended else self._first
-            return
-        self._ended += 1
-        self._total += event.duration_seconds
-
     def seconds(self) -> float | None:
         """Return the seconds that the run probably still takes, or None if that is not known."""
-        if self._ended < _FEWEST or self._unfinished <= 0 or self._first is None:
+        if self._ended < _FEWEST or self._unfinished <= 0:
             return None
-        now = self._clock() - self._began
-        ages = [max(0.0, now - at) for at in self._running.values()]
-        mean = self._total / self._ended
-        # Cases that already run for longer show that the others were the short ones.
-        mean += sum(max(0.0, age - mean) for age in ages) / self._ended
-        rest = [max(mean - age, _LEAST_SHARE * mean) for age in ages]
-        waiting = max(0, self._unfinished - len(ages))
-        at_once = (self._total + sum(ages)) / max(now - self._first, 1e-6)
-        at_once = max(1e-6, min(at_once, float(self._unfinished)))
-        return max((waiting * mean + sum(rest)) / at_once, max(rest, default=0.0))
+        now, mean = self._clock() - self._began, max(self._total / self._ended, 1e-6)
+        begun = sum(min(max(now - at, 0.0) / mean, _MOST_DONE) for at in self._running.values())
+        pace = (self._ended + begun) / max(now - self._first, 1e-6)
+        return max(self._unfinished - begun, 0.0) / pace
 
 
 def left_words(seconds: float | None) -> tuple[str, str]:
