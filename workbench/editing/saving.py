@@ -9,21 +9,17 @@ import contextlib
 import errno
 import json
 import os
-from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from workbench.files.file_access import begun_hash, content_hash, delete, read_regular, real_path, replace_content
+from workbench.files.file_access import content_hash, delete, read_regular, real_path, replace_content
 from workbench.files.folders import STATE_FOLDER
 from workbench.files.frozen_path import is_in_frozen_folder
 from workbench.store.database.database import Connection, database
 from workbench.store.database.values import EditRow, drop_edits, edits, newest_edit, put_edit
-
-_PIECE = 1 << 18
-"""Bytes that are compared at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,52 +85,32 @@ def change_of(file: Path, before: bytes | None, after: bytes | None) -> FileChan
     Equal bytes at both ends are left out, so a small edit of a large file stays small.
     """
     old, new = before or b"", after or b""
-    start = _common(old, new)
+    most = min(len(old), len(new))
     with ThreadPoolExecutor(2) as pool:  # Hashing releases the GIL.
-        beginning = pool.submit(begun_hash, memoryview(new)[:start])
+        digests = pool.map(digest, (before, after))
+        start = _length(most, lambda low, high: old[low:high] == new[low:high])
+        ends = len(old), len(new)
+        end = _length(
+            most - start, lambda low, high: old[ends[0] - high : ends[0] - low] == new[ends[1] - high : ends[1] - low]
+        )
+    return FileChange(file, start, old[start : ends[0] - end], new[start : ends[1] - end], *digests)
 
-        def whole(content: bytes | None) -> str:
-            if content is None:
-                return ""
-            hashed = beginning.result().copy()
-            hashed.update(memoryview(content)[start:])
-            return hashed.hexdigest()
 
-        digests = pool.map(whole, (before, after))
-        end = _common_end(old, new, min(len(old), len(new)) - start)
-    return FileChange(file, start, old[start : len(old) - end], new[start : len(new) - end], *digests)
+def _length(most: int, is_same: Callable[[int, int], bool]) -> int:
+    """Return the length of the common part, at most `most`. `is_same` compares the bytes from one distance to another.
+
+    Each step halves the bytes that are compared, so all steps together read each byte about once.
+    """
+    low, high = 0, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if is_same(low, middle) else (low, middle - 1)
+    return low
 
 
 def digest(content: bytes | None) -> str:
     """Return the hash of a file's content, or "" for no file."""
     return "" if content is None else content_hash(content)
-
-
-def _common(one: bytes, other: bytes) -> int:
-    """Return the length of the common prefix. Short slices are compared, which stay in the processor's cache."""
-    most = min(len(one), len(other))
-    same = 0
-    while same < most and one[same : same + _PIECE] == other[same : same + _PIECE]:
-        same += _PIECE
-    return min(same, most) if same >= most else same + _halved(one[same : same + _PIECE], other[same : same + _PIECE])
-
-
-def _common_end(one: bytes, other: bytes, most: int) -> int:
-    """Return the length of the common suffix, at most `most`."""
-    same = 0
-    while same < most:
-        size = min(_PIECE, most - same)
-        left, right = (text[len(text) - same - size : len(text) - same] for text in (one, other))
-        if left != right:
-            return same + _halved(left[::-1], right[::-1])
-        same += size
-    return same
-
-
-def _halved(one: bytes, other: bytes) -> int:
-    """Return the length of the common prefix, found by bisection."""
-    lengths = range(min(len(one), len(other)))
-    return bisect_left(lengths, True, key=lambda length: one[: length + 1] != other[: length + 1])
 
 
 Did: TypeAlias = Literal["made", "drop", "undo", "redo"]
@@ -320,10 +296,8 @@ class Saver:
             if before is not None and file.exists() and not os.access(file, os.W_OK):
                 os.close(os.open(file, os.O_WRONLY))  # Raises the specific error, such as a read-only file system.
                 raise PermissionError(13, "the file is read-only", str(file))
-        with ThreadPoolExecutor(1) as pool:
-            found = pool.map(_content, contents)
-            changes = [change_of(file, before, after) for file, (before, after) in contents.items()]
-        theirs = dict(zip(contents, found, strict=True))
+        theirs = {file: _content(file) for file in contents}
+        changes = [change_of(file, before, after) for file, (before, after) in contents.items()]
         edit = Edit(label, tuple(change for change in changes if change.before != change.after))
         if not edit.changes:
             return edit
