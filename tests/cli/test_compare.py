@@ -9,8 +9,8 @@ import pytest
 
 from tests.cli.conftest import Here
 from tests.cli.projects import Project, PutBack, case
+from tests.schemas import SCHEMAS
 from tests.stored import stored_runs
-from workbench.project.compare_report import json_schema
 
 PROMPTED = '''
 PROMPT = """Be kind.
@@ -294,7 +294,7 @@ def test_comment_is_written_even_if_the_gate_fails(
 def test_schema_fits_the_output_and_the_committed_file(project: Project, here: Here) -> None:
     repository = Path(__file__).parents[2]
     committed = json.loads((repository / "docs/compare.schema.json").read_text("utf-8"))
-    assert committed == json_schema(), "python -m workbench.project.compare_report > docs/compare.schema.json"
+    assert committed == SCHEMAS["compare"](), "python -m tests.schemas compare > docs/compare.schema.json"
     _reports(project, "greet_one", "other", status="error", runs=2)
     for words in (("main.json", "report.json"), ("report.json", "main.json", "--gate"), ("last", "last")):
         jsonschema.validate(_compared(here, *words)[1], committed)

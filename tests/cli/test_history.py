@@ -7,8 +7,8 @@ import jsonschema
 import pytest
 
 from tests.cli.projects import BAD, GOOD, Project
+from tests.schemas import SCHEMAS
 from tests.stored import only_run
-from workbench.project.command_reports import json_schema
 from workbench.store.history.run_writer import RunWriter
 
 
@@ -29,7 +29,7 @@ def test_runs_are_listed_pinned_and_deleted(project: Project) -> None:
     project.run("run", ".", "--plain")
     assert project.run("history", "pin", run_id).stdout == f"{run_id} is the baseline\n"
     report = json.loads(project.run("history", "--json").stdout)
-    jsonschema.validate(report, json_schema("history"), cls=jsonschema.Draft202012Validator)
+    jsonschema.validate(report, SCHEMAS["history"](), cls=jsonschema.Draft202012Validator)
     runs = report["runs"]
     assert [run["baseline"] for run in runs] == [False, True]
     assert project.run("history", "--keep", "0").stdout == f"deleted {runs[0]['run_id']}\n"

@@ -14,8 +14,8 @@ import pytest
 from tests.cli.conftest import Here
 from tests.cli.projects import BAD, GOOD, Project, PutBack, case
 from tests.hostile import HOSTILE
+from tests.schemas import SCHEMAS
 from tests.stored import only_run
-from workbench.project.command_reports import json_schema
 
 Status = Callable[..., dict[str, Any]]
 CONFIG = {"criteria": {"response_match_score": 0.5}}
@@ -42,7 +42,7 @@ def project(kept: PutBack) -> Project:
 def status(here: Here) -> Status:
     def call(*words: str) -> dict[str, Any]:
         data: dict[str, Any] = json.loads(here("status", "--json", *words).stdout)
-        jsonschema.validate(data, json_schema("status"), cls=jsonschema.Draft202012Validator)
+        jsonschema.validate(data, SCHEMAS["status"](), cls=jsonschema.Draft202012Validator)
         return data
 
     return call

@@ -11,10 +11,10 @@ import pytest
 from tests.cli.conftest import Here
 from tests.cli.projects import Project, case
 from tests.repositories import git
+from tests.schemas import SCHEMAS
 from tests.tried import TriedProject
 from tests.worker.client import wait_until
 from workbench.cli.try_command import try_command
-from workbench.project.variants.export import json_schema
 
 _DOCS = Path(__file__).parents[2] / "docs"
 
@@ -94,7 +94,7 @@ def test_edit_without_effect_is_unclear_and_names_the_detectable_difference(some
 
 def test_try_prints_its_plan_changes_no_file_and_writes_a_valid_report(few: TriedProject) -> None:
     committed = json.loads((_DOCS / "try.schema.json").read_text("utf-8"))
-    assert committed == json_schema(), "python -m workbench.project.variants.export > docs/try.schema.json"
+    assert committed == SCHEMAS["try"](), "python -m tests.schemas try > docs/try.schema.json"
     few.prompt("name the day")
     before = state_of(few.root)
     code, out, err = few.said("--runs", "1", "--json", "-")

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,6 @@ from workbench.editing.criteria_change import (
     new_faults,
     next_choice,
     open_config,
-    presets_list,
     read_typed,
     stepped,
     with_criterion,
@@ -310,7 +310,23 @@ def test_preset_is_a_valid_config(preset: Any) -> None:
 
 def test_documented_presets_equal_the_descriptions(repository: Path) -> None:
     documented = (repository / "docs" / "criteria-editing.md").read_text(encoding="utf-8")
-    assert presets_list() in documented, "put there what this prints: python -m workbench.editing.criteria_change"
+    assert "\n".join(_presets_list()) in documented
+
+
+def _presets_list() -> Iterator[str]:
+    """Yield the presets as Markdown: their judges, and their criteria with threshold and match type."""
+    for preset in PRESETS:
+        who = {info.asks.who: None for name in preset.criteria if (info := descriptions()[name]).asks is not None}
+        answered_by = [{"judge": "a judge", "service": "Google's evaluation service"}[one] for one in who]
+        items = list(preset.criteria.items())
+        if preset.simulator is not None:
+            answered_by.append("the simulated user's model")
+            items += preset.simulator.items()
+        yield f"- **{preset.name}** asks {' and '.join(answered_by) or 'no judge'}."
+        for name, value in items:
+            options = value if isinstance(value, dict) else {"threshold": value}
+            words = [str(item) for item in options.values() if not isinstance(item, list)]
+            yield f"  - {' '.join([f'`{name}`', *words])}"
 
 
 def test_preset_keeps_existing_criteria() -> None:

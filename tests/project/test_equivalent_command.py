@@ -18,7 +18,6 @@ from workbench.cli.export_command import export_command as export_parser
 from workbench.cli.score_command import score_command as score_parser
 from workbench.cli.status_command import status_command as status_parser
 from workbench.files.run_options import FrozenMode, PlaceChoice, RunOptions
-from workbench.project import targets
 from workbench.project.targets import (
     Shell,
     ShellCommand,
@@ -80,11 +79,9 @@ def selections(workspace: Workspace) -> Iterator[set[tuple[str, str]]]:
     yield from ({name} for name in odd)
 
 
-@pytest.mark.parametrize("longest", [100_000, 20])
 def test_command_of_a_run_selects_exactly_its_cases(
-    workspace: Workspace, read_back: ReadBack, longest: int, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, read_back: ReadBack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(targets, "_LONGEST", longest)
     state = workspace.root / ".workbench"
     for here in (Path.cwd(), workspace.root.parent):
         monkeypatch.chdir(here)

@@ -1,14 +1,12 @@
 """Changes of a criteria config, drafts of edited configs, and presets. Keys keep the file's spelling.
 
-An edit that adds an error that stops a run is refused. `python -m workbench.editing.criteria_change` prints the list of
-presets in docs/criteria-editing.md.
+An edit that adds an error that stops a run is refused.
 """
 
 import copy
 import itertools
 import json
 import math
-import sys
 from codecs import BOM_UTF8
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -498,27 +496,3 @@ def guide(info: CriterionDescription) -> str:
 def proposed(name: str) -> str:
     """Return the proposed threshold of a new criterion, as text."""
     return f"≥ {first_threshold(name):g}"
-
-
-def presets_list() -> str:
-    """Return the presets as a Markdown list: their judges, and their criteria with threshold and match type."""
-    lines = []
-    for preset in PRESETS:
-        who = {info.asks.who: None for name in preset.criteria if (info := descriptions()[name]).asks is not None}
-        answered_by = [{"judge": "a judge", "service": "Google's evaluation service"}[one] for one in who]
-        items = [_in_words(name, value) for name, value in preset.criteria.items()]
-        if preset.simulator is not None:
-            answered_by.append("the simulated user's model")
-            items += [f"`{key}` {value}" for key, value in preset.simulator.items()]
-        lines.append(f"- **{preset.name}** asks {' and '.join(answered_by) or 'no judge'}.")
-        lines += [f"  - {item}" for item in items]
-    return "\n".join(lines) + "\n"
-
-
-def _in_words(name: str, value: Any) -> str:
-    options = value if isinstance(value, dict) else {"threshold": value}
-    return " ".join([f"`{name}`", *(str(item) for item in options.values() if not isinstance(item, list))])
-
-
-if __name__ == "__main__":
-    sys.stdout.write(presets_list())

@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import operator
 import types
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from workbench.events.events import Event
@@ -144,27 +144,10 @@ def as_line(event: Event) -> Line:
         text = short_json(to_json(event))
     except RecursionError:
         text = ""
-    if not text or (text.count("{") + text.count("[") > _DEEPEST and _is_too_deep(event)):
-        event = _cut(event)
-        text = short_json(to_json(event))
-    return Line(event, text)
-
-
-def _is_too_deep(event: Event) -> bool:
-    level: list[Any] = [event]
-    for _ in range(_DEEPEST):
-        level = [part for value in level for part in _parts(value)]
-    return any(_parts(value) for value in level)
-
-
-def _parts(value: Any) -> Sequence[Any]:
-    if isinstance(value, list | tuple):
-        return value
-    if isinstance(value, dict):
-        return list(value.values())
-    if dataclasses.is_dataclass(value):
-        return [getattr(value, field.name) for field in dataclasses.fields(value)]
-    return ()
+    if text and text.count("{") + text.count("[") <= _DEEPEST:
+        return Line(event, text)
+    cut = _cut(event)
+    return Line(event, text) if text and cut == event else Line(cut, short_json(to_json(cut)))
 
 
 def _cut(value: Any, levels: int = _DEEPEST) -> Any:

@@ -1,13 +1,8 @@
-"""Files for `run --inject FILE`: rules that say which tool calls fail, and how.
-
-`python -m workbench.files.injection_rules > docs/inject.schema.json` writes their JSON Schema.
-"""
+"""Files for `run --inject FILE`: rules that say which tool calls fail, and how."""
 
 import builtins
 import hashlib
-import json
 import re
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -176,12 +171,6 @@ def _in_plain_words(breach: Breach) -> Breach:
     return replace(breach, message=message)
 
 
-def json_schema() -> dict[str, Any]:
-    """Return the JSON Schema of the file."""
-    schema = InjectionFile.model_json_schema()
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "agent-workbench inject"}
-
-
 @dataclass(frozen=True, slots=True)
 class Injection:
     """Faults to inject into tool calls: rules in the worker's form, and the seed of all cases."""
@@ -228,7 +217,3 @@ def parse_injection(path: Path, content: bytes) -> Injection:
     digest = hashlib.blake2b(content, digest_size=8).hexdigest()
     rules = tuple(map(_wire, file.value["rules"]))
     return Injection(rules, file.value.get("seed", 0), f"{path.name} {digest}", path)
-
-
-if __name__ == "__main__":
-    sys.stdout.write(json.dumps(json_schema(), indent=2) + "\n")

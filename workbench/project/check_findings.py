@@ -14,13 +14,22 @@ from workbench.criteria.secrets import Secrets
 from workbench.editing.check.problem import Problem
 from workbench.editing.check.project import checked_agents
 from workbench.files.faults import Fault
-from workbench.files.plugins import Point, Trouble, installed
+from workbench.files.plugins import Point, Trouble, installed, resolve
 from workbench.files.project_settings import with_project_setting
 from workbench.files.run_options import PlaceChoice, RunOptions, UsageFaultError
 from workbench.project.project import Project
 from workbench.run.dask.files import MachineState, Sending, cleaned_states, find_files, needs_of
 from workbench.run.dask.place import DaskPlace
 from workbench.run.plan.plan import AgentSetting, agent_setting
+
+_TROUBLES: dict[str, str] = {
+    "agents": "workbench.agents.python_source:driver_troubles",
+    "criteria": "workbench.criteria.registry:CRITERIA.troubles",
+    "judges": "workbench.judges.kinds:JUDGES.troubles",
+    "exporters": "workbench.exporting.exporter:EXPORTERS.troubles",
+    "sections": "workbench.results.sections:SECTIONS.troubles",
+}
+"""Extension point → the function that imports its extensions and returns their problems."""
 
 
 def extension_problems() -> list[Problem]:
@@ -33,26 +42,9 @@ def extension_problems() -> list[Problem]:
 
 def _troubles(point: Point) -> list[Trouble]:
     # An extension point is imported only if a package extends it.
-    if point == "agents":
-        from workbench.agents.python_source import driver_troubles
-
-        return driver_troubles()
-    if point == "criteria":
-        from workbench.criteria.registry import CRITERIA
-
-        return CRITERIA.troubles()
-    if point == "judges":
-        from workbench.judges.kinds import JUDGES
-
-        return JUDGES.troubles()
-    if point == "exporters":
-        from workbench.exporting.exporter import EXPORTERS
-
-        return EXPORTERS.troubles()
-    if point == "sections":
-        from workbench.results.sections import SECTIONS
-
-        return SECTIONS.troubles()
+    if point in _TROUBLES:
+        found: list[Trouble] = resolve(_TROUBLES[point])()
+        return found
     extensions = [one for one in installed().extensions if one.point == point]
     return [Trouble(one, f"there is no extension point agent_workbench.{point}") for one in extensions]
 

@@ -1,11 +1,9 @@
 """The reports of `check`, `freeze`, `history`, `migrate` and `status` with `--json`: what each command lists.
 
-Their schemas in `docs/` are generated from the models here (`python -m workbench.project.command_reports check` prints
-the one of `check`).
+Their schemas in `docs/` are generated from the models here.
 """
 
 import json
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -14,7 +12,7 @@ from pydantic import Field
 
 from workbench.editing.freezing import Change
 from workbench.events.events import CaseStatus
-from workbench.exporting.report_shape import Count, Part, Words, output_schema
+from workbench.exporting.report_shape import Count, Part, Words
 from workbench.files.walk import relative_to
 from workbench.project.last_verdicts import LastVerdict
 from workbench.store.history.summary import ListedRun
@@ -315,12 +313,3 @@ def status_text(root: str, verdicts: Iterable[LastVerdict]) -> str:
         for verdict in verdicts
     ]
     return report_text("status", root=root, cases=cases)
-
-
-def json_schema(command: str) -> dict[str, Any]:
-    """Return the JSON Schema of the output of a command with `--json`."""
-    return output_schema(REPORTS[command], f"agent-workbench {command}")
-
-
-if __name__ == "__main__":
-    sys.stdout.write(json.dumps(json_schema(sys.argv[1]), indent=2) + "\n")

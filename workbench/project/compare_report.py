@@ -1,16 +1,14 @@
 """The report of `compare --json`: what changed from one run to another, why, and what chance explains.
 
-`docs/compare.schema.json` is generated from the models here (`python -m workbench.project.compare_report` prints it).
+`docs/compare.schema.json` is generated from the models here.
 """
 
-import json
-import sys
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
 from workbench.events.events import CaseStatus, MetricResult, MetricStatus
-from workbench.exporting.report_shape import Count, Object, Part, Words, output_schema
+from workbench.exporting.report_shape import Count, Object, Part, Words
 from workbench.freshness.changed_files import FileKind
 from workbench.results.change_causes import CauseKind
 from workbench.results.gate import Gate
@@ -243,12 +241,3 @@ def _score(result: MetricResult | None) -> CompareScore | None:
     if result is None:
         return None
     return CompareScore.of(result, judge=judge_name(result.details) or None, judged_by=judged_by(result.details))
-
-
-def json_schema() -> dict[str, Any]:
-    """Return the JSON Schema of the output of `compare --json`."""
-    return output_schema(Compare, "agent-workbench compare")
-
-
-if __name__ == "__main__":
-    sys.stdout.write(json.dumps(json_schema(), indent=2) + "\n")

@@ -146,8 +146,6 @@ def refuse_missing(file: Path | None, kind: UsageKind) -> None:
 
 
 PROGRAM = "agent-workbench"
-_LONGEST = 100_000
-"""Maximum length of one argument, in characters. Linux allows 128 KiB."""
 _OPTIONS = {**RESULT_OPTIONS, "concurrency": "--concurrency", "python": "--python"}
 del _OPTIONS["frozen"]  # It is compared with the project's setting.
 
@@ -244,21 +242,10 @@ def _targets(plan: "Plan", workspace: "Workspace", shell: Shell) -> tuple[list[s
         return [shell.path(entry.file) for entry in own], list(every)
     words: list[str] = []
     for entry in own:
+        ids = ",".join(map(escape, chosen[entry.relative]))
         path = shell.path(entry.file)
-        words += [path] if entry.relative in whole else _with_ids(path, chosen[entry.relative])
+        words.append(path if entry.relative in whole else f"{escape(path)}:{ids}")
     return words, []
-
-
-def _with_ids(path: str, ids: Iterable[str]) -> Iterator[str]:
-    """Yield `FILE:id,id`, in several arguments if one would be too long."""
-    escaped, length = list[str](), 0
-    for eval_id in map(escape, ids):
-        if escaped and length + len(eval_id) > _LONGEST:
-            yield f"{escape(path)}:{','.join(escaped)}"
-            escaped, length = [], 0
-        escaped.append(eval_id)
-        length += len(eval_id) + 1
-    yield f"{escape(path)}:{','.join(escaped)}"
 
 
 def _options(options: RunOptions) -> Iterator[str]:

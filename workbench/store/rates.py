@@ -258,7 +258,11 @@ class RemainingTime:
                 # A case that ended in an earlier session of a resumed run has the time of another clock.
                 is_of_now = start is not None and start + seconds <= self._clock() - self._began + _SLACK
                 if start is not None and is_of_now and event.status != "cancelled":
-                    self._first, self._ended, self._total = min(self._first, start), self._ended + 1, self._total + seconds
+                    self._first, self._ended, self._total = (
+                        min(self._first, start),
+                        self._ended + 1,
+                        self._total + seconds,
+                    )
             case RepeatsDropped():
                 self._unfinished -= len(event.cases)
             case RunFinished():

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.hostile import HOSTILE
+from tests.schemas import SCHEMAS
 from workbench.events.events import CaseRef
-from workbench.files.injection_rules import Injection, json_schema, parse_injection, read_injection
+from workbench.files.injection_rules import Injection, parse_injection, read_injection
 from workbench.files.own_file import OwnFileError
 from workbench.worker import matching as worker
 
@@ -142,7 +143,7 @@ def test_worker_accepts_the_rules_of_every_valid_file(rules: list[Any]) -> None:
     except OwnFileError:
         return
     worker.Injection(list(found.rules), 1).decide("agent", "search", {})
-    jsonschema.validate(json.loads(text), json_schema())
+    jsonschema.validate(json.loads(text), SCHEMAS["inject"]())
 
 
 def test_seeds_differ_by_case_and_repeat_and_are_stable() -> None:
@@ -155,4 +156,4 @@ def test_seeds_differ_by_case_and_repeat_and_are_stable() -> None:
 
 def test_committed_schema_is_up_to_date(repository: Path) -> None:
     committed = json.loads((repository / "docs/inject.schema.json").read_text("utf-8"))
-    assert committed == json_schema(), "python -m workbench.files.injection_rules > docs/inject.schema.json"
+    assert committed == SCHEMAS["inject"](), "python -m tests.schemas inject > docs/inject.schema.json"

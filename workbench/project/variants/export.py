@@ -1,11 +1,10 @@
 """The results of a try as JSON and as Markdown.
 
-`docs/try.schema.json` is generated from the models here (`python -m workbench.project.variants.export` prints it).
+`docs/try.schema.json` is generated from the models here.
 """
 
 import json
 import math
-import sys
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
@@ -13,7 +12,7 @@ from pydantic import Field
 
 from workbench.exporting import TRY_SCHEMA
 from workbench.exporting.comparison_markdown import MARK
-from workbench.exporting.report_shape import Count, Part, Words, output_schema
+from workbench.exporting.report_shape import Count, Part, Words
 from workbench.exporting.tables import code_span
 from workbench.files.prices import Prices
 from workbench.project.variants.lines import counts_text
@@ -108,11 +107,6 @@ class Tried(Part):
     """What ended the try early. Missing if nothing did."""
 
 
-def json_schema() -> dict[str, Any]:
-    """Return the JSON Schema of the report."""
-    return output_schema(Tried, "agent-workbench try")
-
-
 def as_json(found: TryReport, stopped: str = "") -> str:
     """Return the report as JSON. `stopped` is what ended the try early, or ""."""
     report = Tried.of(
@@ -203,7 +197,3 @@ def _changed_cases(variant: VariantResult, against: str) -> Iterator[str]:
 
 def _plain(text: str) -> str:
     return one_line(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
-if __name__ == "__main__":
-    sys.stdout.write(json.dumps(json_schema(), indent=2) + "\n")
