@@ -2,7 +2,7 @@
 
 from workbench.editing.what_if import CriterionOutlook, Flip, Outlook
 from workbench.events.events import CaseRef
-from workbench.ui.criteria.preview import fitting, outlook_of_all, outlook_of_criterion
+from workbench.ui.criteria.preview import outlook_of_all, outlook_of_criterion
 
 FIRST, SECOND = (CaseRef("desk", "talk.evalset.json", "talk", name) for name in ("first", "second"))
 
@@ -29,14 +29,3 @@ def test_preview_without_changed_verdicts_is_one_line() -> None:
     assert outlook_of_criterion(same, "match") == ["last run: 1 of 4 cases would pass this criterion (before: 1)"]
     assert outlook_of_criterion(same, "new") == []
     assert outlook_of_criterion(Outlook(5, (), 5, {}), "new")[0].startswith("last run: not scored by this criterion")
-
-
-def test_explanation_ends_with_a_whole_sentence() -> None:
-    first, second = "last run: 4 of 4 cases would pass", "Whether it is supported, e.g. by tools. Score: 0 to 1."
-    text = f"{first}\n{second} Cost: 2 judge calls per text of a turn. Needs: a judge."
-    assert fitting(text, 40, 4) == text
-    assert fitting(text, 40, 3) == f"{first}\n{second} …"
-    assert fitting(text, 40, 2) == fitting(text, 40, 1) == f"{first} …"
-    assert fitting("one two three four", 9, 1) == "one two …"
-    assert fitting("先に出す こと 見積も り", 11, 1) == "先に出す …"
-    assert fitting("", 40, 3) == ""

@@ -26,6 +26,7 @@ from workbench.editing.criteria_change import (
     without,
 )
 from workbench.editing.criteria_form import FormRow, field_of
+from workbench.editing.what_if import WhatIf
 from workbench.files.faults import Location
 from workbench.text.json_values import mapping
 from workbench.text.safe_text import one_line
@@ -83,14 +84,18 @@ class _State(NamedTuple):
 class FormChanges:
     """The edited content of a config. `after` is the initial content if it differs from the file.
 
-    Some methods return the location for the cursor, or None to leave the cursor where it is.
+    `what_if` has the last results of the evalsets that it governs. `name` is safe text. `obstacle` is safe text: why
+    the config cannot be saved, or "". Some methods return the location for the cursor, or None to leave the cursor
+    where it is.
 
     Raises:
         ValueRefusedError: A change is not possible, and nothing was changed. The message is safe text.
     """
 
-    def __init__(self, draft: ConfigDraft, after: Content | None = None) -> None:
+    def __init__(self, draft: ConfigDraft, after: Content | None = None, what_if: WhatIf | None = None) -> None:
         self.draft = draft
+        self.what_if = what_if or WhatIf(())
+        self.name = self.obstacle = ""
         self._state = _State(draft.content) if after is None else _with_off(draft.content, after)
         self._undo_stack: list[tuple[_State, Location | None]] = []
 

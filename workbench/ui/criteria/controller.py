@@ -17,9 +17,9 @@ from workbench.ui.variants.controller import Variants
 if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry
     from workbench.editing.criteria_change import ConfigDraft
+    from workbench.editing.what_if import WhatIf
     from workbench.ui.criteria.changes import FormChanges
     from workbench.ui.criteria.leaving import EditorMode
-    from workbench.ui.criteria.preview import ConfigEdit
     from workbench.ui.screen.view import View
 
 _ONCE = "Criteria apply to the next run only. ctrl+o saves them to the file."
@@ -52,7 +52,7 @@ class Criteria(Controller):
         from workbench.ui.criteria.changes import FormChanges
         from workbench.ui.criteria.leaving import EditorMode
 
-        edit = self._edit(FormChanges(draft), self.with_same_config(entry))
+        edit = FormChanges(draft, what_if=self._last_results(self.with_same_config(entry)))
         title = f"criteria › {one_line(draft.file.name, limit=60)}"
         await self._ask([edit], EditorMode(title, lambda now: self._why(entry, now), self._files.folder.read_again))
 
@@ -64,16 +64,16 @@ class Criteria(Controller):
         if edits is None:
             return
 
-        def apply(_: "Sequence[ConfigEdit]") -> None:
+        def apply(_: "Sequence[FormChanges]") -> None:
             assert mode.recordings is not None
             assert mode.place is not None
             self.session.recordings, self.session.places = mode.recordings, mode.place
             for path, edit in edits.items():
-                self.session.draft.change(path, edit.changes.draft.content, edit.changes.result)
+                self.session.draft.change(path, edit.draft.content, edit.result)
 
         async def saved() -> None:
             for path, edit in edits.items():
-                if not edit.changes.pending:
+                if not edit.pending:
                     self.session.draft.forget(path)
             await self._files.folder.read_again()
 
@@ -87,7 +87,7 @@ class Criteria(Controller):
         elif ending == "try":
             self._variants.try_cases(targets)
 
-    async def _edits(self, targets: Targets) -> "dict[Path | None, ConfigEdit] | None":
+    async def _edits(self, targets: Targets) -> "dict[Path | None, FormChanges] | None":
         """Return the configs of these cases by file, with the key None for cases without a config.
 
         If a config cannot be read, show why and return None.
@@ -103,7 +103,8 @@ class Criteria(Controller):
             draft = await self.config_of(entries[0])
             if draft is None:
                 return None
-            edit = self._edit(FormChanges(draft, self.session.draft.content(path, draft.content)), entries)
+            after = self.session.draft.content(path, draft.content)
+            edit = FormChanges(draft, after, self._last_results(entries))
             edit.name = one_line(self.session.below_root(path) if path is not None else entries[0].criteria.reason)
             folders = {entry.file.parent for entry in entries} if path is None else ()
             if len(folders) > 1:
@@ -111,18 +112,16 @@ class Criteria(Controller):
             edits[path] = edit
         return edits
 
-    def _edit(self, changes: "FormChanges", entries: "Sequence[EvalsetEntry]") -> "ConfigEdit":
-        """Return a config for the editor, with the last results of these evalsets."""
+    def _last_results(self, entries: "Sequence[EvalsetEntry]") -> "WhatIf":
         from workbench.editing.what_if import WhatIf
-        from workbench.ui.criteria.preview import ConfigEdit
 
         files, verdicts = {entry.relative for entry in entries}, self.session.verdicts
         numbers = [n for n, entry in enumerate(self.session.opened.evalsets) if entry.relative in files]
         pairs = [(number, case) for number in numbers for case, _ in verdicts.of_evalset(number)]
         records = [record for pair in pairs for record in verdicts.records(*pair)]
-        return ConfigEdit(changes, WhatIf(records, self.session.prices))
+        return WhatIf(records, self.session.prices)
 
-    async def _ask(self, edits: "Sequence[ConfigEdit]", mode: "EditorMode") -> str | None:
+    async def _ask(self, edits: "Sequence[FormChanges]", mode: "EditorMode") -> str | None:
         from workbench.ui.criteria.form import CriteriaScreen
 
         ending: str | None = await self.view.ask(CriteriaScreen(edits, mode, self.session.saver, self.view.keys))

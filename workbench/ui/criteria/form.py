@@ -4,6 +4,7 @@ Users can try out thresholds, because changes stay in the editor until they are 
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import ClassVar
@@ -24,13 +25,12 @@ from workbench.files.run_options import PlaceChoice
 from workbench.text.safe_text import one_line
 from workbench.ui.actions import footer, key_label
 from workbench.ui.criteria.changes import NOT_EDITABLE, Addition, FormChanges, items_for, needed_options
-from workbench.ui.criteria.form_list import FORMS, IN_NUMBERS, FormList, NumberTyping, judge_items, take, typed_value
-from workbench.ui.criteria.leaving import EditorMode, Ending, Leaving
-from workbench.ui.criteria.preview import ConfigEdit, PreviewPanel, concerns_row
+from workbench.ui.criteria.form_list import FORMS, FormList, judge_items, take, typed_value
+from workbench.ui.criteria.leaving import EditorMode, Ending, LeavingScreen
+from workbench.ui.criteria.preview import PreviewPanel, concerns_row
 from workbench.ui.dialogs.items import searching
 from workbench.ui.dialogs.pick import PickScreen, show_keys
 from workbench.ui.editing.drafts import UnreadableError, json_text
-from workbench.ui.editing.field import FieldScreen
 from workbench.ui.widgets.basics import start_work
 from workbench.ui.widgets.footer import bindings, bindings_of
 
@@ -40,26 +40,28 @@ STEP = 0.05
 _NO_RECORDINGS = "recordings belong to the options of the next run: press esc, then o"
 
 
-class CriteriaScreen(FieldScreen[Ending | None]):
-    """The editor of configs. `mode` says whether changes apply to the next run or to the files."""
+IN_NUMBERS = frozenset("0123456789.,")
+"""Characters that start typing on a number's row. A comma is accepted here and later rejected with a reason."""
+_LONGEST = 12
+
+
+class CriteriaScreen(LeavingScreen):
+    """The editor of configs."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of("criteria"), *bindings("open", "close", "keys")]
 
-    verb = ("accepts", "accepted")
-
     def __init__(
-        self, edits: Sequence[ConfigEdit], mode: EditorMode, saver: Saver, keys: Mapping[str, tuple[str, ...]]
+        self, edits: Sequence[FormChanges], mode: EditorMode, saver: Saver, keys: Mapping[str, tuple[str, ...]]
     ) -> None:
         self.list = FormList()
-        super().__init__(self.list, keys, footer("criteria"))
-        self.edits, self.mode = edits, mode
+        super().__init__(self.list, edits, mode, saver, keys)
         warn = partial(self.say, warning=True)
         self._previews = PreviewPanel(edits, self.list, warn, lambda work: start_work(self, work, "look"))
-        self._typing = NumberTyping(self.list, self._take_number)
-        self._leaving = Leaving(self, edits, mode, saver, self._reject, self._saved)
+        self._typed_row: FormRow | None = None
+        """The row of the number being typed."""
         self._needs_value = False
         """Whether the field edits the required option of a criterion that was just added."""
-        self._reason = Static(mode.why(edits[0].changes.draft), classes="why", markup=False)
+        self._reason = Static(mode.why(edits[0].draft), classes="why", markup=False)
         self._recordings = Static("", classes="recordings", markup=False)
 
     def compose(self) -> ComposeResult:
@@ -92,7 +94,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
     def changes(self) -> FormChanges:
         """The changes of the config under the cursor, or of the first config if there are no rows."""
         row = self.list.row_or_none
-        return self.edits[row.file if row is not None else 0].changes
+        return self.edits[row.file if row is not None else 0]
 
     @property
     def draft(self) -> ConfigDraft:
@@ -106,22 +108,23 @@ class CriteriaScreen(FieldScreen[Ending | None]):
 
     def action_open(self) -> None:
         """Unfold the row, or move down if it has nothing to unfold."""
-        self._typing.end()
+        self._end_typing()
         self.list.unfold()
 
     def action_close(self) -> None:
         """Fold the group around the cursor. If nothing can be folded and nothing has changed, close the editor."""
-        self._typing.end()
+        self._end_typing()
         # The key that folds rows must not discard changes.
-        if not self.list.fold() and not any(edit.changes.pending for edit in self.edits):
+        if not self.list.fold() and not self.pending:
             self.action_back()
 
     def action_back(self) -> None:
         """Drop the number being typed. If there is none, close the editor, or first warn about unsaved changes."""
-        if self._typing.drop():
+        if self.list.typed:
+            self._type_number("")
             self._previews.update_all()
         else:
-            self._leaving.back()
+            self.back()
 
     def action_keys(self) -> None:
         """Show the keys of the editor."""
@@ -143,22 +146,24 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         """Apply the changes and close the editor. If the editor changes a file, only show the message `otherwise`."""
         if not self.mode.is_for_next_run:
             self.say(otherwise)
-        elif self._typing.end():
-            self._leaving.leave(ending)
+        elif self._end_typing():
+            self.leave(ending)
 
     def action_save(self) -> None:
         """Save the changes to their files."""
-        if self._typing.end():
-            self._leaving.save()
+        if self._end_typing():
+            self.save()
 
-    def _reject(self, edit: ConfigEdit, fault: Fault, what: str) -> None:
+    def reject(self, edit: FormChanges, fault: Fault, what: str) -> None:
+        """Show a fault that makes a config unusable, and put the cursor on its row."""
         file = self.edits.index(edit)
         row = next((row for row in self.list.all_rows if row.file == file and concerns_row(row, fault)), None)
         if row is not None:
             self.list.go_to(row)
         self.say(one_line(f"{what}: {fault.message}. {fault.hint}".rstrip(". ")), warning=True)
 
-    async def _saved(self, words: str) -> None:
+    async def after_save(self, words: str) -> None:
+        """Show the saved files, with a message."""
         await self.mode.saved()
         self._reason.update(Text(self.mode.why(self.draft)))
         self.show_changes()
@@ -171,8 +176,8 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         add.
         """
         row = self.list.row_or_none
-        if self._typing.text:
-            self._typing.end()
+        if self.list.typed:
+            self._end_typing()
         elif row is None:
             self.action_new_case()
         elif row.kind in ("flag", "choice"):
@@ -188,37 +193,61 @@ class CriteriaScreen(FieldScreen[Ending | None]):
 
     def on_key(self, event: Key) -> None:
         """Add typed digits to the number on the row under the cursor, or delete its last digit on backspace."""
-        if not self.field.display and self._typing.key(event):
-            event.stop()
+        typed, character = self.list.typed, event.character or ""
+        if self.field.display:
+            return
+        if event.key == "backspace" and typed:
+            self._type_number(typed[:-1])
+        elif character and character in IN_NUMBERS and self._takes_numbers and len(typed) < _LONGEST:
+            self._type_number(typed + character)
+        else:
+            return
+        event.stop()
 
     def on_paste(self, event: Paste) -> None:
         """Add a pasted number to the row of a number, or show why it is not accepted."""
-        if not self.field.display and self._typing.takes_numbers:
+        if not self.field.display and self._takes_numbers:
             event.stop()
             text = event.text.strip()
-            if not text or not IN_NUMBERS.issuperset(text):
+            if not text or not IN_NUMBERS.issuperset(text) or len(self.list.typed + text) > _LONGEST:
                 self.say(f"not a number: {one_line(text, limit=40)}")
-            elif not self._typing.add(text):
-                self.say("too long for a number")
+            else:
+                self._type_number(self.list.typed + text)
 
-    def _take_number(self, row: FormRow, text: str, ended: bool) -> bool:
-        """Preview a typed number, or set the row to it if typing has `ended`. Return False if it is not valid."""
+    @property
+    def _takes_numbers(self) -> bool:
+        """Whether the row under the cursor has a number."""
+        row = self.list.row_or_none
+        return row is not None and (row.kind == "threshold" or row.field.numeric)
+
+    def _type_number(self, text: str) -> None:
+        """Show a number while it is typed on its row, and preview it if it is valid."""
+        self.list.typed, self._typed_row = text, self.list.row_or_none if text else None
+        self.list.refresh()
+        if self._typed_row is not None:
+            with suppress(ValueRefusedError):
+                self._preview_value(self._typed_row, read_typed(self._typed_row, text))
+
+    def _preview_value(self, row: FormRow, value: object) -> None:
+        self._previews.update(row.file, with_value(self.edits[row.file].result, row.location, value))
+
+    def _end_typing(self) -> bool:
+        """Use the typed number, if there is one. If it is not valid, drop it, show why and return False."""
+        text, row = self.list.typed, self._typed_row
+        self._type_number("")
+        if row is None:
+            return True
         try:
             value = read_typed(row, text)
         except ValueRefusedError as error:
-            if ended:
-                self.say(one_line(f"{error}: {row.criterion or row.field.name} is unchanged"), warning=True)
+            self.say(one_line(f"{error}: {row.criterion or row.field.name} is unchanged"), warning=True)
             return False
-        changes = self.edits[row.file].changes
-        if ended:
-            return self.change(lambda: changes.put(row, value), at=self.list.row_or_none)
-        self._previews.update(row.file, with_value(changes.result, row.location, value))
-        return True
+        return self.change(lambda: self.edits[row.file].put(row, value), at=self.list.row_or_none)
 
     def action_mark(self) -> None:
         """Turn the criterion on or off, switch to the next choice, or pick a judge."""
         row = self.list.row_or_none
-        if row is None or not self._typing.end():
+        if row is None or not self._end_typing():
             return
         if row.kind == "threshold" and row.criterion:
             self.change(lambda: self.changes.switch(row))
@@ -245,7 +274,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
 
         The cursor goes to the row `at`, or else to the location that `change` returns.
         """
-        if not self._typing.end():
+        if not self._end_typing():
             return False
         try:
             place = change()
@@ -279,7 +308,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
 
     def action_new_case(self) -> None:
         """Let the user pick a preset, criterion or rubric, and add it."""
-        if self._typing.end():
+        if self._end_typing():
             items = items_for(self.content, self.list.row_or_none)
             screen = PickScreen("add", searching(items), placeholder="a preset, criterion or rubric")
             self.app.push_screen(screen, self._add)
@@ -322,7 +351,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
 
     def action_reset(self) -> None:
         """Go back to the saved content of the config under the cursor."""
-        self._typing.drop()
+        self._type_number("")
         self.change(lambda: self.changes.reset(self.list.row_or_none))
 
     def action_freeze(self) -> None:
@@ -379,17 +408,17 @@ class CriteriaScreen(FieldScreen[Ending | None]):
 
     def show_changes(self, *, at: Location | None = None) -> None:
         """Show the edited content, and move the cursor to the location `at`, if it is given."""
-        self._leaving.warned = False
+        self._warned = False
         for file, edit in enumerate(self.edits):
-            self.list.changed[file], self.list.off[file] = edit.changes.changed_names, edit.changes.off
+            self.list.changed[file], self.list.off[file] = edit.changed_names, edit.off
         self.list.show_rows(_rows(self.edits), at=at)
         self._previews.update_all()
 
     def _moved(self) -> None:
         # The next message hides the warning, so esc must warn again before it discards changes.
-        self._leaving.warned = False
+        self._warned = False
         self.say("")
-        self._typing.end()
+        self._end_typing()
         self._previews.show()
         self.key_line.show_keys(footer("criteria", self._useful_here()), self.keys_of)
 
@@ -422,7 +451,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
                 value = typed_value(self.field, row)
             except (UnreadableError, ValueRefusedError):
                 return
-            self._previews.update(row.file, with_value(self.edits[row.file].changes.result, row.location, value))
+            self._preview_value(row, value)
 
     def left_field(self) -> None:
         """Show the preview without the typed value. If a new criterion needs the value, remove the criterion again."""
@@ -441,13 +470,13 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         self.say("")
 
 
-def _rows(edits: Sequence[ConfigEdit]) -> list[FormRow]:
+def _rows(edits: Sequence[FormChanges]) -> list[FormRow]:
     """Return the rows of all configs. A config with a name begins with a row for it."""
     rows = []
     for file, edit in enumerate(edits):
         if edit.name:
             rows.append(file_row(file, edit.name))
-        metrics = edit.changes.draft.metrics
-        rows += () if metrics is None else metric_rows(edit.changes.content, metrics, file)
-        rows += rows_of(edit.changes.content, file)
+        metrics = edit.draft.metrics
+        rows += () if metrics is None else metric_rows(edit.content, metrics, file)
+        rows += rows_of(edit.content, file)
     return rows

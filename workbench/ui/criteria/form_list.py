@@ -1,9 +1,7 @@
-"""The rows of the criteria editor, and typing of values on a row or in the field."""
+"""The rows of the criteria editor, and typing of values in the field."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
-
-from textual.events import Key
 
 from workbench.editing.case_rows import CaseRow
 from workbench.editing.case_rows import Form as TextForm
@@ -188,70 +186,6 @@ def _unit(row: FormRow) -> _Group:
     return row.file, row.unit
 
 
-IN_NUMBERS = frozenset("0123456789.,")
-"""Characters that start typing on a number's row. A comma is accepted here and later rejected with a reason."""
-_LONGEST = 12
-
-
-class NumberTyping:
-    """A number that is typed directly on its row.
-
-    `take` is called after each key and at the end, with the row, the text, and whether typing has ended. It returns
-    False if the text is not a valid number.
-    """
-
-    def __init__(self, rows: FormList, take: Callable[[FormRow, str, bool], bool]) -> None:
-        self._list, self._take = rows, take
-        self._row: FormRow | None = None
-        """The row of the number being typed."""
-
-    @property
-    def text(self) -> str:
-        """The text typed so far."""
-        return self._list.typed
-
-    @property
-    def takes_numbers(self) -> bool:
-        """Whether the row under the cursor has a number."""
-        row = self._list.row_or_none
-        return row is not None and (row.kind == "threshold" or row.field.numeric)
-
-    def key(self, event: Key) -> bool:
-        """Add a character of a number, or delete the last one on backspace. Return whether the key was used."""
-        if event.key == "backspace" and self.text:
-            self._show(self.text[:-1])
-            return True
-        character = event.character
-        return bool(character and character in IN_NUMBERS and self.takes_numbers and self.add(character))
-
-    def add(self, text: str) -> bool:
-        """Append to the typed text. Return False if it would become too long."""
-        if len(self.text + text) > _LONGEST:
-            return False
-        self._show(self.text + text)
-        return True
-
-    def end(self) -> bool:
-        """Use the typed number, if there is one. If it is not valid, drop it and return False."""
-        text, row = self.text, self._row
-        self.drop()
-        return not text or row is None or self._take(row, text, True)
-
-    def drop(self) -> bool:
-        """Drop the typed text. Return False if there was none."""
-        typed = bool(self.text)
-        self._list.typed, self._row = "", None
-        self._list.refresh()
-        return typed
-
-    def _show(self, text: str) -> None:
-        self._row = self._list.row_or_none
-        self._list.typed = text
-        self._list.refresh()
-        if text and self._row is not None:
-            self._take(self._row, text, False)
-
-
 JUDGE_MODEL = "judge_model"
 
 FORMS: Mapping[str, TextForm] = {
@@ -272,17 +206,14 @@ def judge_items(rows: Iterable[FormRow]) -> list[Item]:
     return [*items, Item("other judge", "", help="gemini-…, provider/model (LiteLLM), python:package.module:function")]
 
 
-def _is_one_line(value: Any) -> bool:
-    return isinstance(value, str) and "\n" not in value
-
-
 def take(field: ValueField, row: FormRow) -> None:
     """Load the value of a row into the field."""
     value = row.value
     if row.kind in ("threshold", "number") and value is not None:
         value = exact(value) if isinstance(value, float) else str(value)
-    elif row.kind == "lines" and isinstance(value, list) and all(map(_is_one_line, value)):
-        value = "\n".join(value)
+    elif row.kind == "lines" and isinstance(value, list) and all(isinstance(one, str) for one in value):
+        # A text with a line break can only be edited as JSON.
+        value = value if any("\n" in one for one in value) else "\n".join(value)
     missing = not row.given or value is None
     form = FORMS[row.kind]
     if form != "json" and not missing and not isinstance(value, str):

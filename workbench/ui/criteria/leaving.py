@@ -1,7 +1,7 @@
-"""The two uses of the criteria editor, and the code that applies, saves or discards its changes."""
+"""The two uses of the criteria editor, and the base of its screen that applies, saves or discards changes."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, TypeAlias
@@ -20,13 +20,15 @@ from workbench.editing.saving import Saver
 from workbench.files.faults import Fault
 from workbench.files.json_text.json_edit import EditError
 from workbench.text.safe_text import one_line
-from workbench.ui.criteria.preview import ConfigEdit
+from workbench.ui.actions import footer
+from workbench.ui.criteria.changes import FormChanges
 from workbench.ui.dialogs.items import Item
 from workbench.ui.dialogs.pick import Ask
-from workbench.ui.dialogs.screens import RowsScreen
 from workbench.ui.editing.conflicts import Chosen, choose_version, save, save_error_message
+from workbench.ui.editing.field import FieldScreen
 from workbench.ui.session.next_run import PlaceOptions, RecordingOptions
 from workbench.ui.widgets.basics import start_work
+from workbench.ui.widgets.rows import RowView
 
 Ending: TypeAlias = Literal["applied", "run", "try"]
 """How the editor was closed, unless the changes were discarded."""
@@ -44,7 +46,7 @@ class EditorMode:
     title: str
     why: Callable[[ConfigDraft], str]
     saved: Callable[[], Awaitable[object]]
-    apply: Callable[[Sequence[ConfigEdit]], None] | None = None
+    apply: Callable[[Sequence[FormChanges]], None] | None = None
     recordings: RecordingOptions | None = None
     place: PlaceOptions | None = None
 
@@ -54,71 +56,77 @@ class EditorMode:
         return self.apply is not None
 
 
-Reject: TypeAlias = Callable[[ConfigEdit, Fault, str], None]
+class LeavingScreen(FieldScreen[Ending | None]):
+    """A screen that edits configs. `mode` says whether changes apply to the next run or to the files."""
 
-
-class Leaving:
-    """Saving and closing of the criteria editor.
-
-    `reject` shows a fault that makes a config unusable. `saved` is called with a message after files were saved.
-    """
+    verb = ("accepts", "accepted")
 
     def __init__(
         self,
-        screen: RowsScreen[Ending | None],
-        edits: Sequence[ConfigEdit],
+        rows: RowView,
+        edits: Sequence[FormChanges],
         mode: EditorMode,
         saver: Saver,
-        reject: Reject,
-        saved: Callable[[str], Awaitable[None]],
+        keys: Mapping[str, tuple[str, ...]],
     ) -> None:
-        self._screen, self._edits, self._mode, self._saver = screen, edits, mode, saver
-        self._reject, self._saved = reject, saved
+        super().__init__(rows, keys, footer("criteria"))
+        self.edits, self.mode, self._saver = edits, mode, saver
         self._busy = False
-        self.warned = False
+        self._warned = False
         """Whether the user was just warned that changes would be lost."""
+
+    def reject(self, edit: FormChanges, fault: Fault, what: str) -> None:
+        """Show a fault that makes a config unusable, after the words `what`."""
+        raise NotImplementedError
+
+    async def after_save(self, words: str) -> None:
+        """Show the saved files, with a message."""
+        raise NotImplementedError
+
+    @property
+    def pending(self) -> bool:
+        """Whether a config has unsaved changes."""
+        return any(edit.pending for edit in self.edits)
 
     def back(self) -> None:
         """Discard the changes and close the editor. If the changes are for a file, warn first."""
         if self._busy:
             return
-        changed = any(edit.changes.pending for edit in self._edits)
-        if changed and not self._mode.is_for_next_run and not self.warned:
-            self.warned = True
-            self._screen.say("not saved: ctrl+o saves, esc again discards the changes", warning=True)
+        if self.pending and not self.mode.is_for_next_run and not self._warned:
+            self._warned = True
+            self.say("not saved: ctrl+o saves, esc again discards the changes", warning=True)
             return
-        self._screen.dismiss(None)
+        self.dismiss(None)
 
     def leave(self, ending: Ending) -> None:
         """Apply the changes to the next run and close the editor. If they would stop a run, show why and stay open."""
-        assert self._mode.apply is not None
-        for edit in self._edits:
+        assert self.mode.apply is not None
+        for edit in self.edits:
             try:
-                faults = new_faults(edit.changes.draft, edit.changes.result)
+                faults = new_faults(edit.draft, edit.result)
             except EditError as error:
-                self._screen.say(save_error_message(error), warning=True)
+                self.say(save_error_message(error), warning=True)
                 return
             if faults:
-                self._reject(edit, faults[0], "not applied")
+                self.reject(edit, faults[0], "not applied")
                 return
-        self._mode.apply(self._edits)
-        self._screen.dismiss(ending)
+        self.mode.apply(self.edits)
+        self.dismiss(ending)
 
     def save(self) -> None:
         """Write the changed configs to their files. If the editor is for a file, also create a missing file."""
         if self._busy:
             return
-        in_file = not self._mode.is_for_next_run
-        drafts = ((edit, edit.changes.draft) for edit in self._edits)
-        wanted = [edit for edit, draft in drafts if edit.changes.pending or (in_file and draft.before is None)]
+        in_file = not self.mode.is_for_next_run
+        wanted = [edit for edit in self.edits if edit.pending or (in_file and edit.draft.before is None)]
         obstacle = next((edit.obstacle for edit in wanted if edit.obstacle), "")
         if obstacle or not wanted:
-            self._screen.say(obstacle or "no changes", warning=bool(obstacle))
+            self.say(obstacle or "no changes", warning=bool(obstacle))
             return
         self._busy = True
-        start_work(self._screen, partial(self._save, wanted), "save")
+        start_work(self, partial(self._save, wanted), "save")
 
-    async def _save(self, wanted: Sequence[ConfigEdit]) -> None:
+    async def _save(self, wanted: Sequence[FormChanges]) -> None:
         messages = []
         try:
             for edit in wanted:
@@ -126,27 +134,27 @@ class Leaving:
                 if message is None:
                     return
                 messages.append(message)
-            await self._saved("; ".join(messages))
+            await self.after_save("; ".join(messages))
         finally:
             self._busy = False
 
-    async def _save_one(self, edit: ConfigEdit) -> str | None:
+    async def _save_one(self, edit: FormChanges) -> str | None:
         """Save a config and return a message about it. If it cannot be saved, show why and return None."""
-        draft, content = edit.changes.draft, edit.changes.result
+        draft, content = edit.draft, edit.result
         try:
             label, mine = await asyncio.to_thread(edit_of, draft, content)
-            choose = partial(_choose, self._screen.app.push_screen_wait, draft, content, mine)
+            choose = partial(_choose, self.app.push_screen_wait, draft, content, mine)
             saved = await save(self._saver, label, draft.file, draft.before, mine, choose)
         except ConfigRejectedError as error:
-            self._reject(edit, error.faults[0], "not saved")
+            self.reject(edit, error.faults[0], "not saved")
             return None
         except (EditError, OSError) as error:
-            self._screen.say(save_error_message(error), warning=True)
+            self.say(save_error_message(error), warning=True)
             return None
         if saved is None:
-            self._screen.say("not saved: your changes are still here", warning=True)
+            self.say("not saved: your changes are still here", warning=True)
             return None
-        edit.changes.saved(draft_of(draft.file, saved.content or b"", draft.metrics))
+        edit.saved(draft_of(draft.file, saved.content or b"", draft.metrics))
         name = one_line(draft.file.name)
         return f"saved: {name} (in the tree, u undoes)" if saved.written else f"kept {name} as it is on disk"
 

@@ -1,24 +1,21 @@
 """Previews of edited configs, computed in a thread, and explanations of rows."""
 
 import asyncio
-import re
-from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
-from typing import Any
+from dataclasses import dataclass
 
 from textual.content import Content as Text
 from textual.widgets import Static
 
 from workbench.criteria.registry import descriptions
-from workbench.editing.criteria_change import ConfigDraft, Content, cost, faults_of_draft, needs
+from workbench.editing.criteria_change import Content, cost, faults_of_draft, needs
 from workbench.editing.criteria_form import FormRow
-from workbench.editing.what_if import Flip, Outlook, WhatIf, is_free
+from workbench.editing.what_if import Flip, Outlook, is_free
 from workbench.files.criteria import parse_config
 from workbench.files.faults import Fault, Location, json_path
 from workbench.files.json_text.json_edit import EditError
 from workbench.judges.base import DEFAULT_SAMPLES
+from workbench.results.cells import cut
 from workbench.results.lines import safe, wrap
 from workbench.text.counting import counted, cut_score, few
 from workbench.text.safe_text import one_line, plain
@@ -31,33 +28,6 @@ from workbench.ui.widgets.basics import Work
 _NAMED = 4
 """Maximum number of cases named on a line."""
 _SHOWN = 4_000
-_SENTENCE = re.compile(r"(?<=[.!?]) (?=[A-Z])")
-
-
-def fitting(text: str, width: int, height: int) -> str:
-    """Return the whole sentences of a safe text that fit into `height` lines. "…" follows if some do not.
-
-    If even the first sentence does not fit, it is cut between words.
-    """
-    kept = ""
-    for number, line in enumerate(text.split("\n")):
-        for place, sentence in enumerate(_SENTENCE.split(line)):
-            between = " " if place else "\n" if number else ""
-            more = f"{kept}{between}{sentence}"
-            if _height(f"{more} …" if len(more) < len(text) else more, width) > height:
-                return f"{kept} …" if kept else _cut_between_words(sentence, width, height)
-            kept = more
-    return kept
-
-
-def _height(text: str, width: int) -> int:
-    return sum(1 for _ in wrap(safe(text), max(width, 1)))
-
-
-def _cut_between_words(text: str, width: int, height: int) -> str:
-    words = text.split(" ")
-    most = bisect_right(range(1, len(words)), height, key=lambda count: _height(f"{' '.join(words[:count])} …", width))
-    return f"{' '.join(words[:most])} …"
 
 
 def about(row: FormRow, rows: Sequence[FormRow] = ()) -> str:
@@ -153,14 +123,10 @@ def _named(flip: Flip) -> str:
 
 @dataclass(frozen=True)
 class Preview:
-    """The preview of a config: the results that the last run would have, and the faults of the config.
-
-    `trouble` is safe text: why there is no preview, or "".
-    """
+    """The preview of a config: the results that the last run would have, and the faults of the config."""
 
     outlook: Outlook | None = None
     faults: Sequence[Fault] = ()
-    trouble: str = ""
 
     def faults_of(self, row: FormRow) -> list[Fault]:
         """Return the faults of a row's value."""
@@ -171,7 +137,10 @@ class Preview:
 
         Rows of options have results only if the criterion can be scored again without an agent or a judge.
         """
-        lines = [fault_line(fault) for fault in self.faults_of(row)]
+        lines = [
+            f"{'!' if fault.severity == 'error' else '?'} {one_line(f'{fault.message}. {fault.hint}')}".rstrip(". ")
+            for fault in self.faults_of(row)
+        ]
         if row.kind == "threshold" or (row.criterion and is_free(row.criterion)):
             lines += outlook_of_criterion(self.outlook, row.criterion)
         return lines
@@ -185,58 +154,6 @@ class Preview:
         }
 
 
-@dataclass
-class ConfigEdit:
-    """A config in the editor. `name` is safe text. `obstacle` is safe text: why the config cannot be saved, or ""."""
-
-    changes: FormChanges
-    what_if: WhatIf
-    name: str = ""
-    obstacle: str = ""
-    preview: Preview = field(default_factory=Preview)
-
-
-class Previewer:
-    """A background worker that computes one preview at a time, always of the newest content.
-
-    Holding down a key therefore does not fill a queue. `run` starts a coroutine in the background. `done` gets each
-    preview.
-    """
-
-    def __init__(self, what_if: WhatIf, run: Callable[[Any], object], done: Callable[[Preview], None]) -> None:
-        self._what_if, self._run, self._done = what_if, run, done
-        self._next: tuple[ConfigDraft, Content] | None = None
-        self._busy = False
-
-    def start(self, draft: ConfigDraft, content: Content) -> None:
-        """Preview this content once the current preview is done."""
-        self._next = draft, content
-        if not self._busy:
-            self._busy = True
-            self._run(self._work)
-
-    async def _work(self) -> None:
-        try:
-            while self._next is not None:
-                (draft, content), self._next = self._next, None
-                self._done(await asyncio.to_thread(self._preview, draft, content))
-        finally:
-            self._busy = False
-
-    def _preview(self, draft: ConfigDraft, content: Content) -> Preview:
-        try:
-            config = parse_config(draft.file, draft.bytes_of(content))
-            return Preview(self._what_if.with_criteria(config), faults_of_draft(draft, content))
-        except EditError as error:
-            return Preview(trouble=save_error_message(error))
-
-
-def fault_line(fault: Fault) -> str:
-    """Return a fault as one safe line."""
-    mark = "!" if fault.severity == "error" else "?"
-    return f"{mark} {one_line(fault.message)}. {one_line(fault.hint)}".rstrip(". ")
-
-
 def concerns_row(row: FormRow, fault: Fault) -> bool:
     """Return whether a fault concerns the value of a row. A fault of a whole criterion concerns its threshold row."""
     here = json_path(row.location)
@@ -247,62 +164,84 @@ def concerns_row(row: FormRow, fault: Fault) -> bool:
 
 
 class About(Static):
-    """An explanation that shows as many whole sentences as fit."""
+    """An explanation, as safe text. If it does not fit, its last line ends with "…"."""
 
     def __init__(self) -> None:
         super().__init__("", classes="about", markup=False)
-        self._text = ""
+        self.text = ""
 
     def explain(self, text: str) -> None:
-        """Show this safe text."""
-        self._text = text
+        """Show this text."""
+        self.text = text
         self.refresh()
 
     def render(self) -> Text:
-        """Return the text that fits."""
-        return Text(fitting(self._text, *self.content_size))
+        """Return the lines that fit."""
+        width, height = self.content_size
+        lines = [line.plain for line in wrap(safe(self.text), max(width, 1))]
+        if len(lines) > height > 0:
+            lines[height - 1 :] = [f"{cut(lines[height - 1], width - 2)} …".replace("… …", "…")]
+        return Text("\n".join(lines))
 
 
 class PreviewPanel:
-    """The previews of the configs in the editor.
+    """The previews of the configs in the editor, computed in a thread, one at a time, always of the newest content.
 
     The widget `about` explains the row under the cursor. The widget `cases` shows the effect on whole cases. `run`
     starts a coroutine in the background. `warn` shows safe text.
     """
 
     def __init__(
-        self, edits: Sequence[ConfigEdit], rows: FormList, warn: Callable[[str], object], run: Callable[[Work], None]
+        self, edits: Sequence[FormChanges], rows: FormList, warn: Callable[[str], object], run: Callable[[Work], None]
     ) -> None:
-        self._edits, self._list, self._warn = edits, rows, warn
-        self._previewers = [Previewer(edit.what_if, run, partial(self._take, n)) for n, edit in enumerate(edits)]
+        self._edits, self._list, self._warn, self._run = edits, rows, warn, run
+        self._previews = [Preview() for _ in edits]
+        self._waiting: dict[int, Content] = {}
+        """The content to preview next, by index of the config. Holding down a key therefore fills no queue."""
+        self._busy = False
         self.about = About()
         self.cases = Static("", classes="cases", markup=False)
 
     def update(self, file: int, content: Content) -> None:
         """Preview this content of a config. `file` is the config's index."""
-        self._previewers[file].start(self._edits[file].changes.draft, content)
+        self._waiting[file] = content
+        if not self._busy:
+            self._busy = True
+            self._run(self._work)
 
     def update_all(self) -> None:
         """Preview the current content of all configs."""
         for file, edit in enumerate(self._edits):
-            self.update(file, edit.changes.result)
+            self.update(file, edit.result)
+
+    async def _work(self) -> None:
+        try:
+            while self._waiting:
+                file, content = self._waiting.popitem()
+                try:
+                    self._previews[file] = await asyncio.to_thread(_preview, self._edits[file], content)
+                except EditError as error:
+                    self._warn(save_error_message(error))
+                    continue
+                rows = [row for row in self._list.all_rows if row.file == file]
+                self._list.marks[file] = self._previews[file].marks(rows)
+                self._list.refresh()
+                self.show()
+        finally:
+            self._busy = False
 
     def show(self) -> None:
         """Explain the row under the cursor and show its preview."""
         row = self._list.row_or_none
-        preview = self._edits[row.file if row is not None else 0].preview
-        self.cases.update(Text(outlook_of_all(preview.outlook) if preview.outlook is not None else ""))
+        preview = self._previews[row.file if row is not None else 0]
+        self.cases.update(Text(outlook_of_all(preview.outlook)))
         if row is None:
             self.about.explain("No criteria, so nothing is judged. + adds one.")
             return
         rows = [one for one in self._list.all_rows if one.file == row.file]
         self.about.explain("\n".join([*preview.lines_of(row), about(row, rows)]))
 
-    def _take(self, file: int, preview: Preview) -> None:
-        if preview.trouble:
-            self._warn(preview.trouble)
-            return
-        self._edits[file].preview = preview
-        self._list.marks[file] = preview.marks([row for row in self._list.all_rows if row.file == file])
-        self._list.refresh()
-        self.show()
+
+def _preview(edit: FormChanges, content: Content) -> Preview:
+    config = parse_config(edit.draft.file, edit.draft.bytes_of(content))
+    return Preview(edit.what_if.with_criteria(config), faults_of_draft(edit.draft, content))
