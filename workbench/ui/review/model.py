@@ -6,18 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from workbench.editing.triage.entry import BY_CAUSE, standing
 from workbench.events.events import CaseName
-
-if TYPE_CHECKING:
-    from workbench.editing.triage.entry import Entry
-    from workbench.store.execution import Execution
-    from workbench.store.reasons import Cause
-    from workbench.ui.session.session import Session
-    from workbench.ui.tree.model import Tree
-    from workbench.ui.tree.outline import Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,70 +339,3 @@ class Outcome:
     def counts(self) -> Counter[str]:
         """Return the number of cases of each kind."""
         return Counter({kind: len(names) for kind, names in self.cases.items()})
-
-
-class ReviewedCases:
-    """The reviewed cases as they are now, found by name, because the folder can be read again."""
-
-    def __init__(self, session: "Session", rows: "Tree") -> None:
-        self._session, self._rows = session, rows
-
-    def row(self, name: "CaseName") -> "Row | None":
-        """Return the row of a case, or None if the case no longer exists."""
-        pair = self._session.verdicts.place(*name)
-        return None if pair is None else self._rows.row_of(*pair)
-
-    def record(self, name: "CaseName") -> "Execution | None":
-        """Return the execution that decides the case's verdict, or None if it never ran or no longer exists."""
-        row = self.row(name)
-        return None if row is None else self._session.record(row)
-
-    def cause(self, name: "CaseName") -> "Cause | None":
-        """Return why a case failed or ended in an error, or None for other cases."""
-        pair = self._session.verdicts.place(*name)
-        return None if pair is None else self._session.verdicts.cause(*pair)
-
-    def judgeable(self, name: "CaseName", *, passes: bool) -> Judgeable:
-        """Return what the user can do with a case. `passes`: the review is of passed cases."""
-        pair = self._session.verdicts.place(*name)
-        match None if pair is None else self._session.verdicts.state(*pair):
-            case "failed":
-                return "verdict"
-            case "passed":
-                return "verdict" if passes else "passed"
-            case "error":
-                return "error"
-        return "nothing"
-
-    # Whether a case has changed
-
-    def stamp(self, name: "CaseName") -> object:
-        """Return a value that changes when the case's text or its verdict changes."""
-        row, record = self.row(name), self.record(name)
-        text = b"" if row is None else self._session.entry(row.evalset).document.text(row.case)
-        return hash(text), None if record is None else (record.run_id, record.state, record.cause)
-
-    def drawn(self, name: "CaseName") -> object:
-        """Return a value that changes when the page of a case changes."""
-        row = self.row(name)
-        if row is None:
-            return "gone"
-        record, case = self._session.record(row), self._session.case(row.evalset, row.case)
-        raw = None if case is None else repr(case.raw)
-        return raw, None if record is None else (record.run_id, record.state, len(record.scores))
-
-    # What the user has said
-
-    def earlier(self, name: "CaseName") -> Given | None:
-        """Return the user's verdict on the current answer of a case, from its triage file, or None."""
-        found = self.entry_about(name)
-        return None if found is None else Given(found.triage, found.by == BY_CAUSE)
-
-    def entry_about(self, name: "CaseName") -> "Entry | None":
-        """Return the newest triage entry about the current answer and verdict of a case, or None."""
-        row, record = self.row(name), self.record(name)
-        if row is None or record is None or not record.answer:
-            return None
-        said = self._session.verdicts.triage_of(row.evalset, row.case)
-        current = (entry for entry in said if entry.triage and standing(entry, record) == "now")
-        return max(current, key=lambda entry: entry.at, default=None)

@@ -1,368 +1,89 @@
-"""The screen that shows failing cases one after the other, with a key for each verdict."""
+"""The screen of a review: failing cases one after the other, with a key for each verdict."""
 
-import time
-from collections.abc import Callable, Mapping, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from typing import ClassVar, Protocol
+from functools import partial
+from pathlib import Path
 
-from rich.text import Text
-from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.events import Key
-from textual.screen import Screen
 
+from workbench.editing.saving import Edit as FileEdit
+from workbench.editing.triage.entry import BY_CAUSE, Entry, choice_label
+from workbench.editing.triage.triage_file import Change
 from workbench.events.events import CaseName
-from workbench.results import evidence
-from workbench.results.document import Document, Subject
+from workbench.exporting.tables import failures_as_markdown
+from workbench.results.cells import cut_name
 from workbench.results.evidence_frame import WIDE
-from workbench.results.lines import Line, View
-from workbench.results.review import Place, Row, done_lines, head_lines, last_page, message_line
-from workbench.results.side_by_side import is_as_expected
+from workbench.store.details import read_details
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
-from workbench.ui.detail.body import Body
-from workbench.ui.detail.drawing import LineView
-from workbench.ui.detail.pane import CaseDetail
+from workbench.ui.accepting.controller import Accept
 from workbench.ui.dialogs.pick import show_keys
-from workbench.ui.review.key_lines import KeyLines, Offered
-from workbench.ui.review.model import Review
-from workbench.ui.triage.dialog import NoteInput
-from workbench.ui.triage.question import Option
-from workbench.ui.widgets.basics import start_work
-from workbench.ui.widgets.footer import bindings, bindings_of
-from workbench.ui.widgets.textual_private import SparseApp
+from workbench.ui.editing.edit import Edit
+from workbench.ui.editing.files import Files
+from workbench.ui.review.cases import ReviewedCases
+from workbench.ui.review.model import Review, Step
+from workbench.ui.review.pages import ReviewPages
+from workbench.ui.running.run import Run
+from workbench.ui.terminal.host import Host, copy
+from workbench.ui.tree.outline import Row
+from workbench.ui.triage.controller import Triage, case_names, utc_now
+from workbench.ui.triage.question import Option, case_questions, first_options
+
+_MANY = 100
+"""Number of verdicts above which a message says that they are being saved."""
+_NAME = 40
+"""Maximum width of a case's name in a message, in cells."""
+_NOT_OFFERED = {
+    "d": "no judge gave this verdict",
+    "w": "this case passed",
+    "p": "this confirms a pass, and the case failed",
+}
+_SAID = {
+    "agent bug": "is an agent bug",
+    "expectation wrong": "has a wrong expectation",
+    "judge wrong": "was judged wrongly",
+    "flaky": "is flaky",
+    "won't fix": "stays as it is",
+    "right": "is judged correctly",
+}
 
 
-class ReviewController(Protocol):
-    """The data and actions that the screen needs, for the cases of its review."""
+class CaseReviewScreen(ReviewPages):
+    """The screen of a review. It saves verdicts and notes, and shows changes of the cases."""
 
-    def subject(self, name: CaseName) -> Subject | None:
-        """Return the data for the panes of a case, or None if the case no longer exists."""
-
-    def cause(self, name: CaseName) -> str:
-        """Return why a case failed or ended in an error, as safe text, or "" for other cases."""
-
-    def offered(self, name: CaseName) -> Offered:
-        """Return the actions that are possible for a case."""
-
-    def verdict(self, option: Option) -> None:
-        """Save a verdict on the current case, or on all cases left in its cause."""
-
-    def undo(self) -> None:
-        """Undo the last edit of the review."""
-
-    def note(self, name: CaseName) -> str:
-        """Return the note on a case, raw, or "" without a note."""
-
-    def keep_note(self, name: CaseName, text: str) -> None:
-        """Save a note with a case's verdict. If there is no verdict yet, keep the note for the next one."""
-
-    def edit(self) -> None:
-        """Edit the current case."""
-
-    def accept(self) -> None:
-        """Let the user accept the actual behavior in the current case."""
-
-    def run_again(self) -> None:
-        """Run the current case again."""
-
-    def copy(self) -> None:
-        """Copy the ID of the current case."""
-
-    def rows(self) -> list[Row]:
-        """Return the rows of the last page."""
-
-    def do_next(self, kind: str) -> None:
-        """Start the follow-up action of the last page for a kind of cases, such as `agent bug` or `skipped`."""
-
-    def is_read(self, name: CaseName) -> bool:
-        """Return whether all data needed to show a case is in memory."""
-
-    async def read(self, name: CaseName) -> None:
-        """Read all data needed to show a case."""
-
-    def shown(self) -> None:
-        """Record that the current case is on the screen."""
-
-    def read_ahead(self, names: Sequence[CaseName]) -> None:
-        """Read cases that may be shown next, in the background."""
-
-    def left(self) -> None:
-        """End the review, because the user leaves its screen."""
-
-
-class CaseReviewScreen(Screen[None]):
-    """The screen of a review. `review` has the state of the review, and `controller` does the work."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *bindings("move_down", "move_up", "page_down", "page_up", "top", "bottom", "enter", "back", "open", "close"),
-        *bindings("pane", "next_turn", "previous_turn", "to_event"),
-        *bindings_of("review"),
-    ]
-
-    def __init__(self, review: Review, controller: ReviewController, keys: Mapping[str, tuple[str, ...]]) -> None:
-        super().__init__()
-        self.review, self._controller, self._keys = review, controller, keys
-        self._lines = KeyLines(keys)
-        self._full = False
-        self._row = 0
-        """The index of the selected row of the last page."""
-        self._message = ("", False)
+    def __init__(
+        self,
+        review: Review,
+        cases: ReviewedCases,
+        files: Files,
+        edit: Edit,
+        accept: Accept,
+        run: Run,
+        triage: Triage,
+        host: Host,
+    ) -> None:
+        super().__init__(review, cases, cases.view.keys)
+        self._files, self._edit, self._accept, self._run = files, edit, accept, run
+        self._triage, self._host = triage, host
+        self._view, self._session = cases.view, cases.view.session
+        self.open = True
+        """Whether the user has not left the review."""
+        self._notes: dict[CaseName, str] = {}
+        self._before: FileEdit | None = None
+        """The newest edit before the review changed its first file."""
+        self._changed_files = False
+        self._busy = False
+        """Whether a dialog of the review is open, or an edit is being saved."""
+        self._drawn: tuple[object, ...] = ()
+        """The value of `_state` when the case was drawn, or () if it must be drawn again."""
         self._pressed_at = 0.0
         """The time when the current key was pressed."""
-        self._shown: tuple[object, ...] = ()
-        self._body = Body()
-        self._head, self._note_line, self._foot = (LineView() for _ in range(3))
-        self._note = NoteInput()
-        self._detail: CaseDetail | None = None
-
-    def compose(self) -> ComposeResult:
-        """Lay out the case, its evidence, the message and the keys."""
-        yield self._head
-        yield self._body
-        yield self._note_line
-        yield self._note
-        yield self._foot
-
-    def on_mount(self) -> None:
-        """Show the first case."""
-        self._note.display = False
-        self._body.focus()
-        self.show()
-
-    def on_body_resized(self, event: Body.Resized) -> None:
-        """Lay out the page for its new size."""
-        event.stop()
-        self.show()
 
     def on_key(self, event: Key) -> None:
         """Record the time of a key before its action runs."""
         self._pressed_at = event.time
-
-    @property
-    def follows_disk(self) -> bool:
-        """Whether changes on disk are shown now. While the user types a note, they wait."""
-        return not self._note.display
-
-    # Display
-
-    def say(self, text: str, *, warning: bool = False, seconds: float = 0.0) -> None:
-        """Show a message above the keys until the next message. `text` is raw. `seconds` is ignored."""
-        self._message = (one_line(text), warning)
-        self._show_message()
-
-    def show(self) -> None:
-        """Show the current case or the last page. While a case is being read, the previous one stays."""
-        if not self.review.done and not self._controller.is_read(self.review.name):
-            start_work(self, self._read_and_show, "details", exclusive=True)
-            return
-        width = self.app.size.width
-        if self.review.done:
-            self._close_pane()
-            self._show_last_page(width)
-        else:
-            self._show_case(width)
-        self._controller.shown()
-        self._show_message()
-        self.call_after_refresh(self._was_painted, self.review.version)
-
-    async def _read_and_show(self) -> None:
-        await self._controller.read(self.review.name)
-        self.show()
-
-    def show_in_full(self) -> None:
-        """Show the case after a change from outside, and repaint the whole terminal.
-
-        Screens below this one change at the same time. Repainting only single lines sometimes left the old verdict on
-        the terminal.
-        """
-        self.show()
-        if isinstance(self.app, SparseApp):
-            self.app.draw_in_full()
-
-    def _was_painted(self, version: int) -> None:
-        self.review.painted(version, time.monotonic())
-        if version == self.review.version:
-            self._controller.read_ahead(self.review.neighbours)
-
-    def _show_case(self, width: int) -> None:
-        name, review = self.review.name, self.review
-        subject, offered = self._controller.subject(name), self._controller.offered(name)
-        if self._is_as_expected():
-            offered = replace(offered, can_accept=False)
-        given = review.given(name)
-        cause = review.section.text
-        if not review.section.alike and (own := self._controller.cause(name)):
-            cause = f"{cause}: {own}"
-        elif review.section.alike and subject is not None and subject.record is not None and not review.passes:
-            own = self._controller.cause(name)
-            if subject.record.state == "passed":
-                cause = f"passes now, failed before: {cause}"
-            elif own and own != cause:
-                cause = f"{own}, before: {cause}"
-        place = Place(
-            cause,
-            review.number,
-            0 if review.passes else len(review.sections),
-            review.position + 1,
-            len(review.names),
-            review.section.by_function,
-            given.choice if given else "",
-            (eval_id for _, eval_id in review.section.names),
-        )
-        self._head.show(head_lines(subject or Subject(), place, width, in_pane=self.in_pane))
-        self._foot.show(self._lines.case(offered, width, self.app.size.height))
-        if self._open_pane is not None and subject is not None:
-            self._open_pane.show(subject)
-        shares = self._body.planned()
-        if shares.width <= 0:
-            return
-        page = (name, self._full)
-        if subject is None:
-            document, top = Document([Text.styled(" The case is no longer in its file.", "muted")]), 0
-        else:
-            found = evidence.build(subject, View(shares.width, self._full, narrow=shares.narrow), key="esc, then K")
-            # Without items: the keys of a review scroll.
-            document = Document(found.lines)
-            top = 0 if found.opening is None else found.turns[found.opening]
-        self._body.show(document, self._body.top if page == self._shown else top)
-        self._shown = page
-
-    def _show_last_page(self, width: int) -> None:
-        rows = self._controller.rows()
-        self._row = min(self._row, max(len(rows) - 1, 0))
-        self._head.show(done_lines(len(self.review.names), width))
-        self._foot.show(self._lines.last(width, self.app.size.height, can_undo=bool(self.review.steps)))
-        self._shown = ()
-        document = last_page(rows, self.review.outcome().by_cause, self._body.planned().width)
-        self._body.show(document, 0, cursor=self._row)
-
-    def _show_message(self) -> None:
-        text, warning = self._message
-        review = self.review
-        if review.question is not None:
-            text, warning = self._question(), True
-        right: Line = self._lines.undo() if review.steps and not review.done else Text()
-        self._note_line.show([message_line(text, right, self.app.size.width, warning=warning)])
-
-    def _question(self) -> str:
-        question = self.review.question
-        assert question is not None
-        options = {option.value: option for option in self._controller.offered(self.review.name).options}
-        option = options.get(question.choice)
-        key = self._lines.choice_key(option) if option is not None else ""
-        before = "changed meanwhile: " if question.asked_again else ""
-        return f"{before}{counted(question.cases, 'case')}, {question.seen:,} seen: {key} again to confirm"
-
-    # Moving
-
-    def action_move(self, direction: str) -> None:
-        """Scroll the page or the pane. On the last page, select another row."""
-        if self._open_pane is not None:
-            self._open_pane.move(direction)
-            return
-        self._body.move(direction)
-        if self.review.done:
-            self._row = self._body.cursor
-
-    def action_problem(self, step: int) -> None:
-        """Go to the next (1) or previous (-1) case. If the whole cause is chosen, 1 skips the rest of it."""
-        whole = self.review.whole and step > 0
-        self._drop_question()
-        if self.review.step(self.review.rest() if whole else step):
-            self.begin_case("")
-        else:
-            self.say("this is the first case" if step < 0 else "this is the last page")
-
-    def begin_case(self, message: str) -> None:
-        """Show the current case of the review, with a message."""
-        self._full, self._message, self._row = False, ("", False), 0
-        self._close_pane()
-        self.show()
-        self.say(message)
-
-    # Unfolding and panes
-
-    def action_open(self) -> None:
-        """Unfold the page, or the item in a pane."""
-        if self._open_pane is not None:
-            self._open_pane.move("right")
-        elif not self.review.done:
-            self._set_full(True)
-
-    def action_close(self) -> None:
-        """Fold the page. In a pane, fold the item or go back."""
-        if self._open_pane is not None:
-            if not self._open_pane.move("left"):
-                self.action_back()
-        elif not self.review.done:
-            self._set_full(False)
-
-    def action_enter(self) -> None:
-        """Unfold or fold the page, or the item in a pane. On the last page, start the action of the selected row."""
-        if self._open_pane is not None:
-            self._open_pane.toggle_full()
-        elif not self.review.done:
-            self._set_full(not self._full)
-        elif rows := self._controller.rows():
-            self._controller.do_next(rows[self._row].kind)
-
-    def _set_full(self, full: bool) -> None:
-        if full == self._full:
-            return
-        before = [line.plain for line in self._body.document.lines]
-        self._full = full
-        self.show()
-        if full and [line.plain for line in self._body.document.lines] == before:
-            self._full = False
-            self.say("nothing to unfold: pane 3 has every step")
-
-    def action_pane(self, number: int) -> None:
-        """Show a pane of the case. Esc goes back to the evidence."""
-        subject = None if self.review.done else self._controller.subject(self.review.name)
-        if subject is None or subject.record is None:
-            return
-        self._drop_question()
-        self._message = ("", False)
-        if self._detail is None:
-            self._detail = CaseDetail()
-            self.mount(self._detail, after=self._body)
-        self._detail.display, self._body.display = True, False
-        self._detail.show(subject)
-        self._detail.show_pane(number)
-        self._detail.focus()
-        self.show()
-
-    def action_turn(self, step: int) -> None:
-        """Go to the next (1) or previous (-1) turn of a pane."""
-        if self._open_pane is not None:
-            self._open_pane.go_to_turn(step)
-
-    def action_to_event(self) -> None:
-        """Go from an item of a pane to its event in the trace, or back."""
-        if self._open_pane is None or not self._open_pane.to_event():
-            self.say("no event in the trace for this line")
-
-    @property
-    def is_wide(self) -> bool:
-        """Whether the screen is wide enough for long labels and for names in messages."""
-        return self.app.size.width >= WIDE
-
-    @property
-    def in_pane(self) -> bool:
-        """Whether a pane covers the page."""
-        return self._open_pane is not None
-
-    @property
-    def _open_pane(self) -> CaseDetail | None:
-        return self._detail if self._detail is not None and self._detail.display else None
-
-    def _close_pane(self) -> bool:
-        if self._open_pane is None:
-            return False
-        self._open_pane.display, self._body.display = False, True
-        self._body.focus()
-        return True
 
     # Verdicts
 
@@ -373,7 +94,7 @@ class CaseReviewScreen(Screen[None]):
         if self.review.done:
             self.say("no case here: N goes back")
             return
-        offered = self._controller.offered(self.review.name)
+        offered = self.cases.offered(self.review)
         option = next((option for option in offered.options if option.key == letter), None)
         if option is None:
             self._drop_question()
@@ -381,8 +102,76 @@ class CaseReviewScreen(Screen[None]):
         elif self.review.interrupted:
             self._drop_question()
             self.say(f"not saved, because the case changed: press {self._lines.choice_key(option)} again", warning=True)
+        elif self._drawn != self._state():
+            # The key was pressed for what is still on the screen.
+            self.check("")
         else:
-            self._controller.verdict(option)
+            self._give(option)
+
+    def _give(self, option: Option) -> None:
+        """Save a verdict on the current case, or, after a confirmation, on all cases left in its cause."""
+        here, cause = self.cases.record(self.review.name), self.cases.cause(self.review.name)
+
+        def possible(name: CaseName) -> bool:
+            """Return whether a case has the status and cause of the current one, and allows this verdict."""
+            there = self.cases.record(name)
+            if here is None or there is None or here.state != there.state or self.cases.cause(name) != cause:
+                return False
+            return any(one.value == option.value for one in first_options(there))
+
+        step = self.review.choose(option.value, possible, self.cases.stamp)
+        if step is None:
+            self.show()
+            return
+        self._busy = True
+        if len(step.names) > _MANY:
+            self.say(f"saving {len(step.names):,} verdicts")
+        self._view.work(partial(self._save, step, option), "edit")
+
+    async def _save(self, step: Step, option: Option) -> None:
+        try:
+            edit = await self._write(step, option)
+            if edit is not None:
+                self.review.save(step, edit)
+                for name in step.names:
+                    self._notes.pop(name, None)
+                said = "is a false pass" if option.word == "false pass" else _SAID[option.value]
+                self._go_on(self._about(step, "saved", f"{self._shown_name(step)} {said}", option.word))
+        finally:
+            self._busy = False
+
+    def _about(self, step: Step, done: str, one: str, word: str) -> str:
+        """Return a message such as `saved: late_parcel is an agent bug`. For several cases, it has their number."""
+        if len(step.names) > 1:
+            return f"{done} for {counted(len(step.names), 'case')}: {word}"
+        return f"{done}: {one if self.app.size.width >= WIDE else word}"
+
+    def _shown_name(self, step: Step) -> str:
+        return cut_name(one_line(step.at[1]), _NAME, (eval_id for _, eval_id in self.review.names))
+
+    async def _write(self, step: Step, option: Option) -> FileEdit | None:
+        """Write the verdicts of a step as one edit. Return the edit, or None if it could not be written."""
+        await self._remember_newest()
+        put: dict[Path, list[Entry]] = {}
+        now = utc_now()
+        for name in step.names:
+            row, record, unseen = self.cases.row(name), self.cases.record(name), name in step.unseen
+            if row is not None and record is not None:
+                entry = case_questions(record)[0].entry(option, "" if unseen else self._note_on(name), now)
+                of_file = put.setdefault(self._session.entry(row.evalset).file, [])
+                of_file.append(replace(entry, by=BY_CAUSE if unseen else ""))
+        label = f"triage of {case_names(eval_id for _, eval_id in step.names)}: {option.word}"
+        edit = await self._triage.write(label, {file: Change(tuple(of_file)) for file, of_file in put.items()})
+        self._changed_files = self._changed_files or edit is not None
+        return edit
+
+    async def _remember_newest(self) -> None:
+        if not self._changed_files:
+            self._before = (await self._files.saver()).newest
+
+    def _go_on(self, message: str) -> None:
+        self._drawn = ()
+        self.begin_case(message)
 
     def action_whole_cause(self) -> None:
         """Toggle whether the next verdict or skip is for all cases left in this cause. Skip several errors at once."""
@@ -397,7 +186,7 @@ class CaseReviewScreen(Screen[None]):
         if not review.begin_whole():
             if not review.section.alike:
                 why = "each of these cases has its own cause"
-            elif self._controller.offered(review.name).instead:
+            elif self.cases.offered(review).instead:
                 why = self._lines.skip_instead()
             else:
                 why = "no other case of this cause is left"
@@ -409,97 +198,220 @@ class CaseReviewScreen(Screen[None]):
         self.show()
 
     def action_undo(self) -> None:
-        """Undo the last edit of this review."""
+        """Undo the last edit of this review. If the edit was a verdict, go back to its case."""
         self._drop_question()
-        self._controller.undo()
+        self._view.work(self._undo, "edit")
 
-    def _drop_question(self) -> None:
-        if self.review.drop_question():
-            self._message = ("", False)
-            self.show()
+    async def _undo(self) -> None:
+        saver = await self._files.saver()
+        if not self._changed_files or saver.newest is self._before:
+            self.say("nothing to undo in this review")
+            return
+        self._busy = True
+        try:
+            edit, message = await self._files.take_back(again=False)
+        finally:
+            self._busy = False
+        if edit is not None and (step := self.review.undo(edit)) is not None:
+            word = choice_label(step.choice)
+            self._go_on(self._about(step, "undone", f"{word} for {self._shown_name(step)}", word))
+        else:
+            self._draw_again(message)
 
     # Notes
 
     def action_triage(self) -> None:
         """Open the field for a note on the verdict."""
-        if self.review.done or not self._controller.offered(self.review.name).options:
+        if self.review.done or not self.cases.offered(self.review).options:
             self.say("no note possible: this case has no verdict to judge", warning=True)
             return
         self._drop_question()
-        self._note.value = self._controller.note(self.review.name)
+        self._note.value = self._note_on(self.review.name)
         self._note_line.display, self._note.display = False, True
         self._note.focus()
 
     def on_note_input_done(self) -> None:
-        """Keep the note and go back to the page."""
+        """Save the note with the case's verdict, and go back. If there is no verdict yet, keep it for the next one."""
         self._note_line.display, self._note.display = True, False
         (self._open_pane or self._body).focus()
-        self._controller.keep_note(self.review.name, self._note.value.strip())
+        name, text = self.review.name, self._note.value.strip()
+        if text == self._note_on(name):
+            return
+        entry, row = self.cases.entry_about(name), self.cases.row(name)
+        if entry is None or row is None:
+            self._notes[name] = text
+            self.say(f"note for the next verdict: {text}" if text else "no note")
+            return
+        self._busy = True
+        self._view.work(partial(self._save_note, entry, row, text), "edit")
+
+    def _note_on(self, name: CaseName) -> str:
+        """Return the note for the next verdict on a case, else the note of its last verdict, else ""."""
+        if name in self._notes:
+            return self._notes[name]
+        entry = self.cases.entry_about(name)
+        return "" if entry is None else entry.note
+
+    async def _save_note(self, entry: Entry, row: Row, text: str) -> None:
+        try:
+            await self._remember_newest()
+            label = f"note on {one_line(entry.about.case, limit=40)}"
+            # A note says that the user has seen the case.
+            change = Change((replace(entry, note=text, at=utc_now(), by=""),))
+            if await self._triage.write(label, {self._session.entry(row.evalset).file: change}) is not None:
+                self._changed_files = True
+                self._draw_again("note saved")
+        finally:
+            self._busy = False
 
     # Work on the case
 
     def action_edit(self) -> None:
         """Edit the case."""
-        self._work(self._controller.edit)
+        if (row := self._row_for_work()) is not None:
+            self._with_dialog(lambda: self._edit.edit_row(row))
 
     def action_run(self) -> None:
         """Run the case again."""
-        self._work(self._controller.run_again)
+        if (row := self._row_for_work()) is not None:
+            self._run.start([(row.evalset, row.case)])
 
     def action_accept(self) -> None:
         """Accept the actual behavior. On the last page, accept it in all cases with a wrong expectation."""
         if self.review.done:
-            self._do_next("expectation wrong")
-        elif not self._controller.offered(self.review.name).can_accept:
-            self.say(f"nothing to accept: {self._controller.offered(self.review.name).instead}", warning=True)
+            self._do_if_any("expectation wrong")
+        elif not (offered := self.cases.offered(self.review)).can_accept:
+            self.say(f"nothing to accept: {offered.instead}", warning=True)
         elif self._is_as_expected():
             self.say("the agent did what is expected: there is nothing to accept", warning=True)
-        else:
-            self._work(self._controller.accept)
+        elif (row := self._row_for_work()) is not None:
+            self._with_dialog(lambda: self._accept.accept_row(row, self._session.record(row)))
 
-    def _is_as_expected(self) -> bool:
-        subject = self._controller.subject(self.review.name)
-        return subject is not None and is_as_expected(subject)
+    def _row_for_work(self) -> Row | None:
+        self._drop_question()
+        return None if self.review.done else self.cases.row(self.review.name)
+
+    def _with_dialog(self, work: Callable[[], Awaitable[object]]) -> None:
+        self._view.work(partial(self._in_dialog, work), "edit")
+
+    async def _in_dialog(self, work: Callable[[], Awaitable[object]]) -> None:
+        """Do work that opens a dialog over the review, then show the case again."""
+        await self._remember_newest()
+        before = self._before
+        self._busy = True
+        try:
+            await work()
+        finally:
+            self._busy = False
+        newest = (await self._files.saver()).newest
+        self._changed_files = self._changed_files or newest is not before
+        self._draw_again("")
 
     def action_copy_id(self) -> None:
         """Copy the ID of the case. On the last page, copy the agent bugs as Markdown."""
         if self.review.done:
-            self._do_next("agent bug")
+            self._do_if_any("agent bug")
         else:
-            self._controller.copy()
-
-    def _work(self, work: Callable[[], None]) -> None:
-        self._drop_question()
-        if not self.review.done:
-            work()
+            self.say(copy("ID", self.review.name[1], self._host.copy).message)
 
     # The last page
 
     def action_rerun(self) -> None:
         """Rerun the cases that ended in an error."""
-        self._do_next("errors")
+        self._do_if_any("errors")
 
     def action_repeat(self) -> None:
         """Repeat the flaky cases."""
-        self._do_next("flaky")
+        self._do_if_any("flaky")
 
     def action_review(self) -> None:
         """Review the skipped cases again, or all cases if none was skipped."""
-        self._do_next("skipped")
+        self._do_if_any("skipped")
 
-    def _do_next(self, kind: str) -> None:
+    def _do_if_any(self, kind: str) -> None:
         if not self.review.done:
             self.say("this key works on the last page")
-        elif kind == "skipped" or any(row.kind == kind for row in self._controller.rows()):
-            self._controller.do_next(kind)
+        elif kind == "skipped" or any(row.kind == kind for row in self.rows()):
+            self.do_next(kind)
         else:
             self.say("no case has this verdict")
+
+    def do_next(self, kind: str) -> None:
+        """Start the follow-up action of the last page for a kind of cases, such as `agent bug` or `skipped`."""
+        names = self.review.outcome().cases.get(kind, [])
+        places = self._session.verdicts.places
+        match kind:
+            case "agent bug":
+                self._view.work(partial(self._copy_bugs, names), "talk")
+            case "expectation wrong":
+                self._with_dialog(lambda: self._accept.accept_cases(places(names)))
+            case "judge wrong":
+                self._triage.agreement()
+            case "errors" | "flaky":
+                self._leave()
+                start = self._run.start if kind == "errors" else self._run.repeat_cases
+                start(places(names))
+            case "skipped":
+                self.review.go_through_again(names)
+                self._go_on("")
+
+    async def _copy_bugs(self, names: Sequence[CaseName]) -> None:
+        records = ((name, record) for name in names if (record := self.cases.record(name)))
+        known = [(self.cases.cause(name), record, self._note_on(name)) for name, record in records]
+        found = await asyncio.to_thread(lambda: [(cause, read_details(one), note) for cause, one, note in known])
+        self.say(copy(counted(len(found), "agent bug"), failures_as_markdown(found), self._host.copy).message)
+
+    # Changes meanwhile
+
+    def triage_read(self) -> None:
+        """Show verdicts that another program has written."""
+        if not self._busy:
+            self.review.forget_earlier()
+            self.show()
+
+    def check(self, why: str) -> None:
+        """Show the case again if its page has changed. `why` is the message, or "" after news of a run."""
+        self.review.forget_left()
+        if self._busy or self._drawn == self._state():
+            return
+        record = None if self.review.done else self.cases.record(self.review.name)
+        if not why:
+            why = "running again" if record is not None and not record.finished else "updated: new verdict"
+        if self.review.whole:
+            why = "passes now" if record is not None and record.state == "passed" else why.partition(":")[0]
+            why += ": verdict for the cause not saved"
+        self._draw_again(why)
+
+    def _draw_again(self, message: str) -> None:
+        """Show the current case again, with a message unless it is "".
+
+        Cancels a pending verdict on the whole cause. Verdict keys pressed before the case is painted are ignored.
+        """
+        if not self.open:
+            return
+        self.review.forget_earlier()
+        self.review.interrupt()
+        self.review.changed()
+        self._drawn = self._state()
+        if message:
+            self.say(message)
+        self.show_in_full()
+
+    def shown(self) -> None:
+        """Record which case is on the screen."""
+        state = self._state()
+        if self._drawn[:1] != state[:1]:
+            self._drawn = state
+
+    def _state(self) -> tuple[object, ...]:
+        """Return the current case and a value that changes with its page. Return () on the last page."""
+        return () if self.review.done else (self.review.name, self.cases.drawn(self.review.name))
 
     # Leaving
 
     def action_keys(self) -> None:
         """Show the keys of this screen."""
-        show_keys(self, "review", self._keys)
+        show_keys(self, "review", self.keys)
 
     def action_back(self) -> None:
         """Go back in the pane or to the evidence, else cancel the question, else leave the review."""
@@ -510,12 +422,25 @@ class CaseReviewScreen(Screen[None]):
         elif self.review.whole:
             self._drop_question()
         else:
-            self._controller.left()
-            self.dismiss(None)
+            self._leave()
 
+    def action_close(self) -> None:
+        """Fold the page. In a pane, fold the item or go back."""
+        if self._open_pane is not None:
+            if not self._open_pane.move("left"):
+                self.action_back()
+        elif not self.review.done:
+            self._set_full(False)
 
-_NOT_OFFERED = {
-    "d": "no judge gave this verdict",
-    "w": "this case passed",
-    "p": "this confirms a pass, and the case failed",
-}
+    def _leave(self) -> None:
+        """End the review, and put the cursor on the case that was shown last."""
+        self.open = False
+        self._view.say_on_page = None
+        names = self.review.names
+        row = self.cases.row(names[min(self.review.position, len(names) - 1)])
+        if row is not None:
+            self._view.go_to(row.evalset, row.case)
+        self._view.go_left()
+        self._view.tree_view.refresh()
+        self._view.show_row()
+        self.dismiss(None)
