@@ -81,7 +81,7 @@ WAYS = (
     Way("chat/screen.py", "agent", "T", "where is it? qjk"),
     Way("chat/screen.py", "agent", "T\x1be", '"a": 1'),
     Way("triage/dialog.py", "failed", "ntt", "seen by me"),
-    Way("review/screen.py", "failed", "Vt", "seen by me"),
+    Way("review/pages.py", "failed", "Vt", "seen by me"),
     Way("forking/dialog.py", "forkable", "nfe", "seen by me qjk"),
     Way("table/screen.py", "failed", "M/", "bad qjk"),
     Way("running/dialogs.py", "shop", "X", "37", "37"),

@@ -10,10 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from rich.text import Text
-from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.widgets import Static
 
 from workbench.criteria.call_rows import CallRules
 from workbench.editing.accept import CRITERION, Comparison, Offer, accepted_by, offers, rules_of, with_rules
@@ -30,7 +27,6 @@ from workbench.results.lines import Line, flow, pieces
 from workbench.text.counting import counted, cut_score
 from workbench.text.safe_text import one_line
 from workbench.ui.accepting.outcome import Outcome, Results, Transcript, outcomes
-from workbench.ui.actions import footer
 from workbench.ui.dialogs.items import Item, searching
 from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.editing.conflicts import save_error_message
@@ -46,7 +42,6 @@ from workbench.ui.editing.proposals import (
     shown_change,
 )
 from workbench.ui.widgets.basics import Titled, start_work
-from workbench.ui.widgets.footer import KeyLine
 from workbench.ui.widgets.rows import Piece
 
 
@@ -61,8 +56,8 @@ class Row:
 class HunkList(ChangeList[Row]):
     """The tree of case, turns and hunks. `failed` returns the names of the failed criteria that a hunk can affect.
 
-    `chosen` are the hunks whose values become expected. `offers` are the rules chosen by the user, by hunk. `rules` are
-    all rules for arguments, including the chosen ones.
+    The values of chosen hunks become expected. `offers` are the rules chosen by the user, by hunk. `rules` are all
+    rules for arguments, including the chosen ones.
     """
 
     def __init__(
@@ -73,7 +68,6 @@ class HunkList(ChangeList[Row]):
             lines += [Row(turn), *(Row(turn, hunk) for hunk in comparison.hunks if hunk.turn == turn)]
         super().__init__(lines)
         self._hunks, self._questions, self._failed = comparison.hunks, questions, failed
-        self.chosen: set[Hunk] = set()
         self.offers: dict[Hunk, Offer] = {}
         self.rules = rules
 
@@ -91,10 +85,18 @@ class HunkList(ChangeList[Row]):
         self.chosen = self.chosen - hunks if hunks <= self.chosen else self.chosen | hunks
         self.refresh()
 
+    def box(self, line: Row) -> Piece:
+        """Return the checkbox of a line. Hunks with a rule count as chosen."""
+        below = self.below(line)
+        return BOX_OF_RULE if line.hunk in self.offers else checkbox(sum(map(self._is_taken, below)), len(below))
+
+    def _is_taken(self, hunk: Hunk) -> bool:
+        return hunk in self.chosen or hunk in self.offers
+
     def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
         """Return checkbox, name, change and failed criteria of a line."""
         line = self.rows[position]
-        box = self._box(line)
+        box = self.box(line)
         count = len(self.below(line))
         if line.turn < 0:
             return [box, ("the whole case", "strong")], [(f"{len(self.chosen) + len(self.offers)} of {count}", "muted")]
@@ -109,12 +111,6 @@ class HunkList(ChangeList[Row]):
         if accepted and width > 44:
             right = [(f"~ {fit(accepted, min(cell_len(accepted), width // 2))}", "muted")]
         return [("    ", ""), box, (one_line(line.hunk.what, limit=120), "")], right
-
-    def _box(self, line: Row) -> Piece:
-        if line.hunk in self.offers:
-            return BOX_OF_RULE
-        hunks = self.below(line)
-        return checkbox(sum(hunk in self.chosen or hunk in self.offers for hunk in hunks), len(hunks))
 
 
 _UNSAVABLE = (RejectedError, ConfigRejectedError, EditError, OSError)
@@ -145,26 +141,14 @@ class AcceptScreen(ChangesScreen[HunkList, bool]):
 
     def __init__(self, about: Acceptance, saver: Saver, keys: Mapping[str, tuple[str, ...]]) -> None:
         questions = [content_text(turn and turn.get("user_content")) for turn in about.transcript.turns]
-        super().__init__(HunkList(about.comparison, questions, about.failed, rules_of(about.criteria)), keys)
+        name, others = one_line(about.draft.name, limit=200), map(one_line, about.draft.evalset.ids)
+        frame = Titled("accept actual as expected › ", name, classes="dialog accept", others=others)
+        frame.border_subtitle = Content("enter saves the chosen differences · esc closes")
+        rules = any(hunk.kind == "argument" for hunk in about.comparison.hunks)
+        changes = HunkList(about.comparison, questions, about.failed, rules_of(about.criteria))
+        super().__init__(changes, keys, frame, () if rules else ["criteria"])
         self._about, self._saver = about, saver
         self._busy = False
-        self._outcome = Static("", classes="outcome", markup=False)
-
-    def compose(self) -> ComposeResult:
-        """Lay out the differences, the change of the file, the scores and the keys."""
-        name = one_line(self._about.draft.name, limit=200)
-        others = map(one_line, self._about.draft.evalset.ids)
-        with Titled("accept actual as expected › ", name, classes="dialog accept", others=others) as dialog:
-            dialog.border_subtitle = Content("enter saves the chosen differences · esc closes")
-            with Horizontal(classes="sides"):
-                with Vertical(classes="choice"):
-                    yield self.list
-                    yield self._detail
-                yield self._scroll
-            yield self._outcome
-            yield self.message
-            rules = any(hunk.kind == "argument" for hunk in self._about.comparison.hunks)
-            yield KeyLine(footer("accept", without=() if rules else ["criteria"]), self.keys_of)
 
     def on_mount(self) -> None:
         """Show the differences, and which turns cannot be compared."""
@@ -217,7 +201,7 @@ class AcceptScreen(ChangesScreen[HunkList, bool]):
         what = "all differences" if count == len(self._about.comparison.hunks) else counted(count, "difference")
         label = f"{draft.name}: accept {what}" + (f", {rules} by a rule" if rules else "")
         try:
-            contents = await asyncio.to_thread(self._contents, frozenset(chosen), tuple(self.list.offers.values()))
+            contents = await asyncio.to_thread(self._contents, chosen, tuple(self.list.offers.values()))
             await asyncio.to_thread(self._saver.save, label, contents)
         except ChangedOnDiskError as error:
             self.say(f"{save_error_message(error)}: press esc, then A to compare again", warning=True)
@@ -244,7 +228,7 @@ class AcceptScreen(ChangesScreen[HunkList, bool]):
 
     def _show_change(self) -> None:
         self.say("")
-        start_work(self, partial(self._compare, frozenset(self.list.chosen), dict(self.list.offers)), "preview")
+        start_work(self, partial(self._compare, self.list.chosen, dict(self.list.offers)), "preview")
 
     async def _compare(self, chosen: frozenset[Hunk], rules: Mapping[Hunk, Offer]) -> None:
         criteria, lines, scores = await asyncio.to_thread(self._preview_of, chosen, tuple(rules.values()))

@@ -3,10 +3,11 @@
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import unified_diff
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
@@ -63,74 +64,53 @@ class DiffLine:
 def file_diff(before: bytes, after: bytes) -> list[DiffLine]:
     """Return the diff of two contents of a file, with context, or [] if they are equal.
 
-    Only the lines between the common start and the common end are compared.
+    Only the lines between the common start and the common end are compared. If one of them is long, as in a file with
+    only one line, the diff has the text around the change.
     """
     if before == after:
         return []
-    start, old, new = _changed(before, after)
+    change = change_of(Path(), before, after)
+    start, end = change.start, change.start + len(change.old)
+    for _ in range(CONTEXT + 1):
+        start = before.rfind(b"\n", 0, max(start - 1, 0)) + 1
+        end = before.find(b"\n", end) + 1 or len(before)
+    old, new = _lines(before[start:end]), _lines(after[start : len(after) - len(before) + end])
     first = before.count(b"\n", 0, start) + 1
     if max(map(len, (*old, *new)), default=0) > _LONG:
-        lines = [DiffLine("@", f"line {first}, around the change"), *_cut_out(before, after)]
+        left = before[max(change.start - _AROUND, 0) : change.start]
+        right = before[change.start + len(change.old) :][:_AROUND]
+        lines = [DiffLine("@", f"line {first}, around the change")]
+        sides: list[tuple[Literal["-", "+"], bytes]] = [("-", change.old), ("+", change.new)]
+        for sign, part in sides:
+            around = "".join(bytes_.decode("utf-8", "ignore") for bytes_ in (left, part, right))
+            lines += [DiffLine(sign, plain(line, limit=4_000)) for line in f"…{around}…".split("\n")]
     elif max(len(old), len(new)) > _COMPARED:
         lines = [DiffLine("@", f"line {first}"), *(DiffLine("-", plain(line, limit=_LONG)) for line in old)]
         lines += [DiffLine("+", plain(line, limit=_LONG)) for line in new]
     else:
-        lines = _dedented(list(_unified(old, new, first)))
+        lines = _unified(old, new, first)
     if len(lines) > MAX_LINES:
         lines[MAX_LINES:] = [DiffLine("@", f"… {counted(len(lines) - MAX_LINES, 'more line')}")]
     return lines
-
-
-def _changed(before: bytes, after: bytes) -> tuple[int, list[str], list[str]]:
-    """Return the offset where the changed lines and their context begin, and these lines of both contents."""
-    start, gone, _ = _span(before, after)
-    end = start + len(gone)
-    for _ in range(CONTEXT + 1):
-        start = before.rfind(b"\n", 0, max(start - 1, 0)) + 1
-    for _ in range(CONTEXT + 1):
-        found = before.find(b"\n", end)
-        end = len(before) if found < 0 else found + 1
-    tail = len(before) - end
-    return start, _lines(before[start:end]), _lines(after[start : len(after) - tail])
-
-
-def _dedented(lines: list[DiffLine]) -> list[DiffLine]:
-    texts = [line.text for line in lines if line.sign != "@" and line.text.strip()]
-    unit = min((len(text) - len(text.lstrip(" ")) for text in texts), default=0)
-    return [line if line.sign == "@" else DiffLine(line.sign, line.text[unit:]) for line in lines]
-
-
-def _span(before: bytes, after: bytes) -> tuple[int, bytes, bytes]:
-    """Return the offset of the changed bytes, and these bytes in both contents."""
-    change = change_of(Path(), before, after)
-    return change.start, change.old, change.new
 
 
 def _lines(content: bytes) -> list[str]:
     return content.decode("utf-8", "replace").removesuffix("\n").split("\n") if content else []
 
 
-def _unified(old: list[str], new: list[str], first: int) -> Iterator[DiffLine]:
-    for number, line in enumerate(unified_diff(old, new, lineterm="", n=CONTEXT)):
-        if number < 2:
-            continue
+def _unified(old: list[str], new: list[str], first: int) -> list[DiffLine]:
+    """Return a diff without the indent that all lines share. `first` is the number of the first line."""
+    found = []
+    for line in islice(unified_diff(old, new, lineterm="", n=CONTEXT), 2, None):
         sign, text = line[:1], line[1:]
         if sign == "@":
             row = int(text.split()[1].lstrip("-").split(",")[0])
-            yield DiffLine("@", f"line {max(first + row - 1, 1)}")
-        elif sign in ("-", "+", " "):
-            yield DiffLine(sign, plain(text.rstrip("\r"), limit=_LONG))  # type: ignore[arg-type]
-
-
-def _cut_out(before: bytes, after: bytes) -> Iterator[DiffLine]:
-    start, old, new = _span(before, after)
-    from_, to = max(start - _AROUND, 0), start + len(old)
-    left = before[from_:start].decode("utf-8", "ignore")
-    right = before[to : to + _AROUND].decode("utf-8", "ignore")
-    for sign, part in (("-", old), ("+", new)):
-        text = f"…{left}{part.decode('utf-8', 'ignore')}{right}…"
-        for line in text.split("\n"):
-            yield DiffLine("-" if sign == "-" else "+", plain(line, limit=4_000))
+            found.append(DiffLine("@", f"line {max(first + row - 1, 1)}"))
+        else:
+            found.append(DiffLine(sign, plain(text.rstrip("\r"), limit=_LONG)))  # type: ignore[arg-type]
+    texts = [line.text for line in found if line.sign != "@" and line.text.strip()]
+    unit = min((len(text) - len(text.lstrip(" ")) for text in texts), default=0)
+    return [line if line.sign == "@" else DiffLine(line.sign, line.text[unit:]) for line in found]
 
 
 BOX_OF_RULE: Piece = ("[~] ", "passed")
@@ -169,31 +149,62 @@ _Row = TypeVar("_Row")
 
 
 class ChangeList(RowsOf[_Row]):
-    """A tree of changes that can be chosen. The first row is the root."""
+    """A tree of changes that can be chosen. The first row is the root. `chosen` are the chosen changes."""
+
+    def __init__(self, rows: Sequence[_Row], chosen: Iterable[Any] = ()) -> None:
+        super().__init__(rows)
+        self.chosen: frozenset[Any] = frozenset(chosen)
+
+    def below(self, line: _Row) -> Sequence[Any]:
+        """Return the changes of a line."""
+        raise NotImplementedError
 
     def toggle(self, line: _Row) -> None:
         """Choose all changes of a line, or deselect them if all are chosen."""
-        raise NotImplementedError
+        below = frozenset(self.below(line))
+        self.chosen = self.chosen - below if below <= self.chosen else self.chosen | below
+        self.refresh()
+
+    def box(self, line: _Row) -> Piece:
+        """Return the checkbox of a line."""
+        below = self.below(line)
+        return checkbox(len(self.chosen.intersection(below)), len(below))
 
 
 _List = TypeVar("_List", bound=ChangeList[Any])
 
 
 class ChangesScreen(RowsScreen[ScreenResultType], Generic[_List, ScreenResultType]):
-    """A dialog in which the user chooses changes. It shows a list, the current change, and the diff of the file."""
+    """A dialog in which the user chooses changes. It shows a list, the current change, and the diff of the file.
+
+    `frame` is the frame of the dialog. `outcome` is shown below the sides. `without` are actions that do nothing here.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of("accept")]
     where = "accept"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 - Textual's declaration
 
-    def __init__(self, changes: _List, keys: Mapping[str, tuple[str, ...]]) -> None:
+    def __init__(
+        self, changes: _List, keys: Mapping[str, tuple[str, ...]], frame: Vertical, without: Sequence[str] = ()
+    ) -> None:
         super().__init__(changes, keys)
         self.list = changes
+        self._frame = frame
         self._detail = Body()
         self._detail.add_class("detail")
         self._detail.can_focus = False
         self._preview = Static("", markup=False)
         self.text = self._scroll = VerticalScroll(self._preview, classes="change", can_focus=False)
+        self._outcome = Static("", classes="outcome", markup=False)
+        self._key_line = KeyLine(footer("accept", without=without), keys)
+
+    def compose(self) -> ComposeResult:
+        """Lay out the changes, the current one, the diff and the keys."""
+        with self._frame:
+            yield Horizontal(Vertical(self.list, self._detail, classes="choice"), self._scroll, classes="sides")
+            yield self._outcome
+            yield self.message
+            yield self._key_line
 
     def on_mount(self) -> None:
         """Focus the list."""
@@ -241,43 +252,45 @@ class ProposalList(ChangeList[Line]):
             lines += [Line(proposal), *(Line(proposal, number) for number in range(len(proposal.parts)))]
         super().__init__(lines)
         self._proposals = proposals
-        self._total = sum(len(proposal.parts) for proposal in proposals)
-        self.chosen: dict[Proposal, set[int]] = {
-            proposal: set(range(len(proposal.parts))) if all_chosen else set() for proposal in proposals
-        }
+        self._total = len(self.below(lines[0]))
+        if all_chosen:
+            self.toggle(lines[0])
 
     @property
     def kinds(self) -> list[tuple[str, int, int]]:
         """The kinds of changes as (safe text, number chosen, total number), most frequent first."""
         total: Counter[str] = Counter()
         chosen: Counter[str] = Counter()
-        for proposal, numbers in self.chosen.items():
-            for number, part in enumerate(proposal.parts):
-                words = one_line(part.what, limit=120)
-                total[words] += 1
-                chosen[words] += number in numbers
+        for one in self.below(self.rows[0]):
+            words = one_line(self.parts(one)[0].what, limit=120)
+            total[words] += 1
+            chosen[words] += one in self.chosen
         return [(words, chosen[words], count) for words, count in total.most_common()]
 
     @property
     def choice(self) -> dict[Proposal, Collection[Any]]:
         """The chosen parts by case. Cases with no chosen part are left out."""
-        found = self.chosen.items()
-        return {one: [one.parts[number] for number in sorted(numbers)] for one, numbers in found if numbers}
+        parts = {one: self.parts(Line(one), chosen=True) for one in self._proposals}
+        return {one: chosen for one, chosen in parts.items() if chosen}
 
-    def toggle(self, line: Line) -> None:
-        """Choose all parts of a line, or deselect them if all are chosen."""
-        wanted = self._below(line)
-        drop = all(numbers <= self.chosen[one] for one, numbers in wanted.items())
-        for one, numbers in wanted.items():
-            self.chosen[one] = self.chosen[one] - numbers if drop else self.chosen[one] | numbers
-        self.refresh()
+    def parts(self, line: Line, *, chosen: bool = False) -> list[Any]:
+        """Return the parts of a line, or only the chosen ones."""
+        found = (one for one in self.below(line) if not chosen or one in self.chosen)
+        return [one.proposal.parts[one.part] for one in found if one.proposal is not None]
+
+    def below(self, line: Line) -> Sequence[Line]:
+        """Return the lines of the parts of a line."""
+        if line.part >= 0:
+            return [line]
+        proposals = self._proposals if line.proposal is None else [line.proposal]
+        return [Line(one, number) for one in proposals for number in range(len(one.parts))]
 
     def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
         """Return checkbox, name and change of a line."""
         line = self.rows[position]
         if line.proposal is None:
-            count = sum(map(len, self.chosen.values()))
-            return [self._box(line), ("all cases", "strong")], [(f"{count:,} of {self._total:,}", "muted")]
+            count = f"{len(self.chosen):,} of {self._total:,}"
+            return [self.box(line), ("all cases", "strong")], [(count, "muted")]
         proposal = line.proposal
         if line.part < 0:
             file = one_line(proposal.file.name.partition(".")[0], limit=30)
@@ -286,25 +299,15 @@ class ProposalList(ChangeList[Line]):
             near = self.rows[max(position - NEIGHBOURS, 0) : position + NEIGHBOURS]
             others = (one_line(other.proposal.name) for other in near if other.proposal is not None)
             name = cut_sibling(one_line(proposal.name), room, others)
-            return [("  ", ""), self._box(line), (name, "strong")], right
+            return [("  ", ""), self.box(line), (name, "strong")], right
         part = proposal.parts[line.part]
         is_state = isinstance(part, Hunk) and part.kind == "state"
         turn = "" if part.turn is None or is_state else f"turn {part.turn + 1} "
-        left: list[Piece] = [("    ", ""), self._box(line), (turn, "muted"), (one_line(part.what, limit=120), "")]
+        left: list[Piece] = [("    ", ""), self.box(line), (turn, "muted"), (one_line(part.what, limit=120), "")]
         if not isinstance(part, Hunk):
             sides = [shown(value, limit=40) for value in (part.old, part.new) if value is not ABSENT]
             left.append((f"  {' → '.join(sides)}", "muted"))
         return left, []
-
-    def _below(self, line: Line) -> dict[Proposal, set[int]]:
-        """Return the indexes of the parts of a line, by case."""
-        proposals = self._proposals if line.proposal is None else [line.proposal]
-        return {one: {line.part} if line.part >= 0 else set(range(len(one.parts))) for one in proposals}
-
-    def _box(self, line: Line) -> Piece:
-        below = self._below(line)
-        chosen = sum(len(numbers & self.chosen[one]) for one, numbers in below.items())
-        return checkbox(chosen, sum(map(len, below.values())))
 
 
 class SeveralScreen(ChangesScreen[ProposalList, Choice | None]):
@@ -322,21 +325,12 @@ class SeveralScreen(ChangesScreen[ProposalList, Choice | None]):
         note: str = "",
         all_chosen: bool = False,
     ) -> None:
-        super().__init__(ProposalList(proposals, all_chosen=all_chosen), keys)
-        self._title, self._note = title, note
-
-    def compose(self) -> ComposeResult:
-        """Lay out the cases, the change of the current one, and the keys."""
-        with Vertical(classes="dialog accept") as dialog:
-            dialog.border_title = Content(self._title)
-            dialog.border_subtitle = Content("enter saves the chosen changes · esc closes")
-            with Horizontal(classes="sides"):
-                with Vertical(classes="choice"):
-                    yield self.list
-                    yield self._detail
-                yield self._scroll
-            yield self.message
-            yield KeyLine(footer("accept", without=("criteria",)), self.keys_of)
+        frame = Vertical(classes="dialog accept")
+        frame.border_title = Content(title)
+        frame.border_subtitle = Content("enter saves the chosen changes · esc closes")
+        super().__init__(ProposalList(proposals, all_chosen=all_chosen), keys, frame, ["criteria"])
+        self._outcome.display = False
+        self._note = note
 
     def on_mount(self) -> None:
         """Show the list, and what is left out."""
@@ -359,24 +353,21 @@ class SeveralScreen(ChangesScreen[ProposalList, Choice | None]):
 
     def _show_hunks(self) -> None:
         line = self.list.row
-        parts = () if line.proposal is None else line.proposal.parts
-        show_hunks(self._detail, parts if line.part < 0 else parts[line.part : line.part + 1])
+        show_hunks(self._detail, self.list.parts(line) if line.proposal is not None else ())
 
     def _show_change(self) -> None:
         self._show_hunks()
         line = self.list.row
         if line.proposal is None:
-            count, cases = sum(map(len, self.list.chosen.values())), len(self.list.choice)
-            words = f"{counted(count, 'change')} in {counted(cases, 'case')} chosen"
+            words = f"{counted(len(self.list.chosen), 'change')} in {counted(len(self.list.choice), 'case')} chosen"
             self._preview.update(_summary(words, self.list.kinds))
             return
         # Without a choice, show what choosing the line would change.
-        numbers = self.list.chosen[line.proposal] or ({line.part} if line.part >= 0 else None)
-        parts = [line.proposal.parts[number] for number in sorted(numbers or range(len(line.proposal.parts)))]
+        parts = self.list.parts(Line(line.proposal), chosen=True) or self.list.parts(line)
         start_work(self, partial(self._compare, line, line.proposal, parts), "preview", exclusive=True)
 
     async def _compare(self, line: Line, proposal: Proposal, parts: Sequence[Any]) -> None:
-        lines = await asyncio.to_thread(_difference, proposal, parts)
+        lines = await asyncio.to_thread(lambda: file_diff(_text(proposal.before), _text(proposal.after(parts))))
         if line is self.list.row:
             self._preview.update(shown_change(lines))
             self._scroll.scroll_home(animate=False)
@@ -390,10 +381,6 @@ def _summary(words: str, kinds: Sequence[tuple[str, int, int]]) -> Content:
     for count, (kind, _, _) in zip(counts, kinds, strict=False):
         parts += [(f"{count:>{width}}", "$label"), (f"  {kind}\n", "")]
     return Content.assemble(*parts)
-
-
-def _difference(proposal: Proposal, parts: Sequence[Any]) -> list[Any]:
-    return list(file_diff(_text(proposal.before), _text(proposal.after(parts))))
 
 
 def _text(case: Any) -> bytes:

@@ -10,6 +10,7 @@ from typing import ClassVar
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.events import Key
 from textual.screen import Screen
 
 from workbench.results import evidence
@@ -49,6 +50,8 @@ class ReviewPages(Screen[None]):
         self._row = 0
         """The index of the selected row of the last page."""
         self._message = ("", False)
+        self._pressed_at = 0.0
+        """The time when the current key was pressed."""
         self._shown: tuple[object, ...] = ()
         self._body = Body()
         self._head, self._note_line, self._foot = (LineView() for _ in range(3))
@@ -73,6 +76,10 @@ class ReviewPages(Screen[None]):
         """Lay out the page for its new size."""
         event.stop()
         self.show()
+
+    def on_key(self, event: Key) -> None:
+        """Record the time of a key before its action runs."""
+        self._pressed_at = event.time
 
     @property
     def follows_disk(self) -> bool:

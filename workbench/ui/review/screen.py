@@ -6,8 +6,6 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from textual.events import Key
-
 from workbench.editing.saving import Edit as FileEdit
 from workbench.editing.triage.entry import BY_CAUSE, Entry, choice_label
 from workbench.editing.triage.triage_file import Change
@@ -78,12 +76,6 @@ class CaseReviewScreen(ReviewPages):
         """Whether a dialog of the review is open, or an edit is being saved."""
         self._drawn: tuple[object, ...] = ()
         """The value of `_state` when the case was drawn, or () if it must be drawn again."""
-        self._pressed_at = 0.0
-        """The time when the current key was pressed."""
-
-    def on_key(self, event: Key) -> None:
-        """Record the time of a key before its action runs."""
-        self._pressed_at = event.time
 
     # Verdicts
 
