@@ -4,29 +4,25 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rich.style import Style
-from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.events import Click, Resize
 from textual.message import Message
 from textual.screen import ModalScreen
-from textual.strip import Strip
-from textual.widget import Widget
 from textual.widgets import Static
 
 from workbench.editing.triage.entry import Entry
-from workbench.results.cells import cell_len, cut_name, fit
-from workbench.results.lines import Line, flow
+from workbench.results.cells import cut_name
+from workbench.results.lines import flow
 from workbench.results.review import key_words
 from workbench.text.safe_text import one_line
 from workbench.ui.actions import ACTIONS, actions_in, key_label
-from workbench.ui.detail.drawing import LineView, Painter
+from workbench.ui.detail.drawing import LineView
 from workbench.ui.triage.question import Option, Question
 from workbench.ui.widgets.basics import PlainInput, Titled
 from workbench.ui.widgets.footer import bindings, bindings_of
+from workbench.ui.widgets.rows import Piece, RowsOf
 
 
 class NoteInput(PlainInput):
@@ -55,109 +51,27 @@ class NoteInput(PlainInput):
         self.post_message(self.Done())
 
 
-_MARK = 2
-_MOST_COLUMNS = 3
-
-
-def columns_for(options: Sequence[str], width: int) -> int:
-    """Return the number of columns (1 to 3) for these labels in `width` cells."""
-    widest = max(map(cell_len, options), default=0) + _MARK
-    fitting = max(min(width // max(widest, 1), _MOST_COLUMNS, len(options)), 1)
-    # Use no more columns than needed for the same number of lines.
-    lines = -(-len(options) // fitting)
-    return -(-len(options) // max(lines, 1)) or 1
-
-
-class OptionGrid(Widget, can_focus=True):
-    """The options with their keys, and a cursor on one of them. The earlier answer is marked.
-
-    `key_of` returns the key of an option, or "" if it has none. `when_moved` is called when the cursor moves.
-    """
-
-    DEFAULT_CSS = "OptionGrid { height: 1; }"
-
-    class Picked(Message):
-        """A click on an option."""
+class OptionList(RowsOf[Option]):
+    """The options with their keys. The earlier answer is marked. `key_of` returns an option's key, or ""."""
 
     def __init__(self, key_of: Callable[[Option], str]) -> None:
         super().__init__()
-        self.options: Sequence[Option] = ()
-        self.chosen = ""
-        self.cursor = 0
-        self.when_moved: Callable[[], None] = lambda: None
         self._key_of = key_of
-        self._painter = Painter(self)
-
-    @property
-    def option(self) -> Option:
-        """The option under the cursor."""
-        return self.options[self.cursor]
+        self._chosen = ""
 
     def show(self, options: Sequence[Option], chosen: str) -> None:
         """Replace the options. `chosen` is the earlier answer, and the cursor starts on it."""
-        self.options, self.chosen = options, chosen
-        values = [option.value for option in options]
-        self.cursor = values.index(chosen) if chosen in values else 0
-        self._fit()
-        self.refresh()
+        self.rows, self._chosen = options, chosen
+        self.styles.height = len(options)
+        self.rows_changed()
+        self.move_to(next((number for number, option in enumerate(options) if option.value == chosen), 0))
         self.when_moved()
 
-    def move(self, direction: str) -> None:
-        """Move the cursor to the next (`down`) or previous (`up`) option."""
-        cursor = min(max(self.cursor + (1 if direction == "down" else -1), 0), len(self.options) - 1)
-        if cursor != self.cursor:
-            self.cursor = cursor
-            self.refresh()
-            self.when_moved()
-
-    def on_resize(self, event: Resize) -> None:
-        """Choose the number of columns for the new width."""
-        self._fit()
-
-    def on_click(self, event: Click) -> None:
-        """Choose the clicked option."""
-        columns = self._columns
-        number = event.y * columns + event.x // max(self.size.width // columns, 1)
-        if number < len(self.options):
-            self.cursor = number
-            self.post_message(self.Picked())
-
-    def render_line(self, y: int) -> Strip:
-        """Return a line of the grid."""
-        columns, width = self._columns, self.size.width
-        line = Text()
-        for number in range(y * columns, min((y + 1) * columns, len(self.options))):
-            line.append_text(self._cell(number, width // columns))
-        strip = self._painter.strip(line, width)
-        if y * columns <= self.cursor < (y + 1) * columns and self.has_focus:
-            cell = width // columns
-            start = (self.cursor % columns) * cell
-            parts = list(strip.divide([start, start + cell, width]))
-            style = Style(bgcolor=self._painter.style("chosen").bgcolor)
-            return Strip.join([parts[0], parts[1].apply_style(style), *parts[2:]])
-        return strip
-
-    def notify_style_update(self) -> None:
-        """Clear the cached styles."""
-        super().notify_style_update()
-        self._painter.forget()
-
-    @property
-    def _columns(self) -> int:
-        return columns_for([self._text(number) for number in range(len(self.options))], self.size.width)
-
-    def _fit(self) -> None:
-        if self.size.width:
-            self.styles.height = -(-len(self.options) // self._columns) or 1
-
-    def _text(self, number: int) -> str:
-        option = self.options[number]
-        return f"{self._key_of(option)}  {option.word}{' ⚑' if option.value == self.chosen else ''}"
-
-    def _cell(self, number: int, width: int) -> Line:
-        key, _, words = self._text(number).partition("  ")
-        edge = "▌" if number == self.cursor else " "
-        return Text.assemble((edge, "hint"), (key, "hint"), (fit(f"  {words}", width - 1 - len(key)), "strong"))
+    def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
+        """Return key and word of an option."""
+        option = self.rows[position]
+        mark = " ⚑" if option.value == self._chosen else ""
+        return [(f"{self._key_of(option):1}  ", "accent"), (f"{option.word}{mark}", "strong")], []
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +125,7 @@ class TriageScreen(ModalScreen[Answer | None]):
         self._place = 0
         self._typed = ""
         """The note typed for a verdict without an earlier answer."""
-        self._list = OptionGrid(self._key_of)
+        self._list = OptionList(self._key_of)
         self._note = NoteInput()
         self._what = Static("", classes="what", markup=False)
         self._help = Static("", classes="help", markup=False)
@@ -289,7 +203,7 @@ class TriageScreen(ModalScreen[Answer | None]):
         self.query_one(".dialog", Vertical).border_subtitle = Content(" · ".join(words)) if words else None
 
     def _explain(self) -> None:
-        self._help.update(Content(self._list.option.help))
+        self._help.update(Content(self._list.row.help))
 
     def _key_of(self, option: Option) -> str:
         """Return the key of an option in the user's keymap, or "" if it has none."""
@@ -302,9 +216,9 @@ class TriageScreen(ModalScreen[Answer | None]):
 
     def action_enter(self) -> None:
         """Answer with the current or clicked option."""
-        self._answer(self._list.option)
+        self._answer(self._list.row)
 
-    on_option_grid_picked = action_enter
+    on_row_view_picked = action_enter
 
     def action_back(self) -> None:
         """Close the dialog without an answer."""
