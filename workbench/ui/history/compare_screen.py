@@ -2,11 +2,10 @@
 
 import asyncio
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from pathlib import Path
 from typing import ClassVar
 
 from textual.binding import BindingType
@@ -28,7 +27,9 @@ from workbench.store.history.run_names import is_there
 from workbench.store.history.summary import ListedRun, Summary
 from workbench.text.safe_text import one_line
 from workbench.ui.detail.body import Body
+from workbench.ui.editing.files import Files
 from workbench.ui.screen.list_screen import SplitScreen
+from workbench.ui.screen.view import View as MainView
 from workbench.ui.session import run_labels
 from workbench.ui.session.run_labels import state_of
 from workbench.ui.terminal.host import Host
@@ -111,26 +112,17 @@ Pair = tuple[CaseRecord, CaseRecord]
 class CompareScreen(SplitScreen):
     """The screen that compares two runs.
 
-    `before` and `after` are the runs, until the user swaps them. `go` opens the current case in the main screen, and
-    returns False if the case no longer exists.
+    `before` and `after` are the runs, until the user swaps them.
     """
 
     where = "compare"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of("compare")]
 
-    def __init__(
-        self,
-        before: ListedRun,
-        after: ListedRun,
-        state: Path,
-        keys: Mapping[str, tuple[str, ...]],
-        host: Host,
-        go: Callable[[CaseRef], bool],
-    ) -> None:
+    def __init__(self, before: ListedRun, after: ListedRun, view: MainView, host: Host, files: Files) -> None:
         self.changes, self._body = ChangeRows(), Body()
         details = Vertical(self._body, classes="details framed")
-        super().__init__(keys, host, self.changes, Vertical(self.changes), details, self._body)
-        self._before, self._after, self._state, self._go = before, after, state, go
+        super().__init__(view.keys, host, self.changes, Vertical(self.changes), details, self._body)
+        self._before, self._after, self._state, self._files = before, after, view.session.state_dir, files
         self._found: Comparison | None = None
         self._gate: Gate | None = None
         self._trouble = ""
@@ -247,7 +239,7 @@ class CompareScreen(SplitScreen):
         case = self.changes.row.case
         if case is None:
             self.say("put the cursor on a case first")
-        elif not self._go(case.ref):
+        elif not self._files.go_to_stored(case.ref):
             self.say("this case no longer exists", warning=True)
 
     def action_copy_id(self) -> None:

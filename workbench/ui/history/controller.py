@@ -37,21 +37,10 @@ class History(Controller):
             self.view.work(self._show_history, "history")
 
     async def _show_history(self) -> None:
-        workspace = self.session.opened
         await asyncio.to_thread(_import_screens)
         from workbench.ui.history.screen import HistoryScreen
 
-        screen = HistoryScreen(
-            self.session.state_dir,
-            workspace.root,
-            [agent.folder for agent in workspace.agents],
-            self.view.keys,
-            self._host,
-            show=self._show_run,
-            compare=self._compare,
-            running=self._running_id,
-        )
-        self.view.push(screen)
+        self.view.push(HistoryScreen(self.view, self._host, self._runs, show=self._show_run, compare=self._compare))
 
     def compare(self) -> None:
         """Compare the newest run with another one, which the user chooses."""
@@ -59,36 +48,16 @@ class History(Controller):
             self.view.work(self._compare_last, "compare")
 
     def _show_run(self, run: "ListedRun") -> None:
-        if run.injected and not run.is_foreign:
-            self.view.work(partial(self._show_injected, run), "history")
-        else:
-            self._show_cases(run)
+        self.view.work(partial(self._show_stored, run), "history")
 
-    async def _show_injected(self, run: "ListedRun") -> None:
-        """Show a run with injected faults: as a table if it is a matrix, else like any other run."""
-        if not await self._faults.show_stored(run):
-            self._show_cases(run)
-
-    def _show_cases(self, run: "ListedRun") -> None:
+    async def _show_stored(self, run: "ListedRun") -> None:
+        """Show a run with all faults of all tools as a table, and any other run with its cases."""
         from workbench.ui.history.run_screen import RunScreen
 
-        screen = RunScreen(
-            run,
-            self.session.state_dir,
-            self.view.keys,
-            self._host,
-            prices=self.session.prices,
-            keep=self._keep_stored,
-            fork=self._fork.fork_record,
-            go=self._files.go_to_stored,
-            compare=lambda run: self._compare(None, run),
-            running=self._running_id,
-        )
-        self.view.push(screen)
-
-    def _running_id(self) -> str:
-        store = self.session.store
-        return store.run.run_id if store.activity.running else ""
+        if run.is_foreign or not run.injected or not await self._faults.show_stored(run):
+            compare = partial(self._compare, None, run)
+            screen = RunScreen(run, self.view, self._host, self._files, self._fork, self._keep_stored, compare)
+            self.view.push(screen)
 
     def _keep_stored(self, record: "CaseRecord") -> None:
         from workbench.ui.chat.conversation import captured_from_record
@@ -117,7 +86,7 @@ class History(Controller):
         first, second = (str(run.path) if run.is_foreign else run.run_id for run in (before, after))
         root, state = self.session.opened.root, self.session.state_dir
         self.session.last_command = partial(compare_command, first, second, root, state)
-        self.view.push(CompareScreen(before, after, state, self.view.keys, self._host, self._files.go_to_stored))
+        self.view.push(CompareScreen(before, after, self.view, self._host, self._files))
 
     async def _compare_last(self) -> None:
         """Compare the last run of this session, else the newest run with verdicts, with one that the user picks."""

@@ -1,7 +1,7 @@
 """The screen of one stored run: its cases with answers and scores, and the deletion of runs."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,6 @@ from workbench.events.events import CaseName, CaseRef
 from workbench.files.criteria import CriteriaConfig
 from workbench.files.evalset import CaseSummary, EvalsetDocument
 from workbench.files.opening import Opened
-from workbench.files.prices import Prices
 from workbench.files.run_options import UsageFaultError
 from workbench.results.document import Subject
 from workbench.results.repeats import summarize
@@ -32,10 +31,14 @@ from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
 from workbench.ui.dialogs.items import Item, searching
 from workbench.ui.dialogs.pick import PickScreen
+from workbench.ui.editing.files import Files
+from workbench.ui.forking.controller import Fork
 from workbench.ui.screen.list_screen import CASE_KEYS, SplitScreen
 from workbench.ui.screen.sides import Cases, Right
+from workbench.ui.screen.view import View
 from workbench.ui.session import run_labels
 from workbench.ui.session.run_labels import ended_in, evalset_name, state_of
+from workbench.ui.session.session import Session
 from workbench.ui.terminal.host import Host
 from workbench.ui.tree.case_tree import CaseTree
 from workbench.ui.tree.outline import WHOLE_EVALSET
@@ -52,6 +55,11 @@ def reason_undeletable(runs: Sequence[ListedRun], running: str) -> str:
     if any(run.run_id == running for run in runs):
         return "an active run cannot be deleted"
     return ""
+
+
+def running_id(session: Session) -> str:
+    """Return the ID of the active run of this session, or ""."""
+    return session.store.run.run_id if session.store.activity.running else ""
 
 
 async def confirm_delete(app: "App[object]", state: Path, runs: Sequence[ListedRun]) -> bool:
@@ -162,9 +170,7 @@ def _workspace(summary: Summary) -> Workspace:
 class RunScreen(SplitScreen):
     """The screen of one stored run.
 
-    `keep` creates a case from an execution. `fork` forks an execution at the turn or call that the names identify. `go`
-    opens the current case, and returns False if it no longer exists. `compare` compares this run with another.
-    `running` returns the ID of the active run.
+    `keep` creates a case from an execution. `compare` compares this run with another.
     """
 
     where = "stored"
@@ -173,24 +179,19 @@ class RunScreen(SplitScreen):
     def __init__(
         self,
         run: ListedRun,
-        state: Path,
-        keys: Mapping[str, tuple[str, ...]],
+        view: View,
         host: Host,
-        *,
-        prices: Prices | None,
+        files: Files,
+        fork: Fork,
         keep: Callable[[CaseRecord], None],
-        fork: Callable[[CaseRecord, tuple[str, ...]], None],
-        go: Callable[[CaseRef], bool],
-        compare: Callable[[ListedRun], None],
-        running: Callable[[], str],
+        compare: Callable[[], None],
     ) -> None:
         self.tree_view = StoredRunTree()
         self.cases = Cases(self.tree_view)
         self.right = Right()
-        super().__init__(keys, host, self.tree_view, self.cases, self.right, self.right)
-        self._run, self._state = run, state
-        self._prices = prices
-        self._keep, self._fork, self._go, self._compare, self._active_run = keep, fork, go, compare, running
+        super().__init__(view.keys, host, self.tree_view, self.cases, self.right, self.right)
+        self._run, self._session, self._state = run, view.session, view.session.state_dir
+        self._files, self._fork, self._keep, self._compare = files, fork, keep, compare
         self._summary = Summary()
         self._trouble: list[str] = []
         self._records: dict[CaseRef, CaseRecord] = {}
@@ -247,7 +248,7 @@ class RunScreen(SplitScreen):
         assert ref is not None
         record = self._records[ref]
         repeats = summarize([self._records[one] for one in refs], record.until_sure) if len(refs) > 1 else None
-        self.right.show_case(Subject(record, state=self._state, prices=self._prices, repeats=repeats))
+        self.right.show_case(Subject(record, state=self._state, prices=self._session.prices, repeats=repeats))
 
     def _about(self) -> list[Line]:
         """Return facts about the whole run, as pairs of label and text."""
@@ -330,23 +331,23 @@ class RunScreen(SplitScreen):
         elif self._run.is_foreign:
             self.say("cannot fork a run of another program: it lacks what a replay needs")
         else:
-            self._fork(record, self.right.detail.place_names)
+            self._fork.fork_record(record, self.right.detail.place_names)
 
     def action_compare(self) -> None:
         """Compare this run with another."""
-        self._compare(self._run)
+        self._compare()
 
     def action_go_to_current(self) -> None:
         """Open the current case in the main screen."""
         ref = self.tree_view.ref
         if ref is None:
             self.say("put the cursor on a case first")
-        elif not self._go(ref):
+        elif not self._files.go_to_stored(ref):
             self.say("this case no longer exists", warning=True)
 
     def action_delete(self) -> None:
         """Delete this run after a confirmation."""
-        if fault := reason_undeletable([self._run], self._active_run()):
+        if fault := reason_undeletable([self._run], running_id(self._session)):
             self.say(fault, warning=True)
         else:
             start_work(self, self._delete, "delete", exclusive=True)

@@ -1,9 +1,8 @@
 """The history screen, which lists, compares, pins and deletes stored runs."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import ClassVar
 
 from textual.binding import BindingType
@@ -14,15 +13,16 @@ from textual.widgets import Static
 from workbench.results.cells import cell_len, cut, fit
 from workbench.results.plain_lines import commit_words
 from workbench.store.history.retention import pin, unpin
-from workbench.store.history.run_list import list_all_runs, newest_runs
+from workbench.store.history.run_list import newest_runs
 from workbench.store.history.run_names import baseline
 from workbench.store.history.summary import ListedRun
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
 from workbench.ui.actions import footer
-from workbench.ui.history.run_screen import confirm_delete, delete, reason_undeletable
+from workbench.ui.history.run_screen import confirm_delete, delete, reason_undeletable, running_id
 from workbench.ui.screen.list_screen import ListScreen
 from workbench.ui.screen.sides import FilterInput
+from workbench.ui.screen.view import View
 from workbench.ui.session import relative_times, run_labels
 from workbench.ui.terminal.host import Host
 from workbench.ui.widgets.basics import PlainInput, start_work
@@ -165,8 +165,8 @@ _A_FRAME = 0.05
 class HistoryScreen(ListScreen):
     """The list of stored runs.
 
-    `show` opens a run. `compare` compares two runs, the earlier one first. If the earlier one is None, the user chooses
-    it. `running` returns the ID of the active run. `agents` are the folders of agents.
+    `read` returns all runs, and warnings. It reads files. `show` opens a run. `compare` compares two runs, the earlier
+    one first. If the earlier one is None, the user chooses it.
     """
 
     where = "history"
@@ -174,22 +174,19 @@ class HistoryScreen(ListScreen):
 
     def __init__(
         self,
-        state: Path,
-        root: Path,
-        agents: Sequence[Path],
-        keys: Mapping[str, tuple[str, ...]],
+        view: View,
         host: Host,
+        read: Callable[[], tuple[list[ListedRun], list[str]]],
         *,
         show: Callable[[ListedRun], None],
         compare: Callable[[ListedRun | None, ListedRun], None],
-        running: Callable[[], str],
     ) -> None:
         self.runs = RunRows()
         self._filter = FilterInput(placeholder="text  :fail  :error  :baseline  :adk")
         self._about = Static("", classes="about", markup=False)
-        super().__init__(keys, host, self.runs, Vertical(self.runs, self._filter, self._about))
-        self._state, self._root, self._agents = state, root, agents
-        self._show_run, self._compare, self._active_run = show, compare, running
+        super().__init__(view.keys, host, self.runs, Vertical(self.runs, self._filter, self._about))
+        self._session, self._state = view.session, view.session.state_dir
+        self._list_runs, self._show_run, self._compare = read, show, compare
         self._all: Sequence[ListedRun] = ()
         self._read_once = False
         self._time_updates = relative_times.UpdateTimer(self, self._update_times)
@@ -197,7 +194,7 @@ class HistoryScreen(ListScreen):
     def on_mount(self) -> None:
         """Start with a message that the runs are being read."""
         super().on_mount()
-        self.frame.border_title = Content(f"history of {one_line(self._root.name, limit=60)}")
+        self.frame.border_title = Content(f"history of {one_line(self._session.opened.root.name, limit=60)}")
         self.runs.when_moved = self._show_about
         self._about.update(Content("loading runs"))
 
@@ -211,7 +208,7 @@ class HistoryScreen(ListScreen):
     async def _read_newest(self) -> None:
         """Show the newest runs first, because reading all may take long."""
         self.runs.baseline, newest = await asyncio.to_thread(lambda: (baseline(self._state), newest_runs(self._state)))
-        self.runs.running = self._active_run()
+        self.runs.running = running_id(self._session)
         if newest:
             self._all = newest
             self._show_filtered()
@@ -220,9 +217,9 @@ class HistoryScreen(ListScreen):
     async def _read(self) -> None:
         if not self._read_once and self._all:
             await asyncio.sleep(_A_FRAME)  # The newest runs are painted before the others are read.
-        runs, trouble = await asyncio.to_thread(list_all_runs, self._state, self._root, self._agents)
+        runs, trouble = await asyncio.to_thread(self._list_runs)
         self.runs.baseline = await asyncio.to_thread(baseline, self._state)
-        self.runs.running = self._active_run()
+        self.runs.running = running_id(self._session)
         if trouble and not self._read_once:
             more = f" (and {len(trouble) - 1} more)" if len(trouble) > 1 else ""
             self.notify(one_line(trouble[0], limit=400) + more, severity="warning", timeout=10)
@@ -337,7 +334,7 @@ class HistoryScreen(ListScreen):
     def action_delete(self) -> None:
         """Delete the marked runs, or the current one, after a confirmation."""
         runs = self.runs.marked or ([run] if (run := self.runs.row_or_none) is not None else [])
-        if fault := reason_undeletable(runs, self._active_run()):
+        if fault := reason_undeletable(runs, running_id(self._session)):
             self.say(fault, warning=True)
         elif runs:
             start_work(self, partial(self._delete, list(runs)), "delete", exclusive=True)
