@@ -52,6 +52,15 @@ _WORDS: Mapping[Kind, str] = {
     "frozen": "answers for run --frozen. space keeps or drops them",
 }
 """The help line for each kind of row."""
+_SWITCHES: Mapping[Kind, str] = {
+    "shape": "recorded",
+    "state": "state",
+    "end": "end_state",
+    "tools": "tools",
+    "messages": "texts",
+    "frozen": "frozen",
+}
+"""The field of a choice that `space` switches, for each kind of row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,22 +106,17 @@ class ReviewList(RowsOf[ReviewRow]):
                 return [_named("format of steps"), (recorded if choice.recorded else authored, "")], []
             case "state":
                 known = state_at_start(captured, choice)
-                state = in_short(known) if known else "empty"
-                return [_box(choice.state), _named("initial state", 4), (state, "" if choice.state else "muted")], []
+                return _optional(choice.state, "initial state", in_short(known) if known else "empty")
             case "end":
                 after = end_state(captured, choice)
                 state = "not known" if after is None else in_short(after) if after else "empty"
-                on = choice.end_state and after is not None
-                return [_box(on), _named("end state", 4), (state, "" if on else "muted")], []
+                return _optional(choice.end_state and after is not None, "end state", state)
             case "tools":
-                number = captured.call_count(choice.case_turns)
-                return [_box(choice.tools), _named("tool calls", 4), (str(number), "" if choice.tools else "muted")], []
+                return _optional(choice.tools, "tool calls", str(captured.call_count(choice.case_turns)))
             case "messages":
-                number, on = captured.text_count(choice.case_turns), choice.texts
-                return [_box(on), _named("other messages", 4), (str(number), "" if on else "muted")], []
+                return _optional(choice.texts, "other messages", str(captured.text_count(choice.case_turns)))
             case "frozen":
-                named = _box(choice.frozen), _named("recording", 4)
-                return [*named, (_calls(captured, choice), "" if choice.frozen else "muted")], []
+                return _optional(choice.frozen, "recording", _calls(captured, choice))
             case "turn":
                 return self._turn(row.turn)
             case _:
@@ -145,6 +149,10 @@ def _named(name: str, taken: int = 0) -> Piece:
 
 def _box(on: bool) -> Piece:
     return ("[x] ", "passed") if on else ("[ ] ", "muted")
+
+
+def _optional(on: bool, name: str, text: str) -> tuple[list[Piece], list[Piece]]:
+    return [_box(on), _named(name, 4), (text, "" if on else "muted")], []
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,12 +206,8 @@ class ReviewScreen(RowsScreen[bool]):
         self._new_file, self._write, self._now = new_file, write, now
         self._into = self._destinations[0]
         self._choice = Choice("", frozenset(range(len(captured.turns))), frozen=captured.keeps_recording)
-        self._named = False
-        """Whether the user has changed the ID. A changed ID stays if another file is chosen."""
-        self._shaped = False
-        """Whether the user has changed the format of steps."""
-        self._stated = False
-        """Whether the user has chosen to keep or drop the end state."""
+        self._changed: set[Kind] = set()
+        """The parts that the user has changed. They stay if another file is chosen."""
         self._busy = False
         self._preview = Body()
         self.message.set_classes("help")
@@ -240,29 +244,18 @@ class ReviewScreen(RowsScreen[bool]):
     def action_mark(self) -> None:
         """Keep or drop the part under the cursor. On the row with the format of steps, switch the format."""
         choice, row = self._choice, self._list.row
-        match row.kind:
-            case "turn":
-                self._choice = self._begun(replace(choice, turns=choice.turns ^ {row.turn}))
-            case "end":
-                if end_state(self._captured, choice) is None:
-                    self.say("the session's state after the last turn is not known")
-                    return
-                self._stated = True
-                self._choice = replace(choice, end_state=not choice.end_state)
-            case "tools":
-                self._choice = replace(choice, tools=not choice.tools)
-            case "messages":
-                self._choice = replace(choice, texts=not choice.texts)
-            case "state":
-                self._choice = replace(choice, state=not choice.state)
-            case "frozen":
-                self._choice = replace(choice, frozen=not choice.frozen)
-            case "shape":
-                self._shaped = True
-                self._choice = replace(choice, recorded=not choice.recorded)
-            case "id" | "file":
-                self.say("e changes it")
-                return
+        if row.kind == "turn":
+            self._choice = self._begun(replace(choice, turns=choice.turns ^ {row.turn}))
+        elif row.kind == "end" and end_state(self._captured, choice) is None:
+            self.say("the session's state after the last turn is not known")
+            return
+        elif (name := _SWITCHES.get(row.kind)) is not None:
+            self._changed.add(row.kind)
+            switched: dict[str, Any] = {name: not getattr(choice, name)}
+            self._choice = replace(choice, **switched)
+        elif row.kind in ("id", "file"):
+            self.say("e changes it")
+            return
         self._refresh()
 
     def action_mark_all(self) -> None:
@@ -342,11 +335,11 @@ class ReviewScreen(RowsScreen[bool]):
 
     def _go_into(self, destination: Destination) -> None:
         before, self._into = self._into, destination
-        if not self._named:
+        if "id" not in self._changed:
             self._choice = replace(self._choice, eval_id=free_name(self._wanted, destination.taken))
-        if not self._shaped:
+        if "shape" not in self._changed:
             self._choice = replace(self._choice, recorded=bool(destination.recorded))
-        if not self._stated:
+        if "end" not in self._changed:
             self._choice = replace(self._choice, end_state=destination.compares_state)
         if destination.one_turn != before.one_turn:
             self._choice = replace(self._choice, start=0)
@@ -354,7 +347,7 @@ class ReviewScreen(RowsScreen[bool]):
 
     def _take_id(self, name: str | None) -> None:
         if name is not None:
-            self._named = True
+            self._changed.add("id")
             self._choice = replace(self._choice, eval_id=name)
             self._refresh()
 
