@@ -135,7 +135,7 @@ class FaultScreen(SplitScreen):
         frame = Vertical(Titles(self.grid), self.grid, self._about)
         super().__init__(keys, host, self.grid, frame, self.right, self.right)
         self._matrix, self._title, self._state, self._prices = matrix, title, state, prices
-        self._go, self._begin = go, start
+        self.go, self._begin = go, start
         self._batches = Batches(self, self._take_news)
         self._back_to_tools = False
         """Whether esc goes back from the rows by case to the rows by tool."""
@@ -209,6 +209,17 @@ class FaultScreen(SplitScreen):
         if self._record() is record:
             self._show_execution()
 
+    @property
+    def case_here(self) -> CaseRef | None:
+        """The execution under the cursor, or None."""
+        record = self._record()
+        return None if record is None else record.ref
+
+    @property
+    def running(self) -> str:
+        """What is still running on this screen, or ""."""
+        return "the run is" if self._matrix.going else ""
+
     def action_open(self) -> None:
         """Go to the next column. In the panes, unfold."""
         if self.in_right:
@@ -261,24 +272,6 @@ class FaultScreen(SplitScreen):
             self.say("nothing is running here")
         else:
             self.say(cancel_words("the run", kill=self._matrix.link.cancel()))
-
-    def action_go_to_current(self) -> None:
-        """Open the case of the execution under the cursor in the main screen."""
-        record = self._record()
-        if record is None:
-            self.say("put the cursor on an execution first")
-        elif self._matrix.going:
-            self.say("faults are still being tried: x cancels them", warning=True)
-        elif not self._go(record.ref):
-            self.say("this case no longer exists", warning=True)
-
-    def action_copy_id(self) -> None:
-        """Copy the ID of the case."""
-        record = self._record()
-        if record is None:
-            self.say("put the cursor on an execution first")
-        else:
-            self.copy("case ID", record.ref.eval_id)
 
     def action_copy(self) -> None:
         """In the panes, copy the item under the cursor."""

@@ -122,7 +122,7 @@ class CompareScreen(SplitScreen):
         self.changes, self._body = ChangeRows(), Body()
         details = Vertical(self._body, classes="details framed")
         super().__init__(view.keys, host, self.changes, Vertical(self.changes), details, self._body)
-        self._before, self._after, self._state, self._files = before, after, view.session.state_dir, files
+        self._before, self._after, self._state, self.go = before, after, view.session.state_dir, files.go_to_stored
         self._found: Comparison | None = None
         self._gate: Gate | None = None
         self._trouble = ""
@@ -234,18 +234,15 @@ class CompareScreen(SplitScreen):
         self._before, self._after = self._after, self._before
         self._compare()
 
-    def action_go_to_current(self) -> None:
-        """Open the current case in the main screen."""
+    @property
+    def case_here(self) -> CaseRef | None:
+        """The execution under the cursor, or None in the overview."""
         case = self.changes.row.case
-        if case is None:
-            self.say("put the cursor on a case first")
-        elif not self._files.go_to_stored(case.ref):
-            self.say("this case no longer exists", warning=True)
+        return None if case is None else case.ref
 
     def action_copy_id(self) -> None:
         """Copy the case's ID. In the overview, copy the command that compares the two runs."""
-        case = self.changes.row.case
-        if case is None:
+        if self.case_here is None:
             self.copy("command", shlex.join(["agent-workbench", "compare", self._before.name, self._after.name]))
         else:
-            self.copy("case ID", case.ref.eval_id)
+            super().action_copy_id()

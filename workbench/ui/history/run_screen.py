@@ -191,7 +191,7 @@ class RunScreen(SplitScreen):
         self.right = Right()
         super().__init__(view.keys, host, self.tree_view, self.cases, self.right, self.right)
         self._run, self._session, self._state = run, view.session, view.session.state_dir
-        self._files, self._fork, self._keep, self._compare = files, fork, keep, compare
+        self.go, self._fork, self._keep, self._compare = files.go_to_stored, fork, keep, compare
         self._summary = Summary()
         self._trouble: list[str] = []
         self._records: dict[CaseRef, CaseRecord] = {}
@@ -274,6 +274,11 @@ class RunScreen(SplitScreen):
             lines.append(("export", f"agent-workbench export {one_line(run.run_id)} --format html -o run.html"))
         return lines
 
+    @property
+    def case_here(self) -> CaseRef | None:
+        """The execution under the cursor, or None."""
+        return self.tree_view.ref
+
     def action_open(self) -> None:
         """Expand the row, or go to the panes."""
         row = self.tree_view.model.cursor
@@ -337,14 +342,6 @@ class RunScreen(SplitScreen):
         """Compare this run with another."""
         self._compare()
 
-    def action_go_to_current(self) -> None:
-        """Open the current case in the main screen."""
-        ref = self.tree_view.ref
-        if ref is None:
-            self.say("put the cursor on a case first")
-        elif not self._files.go_to_stored(ref):
-            self.say("this case no longer exists", warning=True)
-
     def action_delete(self) -> None:
         """Delete this run after a confirmation."""
         if fault := reason_undeletable([self._run], running_id(self._session)):
@@ -361,8 +358,10 @@ class RunScreen(SplitScreen):
 
     def action_copy_id(self) -> None:
         """Copy the ID of the case, or of the run if no case is under the cursor."""
-        ref = self.tree_view.ref
-        self.copy(*("run ID", self._run.run_id) if ref is None else ("case ID", ref.eval_id))
+        if self.case_here is None:
+            self.copy("run ID", self._run.run_id)
+        else:
+            super().action_copy_id()
 
     def action_copy(self) -> None:
         """Copy what the panes show: the item under the cursor, else the visible turn or the pane."""

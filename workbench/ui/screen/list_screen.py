@@ -14,6 +14,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Static
 
+from workbench.events.events import CaseRef
 from workbench.results.cells import cell_len, cut
 from workbench.ui.actions import BY_ID, Where, footer
 from workbench.ui.detail.body import Body
@@ -91,6 +92,8 @@ class SplitScreen(ListScreen):
 
     list_name: ClassVar[str] = "cases"
     """Name of the list in the footer."""
+    go: Callable[[CaseRef], bool] = lambda ref: False
+    """Opens the current version of a case in the main screen. Returns False if the case no longer exists."""
 
     def __init__(
         self,
@@ -209,6 +212,32 @@ class SplitScreen(ListScreen):
     def action_maximise(self) -> None:
         """Maximise the current side, or show both sides again."""
         self.toggle_class("-maximised")
+
+    @property
+    def case_here(self) -> CaseRef | None:
+        """The execution under the cursor, or None."""
+        return None
+
+    @property
+    def running(self) -> str:
+        """What is still running on this screen, such as "the try is", or ""."""
+        return ""
+
+    def action_go_to_current(self) -> None:
+        """Open the current version of the case under the cursor in the main screen."""
+        if self.case_here is None:
+            self.say("put the cursor on a case first")
+        elif self.running:
+            self.say(f"{self.running} still running: x cancels", warning=True)
+        elif not self.go(self.case_here):
+            self.say("this case no longer exists", warning=True)
+
+    def action_copy_id(self) -> None:
+        """Copy the ID of the case under the cursor."""
+        if self.case_here is None:
+            self.say("put the cursor on a case first")
+        else:
+            self.copy("case ID", self.case_here.eval_id)
 
     @property
     def case_shown(self) -> bool:

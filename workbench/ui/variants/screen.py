@@ -132,7 +132,7 @@ class TryScreen(SplitScreen):
         frame = Vertical(self.variants, self._counts, self.cases, self._about)
         super().__init__(keys, host, self.variants, frame, Vertical(self._body, classes="details"), self._body)
         self.tried = tried
-        self._keep, self._undo, self._go = keep, undo, go
+        self._keep, self._undo, self.go = keep, undo, go
         self._pace = Pace()
         self._due: Timer | None = None
         self._updating = self._waiting = False
@@ -396,6 +396,17 @@ class TryScreen(SplitScreen):
         trial = self.tried.trial
         return trial is not None and not trial.variants[self.variants.variant].is_of_tree
 
+    @property
+    def case_here(self) -> CaseRef | None:
+        """The case under the cursor, or None if the variants have the focus."""
+        line = self.cases.row_or_none if self.cases.has_focus or self.in_right else None
+        return line.case.case if line is not None and line.case is not None else None
+
+    @property
+    def running(self) -> str:
+        """What is still running on this screen, or ""."""
+        return "the try is" if self.tried.going else ""
+
     def action_move(self, direction: str) -> None:
         """Move in the variants, the cases or the details."""
         if self.cases.has_focus:
@@ -488,24 +499,6 @@ class TryScreen(SplitScreen):
             self.say("nothing is running here")
         else:
             self.say(cancel_words("the try", kill=self.tried.cancel()))
-
-    def action_go_to_current(self) -> None:
-        """Go to the case under the cursor in the main screen, which shows its current version."""
-        line = self.cases.row_or_none
-        if line is None or line.case is None or not (self.cases.has_focus or self.in_right):
-            self.say("put the cursor on a case first")
-        elif self.tried.going:
-            self.say("the try is still running: x cancels it", warning=True)
-        elif not self._go(line.case.case):
-            self.say("this case no longer exists", warning=True)
-
-    def action_copy_id(self) -> None:
-        """Copy the ID of the case."""
-        line = self.cases.row_or_none
-        if line is None or line.case is None or not (self.cases.has_focus or self.in_right):
-            self.say("put the cursor on a case first")
-        else:
-            self.copy("case ID", line.case.case.eval_id)
 
     def action_copy(self) -> None:
         """Copy the results as Markdown."""
