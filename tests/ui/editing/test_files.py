@@ -8,7 +8,7 @@ import pytest
 
 from tests.ui.conftest import MakeWorkspace, case_json
 from tests.ui.fake_view import Bench
-from workbench.ui.editing.drafts import CaseDraft, open_case
+from workbench.ui.editing.drafts import Draft, open_case
 from workbench.ui.editing.edit import Edit
 
 
@@ -16,11 +16,11 @@ def ids(file: Path) -> list[str]:
     return [case["eval_id"] for case in json.loads(file.read_text())["eval_cases"]]
 
 
-def draft_of(bench: Bench) -> CaseDraft:
+def draft_of(bench: Bench) -> Draft:
     return open_case(bench.files.chosen(0, [1]), bench.session.entry(0).document)
 
 
-def with_text(draft: CaseDraft, text: str) -> Any:
+def with_text(draft: Draft, text: str) -> Any:
     value = json.loads(json.dumps(draft.value))
     value["conversation"][0]["user_content"]["parts"][0]["text"] = text
     return value

@@ -154,11 +154,10 @@ class Accept(Controller):
         from workbench.criteria.session_state import rules_of
         from workbench.editing.accept import Comparison, NotComparableError
         from workbench.ui.accepting.screen import Acceptance
-        from workbench.ui.editing.drafts import CaseDraft
 
         entry = self.session.entry(row.evalset)
         draft = await self._edit.draft(row)
-        if not isinstance(draft, CaseDraft):
+        if draft is None:
             return None
         try:
             transcript = await asyncio.to_thread(self._transcript, entry, row.case, record)

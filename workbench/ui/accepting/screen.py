@@ -30,7 +30,7 @@ from workbench.ui.accepting.outcome import Outcome, Results, Transcript, outcome
 from workbench.ui.dialogs.items import Item, searching
 from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.editing.conflicts import save_error_message
-from workbench.ui.editing.drafts import CaseDraft
+from workbench.ui.editing.drafts import Draft
 from workbench.ui.editing.proposals import (
     BOX_OF_RULE,
     ChangeList,
@@ -123,7 +123,7 @@ class Acceptance:
     `failed` returns the names of the failed criteria that a hunk can affect.
     """
 
-    draft: CaseDraft
+    draft: Draft
     transcript: Transcript
     comparison: Comparison
     criteria: Sequence[Criterion]

@@ -130,81 +130,35 @@ def in_short(value: object) -> str:
 
 
 @dataclass(frozen=True)
-class CaseDraft:
-    """A case being edited: its position `number`, and its JSON `value`, which for a dataset has an evalset's form."""
+class Draft:
+    """A case being edited, or an evalset's ID, name and description if its position `number` is None.
+
+    `value` is JSON: the case, which for a dataset has an evalset's form, or the file without its cases.
+    """
 
     file: Path
     evalset: EvalsetFile
-    number: int
+    number: int | None
     value: Any
 
     @property
     def name(self) -> str:
-        """The case's ID, raw."""
-        return case_id(self.value)
+        """The case's ID or the file's name, raw."""
+        return self.file.name if self.number is None else case_id(self.value)
 
     @property
     def stored(self) -> Any:
-        """The case's JSON as stored in the file, for a text editor."""
-        return self.evalset.stored(self.number)
+        """The value as stored in the file, for a text editor."""
+        return self.value if self.number is None else self.evalset.stored(self.number)
 
     def rows(self) -> list[CaseRow]:
-        """Return the rows of the case, including the headings of turns."""
-        return rows_of(self.value)
+        """Return the editable rows, including the headings of turns."""
+        return frame_rows(self.value) if self.number is None else rows_of(self.value)
 
     def after(self, value: Any) -> EvalsetFile:
-        """Return the file with the case replaced by `value`. Raises the errors of `EvalsetFile.edited`."""
-        return self.evalset.edited(self.number, value)
-
-    def with_recordings(self, value: Any, contents: Contents) -> Contents:
-        """Return the contents of an edit. If it changes the case's ID, add the renaming of its recording. Reads files.
-
-        Raises:
-            EditError: The recording cannot be read.
-        """
-        name = case_id(value)
-        after = contents[self.file][1]
-        if name == self.name or after is None or name not in EvalsetFile(after).ids:
-            return contents
-        return with_recordings(contents, [CarriedCase(self.file, self.name, self.file, name)])
-
-    def reopened(self, evalset: EvalsetFile) -> "CaseDraft | None":
-        """Return a draft for the file's current content, or None if the case is no longer in it.
-
-        If all other cases stayed, the case at this position is the same one, even with another ID.
-        """
-        ids, before, number = [*evalset.ids], [*self.evalset.ids], self.number
-        if len(ids) != len(before) or [*ids[:number], self.name, *ids[number + 1 :]] != before:
-            if self.name not in ids:
-                return None
-            number = ids.index(self.name)
-        return CaseDraft(self.file, evalset, number, evalset.case(number))
-
-
-@dataclass(frozen=True)
-class FrameDraft:
-    """An evalset's ID, name and description being edited. `value` is the file's JSON without its cases."""
-
-    file: Path
-    evalset: EvalsetFile
-    value: Any
-
-    @property
-    def name(self) -> str:
-        """The file's name, raw."""
-        return self.file.name
-
-    @property
-    def stored(self) -> Any:
-        """The file's JSON without its cases, for a text editor."""
-        return self.value
-
-    def rows(self) -> list[CaseRow]:
-        """Return the editable rows."""
-        return frame_rows(self.value)
-
-    def after(self, value: Any) -> EvalsetFile:
-        """Return the file with the changed keys of `value`. Raises the errors of `EvalsetFile.with_frame`."""
+        """Return the file with the new value. Raises the errors of `EvalsetFile.edited` and `with_frame`."""
+        if self.number is not None:
+            return self.evalset.edited(self.number, value)
         if not isinstance(value, dict):
             raise RejectedError([Breach((), "the evalset must be an object: { … }")])
         changed = {key: value.get(key) for key in {**self.value, **value} if value.get(key) != self.value.get(key)}
@@ -213,12 +167,32 @@ class FrameDraft:
         return EvalsetFile(self.evalset.with_frame(changed))
 
     def with_recordings(self, value: Any, contents: Contents) -> Contents:
-        """Return the contents unchanged, because no case gets another ID."""
-        return contents
+        """Return the contents of an edit. If it changes the case's ID, add the renaming of its recording. Reads files.
 
-    def reopened(self, evalset: EvalsetFile) -> "FrameDraft | None":
-        """Return a draft for the file's current content."""
-        return FrameDraft(self.file, evalset, evalset.frame())
+        Raises:
+            EditError: The recording cannot be read.
+        """
+        after = contents[self.file][1]
+        if self.number is None or case_id(value) == self.name or after is None:
+            return contents
+        name = case_id(value)
+        if name not in EvalsetFile(after).ids:
+            return contents
+        return with_recordings(contents, [CarriedCase(self.file, self.name, self.file, name)])
+
+    def reopened(self, evalset: EvalsetFile) -> "Draft | None":
+        """Return a draft for the file's current content, or None if the case is no longer in it.
+
+        If all other cases stayed, the case at this position is the same one, even with another ID.
+        """
+        if self.number is None:
+            return Draft(self.file, evalset, None, evalset.frame())
+        ids, before, number = [*evalset.ids], [*self.evalset.ids], self.number
+        if len(ids) != len(before) or [*ids[:number], self.name, *ids[number + 1 :]] != before:
+            if self.name not in ids:
+                return None
+            number = ids.index(self.name)
+        return Draft(self.file, evalset, number, evalset.case(number))
 
 
 class NotSavedError(Exception):
@@ -227,10 +201,9 @@ class NotSavedError(Exception):
 
 _WHOLES = {"args": "call", "call": "call", "response": "result", "rubric": "rubric", "session": "session"}
 _OPTIONAL = frozenset({"type", "persona", "session id", "name", "description"})
-Draft = CaseDraft | FrameDraft
 
 
-def open_case(chosen: CaseSelection, document: EvalsetDocument | None = None) -> CaseDraft:
+def open_case(chosen: CaseSelection, document: EvalsetDocument | None = None) -> Draft:
     """Read a file and return a draft of the chosen case, wherever it is in the file now. Call it in a thread.
 
     `document` saves time: if its file is unchanged, its index of cases is used.
@@ -243,10 +216,10 @@ def open_case(chosen: CaseSelection, document: EvalsetDocument | None = None) ->
     content = read_regular(chosen.file)
     evalset = EvalsetFile(content, document.index_of(content) if document is not None else None)
     (number,) = chosen.places({chosen.file: evalset})
-    return CaseDraft(chosen.file, evalset, number, evalset.case(number))
+    return Draft(chosen.file, evalset, number, evalset.case(number))
 
 
-def open_frame(file: Path) -> FrameDraft:
+def open_frame(file: Path) -> Draft:
     """Read a file and return a draft of its ID, name and description. Call it in a thread.
 
     Raises:
@@ -254,7 +227,7 @@ def open_frame(file: Path) -> FrameDraft:
         EditError: The file cannot be changed safely.
     """
     evalset = EvalsetFile(read_regular(file))
-    return FrameDraft(file, evalset, evalset.frame())
+    return Draft(file, evalset, None, evalset.frame())
 
 
 def label_of(draft: Draft, row: CaseRow, verb: str = "") -> str:

@@ -36,7 +36,6 @@ from workbench.ui.dialogs.items import Item, searching
 from workbench.ui.dialogs.pick import PickScreen, show_keys
 from workbench.ui.editing.drafts import (
     LONGEST,
-    CaseDraft,
     Draft,
     NotSavedError,
     UnreadableError,
@@ -49,7 +48,7 @@ from workbench.ui.editing.drafts import (
     unchanged,
     with_row,
 )
-from workbench.ui.editing.field import FieldScreen, RowList, ValueField
+from workbench.ui.editing.field import FieldScreen, RowList
 from workbench.ui.editing.files import Files
 from workbench.ui.widgets.basics import Titled, start_work
 from workbench.ui.widgets.footer import bindings, bindings_of
@@ -58,66 +57,6 @@ _LEAVES = "esc closes"
 _SHOWN = 4_000
 """Maximum number of characters in the preview of a value."""
 _PERSONAS = "EXPERT, NOVICE or EVALUATOR, or your own persona as JSON, starting with {"
-
-
-class ValuePane(Vertical):
-    """The preview of a row's value, or the field that edits it."""
-
-    def __init__(self, field: ValueField) -> None:
-        super().__init__(classes="value")
-        self.field = field
-        self._preview = Static("", classes="preview", markup=False)
-
-    def compose(self) -> ComposeResult:
-        """Lay out the preview and the field."""
-        yield self._preview
-        yield self.field
-
-    @property
-    def typing(self) -> bool:
-        """Whether a value is being typed."""
-        return bool(self.field.display)
-
-    def open(self, row: CaseRow) -> str:
-        """Replace the preview with the field. Return a hint for the user, or ""."""
-        self.field.load(row)
-        self.border_title = Content(place_in_words(row))
-        self._preview.display = False
-        if row.form != "json" and as_json(row):
-            return "edited as JSON, because it has characters that a field cannot show"
-        return "as JSON" if as_json(row) else _hint(row)
-
-    def close(self) -> None:
-        """Replace the field with the preview."""
-        self.border_title = None
-        self._preview.display = True
-
-    def show(self, row: CaseRow | None) -> None:
-        """Preview the value of a row. If the row has no value, show its keys. With None, show nothing."""
-        text = ""
-        if row is not None and row.form == "heading":
-            text = "d duplicates this turn, D deletes it, < and > move it, + adds a part"
-        elif row is not None and (row.missing or row.value is None):
-            text = "no value: enter adds one"
-        elif row is not None:
-            text = row.value if isinstance(row.value, str) else json_head(row.value, _SHOWN + 1, indent=2)
-        self._preview.update(Content(plain(text, limit=_SHOWN)))
-
-    def point_at(self, line: int, column: int, message: str) -> str:
-        """Put the field's cursor at a fault, and return a message with the fault's place."""
-        self.field.point_at(line, column)
-        return f"line {line}, column {column}: {one_line(message)}"
-
-    def reject(self, error: RejectedError) -> str:
-        """Return why the value was rejected. If the fault is in the field, put the field's cursor there."""
-        breach, row = error.breaches[0], self.field.row
-        if not self.typing or row is None:
-            return f"not saved: {one_line(str(error))}"
-        sentence = f"{breach.message}. {breach.hint}".rstrip(". ")
-        inside = breach.location[: len(row.location)] == row.location and as_json(row)
-        if inside and (place := place_of(self.field.text, breach.location[len(row.location) :])):
-            return self.point_at(*place, sentence)
-        return one_line(sentence)
 
 
 def _hint(row: CaseRow) -> str:
@@ -133,7 +72,7 @@ def _footer(draft: Draft, row: CaseRow | None) -> list[Action]:
 
     If the row cannot be duplicated, undo is left out, too.
     """
-    if not isinstance(draft, CaseDraft):
+    if draft.number is None:
         # An evalset's own fields have no parts that could be added or deleted.
         return footer("editor", ("edit", "undo", "redo"))
     without = set()
@@ -176,11 +115,12 @@ class EditorScreen(FieldScreen[None]):
         self._at, self._editing, self._over = at, editing, over
         self._busy = self._fresh = False
         self._one_at_a_time = asyncio.Lock()
-        self._value = ValuePane(self.field)
+        self._preview = Static("", classes="preview", markup=False)
+        self._value = Vertical(self._preview, self.field, classes="value")
 
     def compose(self) -> ComposeResult:
         """Lay out the rows, value, message and keys."""
-        others = self.draft.evalset.ids if isinstance(self.draft, CaseDraft) else ()
+        others = self.draft.evalset.ids if self.draft.number is not None else ()
         name = one_line(self.draft.name, limit=200)
         with Titled("edit › ", name, classes="editor", others=map(one_line, others)) as self._frame:
             self._frame.border_subtitle = _LEAVES
@@ -237,8 +177,14 @@ class EditorScreen(FieldScreen[None]):
             self._fresh = False
             self._value.add_class("-typing")
             self._frame.border_subtitle = None
+            self._value.border_title = Content(place_in_words(row))
+            self._preview.display = False
+            self.field.load(row)
+            words = "as JSON" if as_json(row) else _hint(row)
+            if row.form != "json" and as_json(row):
+                words = "edited as JSON, because it has characters that a field cannot show"
             one_line_only = row.form == "word" and not as_json(row)
-            self.into_field(self._value.open(row), key="enter or ctrl+o" if one_line_only else "ctrl+o")
+            self.into_field(words, key="enter or ctrl+o" if one_line_only else "ctrl+o")
 
     action_edit = action_open = action_enter
 
@@ -252,7 +198,8 @@ class EditorScreen(FieldScreen[None]):
     def out_of_field(self) -> None:
         """Go back to the rows and show the value again."""
         super().out_of_field()
-        self._value.close()
+        self._value.border_title = None
+        self._preview.display = True
         self._value.remove_class("-typing")
         self._frame.border_subtitle = _LEAVES
 
@@ -264,7 +211,7 @@ class EditorScreen(FieldScreen[None]):
         try:
             value = self.field.value()
         except UnreadableError as error:
-            self.say(self._value.point_at(error.line, error.column, str(error)), warning=True)
+            self._point_at(error.line, error.column, str(error))
             return
         if unchanged(self.draft, row, value):
             self.out_of_field()
@@ -273,10 +220,28 @@ class EditorScreen(FieldScreen[None]):
             return
         self._save(with_row(self.draft, row, value), label_of(self.draft, row), row.location)
 
+    def _point_at(self, line: int, column: int, message: str) -> None:
+        """Put the field's cursor at a fault, and show it with its place."""
+        self.field.point_at(line, column)
+        self.say(f"line {line}, column {column}: {one_line(message)}", warning=True)
+
+    def _reject(self, error: RejectedError) -> None:
+        """Show why the value was rejected. If the fault is in the field, put the field's cursor there."""
+        breach, row = error.breaches[0], self.field.row
+        if not self.field.display or row is None:
+            self.say(f"not saved: {one_line(str(error))}", warning=True)
+            return
+        sentence = f"{breach.message}. {breach.hint}".rstrip(". ")
+        inside = breach.location[: len(row.location)] == row.location and as_json(row)
+        if inside and (place := place_of(self.field.text, breach.location[len(row.location) :])):
+            self._point_at(*place, sentence)
+        else:
+            self.say(one_line(sentence), warning=True)
+
     def action_new_case(self) -> None:
         """Let the user choose a part to add at the cursor."""
         row = self.list.row_or_none
-        if row is None or not isinstance(self.draft, CaseDraft):
+        if row is None or self.draft.number is None:
             self.say("nothing can be added here")
             return
         parts = [Item(part.label, part.what, help=part.help) for part in parts_for(self.draft.value, row)]
@@ -308,7 +273,7 @@ class EditorScreen(FieldScreen[None]):
         row = self.list.row_or_none
         if row is None or self._busy:
             return
-        if not isinstance(self.draft, CaseDraft):
+        if self.draft.number is None:
             self.say("ID, name and description can be edited, but not added, moved or deleted")
             return
         try:
@@ -361,7 +326,7 @@ class EditorScreen(FieldScreen[None]):
         try:
             after, words = await self._files.save(self.draft, value, label)
         except RejectedError as error:
-            self.say(self._value.reject(error), warning=True)
+            self._reject(error)
             return
         except NotSavedError as error:
             self.say(str(error), warning=True)
@@ -375,7 +340,7 @@ class EditorScreen(FieldScreen[None]):
             if row is not None and row.form == "heading":
                 self.list.move("down")
             self.action_enter()
-            self._fresh = self._value.typing
+            self._fresh = bool(self.field.display)
 
     @property
     def place(self) -> Location | None:
@@ -397,7 +362,13 @@ class EditorScreen(FieldScreen[None]):
         self.list.show_rows(self.draft.rows(), at=at)
 
     def _show_value(self) -> None:
-        row = self.list.row_or_none
-        self._value.show(row)
+        row, text = self.list.row_or_none, ""
+        if row is not None and row.form == "heading":
+            text = "d duplicates this turn, D deletes it, < and > move it, + adds a part"
+        elif row is not None and (row.missing or row.value is None):
+            text = "no value: enter adds one"
+        elif row is not None:
+            text = row.value if isinstance(row.value, str) else json_head(row.value, _SHOWN + 1, indent=2)
+        self._preview.update(Content(plain(text, limit=_SHOWN)))
         self.key_line.show_keys(_footer(self.draft, row), self.keys_of)
         self.say("")

@@ -265,7 +265,7 @@ class Files(Controller):
         """
         from workbench.files.json_text.json_edit import EditError
         from workbench.ui.editing.conflicts import choose_cases, save, save_error_message
-        from workbench.ui.editing.drafts import CaseDraft, NotSavedError
+        from workbench.ui.editing.drafts import NotSavedError
 
         saver, base = await self.saver(), draft.evalset.content
         try:
@@ -280,7 +280,7 @@ class Files(Controller):
         await self.reopen(draft.file)
         if saved.content == mine.content:
             # A dataset's case from the user's editor is in the form of the file.
-            shown = mine.case(draft.number) if isinstance(draft, CaseDraft) else value
+            shown = value if draft.number is None else mine.case(draft.number)
             after: Draft | None = replace(draft, evalset=mine, value=shown)
         else:
             after = await self.reopened(draft)
