@@ -265,7 +265,7 @@ def test_missed_call_ends_only_its_own_case_in_a_shared_process(make_agent: Make
     assert counted(tmp_path).count("find_order") == 2
 
 
-def test_recording_of_a_wrong_form_ends_only_its_case(make_agent: MakeAgent) -> None:
+def test_recording_that_the_agent_cannot_read_ends_only_its_case(make_agent: MakeAgent) -> None:
     desk = make_agent(HEAD + SHOP)
     live = desk.run("a kettle", **RECORDING)
     good = frozen(live)
@@ -273,13 +273,9 @@ def test_recording_of_a_wrong_form_ends_only_its_case(make_agent: MakeAgent) -> 
     strange = {"$form": "model", "type": "os.system", "value": []}
     for recorded, replay in (
         ([{**call, "answer": strange}], {}),
-        ([{**call, "args": 7}], {}),
-        (["call"], {}),
         ([{**call, "effects": {"actions": {"escalate": "perhaps"}}}], {}),
         ([{**call, "effects": {"artifacts": [{"name": "a", "content": {"text": 7}}]}}], {}),
-        ([call], {"tools": {"desk": [{"toolset": 1}]}}),
         ([call], {"tools": {"desk": [{"name": "find", "declaration": {"parameters": "text"}}]}}),
-        ([call], {"ignore": {"find_order": 7}}),
     ):
         settings = {**good["calls"], "replay": {**good["calls"]["replay"], **replay}}
         outcome = desk.run("a kettle", calls=settings, recorded=recorded)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench.worker.gate import Gate, Inject, Live, Miss, Replay
-from workbench.worker.matching import BrokenRecordingError, InjectedFault, Injection, ToolCall, damaged, is_within
+from workbench.worker.matching import InjectedFault, Injection, ToolCall, damaged, is_within
 
 
 def due(rule: dict[str, Any], calls: int, seed: int = 1) -> list[int]:
@@ -82,26 +82,6 @@ def test_each_rule_gives_its_kind_of_fault() -> None:
         InjectedFault("malformed", 3, 4, how="cut_json"),
         None,
     ]
-
-
-@pytest.mark.parametrize(
-    "rules",
-    [
-        None,
-        {},
-        [5],
-        [{}],
-        [{"tool": 1}],
-        [{"tool": "t", "every": 0}],
-        [{"tool": "t", "error": "x"}],
-        [{"tool": "t", "latency_seconds": 1e9}],
-        [{"tool": "t", "dropped": "gone"}],
-        [{"tool": "t", "only": "1"}],
-    ],
-)
-def test_invalid_rules_are_refused_before_the_first_call(rules: Any) -> None:
-    with pytest.raises(ValueError, match="injected faults"):
-        Injection(rules, 1)
 
 
 json_values = st.recursive(
@@ -190,8 +170,3 @@ def test_live_calls_get_faults_too() -> None:
     opened = gate({"tool": "search", "only": 2, "malformed": "wrong_types"})
     assert opened.tool(SEARCH) == Live()
     assert opened.tool(SEARCH) == Inject(InjectedFault("malformed", 0, 2, how="wrong_types"), Live())
-
-
-def test_wrong_rules_end_the_case_like_a_wrong_recording() -> None:
-    with pytest.raises(BrokenRecordingError, match="rule 1 for injected faults"):
-        gate({"tool": 5})

@@ -12,6 +12,7 @@ import contextvars
 import copy
 import functools
 import inspect
+import itertools
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -27,7 +28,7 @@ from .error_forms import decoded_error, encoded_error
 from .faults import hinting
 from .gate import Live, inside
 from .jsonable import digest, dumps
-from .matching import BrokenRecordingError, check_error
+from .matching import BrokenRecordingError
 from .value_forms import imported_class
 
 Json = dict[str, Any]
@@ -312,7 +313,7 @@ class Toolsets:
 
     def _declared(self, agent: str, position: int) -> list[Json] | None:
         known = self._gate.gate.declarations.get(agent, ()) if position else ()
-        return [_checked(entry) for entry in known if entry.get("toolset") == position] or None
+        return [_whole(entry) for entry in known if entry.get("toolset") == position] or None
 
 
 def _owners(root: Any, toolset: Any) -> Iterator[tuple[str, int]]:
@@ -354,31 +355,22 @@ def _text(declaration: Any, key: tuple[str, int] | None) -> str:
     return text
 
 
-def _checked(entry: Json) -> Json:
-    """Return a recorded declaration with defaults for missing fields. Raise BrokenRecordingError for a wrong type."""
+def _whole(entry: Json) -> Json:
+    """Return a recorded declaration with defaults for missing fields."""
     usual: Json = {"long_running": False, "instruction": "", "confirmation": False, "hidden": False, "since": 1}
-    usual.update({"config": [], "types": []})
-    whole = {**usual, "declaration": None, "error": None, **entry}
-    kinds: dict[str, type] = {"name": str, **{name: type(value) for name, value in usual.items()}}
-    for name, kind in kinds.items():
-        if not isinstance(value := whole.get(name), kind):
-            raise BrokenRecordingError(f"`{name}` of a recorded tool is {dumps(value)[:100]}, not {kind.__name__}")
-    if whole["error"] is not None:
-        check_error(whole["error"])
-    return whole
+    return {**usual, "config": [], "types": [], "declaration": None, "error": None, **entry}
 
 
 def check_declarations(gate: Any) -> None:
-    """Raise BrokenRecordingError if the recorded declaration of a tool has a wrong form."""
-    for entries in gate.declarations.values():
-        for entry in map(_checked, entries):
-            try:
-                if entry["declaration"] is not None:
-                    types.FunctionDeclaration.model_validate(entry["declaration"])
-                for tool in entry["config"]:
-                    types.Tool.model_validate(tool)
-            except ValueError as error:
-                raise BrokenRecordingError(f"the declaration of {entry['name']}: {error}") from None
+    """Raise BrokenRecordingError if google-genai cannot read the recorded declaration of a tool."""
+    for entry in map(_whole, itertools.chain.from_iterable(gate.declarations.values())):
+        try:
+            if entry["declaration"] is not None:
+                types.FunctionDeclaration.model_validate(entry["declaration"])
+            for tool in entry["config"]:
+                types.Tool.model_validate(tool)
+        except ValueError as error:
+            raise BrokenRecordingError(f"the declaration of {entry['name']}: {error}") from None
 
 
 def intercept_toolsets() -> None:

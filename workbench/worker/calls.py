@@ -13,7 +13,7 @@ from typing import Any
 
 from .error_forms import encoded_error
 from .jsonable import digest, dumps
-from .matching import BrokenRecordingError, Recorded, plain_branch
+from .matching import Recorded, plain_branch
 from .value_forms import encoded_text
 
 PIECE_LIMIT = 4 * 1024 * 1024
@@ -226,20 +226,17 @@ class Order:
     """The order of a conversation's calls. Its methods may be called from any thread.
 
     `ended` is the setting of the replay (`docs/worker-protocol.md`).
-
-    Raises:
-        BrokenRecordingError: `ended` has a wrong form.
     """
 
-    def __init__(self, ended: Any = None) -> None:
+    def __init__(self, ended: list[Json] | None = None) -> None:
         self._lock = threading.Lock()
         self._turn = 0
         self._ends: list[Ended] = []
         self._by_key: dict[Key, dict[int, Ended]] = {}
-        for index, item in enumerate(_checked(ended)):
+        for index, item in enumerate(ended or ()):
             key = item["turn"], plain_branch(item["branch"]), item["call"]
             self._ends.append(Ended(index, key))
-            self._by_key.setdefault(key, {})[item["nth"]] = self._ends[-1]
+            self._by_key.setdefault(key, {})[item.get("nth", 1)] = self._ends[-1]
         self._loaded: dict[int, tuple[Ended | None, int]] = {}
         """`id` of a recorded call → its end, and its rank among the recorded calls (-1: not known)."""
         self._numbers: dict[Key, int] = {}
@@ -377,12 +374,3 @@ def related(one: str, other: str) -> bool:
     """Return whether two branches are equal or one is inside of the other. Such calls are not parallel."""
     short, long = sorted((one, other), key=len)
     return not short or long == short or long.startswith(f"{short}.")
-
-
-def _checked(ended: Any) -> list[Json]:
-    kinds = {"turn": int, "branch": str, "call": str, "nth": int}
-    items = [{"nth": 1, **item} if isinstance(item, dict) else {} for item in ended] if isinstance(ended, list) else []
-    fits = all(isinstance(item.get(name), kind) for item in items for name, kind in kinds.items())
-    if ended and not (items and fits):
-        raise BrokenRecordingError("`ended` is not a list of calls with turn, branch and call")
-    return items

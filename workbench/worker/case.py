@@ -269,9 +269,9 @@ class Case:
                     assert self._opened is not None
                     self._opened.conversation.recall(message)
                 elif message["op"] == "recorded" and self._gate is not None:
-                    self._gate.load(message.get("call"), before_fork=message.get("before_fork") is True)
+                    self._gate.load(message["call"], before_fork=message.get("before_fork", False))
                 elif message["op"] == "expected" and self._gate is not None and self._gate.fork is not None:
-                    self._gate.fork.expect(message.get("turn"), message.get("acted"))
+                    self._gate.fork.expect(message["turn"], message["acted"])
                 # A chat's `stop` is too late here, because the turn is over.
             # A case's own socket is read only between turns, so an agent that blocks the event loop does no harm.
             if not self._wire.refill():

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from . import faults
 from .jsonable import dumps
-from .matching import BrokenRecordingError, Recorded, canonical, difference_text, differences, shown_call
+from .matching import Recorded, canonical, difference_text, differences, shown_call
 from .spans import plain_digest
 
 Json = dict[str, Any]
@@ -22,7 +22,6 @@ _REQUESTED = "adk_request_"
 """The beginning of the names of calls by which ADK asks the user. Their arguments hold IDs of other calls."""
 _CODE_RUNS = ("_code_execution_context", "_code_execution_results", "_code_executor_error_counts")
 """Keys of the state in which ADK's code executors keep times and IDs. These differ in each conversation."""
-_NEEDED = object()
 
 
 class Change(NamedTuple):
@@ -56,12 +55,9 @@ class Fork:
     """A fork of one conversation. Its methods may be called from any thread.
 
     `settings` are the `fork` in the case's `calls` (`docs/worker-protocol.md`).
-
-    Raises:
-        BrokenRecordingError: the settings have a wrong form.
     """
 
-    def __init__(self, settings: Any) -> None:
+    def __init__(self, settings: Json) -> None:
         self._lock = threading.Lock()
         self._calls: list[Recorded] = []
         self._expected: dict[int, list[Json]] = {}
@@ -69,28 +65,22 @@ class Fork:
         self._turn = 0
         self.passed = False
         """Whether the conversation has passed the point."""
-        self.point: int = _typed(settings, "turn", int)
+        self.point: int = settings["turn"]
         """The turn of the point, from 0."""
-        self.artifacts: dict[str, str] = _typed(settings, "artifacts", dict, {})
+        self.artifacts: dict[str, str] = settings.get("artifacts", {})
         """Name → digest of the newest version of each artifact that tools saved before the point."""
-        self._next: list[Json] = _typed(settings, "next", list, [])
+        self._next: list[Json] = settings.get("next", [])
         """The calls that may be the first live one, or empty if any may."""
-        self.tools: dict[str, list[Json]] = _typed(settings, "tools", dict, {})
+        self.tools: dict[str, list[Json]] = settings.get("tools", {})
         """The recorded declarations of tools, by agent."""
-        change = _typed(settings, "change", dict, None)
-        self.change: Change | None = None
-        if change is not None:
-            kind, agent, text = (_typed(change, name, str) for name in ("kind", "agent", "text"))
-            self.change = Change(kind, agent, text, _typed(change, "whole", bool, False))
+        self.change = Change(**settings["change"]) if settings.get("change") else None
 
     def load(self, recorded: Recorded) -> None:
         """Add a recorded call from before the point. The calls must be added in recorded order."""
         self._calls.append(recorded)
 
-    def expect(self, turn: Any, acted: Any) -> None:
-        """Add an event that the conversation must repeat. Raise BrokenRecordingError if it has a wrong form."""
-        if not isinstance(turn, int) or not isinstance(acted, dict):
-            raise BrokenRecordingError("an expected event has no turn or no event")
+    def expect(self, turn: int, acted: Json) -> None:
+        """Add an event that the conversation must repeat."""
         self._expected.setdefault(turn, []).append(_plain(acted))
 
     def begin_turn(self, turn: int) -> faults.Fault | None:
@@ -301,12 +291,3 @@ def _without_ids(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _without_ids(item) for key, item in value.items() if key not in ("id", "function_call_id")}
     return [_without_ids(item) for item in value] if isinstance(value, list) else value
-
-
-def _typed(data: Any, name: str, kind: type, default: Any = _NEEDED) -> Any:
-    value = data.get(name, default) if isinstance(data, dict) else _NEEDED
-    if value is None and default is None:
-        return None
-    if value is _NEEDED or not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-        raise BrokenRecordingError(f"`{name}` of the fork is missing or has a wrong type")
-    return value

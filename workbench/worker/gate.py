@@ -132,19 +132,13 @@ class Gate:
     """The gate of one conversation. Its methods may be called from any thread.
 
     `settings` is the case's `calls` (`docs/worker-protocol.md`), or None if nothing is recorded or replayed.
-
-    Raises:
-        BrokenRecordingError: the settings have a wrong form.
     """
 
     def __init__(self, settings: Json | None = None, on_miss: OnMiss | None = None) -> None:
         given = settings or {}
-        replay = given.get("replay")
-        self.is_frozen = replay is not None
+        self.is_frozen = given.get("replay") is not None
         """Whether tools are answered from a recording."""
-        replay = {} if replay is None else replay
-        if not isinstance(replay, dict):
-            raise BrokenRecordingError("`replay` is not an object")
+        replay: Json = given.get("replay") or {}
         self.calls = Calls() if given.get("record") else None
         """The calls to report, or None if none are reported."""
         self._lock = threading.Lock()
@@ -159,7 +153,7 @@ class Gate:
         self._models: list[Recorded] = []
         self._positions: dict[str, int] = {}
         """Agent → number of its model requests so far."""
-        self.declarations: dict[str, list[Json]] = _names(replay, "tools", dict)
+        self.declarations: dict[str, list[Json]] = replay.get("tools") or {}
         """The recorded declarations of tools, by agent."""
         self._declared: dict[tuple[str, str], Any] = {}
         """(agent, tool) → the present declaration of a plain-Python agent's tool."""
@@ -169,11 +163,11 @@ class Gate:
         """Whether a call without a recording is made instead of ending the case."""
         self.order = Order(replay.get("ended"))
         """The order of the calls that are answered."""
-        ignore = _names(replay, "ignore", str)
+        ignore: dict[str, list[str]] = replay.get("ignore") or {}
         self._tools = Recordings(ignore)
         self._ignored_parts = frozenset(ignore.get(MODEL, ()))
         """Names of the parts of requests to models that may differ."""
-        self._injection = _injection(given)
+        self._injection = Injection(given["inject"], given.get("seed") or 0) if given.get("inject") else None
         self.fork = None if given.get("fork") is None else Fork(given["fork"])
         """The beginning that the conversation repeats, or None."""
         if self.fork is not None:
@@ -191,12 +185,8 @@ class Gate:
         """Whether the tools of toolsets come from the recording. No toolset connects then."""
         return self.is_frozen or (self.fork is not None and not self.fork.passed)
 
-    def load(self, call: Any, *, before_fork: bool = False) -> None:
-        """Add a recorded call. It comes before the point of a fork (`before_fork`), or can be replayed at any time.
-
-        Raises:
-            BrokenRecordingError: the call has a wrong form.
-        """
+    def load(self, call: Json, *, before_fork: bool = False) -> None:
+        """Add a recorded call. It comes before the point of a fork (`before_fork`), or can be replayed at any time."""
         recorded = Recorded(call)
         if before_fork and self.fork is not None:
             self.fork.load(recorded)
@@ -460,15 +450,6 @@ class Gate:
         self.calls.add(reported)
 
 
-def _injection(settings: Json) -> Injection | None:
-    if settings.get("inject") is None:
-        return None
-    try:
-        return Injection(settings["inject"], settings.get("seed") or 0)
-    except ValueError as error:
-        raise BrokenRecordingError(str(error)) from None
-
-
 def _why_other(
     call: ModelCall, recorded: list[Recorded], position: int, ignored: frozenset[str]
 ) -> tuple[str, Json | None]:
@@ -522,15 +503,3 @@ def _difference(then: Json, now: Json, ignored: frozenset[str]) -> tuple[str, Js
 def broken_recording(error: BrokenRecordingError) -> faults.Fault:
     """Return the fault of a recording with a wrong form."""
     return faults.fault("frozen_file", f"the recording cannot be used: {error}", "freeze the case again")
-
-
-def _names(replay: Json, name: str, kind: type) -> dict[str, list[Any]]:
-    """Return a setting that maps names to lists of `kind`, or {} without it. Raise BrokenRecordingError for others."""
-    given = replay.get(name)
-    if given is None:
-        return {}
-    if not isinstance(given, dict) or not all(
-        isinstance(items, list) and all(isinstance(item, kind) for item in items) for items in given.values()
-    ):
-        raise BrokenRecordingError(f"`{name}` must map each name to a list of {'texts' if kind is str else 'objects'}")
-    return given
