@@ -2,7 +2,6 @@
 
 import asyncio
 import itertools
-import threading
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +10,6 @@ from typing import Any
 import pytest
 
 from tests.run.project import Outcome, Project, evalset, execute, turn
-from workbench.agents import channel
 from workbench.events.event_json import Line
 from workbench.events.events import (
     CaseFinished,
@@ -507,27 +505,3 @@ async def test_hundred_cases_pass_with_a_concurrency_of_100(project: Project, ch
     options = RunOptions(concurrency=100)
     outcome = await execute(project.plan(options), children, options)
     assert outcome.store.counts() == {"passed": 100}
-
-
-async def test_large_answer_is_parsed_outside_the_event_loop(project: Project, children: Children) -> None:
-    """Two megabytes are decoded in a thread, so that the event loop stays free."""
-    project.agent(
-        "def root_agent(message, session):\n"
-        "    yield {'tool_call': {'name': 'find', 'args': {'ids': list(range(400_000))}}}\n"
-        "    yield 'word ' * 100\n"
-    )
-    project.cases("large", tool_trajectory_avg_score=1.0)
-    decoded_in: dict[int, set[str]] = {}
-    real = channel._decode
-
-    def decode(payload: bytes) -> Any:
-        decoded_in.setdefault(len(payload) // 2**20, set()).add(threading.current_thread().name)
-        return real(payload)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(channel, "_decode", decode)
-        outcome = await execute(project.plan(), children)
-    assert outcome.states == {"large": "failed"}
-    assert max(decoded_in) >= 2
-    large = set().union(*(names for size, names in decoded_in.items() if size >= 1))
-    assert threading.main_thread().name not in large

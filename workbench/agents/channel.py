@@ -13,8 +13,6 @@ from workbench.worker.frames import Decoder, FrameTooLargeError, encode
 _READ = 256 * 1024
 _SENT_TOGETHER = 64 * 1024
 """Frames are joined up to this many bytes and sent by one system call."""
-_DECODED_IN_THREAD = 256 * 1024
-"""Frames from this size in bytes on are decoded in a thread."""
 
 Frame: TypeAlias = dict[str, Any]
 
@@ -35,12 +33,9 @@ class LoopChannel:
         self._on_end = on_end
         self._decoder = Decoder()
         self._loop = asyncio.get_running_loop()
-        self._received: deque[bytes] = deque()
-        self._decoding: asyncio.Task[None] | None = None
         self._waits_to_write = False
         self._unsent: deque[tuple[bytes | memoryview, Sequence[int]]] = deque()
         self._open = True
-        self._end_reason: str | None = None
         self.frame_bytes = 0
         """Size in bytes of the frame being delivered."""
         self._loop.add_reader(self._number, self._read_once)
@@ -71,17 +66,10 @@ class LoopChannel:
             self._unsent.append((data, descriptors))
         return len(data)
 
-    def drain_at_once(self) -> bool:
-        """Process the data that has arrived, without waiting. Return False if `drain` must process the rest."""
-        while self._decoding is None and self._read_once():
+    def drain(self) -> None:
+        """Process the data that has arrived."""
+        while self._read_once():
             continue
-        return self._decoding is None
-
-    async def drain(self) -> None:
-        """Process the data that has arrived. Wait for large frames that a thread decodes."""
-        while not self.drain_at_once():
-            if self._decoding is not None:
-                await self._decoding
 
     def close(self) -> None:
         """Close this end. No callback is called afterwards."""
@@ -91,12 +79,11 @@ class LoopChannel:
         self._stop_writing()
         self._open = False
         self._socket.close()
-        self._received.clear()
         self._drop_unsent()
 
     def _read_once(self) -> bool:
         """Read once, and deliver the frames. Return False if nothing has arrived or the channel has ended."""
-        if not self._open or self._end_reason is not None:
+        if not self._open:
             return False
         try:
             data = self._socket.recv(_READ)
@@ -104,43 +91,19 @@ class LoopChannel:
             return False
         except OSError:
             data = b""
+        reason = None if data else ""
+        frames: list[tuple[Frame, int]] = []
         try:
-            self._received.extend(self._decoder.feed(data))
-        except FrameTooLargeError as error:
-            self._end_reason = str(error)
-        if not data:
-            self._end_reason = ""
-        self._deliver()
-        return True
-
-    def _deliver(self) -> None:
-        """Deliver the received frames. A large frame is decoded in a thread while later frames wait."""
-        while self._received and self._decoding is None:
-            payload = self._received.popleft()
-            if len(payload) >= _DECODED_IN_THREAD:
-                self._loop.remove_reader(self._number)
-                self._decoding = self._loop.create_task(self._deliver_from_thread(payload))
-                return
-            self._take(_decode(payload), len(payload))
-        if self._end_reason is not None and self._open and self._decoding is None:
+            frames.extend((_decode(payload), len(payload)) for payload in self._decoder.feed(data))
+        except (FrameTooLargeError, ValueError) as error:
+            reason = str(error)
+        for frame, self.frame_bytes in frames:
+            if self._open:
+                self._on_frame(frame)
+        if reason is not None and self._open:
             self.close()
-            self._on_end(self._end_reason)
-
-    async def _deliver_from_thread(self, payload: bytes) -> None:
-        frame = await asyncio.to_thread(_decode, payload)
-        self._decoding = None
-        if self._open:
-            self._loop.add_reader(self._number, self._read_once)
-            self._take(frame, len(payload))
-            self._deliver()
-
-    def _take(self, frame: Frame | ValueError, size: int) -> None:
-        if isinstance(frame, ValueError):
-            self._received.clear()
-            self._end_reason = str(frame)
-        else:
-            self.frame_bytes = size
-            self._on_frame(frame)
+            self._on_end(reason)
+        return True
 
     def _writable(self) -> None:
         while self._unsent:
@@ -173,13 +136,15 @@ class LoopChannel:
         self._unsent.clear()
 
 
-def _decode(payload: bytes) -> Frame | ValueError:
-    """Return the frame's JSON, or the reason why it is unusable."""
+def _decode(payload: bytes) -> Frame:
+    """Return the frame's JSON. Raise ValueError with the reason if it is unusable."""
     try:
         frame = json.loads(payload.decode("ascii"))
     except (ValueError, RecursionError) as error:
-        return ValueError(f"a message cannot be read: {error}")
-    return frame if isinstance(frame, dict) else ValueError("a message is not an object")
+        raise ValueError(f"a message cannot be read: {error}") from None
+    if not isinstance(frame, dict):
+        raise ValueError("a message is not an object")
+    return frame
 
 
 def _close(descriptors: Sequence[int]) -> None:

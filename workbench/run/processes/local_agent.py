@@ -65,7 +65,7 @@ class ForkedProcess:
         if not self._exit_reported.done():
             self._kill(signal.SIGKILL)
             await asyncio.wait([self._exit_reported], timeout=_REPORT_WITHIN)
-        await self.channel.drain()
+        self.channel.drain()
         self.channel.close()
         reported = self._exit_reported
         self.ended.set_result(reported.result() if reported.done() else "closed its connection and cannot be ended")
@@ -316,7 +316,6 @@ class ForkedCase(_LocalCase):
         self._here: bool = command["here"]
         self.leader: int | None = None
         """The id of the case's process, which leads a process group, once it is known."""
-        self._ending: asyncio.Task[None] | None = None
         own, childs = socket.socketpair()
         self._channel = LoopChannel(own, self._take, self._channel_closed)
         self._output: CaseOutput = self._captured(share=False)
@@ -334,10 +333,8 @@ class ForkedCase(_LocalCase):
 
     def exited(self, how: str | None) -> None:
         """Report the exit of the case's process after all its messages."""
-        if self._channel.drain_at_once():
-            super().exited(how)
-        else:
-            self._ending = asyncio.get_running_loop().create_task(self._take_rest(how))
+        self._channel.drain()
+        super().exited(how)
 
     def lost(self, how: str) -> None:
         """Kill what is left of the case after its parent, or (`here`) its own process, has ended. Report its exit."""
@@ -345,17 +342,12 @@ class ForkedCase(_LocalCase):
             # The case died with that process, but its child processes did not.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.leader, signal.SIGKILL)
-        if self._ending is None:
-            self.exited(how if self._here else None)
+        self.exited(how if self._here else None)
 
     def close(self) -> None:
         """Read the remaining output, and close the socket and the pipes."""
         super().close()
         self._channel.close()
-
-    async def _take_rest(self, how: str | None) -> None:
-        await self._channel.drain()
-        super().exited(how)
 
     def _take(self, frame: Frame) -> None:
         if frame.get("event") == "Ended":
