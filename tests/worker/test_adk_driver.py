@@ -1,68 +1,12 @@
-"""Work that google-adk repeats in every turn (a failing import, tool declarations) is done once."""
+"""Declarations of tools, which google-adk makes again in every turn, are made once."""
 
-import importlib
-import importlib.util
 import sys
-from collections.abc import Iterator
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 
 from workbench.worker import adk_driver
-
-
-@pytest.fixture(autouse=True)
-def restored() -> Iterator[None]:
-    finders, modules = sys.meta_path[:], dict(sys.modules)
-    yield
-    sys.meta_path[:] = finders
-    adk_driver._failures.clear()
-    for name in set(sys.modules) - set(modules):
-        del sys.modules[name]
-
-
-@pytest.fixture
-def failing(monkeypatch: pytest.MonkeyPatch) -> ModuleNotFoundError:
-    """Make the import fail as it does without a2a-sdk."""
-    error = ModuleNotFoundError("No module named 'a2a'", name="a2a")
-
-    def fail(name: str) -> None:
-        raise error
-
-    monkeypatch.setattr(importlib, "import_module", fail)
-    adk_driver.probe_remote_agents()
-    monkeypatch.undo()
-    return error
-
-
-def test_blocked_import_fails_with_the_same_message(
-    failing: ModuleNotFoundError, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delitem(sys.modules, adk_driver._MODULE, raising=False)
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    adk_driver.block_remote_agents()
-    with pytest.raises(ModuleNotFoundError, match="No module named 'a2a'") as caught:
-        importlib.import_module(adk_driver._MODULE)
-    assert caught.value.name == "a2a"
-
-
-def test_import_is_not_blocked_if_the_project_has_the_package(
-    failing: ModuleNotFoundError, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
-    before = sys.meta_path[:]
-    adk_driver.block_remote_agents()
-    assert sys.meta_path == before
-
-
-def test_other_import_errors_are_not_blocked(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(name: str) -> None:
-        raise ModuleNotFoundError("No module named 'httpx'", name="httpx")
-
-    monkeypatch.setattr(importlib, "import_module", fail)
-    adk_driver.probe_remote_agents()
-    assert adk_driver._failures == []
 
 
 def test_declarations_are_cached() -> None:

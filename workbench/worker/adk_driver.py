@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.abc
-import importlib.machinery
-import importlib.util
 import inspect
 import sys
 from typing import Any
@@ -14,10 +10,6 @@ from . import faults
 from .declared import source_digest
 from .driver import Conversation, Driver, Json, Loaded, UnusableError
 from .missing import installed_adk
-
-_MODULE = "google.adk.agents.remote_a2a_agent"
-_PACKAGE = "a2a"
-_failures: list[ModuleNotFoundError] = []
 
 
 class AdkDriver(Driver):
@@ -48,7 +40,7 @@ class AdkDriver(Driver):
         return Loaded(name, self.name, agent=config_agent_utils.from_config(path))
 
     def prepare(self, loaded: Loaded) -> None:
-        """Import google-adk, call `block_remote_agents`, and cache the declarations of the agent's functions.
+        """Import google-adk, and cache the declarations of the agent's functions.
 
         Raises:
             UnusableError: google-adk is too old.
@@ -57,7 +49,6 @@ class AdkDriver(Driver):
             raise UnusableError(faults.no_framework())
         from . import adk_runner  # noqa: F401 (it imports google-adk)
 
-        block_remote_agents()
         declare_tools(loaded.agent)
 
     def version(self) -> str | None:
@@ -107,32 +98,3 @@ def declare_tools(agent: Any) -> None:
 
 
 DRIVER = AdkDriver()
-
-
-def probe_remote_agents() -> None:
-    """Import ADK's optional module for remote agents. If the package that it needs is missing, remember the error."""
-    try:
-        importlib.import_module(_MODULE)
-    except ModuleNotFoundError as error:
-        if error.name is not None and error.name.partition(".")[0] == _PACKAGE:
-            _failures.append(error.with_traceback(None))
-    except Exception:
-        return  # Agents that use the module will see other errors themselves.
-
-
-def block_remote_agents() -> None:
-    """Make imports of the optional module fail at once, with the error of `probe_remote_agents` if there was one.
-
-    Do nothing if the project has the package. Call this when `sys.path` is the agent's.
-    """
-    if _failures and _MODULE not in sys.modules and importlib.util.find_spec(_PACKAGE) is None:
-        sys.meta_path.insert(0, _Blocker())
-
-
-class _Blocker(importlib.abc.MetaPathFinder):
-    def find_spec(self, fullname: str, path: Any, target: Any | None = None) -> importlib.machinery.ModuleSpec | None:
-        """Raise the error that `probe_remote_agents` remembered if the module is the optional one, else return None."""
-        if fullname == _MODULE:
-            first = _failures[0]
-            raise ModuleNotFoundError(str(first), name=first.name, path=first.path)
-        return None

@@ -32,9 +32,6 @@ from .matching import BrokenRecordingError
 from .value_forms import imported_class
 
 Json = dict[str, Any]
-_MOST_TEXTS, _LONGEST_TEXT = 1000, 16 * 1024
-_texts: dict[tuple[str, int], str] = {}
-"""(digest of all declarations of a request, index) → a declaration as JSON text. All cases of a process share it."""
 _DECLARES = BaseTool.process_llm_request
 """The method by which a tool declares itself, if its class has no other one."""
 _asked_outside_turns: dict[str, None] = {}
@@ -202,8 +199,7 @@ class Toolsets:
         for group in getattr(request.config, "tools", None) or []:
             for function in getattr(group, "function_declarations", None) or []:
                 tool = request.tools_dict.get(function.name)
-                key = (declared, len(entries)) if declared else None
-                entries.append(self._entry(agent, function.name, tool, positions.get(function.name, 0), function, key))
+                entries.append(self._entry(agent, function.name, tool, positions.get(function.name, 0), function))
         self._report(agent, entries, positions)
 
     def finish(self) -> None:
@@ -241,15 +237,14 @@ class Toolsets:
             assert self._gate.gate.calls is not None
             self._gate.gate.calls.add({"kind": "tools", "agent": agent, "tools": entries})
 
-    def _entry(
-        self, agent: str, name: str, tool: Any, position: int, declaration: Any, key: tuple[str, int] | None = None
-    ) -> Json:
-        """Return the wire form of a tool. `key` finds the tool's declaration in the cache `_texts`, or is None."""
+    def _entry(self, agent: str, name: str, tool: Any, position: int, declaration: Any) -> Json:
+        """Return the wire form of a tool."""
         calls = self._gate.gate.calls
         assert calls is not None
         entry: Json = {"name": name, "toolset": position, "long_running": bool(getattr(tool, "is_long_running", False))}
         try:
-            entry["declaration"] = None if declaration is None else calls.text_piece(_text(declaration, key))
+            given = None if declaration is None else declaration.model_dump(mode="json", exclude_none=True)
+            entry["declaration"] = None if given is None else calls.piece(given)
         except (TooLargeError, ValueError) as error:
             entry.update({"declaration": None, "lost": str(error)})
         entry["source"] = self._source(agent, tool, position)
@@ -342,17 +337,6 @@ def _types(tool: Any) -> list[str]:
         return []
     bases = [base for base in kind.__mro__ if issubclass(base, BaseTool) and base is not BaseTool]
     return [f"{base.__module__}.{base.__qualname__}" for base in bases]
-
-
-def _text(declaration: Any, key: tuple[str, int] | None) -> str:
-    """Return a declaration as JSON text, cached by `key` if there is one."""
-    known = None if key is None else _texts.get(key)
-    if known is not None:
-        return known
-    text = dumps(declaration.model_dump(mode="json", exclude_none=True))
-    if key is not None and len(_texts) < _MOST_TEXTS and len(text) <= _LONGEST_TEXT:
-        _texts[key] = text
-    return text
 
 
 def _whole(entry: Json) -> Json:

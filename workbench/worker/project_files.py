@@ -16,7 +16,6 @@ from __future__ import annotations
 import importlib.abc
 import importlib.machinery
 import importlib.util
-import itertools
 import os
 import sys
 import sysconfig
@@ -81,10 +80,6 @@ _databases: dict[str, Any] = {}
 _unseen: set[str] = set()
 _outside: set[str] = set()
 """Files outside the project that were opened for writing. Reading them later does not make them inputs."""
-_noted: list[int] = []
-"""The number of cached listings that `note_listings` saw, as the only item."""
-_doubtful: list[str] = []
-"""The folders among them that may be a project's."""
 _looked_up: list[bool] = []
 """Whether the address of a host was looked up."""
 _prefixes: list[str] = []
@@ -153,31 +148,8 @@ def import_from_source(*roots: str) -> None:
         if not any(library.startswith(root) for library in _LIBRARIES):
             _roots.append(root)
     sys.meta_path.insert(0, ProjectFinder())
-    known = _noted[0] if _noted and not any(map(_installed, _roots)) else 0
-    later = itertools.islice(reversed(sys.path_importer_cache), len(sys.path_importer_cache) - known)
-    # Cached listings of the project's folders may be older than the last save. Those of the libraries stay, because
-    # reading them again would cost each fork milliseconds.
-    for path in [*later, *(_doubtful if known else ())]:
-        finder = sys.path_importer_cache.get(path)
-        if finder is None:
-            sys.path_importer_cache.pop(path, None)
-        elif is_project_file(os.path.join(path, "__init__.py")) and hasattr(finder, "invalidate_caches"):
-            finder.invalidate_caches()
-
-
-def note_listings() -> None:
-    """Note which cached listings of folders may be of a project. Forks need not look at the others.
-
-    Each look writes to an object and so copies a page of memory. For all listings, these were a sixth of the pages that
-    an agent copied until it was imported.
-    """
-    _noted[:] = [len(sys.path_importer_cache)]
-    _doubtful[:] = [path for path, finder in sys.path_importer_cache.items() if finder is None or not _installed(path)]
-
-
-def _installed(path: str) -> bool:
-    full = os.path.join(os.path.abspath(path), "")
-    return full.startswith((WORKER, *_LIBRARIES)) or any(part in full for part in _INSTALLED)
+    # Cached listings of the project's folders may be older than the last save.
+    importlib.invalidate_caches()
 
 
 def import_package(name: str, folder: str) -> types.ModuleType:

@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from . import adk_driver, collect_rarely, faults, frames, processes, project_files
+from . import collect_rarely, faults, frames, processes, project_files
 from .cases import SharedCases, descriptors_of, refuse, run_forked
 from .driver import Loaded, UnusableError
 from .drivers import NoAgentError, driver_of, load
@@ -88,7 +88,6 @@ class Zygote:
         why = processes.cannot_fork() or processes.threads_left()
         if not why:
             processes.adopt_orphans()
-        project_files.note_listings()
         gc.freeze()
         gc.enable()
         self._forks = ForkServer(self._channel, self._lifeline)
@@ -157,7 +156,6 @@ def warm_up(cases: int) -> None:
         from .adk_warm import run_dummy_cases  # It imports google-adk.
 
         run_dummy_cases(cases)
-        adk_driver.probe_remote_agents()
     except Exception as error:
         print(f"warming up google-adk failed: {error!r}", file=sys.stderr)
 
