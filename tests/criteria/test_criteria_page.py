@@ -5,17 +5,18 @@ from typing import Any
 import jsonschema
 import pytest
 
-from workbench.criteria.criteria_page import page, schema
+from workbench.criteria.criteria_page import generated, schema
 from workbench.criteria.registry import descriptions
 
 
 def test_committed_page_is_up_to_date(repository: Path) -> None:
     committed = (repository / "docs" / "criteria.md").read_text(encoding="utf-8")
-    assert committed == page(), "run: python -m workbench.criteria.criteria_page > docs/criteria.md"
+    for part in generated():
+        assert part in committed, "put there what this prints: python -m workbench.criteria.criteria_page"
 
 
 def test_each_criterion_has_its_section() -> None:
-    text = page()
+    text, _ = generated()
     words = " ".join(text.split())
     for name, info in descriptions().items():
         assert f"\n## {name}\n" in text

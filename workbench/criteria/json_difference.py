@@ -302,9 +302,9 @@ def most_pairs(
 def heaviest_pairs(
     left: Sequence[int], right: Sequence[int], weight: Callable[[int, int], float]
 ) -> list[tuple[int, int]]:
-    """Return pairs in order with the largest sum of weights (approximate for long lists). 0 forbids a pair."""
+    """Return pairs in order with the largest sum of weights. 0 forbids a pair. Long lists are paired by position."""
     if len(left) * len(right) > MAX_WEIGHED_CELLS:
-        return _next_allowed(left, right, weight)
+        return [pair for pair in zip(left, right, strict=False) if weight(*pair)]
     weights = [[weight(item, other) for other in right] for item in left]
     best = [[0.0] * (len(right) + 1) for _ in range(len(left) + 1)]
     for row in range(len(left) - 1, -1, -1):
@@ -323,20 +323,4 @@ def heaviest_pairs(
             row += 1
         else:
             column += 1
-    return pairs
-
-
-def _next_allowed(
-    left: Sequence[int], right: Sequence[int], weight: Callable[[int, int], float]
-) -> list[tuple[int, int]]:
-    pairs: list[tuple[int, int]] = []
-    start = 0
-    # The window keeps the time linear. Items further away stay unpaired.
-    window = max(MAX_WEIGHED_CELLS // max(len(left), 1), 8)
-    for item in left:
-        places = range(start, min(start + window, len(right)))
-        found = next((place for place in places if weight(item, right[place])), None)
-        if found is not None:
-            pairs.append((item, right[found]))
-            start = found + 1
     return pairs
