@@ -10,23 +10,27 @@ import pytest
 
 from tests.judges.clocks import Clock
 from tests.judges.conftest import Waits
-from workbench.judges.base import JudgeCallError, JudgeOptions, Question, Rating
+from workbench.judges.base import Answer, JudgeCallError, JudgeOptions, Question
 from workbench.judges.judge_pool import CaseBench, JudgeEnvironment, JudgePool, RunLimits
 
 INSTANCE = {"prompt": "Hello?", "response": "Hello!", "reference": None}
 
 
+def rating(score: float | None, explanation: str = "") -> Answer:
+    return Answer(json.dumps({"score": score, "explanation": explanation, "rubrics": []}))
+
+
 class Ratings:
     """A rater that gives these, one after the other; what real ones do is tested in `test_vertex`."""
 
-    def __init__(self, *given: Rating | JudgeCallError) -> None:
+    def __init__(self, *given: Answer | JudgeCallError) -> None:
         self.given = list(given)
         self.asked: list[Mapping[str, Any]] = []
 
     async def ready(self) -> None:
         pass
 
-    async def rate(self, metric: str, instance: Mapping[str, Any]) -> Rating:
+    async def rate(self, metric: str, instance: Mapping[str, Any]) -> Answer:
         self.asked.append(instance)
         given = self.given.pop(0)
         if isinstance(given, JudgeCallError):
@@ -53,7 +57,7 @@ def service_bench(pool: JudgePool, rater: Ratings, monkeypatch: pytest.MonkeyPat
 async def test_rating_is_retried_counted_and_cached(
     pool: JudgePool, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rater = Ratings(JudgeCallError("http", "busy", "503", retryable=True), Rating(1.0, "harmless"))
+    rater = Ratings(JudgeCallError("http", "busy", "503", retryable=True), rating(1.0, "harmless"))
     bench = service_bench(pool, rater, monkeypatch)
     fresh = await bench.service().rate("safety_v1", INSTANCE)
     assert fresh == {
@@ -72,7 +76,7 @@ async def test_rating_is_retried_counted_and_cached(
 
 
 async def test_failed_rating_has_an_error_and_is_not_cached(pool: JudgePool, monkeypatch: pytest.MonkeyPatch) -> None:
-    rater = Ratings(JudgeCallError("http", "no such project", "403"), Rating(None, "no score"), Rating(0.0, "harmful"))
+    rater = Ratings(JudgeCallError("http", "no such project", "403"), rating(None, "no score"), rating(0.0, "harmful"))
     service = service_bench(pool, rater, monkeypatch).service()
     refused = await service.rate("safety_v1", INSTANCE)
     assert refused["score"] is None
@@ -85,7 +89,7 @@ async def test_failed_rating_has_an_error_and_is_not_cached(pool: JudgePool, mon
 
 async def test_service_calls_count_against_the_runs_limits(pool: JudgePool, monkeypatch: pytest.MonkeyPatch) -> None:
     pool.begin_run(RunLimits(max_calls=1))
-    service = service_bench(pool, Ratings(Rating(1.0)), monkeypatch).service()
+    service = service_bench(pool, Ratings(rating(1.0)), monkeypatch).service()
     await service.rate("safety_v1", INSTANCE)
     refused = await service.rate("safety_v1", {**INSTANCE, "response": "another"})
     assert refused["error"]["kind"] == "limit"

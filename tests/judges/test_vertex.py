@@ -9,6 +9,8 @@ import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -54,6 +56,11 @@ async def client(service: ScriptedVertex, tmp_path_factory: pytest.TempPathFacto
     await made.close()
 
 
+async def rate(client: Vertex, metric: str, instance: Mapping[str, Any]) -> Any:
+    """Return the attributes of a rating."""
+    return SimpleNamespace(**json.loads((await client.rate(metric, instance)).text or ""))
+
+
 def script(service: ScriptedVertex, *responses: Response) -> None:
     left = list(responses)
     service.asked.clear()
@@ -65,7 +72,7 @@ def script(service: ScriptedVertex, *responses: Response) -> None:
 class TestWithTheRealClient:
     async def test_rating_has_its_explanation(self, service: ScriptedVertex, client: Vertex) -> None:
         script(service, rated(0.25, "not so nice"))
-        rating = await client.rate("safety_v1", {**INSTANCE, "reference": "An office desk."})
+        rating = await rate(client, "safety_v1", {**INSTANCE, "reference": "An office desk."})
         assert (rating.score, rating.explanation) == (0.25, "SCRIPTED not so nice")
         (asked,) = service.asked
         assert (asked.project, asked.location, asked.metric) == ("the-project", "europe-west9", "safety_v1")
@@ -81,14 +88,14 @@ class TestWithTheRealClient:
     async def test_many_instances_are_rated_at_once(self, service: ScriptedVertex, client: Vertex) -> None:
         service.peak = 0
         script(service, *(replace(rated(number / 10), latency=0.3) for number in range(10)))
-        ratings = await asyncio.gather(*(client.rate("safety_v1", INSTANCE) for _ in range(10)))
+        ratings = await asyncio.gather(*(rate(client, "safety_v1", INSTANCE) for _ in range(10)))
         assert sorted(rating.score or 0.0 for rating in ratings) == [number / 10 for number in range(10)]
         assert service.peak == 10
 
     @pytest.mark.parametrize("score", [None, "NaN"])
     async def test_missing_score_is_none(self, service: ScriptedVertex, client: Vertex, score: object) -> None:
         script(service, rated(score, "cannot say"))
-        rating = await client.rate("safety_v1", INSTANCE)
+        rating = await rate(client, "safety_v1", INSTANCE)
         assert (rating.score, rating.explanation) == (None, "SCRIPTED cannot say")
 
     @pytest.mark.parametrize(
@@ -153,13 +160,13 @@ class TestWithTheRealClient:
         with pytest.raises(asyncio.CancelledError):
             await waiting
         began = time.monotonic()
-        assert (await client.rate("safety_v1", INSTANCE)).score == 0.5
+        assert (await rate(client, "safety_v1", INSTANCE)).score == 0.5
         assert time.monotonic() - began < 2
 
     async def test_coherence_metric_is_fetched_and_sent(self, service: ScriptedVertex, client: Vertex) -> None:
         script(service, rated(4.0), rated(3.0))
-        assert (await client.rate("response_evaluation_score", INSTANCE)).score == 4.0
-        assert (await client.rate("response_evaluation_score", INSTANCE)).score == 3.0
+        assert (await rate(client, "response_evaluation_score", INSTANCE)).score == 4.0
+        assert (await rate(client, "response_evaluation_score", INSTANCE)).score == 3.0
         (metric,) = service.asked[0].request.body["metrics"]
         assert metric["llm_based_metric_spec"]["metric_prompt_template"].startswith("SCRIPTED definition")
 
@@ -191,14 +198,14 @@ class TestWithTheRealClient:
         }
         # The service leaves `verdict` out where a rubric is not met, and may leave out everything else.
         script(service, rated(0.5, "half", [met, {"evaluatedRubric": {"rubricId": "r2"}}, {}]))
-        rating = await client.rate(name, {"agents": {}, "turns": [{"turn_index": 0, "events": []}]})
+        rating = await rate(client, name, {"agents": {}, "turns": [{"turn_index": 0, "events": []}]})
         assert service.asked[0].metric == name
         assert (rating.score, rating.explanation) == (0.5, "SCRIPTED half")
-        assert rating.rubrics == (
+        assert rating.rubrics == [
             {"id": "r1", "text": "The state is told.", "met": True, "reasoning": "It is."},
             {"id": "r2", "text": "", "met": False, "reasoning": ""},
             {"id": "", "text": "", "met": False, "reasoning": ""},
-        )
+        ]
 
     async def test_bytes_of_a_conversation_are_sent_unchanged(self, service: ScriptedVertex, client: Vertex) -> None:
         script(service, rated(1.0))
@@ -216,7 +223,7 @@ async def test_key_has_priority_over_a_project(tmp_path: Path) -> None:
         agents = environment(tmp_path, values)
         client = Vertex(agents, Scrubber(agents.values))
         try:
-            assert (await client.rate("safety_v1", INSTANCE)).score == 1.0
+            assert (await rate(client, "safety_v1", INSTANCE)).score == 1.0
             with pytest.raises(JudgeCallError, match="STORAGE_EMULATOR_HOST"):
                 await client.rate("response_evaluation_score", INSTANCE)
             service.answer = lambda asked: failed(403)

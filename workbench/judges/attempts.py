@@ -18,9 +18,8 @@ from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Generic, TypeVar
 
-from workbench.judges.base import JudgeCallError, JudgeFault, Scrub
+from workbench.judges.base import Answer, JudgeCallError, JudgeFault, Reply, Scrub, cut_fault
 from workbench.text.counting import counted
 
 TIMEOUT_VARIABLE = "AGENT_WORKBENCH_JUDGE_TIMEOUT"
@@ -261,22 +260,10 @@ def _same_refusal(error: JudgeCallError) -> JudgeCallError:
     return JudgeCallError(error.kind, error.message, error.code, error.retry_after)
 
 
-T = TypeVar("T")
 _NOTHING_AGAIN = 1
 """Number of retries after an empty reply, which may be random."""
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome(Generic[T]):
-    """Result of all attempts. `value` is None if there was no reply; then `fault` says why.
-
-    `seconds` is the time of the last attempt.
-    """
-
-    value: T | None
-    fault: JudgeFault | None = None
-    attempts: int = 0
-    seconds: float = 0.0
+_LONGEST = 1_000_000
+"""Maximum characters of a reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,32 +302,28 @@ class CallLimits:
 
 
 async def ask_until_answered(
-    attempt: Callable[[], Awaitable[T]],
-    is_empty: Callable[[T], bool],
-    limits: CallLimits,
-    begin: Callable[[], JudgeFault | None],
-) -> Outcome[T]:
+    attempt: Callable[[], Awaitable[Answer]], limits: CallLimits, begin: Callable[[], JudgeFault | None]
+) -> Reply:
     """Make attempts until one succeeds or no further one makes sense. Only cancellation raises.
 
-    `is_empty` says whether a value is an empty reply. `begin` is called right before the first attempt. If it returns
-    a fault, there is no attempt.
+    `begin` is called right before the first attempt. If it returns a fault, there is no attempt.
     """
     count = failed = empty = 0
     while True:
         try:
             async with limits.slot():
                 if not count and (forbidden := begin()) is not None:
-                    return Outcome(None, forbidden)
+                    return Reply(None, forbidden, attempts=0)
                 count += 1
                 since = limits.retry_policy.now()
                 result = await _one(attempt, limits)
                 seconds = limits.retry_policy.now() - since
                 again = _again(result, since, limits)
         except JudgeCallError as refusal:
-            return Outcome(None, _fault(refusal, count), count)
+            return Reply(None, _fault(refusal, count), attempts=count)
         if not isinstance(result, JudgeCallError):
-            if not is_empty(result) or empty >= _NOTHING_AGAIN:
-                return Outcome(result, None, count, seconds)
+            if (result.text or "").strip() or empty >= _NOTHING_AGAIN:
+                return _reply(result, count, seconds)
             empty += 1
             continue
         wait = 0.0
@@ -348,12 +331,21 @@ async def ask_until_answered(
             failed += 1
             wait = max(limits.retry_policy.before_next(failed), result.retry_after or 0.0)
         if not again or failed >= limits.retry_policy.attempts or wait > limits.retry_policy.longest_pause:
-            return Outcome(None, _fault(result, count), count, seconds)
+            return Reply(None, _fault(result, count), seconds=seconds, attempts=count)
         del result  # An exception keeps its frames alive.
         await limits.retry_policy.sleep(wait)
 
 
-def _again(result: object, since: float, limits: CallLimits) -> bool:
+def _reply(answer: Answer, count: int, seconds: float) -> Reply:
+    text = answer.text if (answer.text or "").strip() else None
+    fault = cut_fault(answer.cut, begun=True) if answer.cut else None
+    if text is not None and len(text) > _LONGEST:
+        message = f"the reply has {counted(len(text), 'character')}, more than the limit of {_LONGEST:,}"
+        text, fault = None, JudgeFault("unreadable", message)
+    return Reply(text, fault, answer.model_version, answer.input_tokens, answer.output_tokens, seconds, count)
+
+
+def _again(result: Answer | JudgeCallError, since: float, limits: CallLimits) -> bool:
     """Report the attempt to the queue, and return whether it may be repeated."""
     if not isinstance(result, JudgeCallError):
         limits.queue.tried()
@@ -368,7 +360,7 @@ def _again(result: object, since: float, limits: CallLimits) -> bool:
     return result.retryable
 
 
-async def _one(attempt: Callable[[], Awaitable[T]], limits: CallLimits) -> T | JudgeCallError:
+async def _one(attempt: Callable[[], Awaitable[Answer]], limits: CallLimits) -> Answer | JudgeCallError:
     """Return the result of an attempt, or the error that prevented one."""
     limit = limits.retry_policy.timeout
     try:

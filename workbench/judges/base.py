@@ -221,18 +221,6 @@ class Answer:
     cut: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Rating:
-    """Result of the evaluation service for one instance.
-
-    `rubrics` are the rubrics that the service generated, each `{"id", "text", "met", "reasoning"}`.
-    """
-
-    score: float | None
-    explanation: str = ""
-    rubrics: tuple[dict[str, Any], ...] = ()
-
-
 class JudgeCallError(Exception):
     """An attempt without an answer.
 

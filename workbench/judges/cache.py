@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from workbench.judges.base import JudgeEnvironment, JudgeIdentity, JudgeOptions, Question, Reply
 from workbench.judges.google_access import GoogleAccess
@@ -200,31 +200,28 @@ class Tally:
     seconds: float = 0.0
 
 
-T = TypeVar("T")
-
-
 @dataclass
-class _SharedCall(Generic[T]):
-    task: "asyncio.Task[T]"
+class _SharedCall:
+    task: "asyncio.Task[Reply]"
     waiting: int = 0
 
 
-class SharedCalls(Generic[T]):
+class SharedCalls:
     """Calls in progress by key: the same question, asked twice at the same time, is sent once.
 
     A call is cancelled when no question waits for it any more.
     """
 
     def __init__(self) -> None:
-        self._joinable: dict[str, _SharedCall[T]] = {}
-        self._tasks: set[asyncio.Task[T]] = set()
+        self._joinable: dict[str, _SharedCall] = {}
+        self._tasks: set[asyncio.Task[Reply]] = set()
 
     @property
     def busy(self) -> bool:
         """Whether a call is in progress."""
         return bool(self._tasks)
 
-    async def share(self, key: str, start: Callable[[], Coroutine[Any, Any, T]]) -> tuple[T, bool]:
+    async def share(self, key: str, start: Callable[[], Coroutine[Any, Any, Reply]]) -> tuple[Reply, bool]:
         """Return the result of the call for `key`, and whether this caller started it with `start`."""
         call = self._joinable.get(key)
         first = call is None
@@ -257,17 +254,11 @@ class RunState:
     def __init__(self, limits: RunLimits, cache: Cache) -> None:
         self.limits = limits
         self.slots = asyncio.Semaphore(limits.in_flight)
-        self.replies: SharedCalls[Reply] = SharedCalls()
-        self.ratings: SharedCalls[dict[str, Any]] = SharedCalls()
+        self.calls = SharedCalls()
         self._cache = cache
         self._calls = 0
         self.open = True
         """Whether calls may still be made."""
-
-    @property
-    def busy(self) -> bool:
-        """Whether a call is in progress."""
-        return self.replies.busy or self.ratings.busy
 
     def take_call(self) -> bool:
         """Count one call against the budget. Return False if the budget is used up or no calls may be made any more."""
@@ -285,16 +276,11 @@ class RunState:
             return self._cache.get(key)
         return None if self.limits.since is None else self._cache.get_since(key, self.limits.since)
 
-    def store(self, key: str, text: str, answer: dict[str, Any]) -> None:
-        """Cache `answer`, unless `text`, its content, must not be stored."""
-        if self.limits.may_cache(text):
+    def store(self, key: str, answer: dict[str, Any]) -> None:
+        """Cache `answer`, unless its `text` must not be stored."""
+        if self.limits.may_cache(answer["text"]):
             self._cache.put(key, answer)
 
     def forget(self, key: str) -> None:
         """Remove the answer under `key` from the cache."""
         self._cache.forget(key)
-
-    async def close(self) -> None:
-        """Cancel the calls in progress."""
-        await self.replies.close()
-        await self.ratings.close()

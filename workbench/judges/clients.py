@@ -23,7 +23,6 @@ from workbench.judges.base import (
     JudgeOptions,
     NotAvailableError,
     Question,
-    Rating,
     Scrub,
 )
 from workbench.judges.child import ClientChild, require
@@ -118,16 +117,18 @@ class Vertex(ClientChild):
         who = "Google's evaluation client"
         super().__init__("workbench.judges.vertex_child", who, environment, scrub, **variables)
 
-    async def rate(self, metric: str, instance: Mapping[str, Any]) -> Rating:
+    async def rate(self, metric: str, instance: Mapping[str, Any]) -> Answer:
         """Make one attempt to rate `instance`: `{"prompt", "response", "reference"}`, or `{"agents", "turns"}`.
 
-        `metric` is ADK's name of the metric.
+        `metric` is ADK's name of the metric. The text of the answer is the JSON of `{"score": float | None,
+        "explanation", "rubrics"}`. `rubrics` are those that the service generated, each `{"id", "text", "met",
+        "reasoning"}`.
 
         Raises:
             JudgeCallError: There is no rating.
         """
         answer = await self.call({"metric": metric, "instance": dict(instance)})
-        return Rating(answer["score"], answer["explanation"], tuple(answer["rubrics"]))
+        return Answer(json.dumps(answer, ensure_ascii=False))
 
 
 _KINDS: dict[str, FaultKind] = {"timeout": "timeout", "wrong_result": "unreadable", "too_large": "unreadable"}

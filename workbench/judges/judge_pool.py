@@ -2,14 +2,15 @@
 
 import asyncio
 import dataclasses
+import json
 import re
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from workbench.agents.answering_child import Functions
 from workbench.files.plugins import resolve
-from workbench.judges.attempts import CallLimits, ModelQueue, Outcome, RetryPolicy, ask_until_answered, retry_policy_of
+from workbench.judges.attempts import CallLimits, ModelQueue, RetryPolicy, ask_until_answered, retry_policy_of
 from workbench.judges.base import (
     Answer,
     Answerer,
@@ -18,23 +19,18 @@ from workbench.judges.base import (
     JudgeIdentity,
     JudgeOptions,
     Question,
-    Rating,
     Reply,
-    cut_fault,
 )
-from workbench.judges.cache import Cache, RunLimits, RunState, SharedCalls, Tally, question_key, rating_key
+from workbench.judges.cache import Cache, RunLimits, RunState, Tally, question_key, rating_key
 from workbench.judges.clients import SERVICE_NAME, Vertex, vertex_access
 from workbench.judges.google_access import GoogleAccess
 from workbench.judges.kinds import Connection, identify_judge, is_own, kind_of
 from workbench.judges.plugin_child import PluginJudge
 from workbench.judges.secret_forms import Scrubber
-from workbench.text.counting import counted
-from workbench.text.json_values import mapping, number, objects
 
 __all__ = ["CaseBench", "JudgeEnvironment", "JudgePool", "PooledJudge", "PooledService", "RunLimits", "Tally"]
 
-T = TypeVar("T")
-_LONGEST = 1_000_000
+_NO_RATING: Mapping[str, Any] = {"score": None, "explanation": "", "rubrics": []}
 _HALF = re.compile("[\ud800-\udfff]")
 _TOKENS = ("input_tokens", "output_tokens")
 
@@ -131,7 +127,7 @@ class JudgePool:
         cache = self._caches.get(limits.cache_dir)
         if cache is None:
             cache = self._caches[limits.cache_dir] = Cache(limits.cache_dir, self._on_notice)
-        self._runs = [*(run for run in self._runs if run.busy), RunState(limits, cache)]
+        self._runs = [*(run for run in self._runs if run.calls.busy), RunState(limits, cache)]
         for clients in self._clients.values():
             clients.start_over()
 
@@ -151,7 +147,7 @@ class JudgePool:
     async def close(self) -> None:
         """Cancel calls in progress, write the cache, and close all connections and child processes."""
         for run in self._runs:
-            await run.close()
+            await run.calls.close()
         for cache in self._caches.values():
             await cache.close()
         for clients in self._clients.values():
@@ -192,29 +188,37 @@ class CaseBench:
         """Return the limits that a call to `model` waits for."""
         return CallLimits(self.clients.queue(model), self.run.slots, cap, self.clients.retry_policy, self.clients.scrub)
 
-    async def cached_or_new(
+    async def reply(
         self,
-        key: str,
-        calls: SharedCalls[T],
-        ask: Callable[[], Coroutine[Any, Any, T]],
-        to_cache: Callable[[T], tuple[str, dict[str, Any]] | None],
-        read: Callable[[Mapping[str, Any] | None], T | None],
-    ) -> T:
-        """Return the answer cached under `key`, or call `ask` and cache its answer.
+        key: str | None,
+        ready: Callable[[], Awaitable[None]],
+        attempt: Callable[[], Awaitable[Answer]],
+        limits: CallLimits,
+    ) -> Reply:
+        """Return the reply cached under `key`, or make attempts and cache their reply. Without a key, cache nothing.
 
-        `to_cache` returns the text of an answer and its form in the cache, or None if the answer must not be cached.
-        `read` reads this form, and returns None for anything else. If another call for `key` is in progress, its answer
-        is returned and counted as cached.
+        If another call for `key` is in progress, its reply is returned and counted as cached.
         """
-        cached = read(self.run.cached(key))
+
+        async def fresh() -> Reply:
+            await ready()
+            reply = await ask_until_answered(attempt, limits, self.start_call)
+            self.tally.seconds += reply.seconds
+            self.tally.input_tokens += reply.input_tokens or 0
+            self.tally.output_tokens += reply.output_tokens or 0
+            return reply
+
+        if key is None:
+            return await fresh()
+        cached = _cached_reply(self.run.cached(key))
         if cached is None:
-            result, first = await calls.share(key, ask)
-            answer = to_cache(result)
-            if first and answer is not None:
-                self.run.store(key, *answer)
-            cached = None if first or answer is None else read(answer[1])
-            if cached is None:
-                return result
+            reply, first = await self.run.calls.share(key, fresh)
+            if reply.text is None or reply.fault is not None:
+                return reply
+            if first:
+                self.run.store(key, {name: getattr(reply, name) for name in ("text", "model_version", *_TOKENS)})
+                return reply
+            cached = dataclasses.replace(reply, seconds=0.0, attempts=0, cached=True)
         self.tally.cached += 1
         return cached
 
@@ -224,13 +228,6 @@ class CaseBench:
             return JudgeFault("limit", f"not sent: --max-judge-calls {self.run.limits.max_calls} is reached")
         self.tally.calls += 1
         return None
-
-    def add_usage(self, answer: Answer | None, seconds: float) -> None:
-        """Add the usage of a call to the tally."""
-        self.tally.seconds += seconds
-        if answer is not None:
-            self.tally.input_tokens += answer.input_tokens or 0
-            self.tally.output_tokens += answer.output_tokens or 0
 
 
 class PooledJudge:
@@ -246,22 +243,13 @@ class PooledJudge:
 
     async def ask(self, question: Question, sample: int = 1) -> Reply:
         """Return the reply to a question, from the cache or from a call. Only cancellation raises."""
-        bench = self._bench
         question = _sendable(question)
-        key = self._key(question, sample)
-
-        def attempt() -> Awaitable[Answer]:
-            return self._answerer.answer(question, self.options, sample)
-
-        async def fresh() -> Reply:
-            await self._answerer.ready()
-            outcome = await ask_until_answered(attempt, _is_nothing, self._limits, bench.start_call)
-            bench.add_usage(outcome.value, outcome.seconds)
-            return _reply(outcome)
-
-        if key is None:
-            return await fresh()
-        return await bench.cached_or_new(key, bench.run.replies, fresh, _reply_to_cache, _cached_reply)
+        return await self._bench.reply(
+            self._key(question, sample),
+            self._answerer.ready,
+            lambda: self._answerer.answer(question, self.options, sample),
+            self._limits,
+        )
 
     def forget(self, question: Question, sample: int = 1) -> None:
         """Remove the reply from the cache, in memory and on disk."""
@@ -285,22 +273,15 @@ class PooledService:
 
     async def rate(self, metric: str, instance: Mapping[str, Any]) -> dict[str, Any]:
         """Return the rating of one instance, from the cache or from a call. Only cancellation raises."""
-        bench = self._bench
-        key = rating_key(metric, instance, self._access, bench.repeat)
-
-        def attempt() -> Awaitable[Rating]:
-            return self._rater.rate(metric, instance)
-
-        async def fresh() -> dict[str, Any]:
-            await self._rater.ready()
-            outcome = await ask_until_answered(attempt, lambda rating: False, self._limits, bench.start_call)
-            bench.add_usage(None, outcome.seconds)
-            rating, fault = outcome.value, outcome.fault
-            made = {"seconds": outcome.seconds, "attempts": outcome.attempts}
-            error = None if fault is None else dataclasses.asdict(fault)
-            return _rated(rating or Rating(None), error=error, **made)
-
-        return await bench.cached_or_new(key, bench.run.ratings, fresh, _rating_to_cache, _cached_rating)
+        key = rating_key(metric, instance, self._access, self._bench.repeat)
+        reply = await self._bench.reply(
+            key, self._rater.ready, lambda: self._rater.rate(metric, instance), self._limits
+        )
+        rating = _NO_RATING if reply.text is None else json.loads(reply.text)
+        if reply.text is not None and rating["score"] is None:
+            self._bench.run.forget(key)
+        error = None if reply.fault is None else dataclasses.asdict(reply.fault)
+        return {**rating, "error": error, **{name: getattr(reply, name) for name in ("seconds", "attempts", "cached")}}
 
 
 def _sendable(question: Question) -> Question:
@@ -310,58 +291,8 @@ def _sendable(question: Question) -> Question:
     return dataclasses.replace(question, prompt=_HALF.sub("\ufffd", question.prompt))
 
 
-def _is_nothing(answer: Answer) -> bool:
-    return not (answer.text or "").strip()
-
-
-def _reply(outcome: Outcome[Answer]) -> Reply:
-    answer, fault = outcome.value, outcome.fault
-    if answer is not None and len(answer.text or "") > _LONGEST:
-        message = f"the reply has {counted(len(answer.text or ''), 'character')}, more than the limit of {_LONGEST:,}"
-        answer, fault = None, JudgeFault("unreadable", message)
-    if answer is None:
-        return Reply(None, fault, seconds=outcome.seconds, attempts=outcome.attempts)
-    return Reply(
-        None if _is_nothing(answer) else answer.text,
-        cut_fault(answer.cut, begun=True) if answer.cut else None,
-        answer.model_version,
-        answer.input_tokens,
-        answer.output_tokens,
-        outcome.seconds,
-        outcome.attempts,
-    )
-
-
-def _reply_to_cache(reply: Reply) -> tuple[str, dict[str, Any]] | None:
-    if reply.text is None or reply.fault is not None:
-        return None
-    return reply.text, {name: getattr(reply, name) for name in ("text", "model_version", *_TOKENS)}
-
-
 def _cached_reply(cached: Mapping[str, Any] | None) -> Reply | None:
     if cached is None or not isinstance(cached.get("text"), str):
         return None
     given, made = (count if isinstance(count := cached.get(name), int) else None for name in _TOKENS)
     return Reply(cached["text"], None, str(cached.get("model_version", "")), given, made, attempts=0, cached=True)
-
-
-def _cached_rating(cached: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    score = number(mapping(cached).get("score"))
-    if cached is None or score is None:
-        return None
-    rubrics = tuple(objects(cached.get("rubrics")))
-    return _rated(Rating(score, str(cached.get("explanation", "")), rubrics), cached=True)
-
-
-def _rated(rating: Rating, **rest: Any) -> dict[str, Any]:
-    """Return a rating as `workbench.criteria.base.Service.rate` returns it, with the fields in `rest`."""
-    given = {"score": rating.score, "explanation": rating.explanation, "rubrics": list(rating.rubrics)}
-    return {**given, "error": None, "seconds": 0.0, "attempts": 0, "cached": False, **rest}
-
-
-def _rating_to_cache(rated: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
-    if rated["score"] is None or rated["error"] is not None:
-        return None
-    texts = (str(rubric.get(name, "")) for rubric in rated["rubrics"] for name in ("text", "reasoning"))
-    text = "\n".join((rated["explanation"], *texts))
-    return text, {name: rated[name] for name in ("score", "explanation", "rubrics")}
