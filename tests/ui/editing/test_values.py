@@ -62,7 +62,14 @@ def test_text_is_edited_as_json_only_if_it_has_control_codes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "place"), [("", (1, 1)), ("{\n  ]", (2, 3)), ('{"a": 1,\n "b" 2}', (2, 5)), ('{"a": nul}', (1, 7))]
+    ("text", "place"),
+    [
+        ("", (1, 1)),
+        ("{\n  ]", (2, 3)),
+        ('{"a": 1,\n "b" 2}', (2, 5)),
+        ('{"a": nul}', (1, 7)),
+        ('{"a": -1e999}', (1, 7)),
+    ],
 )
 def test_json_fault_has_line_and_column(text: str, place: tuple[int, int]) -> None:
     with pytest.raises(UnreadableError) as caught:

@@ -7,6 +7,7 @@ field cannot show (escape codes, direction marks, other line endings) is edited 
 """
 
 import json
+import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,14 +82,20 @@ def read_json_text(text: str) -> Any:
     """Parse a JSON text.
 
     Raises:
-        UnreadableError: The text is empty or not valid JSON. The error is about the first fault.
+        UnreadableError: The text is empty, not valid JSON, or has a number that is too large for a float. Such a number
+            would be saved as Infinity. The error is about the first fault.
     """
     if not text.strip():
         raise UnreadableError(1, 1, "no value: type {} for an empty object")
     places = Places(text)
-    for flaw in scan(text, places=places).flaws:
+    found = scan(text, places=places)
+    for flaw in found.flaws:
         if flaw.severity == "error":
             raise UnreadableError(*places.at(flaw.offset), f"{flaw.message}. {flaw.hint}".rstrip(". "))
+    for node in () if found.root is None else found.root.walk():
+        if isinstance(node.scalar, float) and math.isinf(node.scalar) and text[node.end - 1].isdigit():
+            number = text[node.start : node.end][:40]
+            raise UnreadableError(*places.at(node.start), f"{number} is too large. Write a smaller number, or a text")
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
