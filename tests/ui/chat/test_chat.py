@@ -313,6 +313,15 @@ async def test_only_turns_before_a_failed_one_can_be_forked(project: Path) -> No
         await screen.until(pilot, lambda: "fork at turn 1" in screen.text)
 
 
+async def test_page_without_turns_forks_the_turn_shown_before(project: Path) -> None:
+    async with opened(project) as (pilot, screen):
+        await talk(pilot, screen)
+        await ask(pilot, screen, "hello", "You: hello")
+        await ask(pilot, screen, "again", "You: again")
+        await pilot.press("escape", "}", "2", "3", "f")
+        await screen.until(pilot, lambda: "fork at turn 2" in screen.text)
+
+
 async def test_fork_of_a_conversation_whose_agent_was_deleted_is_refused(project: Path) -> None:
     async with opened(project) as (pilot, screen):
         await pilot.press("w")

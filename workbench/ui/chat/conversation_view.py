@@ -162,15 +162,19 @@ class ConversationView(Reader[Conversation]):
 
     def __init__(self, conversation: Conversation) -> None:
         super().__init__(Reading(conversation, lambda _: PAGES))
+        self._left: tuple[str, ...] = ()
+        """The place names of the last page with turns, when the user left it."""
 
     def show(self, conversation: Conversation) -> None:
         """Show the conversation, including its new events."""
+        if conversation is not self.reading.subject:
+            self._left = ()
         self.reading.take(conversation, same=conversation is self.reading.subject)
         self.refresh_subject()
 
     def turn_page(self, page: int) -> None:
         """Show another page. The conversation opens at its end, other pages at their start."""
-        self._touched = False
+        self._touched, self._left = False, self.place_names
         self.open_pane(PAGES[page].title)
         self._open()
         self.post_message(self.Turned())
@@ -182,6 +186,11 @@ class ConversationView(Reader[Conversation]):
     def toggle_texts(self) -> None:
         """Show long texts in full, or shorten them again."""
         self._set_full(not self.reading.full)
+
+    @property
+    def place_names(self) -> tuple[str, ...]:
+        """Names of the current item and turn. On pages without turns, those of the page that the user left."""
+        return super().place_names or self._left
 
     @property
     def is_over(self) -> bool:
