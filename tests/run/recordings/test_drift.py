@@ -12,6 +12,7 @@ from workbench.run.recordings.drift import MISSING, Drift, Thaw
 from workbench.run.recordings.recording import (
     Declaration,
     Effects,
+    Ended,
     ModelCall,
     Origin,
     RecordedError,
@@ -59,6 +60,24 @@ def test_chosen_changes_are_taken_over_and_others_stay() -> None:
     assert thaw.accepted([find]).origin.run == OLD.origin.run
     every = thaw.accepted(thaw.changes)
     assert (every.calls, every.origin.run) == ((LIVE.calls[0], OLD.calls[1], LIVE.calls[2]), "run_2")
+
+
+def test_calls_end_in_the_live_order_once_all_changes_of_their_turn_are_accepted() -> None:
+    def run(state: str, *ends: str) -> Recording:
+        calls = [_call("find", state), _call("mail", state), replace(_call("refund", state), turn=2), _call("note", 1)]
+        numbered = [replace(call, order=number) for number, call in enumerate(calls)]
+        return _of(*numbered, ended=tuple(Ended(turn, "", tool) for turn in (1, 2) for tool in ends))
+
+    thaw = Thaw(run("late", "find", "mail"), run("lost", "mail", "find"))
+    find, mail, refund, _ = thaw.drifts
+
+    def ends(*chosen: Drift) -> list[str]:
+        return [end.call for end in thaw.accepted(chosen).ended]
+
+    assert ends(find, mail) == ["mail", "find", "find", "mail"]
+    assert ends(find) == ["find", "mail", "find", "mail"]
+    assert ends(refund) == ["find", "mail", "mail", "find"]
+    assert ends(find, mail, refund) == ["mail", "find", "mail", "find"]
 
 
 def test_accepted_call_with_a_replaced_secret_is_found_by_its_other_arguments() -> None:

@@ -4,10 +4,11 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 from workbench.run.recordings.from_run import Taken
-from workbench.run.recordings.recording import Declaration, ModelCall, Recording, ToolCall
+from workbench.run.recordings.recording import Declaration, Ended, ModelCall, Recording, ToolCall
 from workbench.run.recordings.requests import text_parts
 from workbench.text.counting import counted, few
 from workbench.worker.matching import canonical, differences, plain_branch
@@ -129,11 +130,14 @@ class Thaw:
             return merged(self.old, Taken(self.live), models=bool(self.old.models), prune=False)
         result, live = self.old, self.live
         calls: list[ToolCall] = []
+        orders: dict[int, list[int | None]] = defaultdict(list)  # Turn → live orders of its calls; None: not as live.
         tools = {agent: _by_place(declared) for agent, declared in result.tools.items()}
         for drift in self.drifts:
             kept = drift.now if drift in chosen else drift.then
             if isinstance(kept, ToolCall):
                 calls.append(kept)
+                is_live = drift.kind == "same" or drift in chosen
+                orders[kept.turn].append(drift.now.order if is_live and isinstance(drift.now, ToolCall) else None)
             elif drift in chosen and drift.about == "models":
                 result = replace(result, models=live.models, parts={**result.parts, **live.parts})
             elif isinstance(drift.then, Declaration) and kept is None:
@@ -144,7 +148,19 @@ class Thaw:
         origin = replace(result.origin, effects=result.origin.effects and live.origin.effects)
         taken = {drift.tool for drift in chosen if isinstance(drift.now, ToolCall)}
         ignore = _union(result.ignore, {tool: names for tool, names in live.ignore.items() if tool in taken})
-        return replace(result, ignore=ignore, calls=tuple(calls), tools=declared, origin=origin)
+        ended = self._ended(orders, chosen)
+        return replace(result, ignore=ignore, calls=tuple(calls), tools=declared, origin=origin, ended=ended)
+
+    def _ended(self, orders: Mapping[int, Sequence[int | None]], chosen: Collection[Drift]) -> tuple[Ended, ...]:
+        """Return the order of ends: that of the live run in changed turns whose calls are now all as in that run."""
+        old, live = self.old.ended, self.live.ended
+        if not self.complete or any(one.about == "models" and one not in chosen for one in self.drifts):
+            return old
+        changed = {one.turn for drift in chosen for one in (drift.then, drift.now) if isinstance(one, ToolCall)}
+        began = {turn: [call.order for call in self.live.calls if call.turn == turn] for turn in changed}
+        fresh = {turn for turn in changed if began[turn] == orders.get(turn, [])}
+        ended = [*(one for one in old if one.turn not in fresh), *(one for one in live if one.turn in fresh)]
+        return tuple(sorted(ended, key=attrgetter("turn")))
 
     def _found(self) -> Iterator[Drift]:
         old, live = self.old.calls, self.live.calls
