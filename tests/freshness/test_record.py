@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.freshness.staleness import compare
+from workbench.freshness.staleness import compare, criterion_of
 from workbench.store.inputs import (
     EFFECTS,
     KINDS,
@@ -107,6 +107,23 @@ def test_criteria_change_has_the_weakest_effect_that_updates_the_verdict(
 ) -> None:
     (change,) = compare(record("criteria", then, CONFIG), record("criteria", now, CONFIG))
     assert (change.name, change.effect, change.file) == (name, effect, CONFIG)
+
+
+@pytest.mark.parametrize(
+    ("added", "name", "criterion"),
+    [
+        ({"my match threshold": "1", "my match rubrics": "1"}, "my match", "my match"),
+        ({"match old rubrics": "1"}, "match old rubrics", "match"),
+    ],
+)
+def test_names_of_criteria_and_options_may_have_blanks(added: Values, name: str, criterion: str) -> None:
+    judge = {f"{criterion} judge_model": "1"} if criterion == name else {}
+    then, now = (
+        Record(FILE, (Bundle({"criteria": criteria, "judge": asked}),))
+        for criteria, asked in ((MATCH, {}), ({**MATCH, **added}, judge))
+    )
+    (change,) = compare(then, now)
+    assert (change.name, criterion_of(change)) == (name, criterion)
 
 
 def test_removing_a_judged_criterion_only_decides_again() -> None:

@@ -69,7 +69,7 @@ def compare(then: Record | None, now: Record) -> Changes:
         if new:
             found += _compared(kind, old, new, now.evalset) if old else not_recorded([kind])
     whole = {change.name for change in found if change.input == "criteria"}
-    return tuple(change for change in found if change.input != "judge" or _criterion(change.name) not in whole)
+    return tuple(change for change in found if change.input != "judge" or change.criterion not in whole)
 
 
 def _differing(then: tuple[Bundle, ...], now: tuple[Bundle, ...]) -> Iterator[Bundle]:
@@ -85,7 +85,7 @@ def _differing(then: tuple[Bundle, ...], now: tuple[Bundle, ...]) -> Iterator[Bu
 
 def criterion_of(change: Change) -> str:
     """Return the criterion that a change of the kind `criteria` or `judge` is about."""
-    return _criterion(change.name) or change.name
+    return change.criterion or change.name
 
 
 def _compared(kind: Input, old: tuple[Bundle, ...], new: tuple[Bundle, ...], evalset: str) -> tuple[Change, ...]:
@@ -119,24 +119,29 @@ def _changes(kind: Input, old: dict[str, _Placed], new: dict[str, _Placed], eval
             # A new file in a folder that counts.
             of: Input = "agent_folder" if kind == "agent_file" and before is None else kind
             files = {"name": name, "evalset": evalset, "source": ({**old, **new})[name].file}
-            yield Change(of, name, files[KINDS[of].place], KINDS[of].effect)
+            criterion = name.rpartition(" ")[0] if kind == "judge" else ""
+            yield Change(of, name, files[KINDS[of].place], KINDS[of].effect, criterion)
 
 
 def _of_criteria(old: dict[str, _Placed], new: dict[str, _Placed]) -> Iterator[Change]:
     """Yield one change for each option that differs, or for the whole criterion if it is new or removed."""
     place = next((placed.file for placed in (*new.values(), *old.values())), None)
-    before, now = (dict.fromkeys(_criterion(name) for name in values) for values in (old, new))
+    # Names of criteria and of options may have blanks. Every criterion has a threshold.
+    before, now = (
+        {name.removesuffix(" threshold"): None for name in values if name.endswith(" threshold")}
+        for values in (old, new)
+    )
     for criterion in {**before, **now}:
         if criterion not in before or criterion not in now:
             # The score of a removed criterion is not needed.
             yield Change("criteria", criterion, place, "score" if criterion in now else "decide")
             continue
         own_code = f"{criterion} {CODE}" in {**old, **new}
-        for name in (name for name in {**old, **new} if _criterion(name) == criterion):
+        for name in (name for name in {**old, **new} if _criterion(name, {**before, **now}) == criterion):
             one, other = old.get(name), new.get(name)
             if one is None or other is None or one.value != other.value:
                 effect: Effect = "score" if own_code else effect_of(criterion, name.removeprefix(f"{criterion} "))
-                yield Change("criteria", name, place, effect)
+                yield Change("criteria", name, place, effect, criterion)
 
 
 def _of_packages(old: dict[str, _Placed], new: dict[str, _Placed]) -> Iterator[Change]:
@@ -155,9 +160,9 @@ def _of_packages(old: dict[str, _Placed], new: dict[str, _Placed]) -> Iterator[C
         yield Change("packages", text, None, KINDS["packages"].effect)
 
 
-def _criterion(name: str) -> str:
-    """Return the criterion in the name `CRITERION OPTION` of an input, or "" for a name without an option."""
-    return name.rpartition(" ")[0]
+def _criterion(name: str, criteria: Iterable[str]) -> str:
+    """Return the criterion in the name `CRITERION OPTION` of an input: the longest one with which it begins, or ""."""
+    return max((one for one in criteria if name.startswith(f"{one} ")), key=len, default="")
 
 
 def current_inputs(workspace: Workspace, state: Path, latest: Iterable[LatestRun] = ()) -> CurrentInputs:

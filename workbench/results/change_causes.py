@@ -136,7 +136,7 @@ def _thresholds(old: Execution, new: Execution) -> Iterator[Change]:
     for name, result in new.scores.items():
         before = old.scores.get(name)
         if before is not None and before.threshold != result.threshold:
-            yield Change("criteria", f"{name} threshold", None, "decide")
+            yield Change("criteria", f"{name} threshold", None, "decide", name)
 
 
 def _value(side: Side, change: Change) -> str | None:

@@ -89,13 +89,14 @@ class Change:
     """An input that changed since a verdict was made.
 
     `name` is "" if the run did not record that kind of input. Then it may have changed. `file` is relative to the root,
-    or None if the input is not in a file.
+    or None if the input is not in a file. `criterion` is the criterion that an option or a judge belongs to, or "".
     """
 
     input: Input
     name: str
     file: str | None
     effect: Effect
+    criterion: str = ""
 
 
 def describe(change: Change) -> str:
