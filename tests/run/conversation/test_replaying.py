@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,6 @@ from workbench.run.plan.selection import Target
 from workbench.run.plan.source import AgentSource
 from workbench.run.processes.agent_process import CaseProcess
 from workbench.run.processes.children import Children
-from workbench.run.recordings.frozen_file import parse_frozen
 from workbench.run.recordings.frozen_schema import frozen_contents
 from workbench.run.recordings.recording import Declaration, Origin, Recording, ToolCall, digest
 from workbench.run.run import Run
@@ -121,33 +119,6 @@ async def test_case_gets_its_recorded_calls_before_its_first_turn(
     record = outcome.record("hello")
     file = "desk/all.evalset.frozen/hello.frozen.json"
     assert (record.state, record.frozen) == ("passed", Frozen("tools", file, "2026-11-20T10:00:00Z", tools=1))
-
-
-@pytest.mark.parametrize(
-    ("declared", "found", "in_loop"), [("", True, True), ("x" * 70_000, True, False), ("", "x" * 20_000, False)]
-)
-async def test_only_a_large_recording_is_read_in_a_thread(
-    shop: Project,
-    children: Children,
-    place: ScriptedPlace,
-    monkeypatch: pytest.MonkeyPatch,
-    declared: str,
-    found: Any,
-    in_loop: bool,
-) -> None:
-    """A thread waits longer for its turn than reading a small file takes."""
-    shop.cases("hello")
-    freeze(shop, "hello", declared, found=found)
-    threads: list[bool] = []
-
-    def parse(path: Path, content: bytes) -> Recording:
-        threads.append(threading.current_thread() is threading.main_thread())
-        return parse_frozen(path, content)
-
-    monkeypatch.setattr("workbench.run.recordings.frozen_file.parse_frozen", parse)
-    outcome = await run(shop.plan(FROZEN), children, place)
-    assert outcome.record("hello").state == "passed"
-    assert threads == [in_loop], "it is parsed once"
 
 
 async def test_live_run_ignores_recordings(shop: Project, children: Children, place: ScriptedPlace) -> None:

@@ -6,22 +6,19 @@ from typing import Any
 import pytest
 
 from workbench.judges.secret_forms import REPLACED
-from workbench.run.recordings.recording import Declaration, ModelCall, Recording, ToolCall, digest
-from workbench.run.recordings.requests import Answered, request_difference, text_parts
+from workbench.run.recordings.recording import Declaration, Recording, digest
+from workbench.run.recordings.requests import request_difference
 from workbench.worker.jsonable import dumps
 
 _FIND = {"name": "find", "description": "Finds an order.", "parameters": {"n": "int"}}
 _SECRET = f"Key {REPLACED}API_KEY], be kind."
-_REPLY: dict[str, Any] = {"parts": [{"text": "It left Lisbon."}], "role": "model"}
 _QUESTION = {"parts": [{"text": "Where is my parcel?"}], "role": "user"}
 _LONG = "You answer questions of customers about their parcels, politely, briefly and in English, whatever they say."
 _RECORDING = Recording(
     "set",
     "case",
     tools={"desk": (Declaration("find", _FIND),)},
-    calls=(ToolCall(1, "desk", "find", {"n": 1}, answer={"at": "sea"}), ToolCall(1, "desk", "find", {}, answer="gone")),
-    models=(ModelCall(1, "desk", "q", responses=({"content": _REPLY},)),),
-    parts={digest(part): part for part in (_LONG, {"temperature": 0.2}, _QUESTION, _SECRET)},
+    parts={digest(part): part for part in (_LONG, {"temperature": 0.2}, _SECRET)},
 )
 
 
@@ -31,11 +28,6 @@ def _differs(part: str, then: Any, now: Any, **more: Any) -> str:
         _RECORDING,
         dumps({"agent": "desk", "part": part, "then": named, "now": "" if now is None else dumps(now), **more}),
     )
-
-
-def _answers(*values: Any) -> dict[str, Any]:
-    answered = [{"function_response": {"name": "find", "response": value}} for value in values]
-    return {"parts": answered, "role": "user"}
 
 
 def _declared(*tools: Any) -> list[Any]:
@@ -73,28 +65,9 @@ def _declared(*tools: Any) -> list[Any]:
         ("tools", 1, _declared({**_FIND, "parameters": {}}), 'find: parameters.n was "int", now not given'),
         ("tools", 1, _declared(_FIND, {"name": "pay"}), "pay was not given, now declared"),
         ("tools", 1, None, "find was declared, now not given"),
-        (
-            "contents",
-            _QUESTION,
-            {"parts": [{"text": "Where is my bag?"}], "role": "user"},
-            'user was "Where is my parcel?", now "Where is my bag?"',
-        ),
         ("contents", None, _QUESTION, 'user was not given, now "Where is my parcel?"'),
-        ("contents", _QUESTION, None, 'user was "Where is my parcel?", now not given'),
+        ("contents", _QUESTION, None, ""),
         ("contents", "unknown", _QUESTION, 'user now "Where is my parcel?"'),
-        (
-            "contents",
-            _REPLY,
-            {"parts": [{"text": "It left Porto."}], "role": "model"},
-            'model was "It left Lisbon.", now "It left Porto."',
-        ),
-        ("contents", _answers({"at": "sea"}), _answers({"at": "land"}), 'answer of find: response.at was "sea", now'),
-        (
-            "contents",
-            _answers({"at": "sea"}, {"result": "gone"}),
-            _answers({"at": "sea"}, {"result": "here"}),
-            'answer of find: response.result was "gone", now "here"',
-        ),
     ],
 )
 def test_first_difference_is_shown(part: str, then: Any, now: Any, text: str) -> None:
@@ -106,17 +79,6 @@ def test_first_difference_is_shown(part: str, then: Any, now: Any, text: str) ->
 @pytest.mark.parametrize("damaged", ["", "[]", "null", "{", '{"part": 1}', '{"part": "system", "now": 5}', "[" * 9000])
 def test_damaged_report_gives_an_empty_difference(damaged: str) -> None:
     assert request_difference(_RECORDING, damaged) in ("", 'message now ""')
-
-
-def test_messages_with_recorded_answers_need_not_be_stored() -> None:
-    answered = Answered(_RECORDING)
-    assert answered.holds(digest(_REPLY), _REPLY)
-    assert answered.holds("other", _answers({"at": "sea"}, {"result": "gone"}))
-    assert not answered.holds("other", _answers({"at": "land"}))
-    assert not answered.holds("other", _QUESTION)
-    assert not answered.holds("other", "Be kind.")
-    request = {"model": "m", "system": "s", "tools": "t", "config": "c", "contents": ["a", "b"]}
-    assert list(text_parts(request)) == ["s", "c", "a", "b"]
 
 
 def test_hostile_texts_stay_one_short_line() -> None:

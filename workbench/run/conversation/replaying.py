@@ -1,8 +1,6 @@
 """Replays of a case from its recording, comparisons of a live case with its recording, and forked cases."""
 
 import asyncio
-import contextlib
-import functools
 import os
 import shlex
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
@@ -28,8 +26,6 @@ from workbench.run.recordings.recording import Declaration, Mode, Origin, Record
 from workbench.run.recordings.requests import request_difference
 from workbench.worker.matching import shown_call, shown_value
 
-_SMALL = 64 * 1024
-"""Maximum size in bytes of a frozen file that is read in the event loop. Starting a thread would take longer."""
 _LONGEST_ERROR = 300
 """Maximum length of an error in a change, in characters."""
 _MOST = 200
@@ -94,15 +90,7 @@ async def read_replay(
     if not options.frozen:
         return None
     required = required and options.on_miss != "live"
-    read = functools.partial(_read, evalset.file, ref, context, options.frozen, options.on_miss, required)
-    try:
-        return read(only_small=True)
-    except _LargeError:
-        return await asyncio.to_thread(read)
-
-
-class _LargeError(Exception):
-    """A recording that is too large to be read in the event loop."""
+    return await asyncio.to_thread(_read, evalset.file, ref, context, options.frozen, options.on_miss, required)
 
 
 def _read(
@@ -112,19 +100,13 @@ def _read(
     mode: Mode,
     on_miss: OnMiss,
     required: bool,
-    *,
-    only_small: bool = False,
 ) -> Replay:
-    """Return the replay of a case. With `only_small`, raise _LargeError if it is large or in several files."""
+    """Return the replay of a case."""
     # The schema takes 20 ms, which runs without frozen cases save.
     from workbench.run.recordings.frozen_file import frozen_content, parse_frozen
 
     file = frozen_path(evalset, ref.eval_id)
     replay = Replay(mode, on_miss, relative_to(file, context.root), (file,))
-    if only_small:
-        with contextlib.suppress(OSError):  # A missing file takes no time to read.
-            if file.lstat().st_size > _SMALL:
-                raise _LargeError
     context.note_inputs(replay.files)  # Before it is read, so that a change after that is noticed.
     if not os.path.lexists(file):
         if not required:
@@ -136,8 +118,6 @@ def _read(
     try:
         content = frozen_content(file)
         beside = files_beside(file, content)
-        if only_small and (beside or len(content) > _SMALL):
-            raise _LargeError
         replay = replace(replay, files=(file, *beside))
         context.note_inputs(replay.files)
         return replace(replay, recording=parse_frozen(file, content))

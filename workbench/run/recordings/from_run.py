@@ -28,7 +28,7 @@ from workbench.run.recordings.recording import (
     Recording,
     ToolCall,
 )
-from workbench.run.recordings.requests import Answered, holds_secret, readable_bytes, text_parts
+from workbench.run.recordings.requests import holds_secret, readable_bytes, text_parts
 from workbench.store.spans import Node, PieceLostError, Pieces, read_turn
 from workbench.text.json_values import mapping, objects, parsed_objects, string, strings
 from workbench.worker.calls import MODEL, related
@@ -241,14 +241,11 @@ def _request(given: Any) -> dict[str, Any] | None:
 
 
 def _parts(recording: Recording, pieces: Pieces) -> Iterator[tuple[str, Any]]:
-    """Yield the parts of requests that were stored uncut and do not follow from the calls."""
-    answered = Answered(recording)
+    """Yield the texts of requests that were stored uncut."""
     requests = (model.request for model in recording.models if model.request is not None)
     for name in dict.fromkeys(digest for request in requests for digest in text_parts(request)):
         with contextlib.suppress(PieceLostError):
-            part = _whole(pieces.read(name))
-            if not answered.holds(name, part):
-                yield name, part
+            yield name, _whole(pieces.read(name))
 
 
 def _effects(item: Mapping[str, Any], pieces: Pieces) -> Effects:

@@ -227,9 +227,9 @@ class Recording:
     """The recorded calls of one case.
 
     `calls` and `models` are in the order in which the calls began. `ignore` names arguments, by tool, that do not count
-    when a call is looked up. `tools` are the declarations by agent. `parts` are parts of requests by their digest:
-    instructions, options, and messages that do not follow from the calls, as far as they are known. `ended` is the
-    order in which the calls of turns with parallel calls ended, including calls of models that are left out.
+    when a call is looked up. `tools` are the declarations by agent. `parts` are instructions and options of requests by
+    their digest, as far as they are known. `ended` is the order in which the calls of turns with parallel calls ended,
+    including calls of models that are left out.
     """
 
     eval_set_id: str

@@ -5,18 +5,17 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice, zip_longest
+from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
 
 from workbench.events.events import CallsRecorded, SpansRecorded
 from workbench.judges.secret_forms import REPLACED
-from workbench.run.recordings.recording import Recording, ToolCall
+from workbench.run.recordings.recording import Recording
 from workbench.store.spans import PieceLostError, Pieces
 from workbench.text.json_values import mapping, objects, parsed_objects, string, strings
 from workbench.worker.jsonable import dumps
 from workbench.worker.matching import difference_text, differences
-from workbench.worker.spans import plain_digest
 from workbench.worker.value_forms import FORM
 
 _BEFORE, _AFTER = 3, 9
@@ -28,24 +27,11 @@ _LONGEST = 160
 
 
 def text_parts(request: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the digests of the parts of a request that are kept as text: instruction, options and messages."""
+    """Yield the digests of the parts of a request that are kept as text: instruction and options.
+
+    Messages are not kept, because they follow from the case and the recorded answers.
+    """
     yield from (request[name] for name in ("system", "config") if name in request)
-    yield from request.get("contents", ())
-
-
-class Answered:
-    """The recorded answers of models and tools. Most messages of later requests consist of them."""
-
-    def __init__(self, recording: Recording) -> None:
-        self._responses = {plain_digest(dumps(content)) for content in _contents(recording)}
-        self._answers = {(call.tool, dumps(_response(call))) for call in recording.calls}
-
-    def holds(self, digest: str, part: Any) -> bool:
-        """Return whether a part of a request is a message with these answers. Such a part need not be stored."""
-        if digest in self._responses:
-            return True
-        given = [mapping(item.get("function_response")) for item in objects(mapping(part).get("parts"))]
-        return bool(given) and all((item.get("name"), dumps(item.get("response"))) in self._answers for item in given)
 
 
 def request_difference(recording: Recording, differs: str) -> str:
@@ -60,7 +46,8 @@ def request_difference(recording: Recording, differs: str) -> str:
         return ""
     part, then = string(found.get("part")), string(found.get("then"))
     if part == "contents":
-        return _message_difference(_content(recording, then, now) if then else None, now, is_known=not then)
+        role = string(mapping(now).get("role")) or "message"
+        return "" if now is None else f"{role} {'' if then else 'was not given, '}now {_excerpt(_text(now))}"
     if part == "tools":
         return _tools_difference(recording, string(found.get("agent")), now)
     if then and then not in recording.parts:
@@ -69,72 +56,6 @@ def request_difference(recording: Recording, differs: str) -> str:
     if part == "system":
         return _was_now(known, now).strip()
     return _first_difference(known or {}, now or {})
-
-
-def _content(recording: Recording, digest: str, now: Any) -> Any:
-    """Return the recorded message with a digest, or None. `now` is the new message at its position."""
-    if digest in recording.parts:
-        return recording.parts[digest]
-    found = next((content for content in _contents(recording) if plain_digest(dumps(content)) == digest), None)
-    return found or _from_answers(recording, digest, now)
-
-
-def _contents(recording: Recording) -> Iterator[Any]:
-    responses = (mapping(response).get("content") for model in recording.models for response in model.responses)
-    return (content for content in responses if content)
-
-
-def _from_answers(recording: Recording, digest: str, like: Any) -> Any:
-    """Return the message with this digest, made from recorded answers and the other fields of `like`, or None."""
-    parts = objects(mapping(like).get("parts"))
-    given = [mapping(part.get("function_response")) for part in parts]
-    if not all(given) or not given:
-        return None
-    names = [response.get("name") for response in given]
-    for start in range(len(recording.calls) - len(given) + 1):
-        calls = recording.calls[start : start + len(given)]
-        if [call.tool for call in calls] != names:
-            continue
-        answered = [
-            {**part, "function_response": {**response, "response": _response(call)}}
-            for part, response, call in zip(parts, given, calls, strict=True)
-        ]
-        content = {**like, "parts": answered}
-        if plain_digest(dumps(content)) == digest:
-            return content
-    return None
-
-
-def _response(call: ToolCall) -> Any:
-    """Return the answer of a tool as ADK sends it to a model."""
-    return call.answer if isinstance(call.answer, dict) else {"result": call.answer}
-
-
-def _message_difference(then: Any, now: Any, *, is_known: bool) -> str:
-    if now is None:
-        return f"{_whose(then)} was {_excerpt(_text(then))}, now not given" if then is not None else ""
-    if then is None:
-        return f"{_whose(now)} {'was not given, ' if is_known else ''}now {_excerpt(_text(now))}"
-    old, new = objects(mapping(then).get("parts")), objects(mapping(now).get("parts"))
-    for before, after in zip_longest(old, new):
-        if before != after:
-            return _part_difference(before, after, _whose(now))
-    return _first_difference(then, now)
-
-
-def _part_difference(then: Any, now: Any, whose: str) -> str:
-    for kind, name in (("function_response", "answer of"), ("function_call", "call of")):
-        old, new = mapping(mapping(then).get(kind)), mapping(mapping(now).get(kind))
-        if old and new and old.get("name") == new.get("name"):
-            return f"{name} {new.get('name')}: {_first_difference(old, new)}"
-    old, new = ({} if part is None else part for part in (then, now))
-    if all(part.keys() == {"text"} for part in (old, new)):
-        return f"{whose}{_was_now(old['text'], new['text'])}"
-    return f"{whose} {_first_difference(old, new)}"
-
-
-def _whose(content: Any) -> str:
-    return string(mapping(content).get("role")) or "message"
 
 
 def _text(content: Any) -> str:
