@@ -39,7 +39,7 @@ def test_changed_new_and_missing_cases_are_counted(folder: Folder) -> None:
     file = folder.project.evalset(GOOD, case("bad", "other words"))
     assert folder.words(file) == "talk.evalset.json changed on disk: 1 case"
     folder.project.evalset(case("good", "changed"), case("new"))
-    assert folder.words(file) == "talk.evalset.json changed on disk: 1 case changed, 1 new, 1 gone"
+    assert folder.words(file) == "talk.evalset.json changed on disk: 3 cases"
 
 
 def test_file_saved_with_the_same_content_is_not_reported(folder: Folder) -> None:
@@ -67,13 +67,15 @@ def test_new_agent_with_evalsets_is_described_in_one_line(folder: Folder) -> Non
     folder.project.evalset(GOOD, BAD, path="other/b.evalset.json")
     news = folder.news(folder.project.root / "other")
     assert news.moved
-    assert disk_words(news.changes) == "agent other appeared on disk; 2 files changed on disk: 3 cases new"
+    assert disk_words(news.changes) == (
+        "a.evalset.json appeared on disk: 1 case; b.evalset.json appeared on disk: 2 cases; and 1 more change"
+    )
 
 
 def test_deleted_evalset_is_removed_from_the_workspace(folder: Folder) -> None:
     file = folder.shown.evalsets[0].file
     file.unlink()
-    assert folder.words(file) == "talk.evalset.json is gone: 2 cases gone"
+    assert folder.words(file) == "talk.evalset.json is gone: 2 cases"
 
 
 def test_broken_evalset_is_reported_with_its_error(folder: Folder) -> None:

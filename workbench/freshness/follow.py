@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -126,18 +126,18 @@ _NAMED = 2
 class DiskChange:
     """A file or agent that another program changed.
 
-    `name` is raw. `file` is None for an agent. `cases` has the numbers of cases that are `changed`, `new` and `gone`.
+    `name` is raw. `file` is None for an agent. `cases` is the number of cases that changed, came or went.
     """
 
     name: str
     file: Path | None
     what: str = "changed on disk"
     detail: str = ""
-    cases: Counter[str] | None = None
+    cases: int = 0
 
     def text(self) -> str:
         """Return a line such as `refunds.evalset.json changed on disk: 2 cases`. Raw text."""
-        told = self.detail or case_words(self.cases or Counter())
+        told = self.detail or (counted(self.cases, "case") if self.cases else "")
         return f"{self.name} {self.what}{f': {told}' if told else ''}"
 
 
@@ -221,30 +221,11 @@ def _few(workspace: Workspace) -> frozenset[Path]:
     return frozenset(folder for folder in (workspace.target, *folders) if folder.is_dir())
 
 
-def case_words(cases: Counter[str]) -> str:
-    """Return `2 cases`, or `2 cases changed, 1 new, 1 gone`, or "" for none."""
-    kinds = [kind for kind in ("changed", "new", "gone") if cases[kind]]
-    if kinds == ["changed"]:
-        return counted(cases["changed"], "case")
-    return ", ".join(
-        f"{counted(cases[kind], 'case') if kind == kinds[0] else format(cases[kind], ',')} {kind}" for kind in kinds
-    )
-
-
-def disk_words(changes: Collection[DiskChange]) -> str:
-    """Return one line about all changes, or "" for none. Raw text."""
-    if len(changes) <= _NAMED:
-        return "; ".join(change.text() for change in changes)
-    agents = [change for change in changes if change.file is None]
-    words = [change.text() for change in agents] if len(agents) == 1 else []
-    files = len(changes) - len(agents)
-    total: Counter[str] = Counter()
-    for change in changes:
-        total.update(change.cases or {})
-    told = case_words(total)
-    what = [counted(len(agents), "agent")] if len(agents) > 1 else []
-    what += [counted(files, "file")] if files else []
-    return "; ".join([*words, f"{' and '.join(what)} changed on disk{f': {told}' if told else ''}"])
+def disk_words(changes: Sequence[DiskChange]) -> str:
+    """Return one line about the first changes and the number of others, or "" for none. Raw text."""
+    words = [change.text() for change in changes[:_NAMED]]
+    more = len(changes) - _NAMED
+    return "; ".join([*words, f"and {counted(more, 'more change')}"] if more > 0 else words)
 
 
 def _agent_changes(before: Workspace, now: Workspace) -> Iterator[DiskChange]:
@@ -290,15 +271,14 @@ def workspace_changes(before: Workspace, now: Workspace) -> Iterator[DiskChange]
     new = {entry.relative: entry for entry in now.evalsets}
     for relative, entry in new.items():
         if relative not in old:
-            number = Counter(new=len(entry.document.cases))
-            yield DiskChange(entry.file.name, entry.file, "appeared on disk", cases=number)
+            yield DiskChange(entry.file.name, entry.file, "appeared on disk", cases=len(entry.document.cases))
         elif not same_content(old[relative], entry):
             broken = entry.document.broken and not old[relative].document.broken
             detail = "it is broken now" if broken else ""
             yield DiskChange(entry.file.name, entry.file, detail=detail, cases=_case_changes(old[relative], entry))
     for relative, entry in old.items():
         if relative not in new:
-            yield DiskChange(entry.file.name, entry.file, "is gone", cases=Counter(gone=len(entry.document.cases)))
+            yield DiskChange(entry.file.name, entry.file, "is gone", cases=len(entry.document.cases))
     cases: Counter[Path] = Counter()
     for relative in filter(old.__contains__, new):
         earlier, config = old[relative].criteria.config, new[relative].criteria.config
@@ -309,15 +289,7 @@ def workspace_changes(before: Workspace, now: Workspace) -> Iterator[DiskChange]
     yield from _agent_changes(before, now)
 
 
-def _case_changes(before: EvalsetEntry, now: EvalsetEntry) -> Counter[str]:
-    old, new = before.document, now.document
-    places = {case.eval_id: case.index for case in old.cases}
-    found: Counter[str] = Counter()
-    for case in new.cases:
-        place = places.pop(case.eval_id, None)
-        if place is None:
-            found["new"] += 1
-        elif old.text(place) != new.text(case.index):
-            found["changed"] += 1
-    found["gone"] = len(places)
-    return +found
+def _case_changes(before: EvalsetEntry, now: EvalsetEntry) -> int:
+    """Return the number of cases that are new, gone or changed."""
+    old, new = ({case.eval_id: one.text(case.index) for case in one.cases} for one in (before.document, now.document))
+    return sum(old.get(eval_id) != new.get(eval_id) for eval_id in {**old, **new})
