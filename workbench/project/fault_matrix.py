@@ -15,6 +15,7 @@ from workbench.files.frozen_path import frozen_path
 from workbench.files.own_file import OwnFileError
 from workbench.freshness.staleness import stale_cases
 from workbench.judges.clients import SERVICE_NAME
+from workbench.run.fault_outcome import fault_question
 from workbench.run.plan.plan import Plan, PlanEntry, new_run_id
 from workbench.run.plan.preflight_cases import CallRange, criterion_calls, options_of
 from workbench.run.plan.run_plan import fault_entries, matrix_of
@@ -118,9 +119,9 @@ class FaultMatrix:
         runs = dict.fromkeys((name for name in self._wanted if name in self._tools), 0)
         judges: Counter[str] = Counter()
         for entry in entries:
-            if entry.judging is not None:
+            if entry.judging is not None and entry.planned.fault is not None:
                 runs[entry.ref.name] += 1
-                for criterion in entry.judging.question.criteria:
+                for criterion in fault_question(entry.planned.fault, entry.judging).criteria:
                     judges.update(_judge_calls(criterion, _turns(entry), all_votes=self._plan.options.all_votes))
         faults = [entry.planned.fault for entry in entries]
         return Outlook(

@@ -19,6 +19,7 @@ from workbench.events.events import (
     CaseRef,
     Event,
     FilesRead,
+    JudgeWaits,
     Noticed,
     RepeatsDropped,
     RunFinished,
@@ -49,11 +50,10 @@ _HEAD_START = 0.04
 
 The forks of all other cases would slow it down. Their delay is small compared to one model call.
 """
-_SCORED_AT_ONCE = 100
-"""Number of stored cases that are scored at the same time.
-
-It equals the limit of simultaneous judge calls, so only that limit matters.
-"""
+_JUDGE_CALLS_AT_ONCE = 100
+"""Maximum number of simultaneous calls to judges, the evaluation service and simulated users."""
+_SCORED_AT_ONCE = _JUDGE_CALLS_AT_ONCE
+"""Number of stored cases that are scored at the same time, so that only the limit of judge calls matters."""
 _STARTED_AT_ONCE = 10
 """Number of cases that start before the event loop may do something else."""
 _GIT_SECONDS = 2.0
@@ -123,16 +123,25 @@ class Run:
         if self._writer is not None and self._asks_agents:  # In the background, because git may be slow.
             self._commit = asyncio.create_task(asyncio.to_thread(commit_of, plan.root, _GIT_SECONDS))
         todo = self._todo if self._cluster is None else ()
-        self._hosts = AgentHosts(plan, todo, self._children, self._notify, self._place)
+        self._hosts = AgentHosts(plan, todo, self._children, self._put, self._place)
         if self._cluster is not None:
-            self._cluster.begin(lambda text, hint: self._notify(Noticed("warning", text, hint)), self._lose_place)
+            self._cluster.begin(lambda text, hint: self._put(Noticed("warning", text, hint)), self._lose_place)
         ahead = await self._prepare()
         self._recorder = Recorder(self._publish, self._writer, self._secrets)
         self._began = time.monotonic()
         context = self._context()
         try:
             self._announce(ahead)
-            context.limit_judges(self._judge_cache, None if plan.resumed is None else plan.resumed.began)
+            self._children.scorer.begin_run(
+                in_flight=_JUDGE_CALLS_AT_ONCE,
+                max_calls=context.options.max_judge_calls,
+                use_cache=plan.options.use_cache,
+                cache_dir=self._judge_cache,
+                timeout=plan.options.timeout,
+                since=None if plan.resumed is None else plan.resumed.began,
+                on_wait=lambda model, seconds, reason: self._put(JudgeWaits(model, self._at(), seconds, reason)),
+                on_notice=lambda text: self._put(Noticed("warning", text)),
+            )
             configs = (entry.config for entry in self._todo if entry.blocked is None)
             self._children.scorer.warm({criterion.name for config in configs for criterion in config.criteria})
             await self._run_all(context)
@@ -183,11 +192,8 @@ class Run:
 
     def _lose_place(self, why: str) -> None:
         message = f"the connection to the cluster was lost: {why}"
-        self._notify(Noticed("error", message, "The same command continues the run"))
+        self._put(Noticed("error", message, "The same command continues the run"))
         self.stop()
-
-    def _notify(self, notice: Noticed) -> None:
-        self._put(notice)
 
     def machines(self) -> Sequence[MachineState]:
         """Return the current states of other machines; () if agents run on this one."""
@@ -237,7 +243,7 @@ class Run:
             if self._writer is not None:
                 self._writer.keep_owners(self._plan.owners, self._plan.root)
         except ValueError as error:
-            self._notify(Noticed("warning", f"could not store which agent each evalset uses: {error}"))
+            self._put(Noticed("warning", f"could not store which agent each evalset uses: {error}"))
         self._secrets = Secrets([setting.environment.values for setting in self._plan.agents.values()])
         self._input_recorder.read(self._secrets.clean_text)
 

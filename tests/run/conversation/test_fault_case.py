@@ -9,8 +9,6 @@ from workbench.events.events import CallsRecorded, CaseError, CaseRef, FaultHand
 from workbench.files.criteria import CriteriaConfig, default_config
 from workbench.files.evalset import EvalCase
 from workbench.run.conversation.transcript import Transcript, Verdicts, fault_handling
-from workbench.run.fault_outcome import fault_question
-from workbench.run.plan.plan import FaultJudging
 
 REF = CaseRef("desk", "a.evalset.json", "a", "one")
 FAULT = ToolFault("find", "timeout")
@@ -40,8 +38,7 @@ class Judge:
 
 async def handled(transcript: Transcript, judge: Judge, *events: CallsRecorded) -> FaultHandling:
     config = default_config()
-    judging = FaultJudging(fault_question(FAULT, config), config)
-    return await fault_handling(FAULT, judging, events, transcript, CASE, judge.ask)
+    return await fault_handling(FAULT, config, events, transcript, CASE, judge.ask)
 
 
 async def test_judge_gets_the_turn_with_the_fault() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.run.forking.recorded import REF, STARTED, original, steps
 from workbench.events.events import CallsRecorded, SpansRecorded
-from workbench.run.conversation.replaying import forked_case
+from workbench.run.conversation.transcript import case_of
 from workbench.run.forking import (
     CannotForkError,
     Change,
@@ -65,7 +65,7 @@ def test_change_that_does_not_fit_its_point_is_refused(point: tuple[int, int | N
 def test_fork_of_a_datasets_case_keeps_what_its_metrics_read() -> None:
     given = {"prompt": {"parts": [{"text": "A kettle"}]}, "context": "a shop"}
     known = read_original(REF, "run", replace(STARTED, dataset_case=given), steps(), None)
-    assert forked_case(Fork(known, 0)).dataset_case == given
+    assert case_of(Fork(known, 0).original.started).dataset_case == given
 
 
 def test_fork_sends_what_comes_before_its_point() -> None:

@@ -43,7 +43,7 @@ def test_matrix_scores_no_criteria_but_keeps_them_for_the_judge(desk: Project) -
     entry = matrix_of(desk.plan(), {(FILE, "one"): ["find"]}).entries[0]
     assert not entry.config.criteria
     assert entry.judging is not None
-    assert len(entry.judging.config.criteria) == 2
+    assert len(entry.judging.criteria) == 2
 
 
 def test_case_that_cannot_start_keeps_its_error(desk: Project) -> None:

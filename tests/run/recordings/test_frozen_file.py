@@ -215,12 +215,6 @@ def test_file_that_names_one_large_value_many_times_is_refused(tmp_path: Path) -
     assert "larger than 64 MiB together" in _first_fault(path)
 
 
-def test_call_that_does_not_fit_into_a_message_is_refused(tmp_path: Path) -> None:
-    calls = (ToolCall(1, "desk", "find", {}, answer=["é" * (1 << 20)] * 3),)
-    path = _saved(tmp_path, recording(calls=calls))
-    assert "(calls[0]): this call is too large to be replayed: 18," in _first_fault(path)
-
-
 @given(st.randoms(use_true_random=False))
 @_SHARED
 def test_mutated_file_is_read_or_refused(tmp_path: Path, chance: random.Random) -> None:

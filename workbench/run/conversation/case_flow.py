@@ -35,8 +35,6 @@ from workbench.run.conversation.replaying import (
     ForkedUser,
     Replay,
     compare_with_recording,
-    forked_case,
-    forked_replay,
     read_replay,
 )
 from workbench.run.conversation.scenario_user import ConversationEnd, FixedMessages, MessageSource, ScenarioUser
@@ -45,7 +43,7 @@ from workbench.run.conversation.transcript import (
     RunContext,
     Transcript,
     Verdicts,
-    complete_case,
+    case_of,
     fault_handling,
     settled_verdicts,
     stored_events,
@@ -120,8 +118,9 @@ class CaseFlow:
         if source.index is None:
             await self._finish("error", entry.blocked, Transcript())
             return
+        fork = self._fork
         try:
-            case = source.evalset.document.case(source.index) if self._fork is None else forked_case(self._fork)
+            case = source.evalset.document.case(source.index) if fork is None else case_of(fork.original.started)
         except BrokenCaseError as broken:
             # The file was valid when the plan was made, and has changed since.
             await self._finish("error", CaseError("broken_file", str(broken)), Transcript())
@@ -136,7 +135,8 @@ class CaseFlow:
             await self._finish(why_not.status, why_not.error, Transcript())
         else:
             if self._fork is not None:
-                replay = forked_replay(self._fork)
+                rest = self._fork.rest()
+                replay = None if rest is None else Replay("tools", "error", "", (), rest)
             else:
                 replay = await read_replay(source.evalset, self.ref, self._context, required=entry.judging is None)
             self._replay = replay
@@ -176,7 +176,7 @@ class CaseFlow:
                 state=turns[-1].state if turns else None,
                 inner_calls=[turn.inner_calls for turn in turns],
             )
-            verdicts = await self._verdicts(complete_case(source), transcript, kept)
+            verdicts = await self._verdicts(case_of(source.case.started), transcript, kept)
             if verdicts.error is None:
                 verdicts.error = unsuited_error(source, verdicts.scored)
         finished = source.case.finished
@@ -189,9 +189,7 @@ class CaseFlow:
         if case.scenario is None:
             return None
         environment = JudgeEnvironment(**self._context.environment_of(self.ref.agent))
-        judging = self._entry.judging
-        config = self._entry.config if judging is None else judging.config
-        return obstacle(config, case.scenario, case.rubrics, environment)
+        return obstacle(self._entry.judging or self._entry.config, case.scenario, case.rubrics, environment)
 
     def _source(self, case: EvalCase) -> MessageSource:
         """Return a new user for the case: fixed messages or a simulated user, after the messages of a fork."""

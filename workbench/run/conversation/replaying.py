@@ -10,7 +10,6 @@ from typing import Any
 
 from workbench.agents.workspace import EvalsetEntry
 from workbench.events.events import CallsRecorded, CaseError, CaseRef, Frozen, SpansRecorded, Thawed, Usage
-from workbench.files.evalset import EvalCase
 from workbench.files.frozen_path import frozen_path
 from workbench.files.own_file import OwnFileError
 from workbench.files.run_options import OnMiss
@@ -18,7 +17,6 @@ from workbench.files.walk import relative_to
 from workbench.freshness.current import files_beside
 from workbench.run.conversation.scenario_user import MessageSource, Move, NextMessage
 from workbench.run.conversation.transcript import RunContext, Transcript
-from workbench.run.forking import Fork
 from workbench.run.plan.plan import first_fault
 from workbench.run.recordings.drift import MISSING, Drift, Thaw
 from workbench.run.recordings.from_run import NotRecordedError, take_recording
@@ -204,19 +202,6 @@ def _side(path: str, value: Any) -> str | None:
         # A new or gone error is one value. Its base classes say no more than its own one.
         return f"{str(value['types'][0]).rpartition('.')[2]}: {value.get('message', '')}"[:_LONGEST_ERROR]
     return shown_value(value)
-
-
-def forked_case(fork: Fork) -> EvalCase:
-    """Return the case of a fork as it was in the forked run, which may differ from its file."""
-    eval_id, started = fork.original.ref.eval_id, fork.original.started
-    session, state, given = started.session or None, started.final_session_state, started.dataset_case
-    return EvalCase(eval_id, started.expected, started.scenario, session, started.rubrics, state, None, given)
-
-
-def forked_replay(fork: Fork) -> Replay | None:
-    """Return the replay of tools after the point of a fork, or None if they are live."""
-    rest = fork.rest()
-    return None if rest is None else Replay("tools", "error", "", (), rest)
 
 
 class ForkedUser:

@@ -18,12 +18,12 @@ from workbench.events.events import (
     CaseError,
     CaseFinished,
     CaseRef,
+    CaseStarted,
     CaseStatus,
     Event,
     FaultHandling,
     Frozen,
     InnerCalls,
-    JudgeWaits,
     MetricResult,
     MetricScored,
     Noticed,
@@ -37,16 +37,12 @@ from workbench.files.evalset import EvalCase
 from workbench.files.run_options import RunOptions
 from workbench.judges.scenario import full_scenario
 from workbench.run.fault_outcome import decide, fault_question, judged_handling, observe, with_facts
-from workbench.run.plan.plan import FaultJudging
 from workbench.run.plan.preflight_cases import scenario_criteria
 from workbench.run.plan.source import AnswerStorage, StoredSource
 from workbench.run.processes.agent_process import Reads
 from workbench.run.processes.children import Children
 from workbench.run.scoring.client import Conversation, JudgeAccess
 from workbench.run.scoring.verdict import case_status, judge_usage, metric_error
-
-_JUDGE_CALLS_AT_ONCE = 100
-"""Maximum number of simultaneous calls to judges, the evaluation service and simulated users."""
 
 
 class CallCounts(NamedTuple):
@@ -106,12 +102,12 @@ def stored_events(source: StoredSource, config: CriteriaConfig, at: float) -> It
         yield from source.case.steps
 
 
-def complete_case(source: StoredSource) -> EvalCase:
-    """Return the eval case of a complete transcript."""
-    started = source.case.started
-    assert started is not None  # The transcript is complete.
-    ref, state, given = source.case.ref, started.final_session_state, started.dataset_case
-    return EvalCase(ref.eval_id, started.expected, started.scenario, None, started.rubrics, state, None, given)
+def case_of(started: CaseStarted | None) -> EvalCase:
+    """Return the eval case of an execution that started, as it was then. Its file may have changed since."""
+    assert started is not None  # Callers have its transcript.
+    session, state, given = started.session or None, started.final_session_state, started.dataset_case
+    ref = started.case
+    return EvalCase(ref.eval_id, started.expected, started.scenario, session, started.rubrics, state, None, given)
 
 
 def settled_verdicts(source: StoredSource, config: CriteriaConfig) -> tuple[Scored, ...]:
@@ -168,23 +164,6 @@ class RunContext:
         if text not in self.noticed:
             self.noticed.add(text)
             self.emit(Noticed("info", text))
-
-    def limit_judges(self, cache: Path | None, since: float | None = None) -> None:
-        """Send the limits of this run's judge calls to the scorer.
-
-        `cache` is the folder for answers; None keeps them in memory. `since` is the start of a resumed run in seconds
-        of the epoch.
-        """
-        self.children.scorer.begin_run(
-            in_flight=_JUDGE_CALLS_AT_ONCE,
-            max_calls=self.options.max_judge_calls,
-            use_cache=self.options.use_cache,
-            cache_dir=cache,
-            timeout=self.options.timeout,
-            since=since,
-            on_wait=lambda model, seconds, reason: self.emit(JudgeWaits(model, self.at(), seconds, reason)),
-            on_notice=lambda text: self.emit(Noticed("warning", text)),
-        )
 
 
 @dataclass
@@ -324,20 +303,21 @@ Ask: TypeAlias = Callable[[CriteriaConfig, Sequence[dict[str, Any]]], Awaitable[
 
 async def fault_handling(
     fault: ToolFault,
-    judging: FaultJudging,
+    judging: CriteriaConfig,
     recorded: Sequence[CallsRecorded | SpansRecorded],
     transcript: Transcript,
     case: EvalCase,
     ask: Ask,
 ) -> FaultHandling:
-    """Return how the agent handled the injected fault. `recorded` are the agent's calls, with their spans."""
+    """Return how the agent handled the injected fault.
+
+    `judging` has all criteria of the case. `recorded` are the agent's calls, with their spans.
+    """
     seen = await asyncio.to_thread(observe, recorded, transcript.turns, case.turns or (), fault, case.session_input)
     found = decide(seen, transcript.error)
     if found is not None:
         return found
-    question = judging.question
-    if seen.called_again:
-        question = fault_question(fault, judging.config, called_again=True)
+    question = fault_question(fault, judging, called_again=seen.called_again)
     assert seen.turn is not None
     asked = await ask(question, [transcript.turns[seen.turn]])
     name = question.criteria[0].name

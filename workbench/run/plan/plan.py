@@ -118,29 +118,18 @@ class AgentSetting:
 
 
 @dataclass(frozen=True, slots=True)
-class FaultJudging:
-    """The configs for an execution in a matrix of tool faults.
-
-    `question` has the question to a judge about the answer. `config` has all criteria of the case.
-    """
-
-    question: CriteriaConfig
-    config: CriteriaConfig
-
-
-@dataclass(frozen=True, slots=True)
 class PlanEntry:
     """One execution of a case: its announcement, and everything needed to run it.
 
-    `config` has the criteria that score it. `blocked` says why it cannot start, or is None. `judging` is None unless a
-    fault of a matrix is injected.
+    `config` has the criteria that score it. `blocked` says why it cannot start, or is None. `judging` has all
+    criteria of the case if a fault of a matrix is injected, and is None otherwise.
     """
 
     planned: PlannedCase
     config: CriteriaConfig
     source: Source
     blocked: CaseError | None = None
-    judging: FaultJudging | None = None
+    judging: CriteriaConfig | None = None
 
     @property
     def ref(self) -> CaseRef:

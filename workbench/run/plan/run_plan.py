@@ -20,12 +20,11 @@ from workbench.files.project_root import project_around
 from workbench.files.project_settings import with_place, with_project_setting
 from workbench.files.run_options import RunOptions, UsageFaultError
 from workbench.files.walk import relative_to
-from workbench.run.fault_outcome import fault_question, faults_of
+from workbench.run.fault_outcome import faults_of
 from workbench.run.forking import Fork
 from workbench.run.plan.plan import (
     AgentSetting,
     ConfigFaults,
-    FaultJudging,
     Plan,
     PlanEntry,
     agent_notices,
@@ -192,12 +191,10 @@ def fault_entries(plan: Plan, tools: Mapping[CaseName, Sequence[str]]) -> Iterat
         if entry.blocked is not None:
             yield entry
             continue
-        config = entry.config
-        unscored = replace(config, criteria=())
+        unscored = replace(entry.config, criteria=())
         for number, fault in enumerate(faults_of(tools.get(entry.ref.name, ())), 1):
             planned = replace(entry.planned, case=replace(entry.ref, repeat=number), fault=fault)
-            judging = FaultJudging(fault_question(fault, config), config)
-            yield replace(entry, planned=planned, config=unscored, judging=judging)
+            yield replace(entry, planned=planned, config=unscored, judging=entry.config)
 
 
 def fork_plan(workspace: Workspace, fork: Fork, options: RunOptions) -> Plan:

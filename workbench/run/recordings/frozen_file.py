@@ -27,9 +27,6 @@ from workbench.run.recordings.recording import (
     ToolCall,
     digest,
 )
-from workbench.text.counting import counted
-from workbench.worker.frames import MAX_FRAME
-from workbench.worker.jsonable import dumps
 from workbench.worker.value_forms import FORM
 
 WHAT = "a frozen file"
@@ -139,21 +136,7 @@ def parse_frozen(path: Path, content: bytes) -> Recording:
     beside = _Beside(path.parent)
     recording = _recording(file.value, beside)
     file.refuse(beside.breaches)
-    if len(content) + beside.size > MAX_FRAME // 3:  # As ASCII, a text has up to three times as many bytes.
-        file.refuse(_unsendable(recording))
     return recording
-
-
-def _unsendable(recording: Recording) -> Iterator[Breach]:
-    limit = MAX_FRAME - 1024
-    places: list[tuple[Location, ToolCall | ModelCall]] = [
-        *((("calls", number), call) for number, call in enumerate(recording.calls)),
-        *((("models", number), call) for number, call in enumerate(recording.models)),
-    ]
-    for location, call in places:
-        if (size := len(dumps(call.wire(0)))) > limit:
-            too_large = f"{counted(size, 'byte')}, at most {limit:,} are possible"
-            yield Breach(location, f"this call is too large to be replayed: {too_large}")
 
 
 @dataclass
