@@ -6,7 +6,6 @@ parallel calls merged into one event. It lacks calls inside agent tools, declara
 
 import copy
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from workbench.editing.capture import FUNCTIONS, Captured
@@ -57,11 +56,10 @@ def case_from_session(session: Any, *, app_name: str = "") -> Captured:
     if not turns:
         raise NoSessionError("events: none of them is a user message, so there is no turn")
     before, state_notes = _state_before(state or {}, checked)
-    calls = session_calls(groups)
-    recording = Recording("", "", app_name, Origin(framework="google-adk"), calls=calls.tools, models=calls.models)
+    recording, call_notes = _recorded(app_name, groups)
     if mocks := get(session, "mocks"):
         notes.append(f"the test mocks {_listed(list(mocks))}, but a case cannot" if isinstance(mocks, dict) else "")
-    every = (*notes, *state_notes, *calls.notes)
+    every = (*notes, *state_notes, *call_notes)
     # A file has the state after its last turn only.
     after = {key: value for key, value in (state or {}).items() if not _is_internal(key)}
     states = (*(None for _ in turns[1:]), after if state is not None else None)
@@ -217,17 +215,8 @@ _RESPONSE = ("content", "grounding_metadata", "finish_reason", "error_code", "er
 NOT_IN_SESSIONS = "not in the recording: requests to models, tools of toolsets, and calls inside of agent tools"
 
 
-@dataclass(frozen=True, slots=True)
-class SessionCalls:
-    """The calls of a session, in the order in which they began."""
-
-    tools: tuple[ToolCall, ...]
-    models: tuple[ModelCall, ...]
-    notes: tuple[str, ...]
-
-
-def session_calls(turns: Sequence[Sequence[Json]]) -> SessionCalls:
-    """Return the calls in the agents' events, which are given for each turn with keys in snake_case.
+def _recorded(app_name: str, turns: Sequence[Sequence[Json]]) -> tuple[Recording, Iterable[str]]:
+    """Return the recording of the agents' events, which are given for each turn, and notes.
 
     Model calls have no digest of their request, so a replay answers an agent's next request with its next unused call.
     """
@@ -236,96 +225,61 @@ def session_calls(turns: Sequence[Sequence[Json]]) -> SessionCalls:
     models = tuple(model for turn, events in enumerate(turns, 1) for model in _models(turn, events))
     if tools or models:
         notes.append(NOT_IN_SESSIONS)
-    return SessionCalls(tools, models, tuple(dict.fromkeys(notes)))
+    recording = Recording("", "", app_name, Origin(framework="google-adk"), calls=tools, models=models)
+    return recording, dict.fromkeys(notes)
 
 
 def _tools(turn: int, events: Sequence[Json], notes: list[str]) -> Iterator[ToolCall]:
     """Yield the tool calls of a turn. Remarks about their effects are added to `notes`."""
-    answers = _Answers(events, turn, notes)
+    answers: dict[tuple[str, str], list[tuple[Any, Effects]]] = {}
+    for event in events:
+        for key, value, effects in _answers(turn, event, notes):
+            answers.setdefault(key, []).append((value, effects))
     for event in events:
         for part in parts_of(event.get("content")):
             made = mapping(part.get("function_call"))
-            name, call_id = string(made.get("name")), string(made.get("id"))
+            name, args = string(made.get("name")), mapping(made.get("args"))
             if not is_gated(name):
                 continue
-            found = answers.take(call_id, name)
-            lost = "" if found else "the session has no answer to it"
-            yield ToolCall(
-                turn,
-                string(event.get("author")),
-                name,
-                mapping(made.get("args")),
-                string(event.get("branch")),
-                found.value if found else None,
-                lost=lost,
-                effects=found.effects if found else Effects(),
-            )
+            waiting = answers.get((string(made.get("id")), name))
+            lost = "" if waiting else "the session has no answer to it"
+            value, effects = waiting.pop(0) if waiting else (None, Effects())
+            author, branch = string(event.get("author")), string(event.get("branch"))
+            yield ToolCall(turn, author, name, args, branch, value, lost=lost, effects=effects)
+
+
+def _answers(turn: int, event: Json, notes: list[str]) -> Iterator[tuple[tuple[str, str], Any, Effects]]:
+    """Yield the answers of tools in an event: call ID and tool, the value, and the effects that come from it.
+
+    The effects of parallel calls are merged in the event. The last call gets them all, and a note says so.
+    """
+    responses = [item for part in parts_of(event.get("content")) if (item := mapping(part.get("function_response")))]
+    given = [item for item in responses if is_gated(string(item.get("name")))]
+    if not given:
+        return
+    actions = mapping(event.get("actions"))
+    state = mapping(actions.get("state_delta"))
+    # If one of ADK's own tools answered, too, the shared effects may be its own.
+    known = _SHARED if len(given) == len(responses) else ()
+    shared = {name: actions[name] for name in known if actions.get(name)}
+    for item in given:
+        call_id, is_last = string(item.get("id")), item is given[-1]
+        # ADK stores requested confirmations and credentials by call ID.
+        asked = {name: mapping(actions.get(name)).get(call_id) for name in _OWN}
+        own = {name: {OWN_CALL: value} for name, value in asked.items() if value is not None}
+        values = {key: encoded(value) for key, value in state.items()} if is_last else {}
+        effects = Effects(values, (), {**own, **(shared if is_last else {})})
+        yield (call_id, string(item.get("name"))), encoded(item.get("response")), effects
+    who = f"turn {turn}: {few([string(item.get('name')) for item in given])}"
+    if len(given) > 1 and (state or shared):
+        notes.append(f"{who} ran in parallel, and their effects are merged; the last one gets all")
+    if saved := mapping(actions.get("artifact_delta")):
+        notes.append(f"{who} saved {few(list(saved))}, but a session does not have its content")
 
 
 def is_gated(tool: str) -> bool:
     """Return whether calls of a tool are replayed. ADK's own tools always run."""
     return bool(tool) and tool not in CONTROL_TOOLS and not tool.startswith(_REQUESTS)
-
-
-@dataclass(slots=True)
-class _Answer:
-    call_id: str
-    tool: str
-    value: Any
-    effects: Effects
-    taken: bool = False
-
-
-class _Answers:
-    """The answers of tools in one turn, each with the effects that are known to come from it."""
-
-    def __init__(self, events: Iterable[Json], turn: int, notes: list[str]) -> None:
-        self._turn, self._notes = turn, notes
-        self._known = [answer for event in events for answer in self._of(event)]
-
-    def take(self, call_id: str, tool: str) -> _Answer | None:
-        """Return a tool's first unused answer with this call ID (or ""), and mark it as used. None if there is none."""
-        for answer in self._known:
-            if not answer.taken and answer.tool == tool and answer.call_id == call_id:
-                answer.taken = True
-                return answer
-        return None
-
-    def _of(self, event: Json) -> list[_Answer]:
-        given = [mapping(part.get("function_response")) for part in parts_of(event.get("content"))]
-        named = [(string(item.get("name")), item) for item in given if item]
-        actions = mapping(event.get("actions"))
-        answers = []
-        for name, item in named:
-            if is_gated(name):
-                call_id = string(item.get("id"))
-                own = _own_effects(actions, call_id)
-                answers.append(_Answer(call_id, name, encoded(item.get("response")), own))
-        if answers:
-            self._share(answers, actions, alone=len(answers) == len(named))
-        return answers
-
-    def _share(self, answers: list[_Answer], actions: Json, *, alone: bool) -> None:
-        """Assign the merged effects of an event to its last call, and note which effects are merged or incomplete.
-
-        `alone`: none of ADK's own tools answered in this event.
-        """
-        state = mapping(actions.get("state_delta"))
-        shared = {name: actions[name] for name in _SHARED if actions.get(name)} if alone else {}
-        last = answers[-1]
-        values = {key: encoded(value) for key, value in state.items()}
-        last.effects = Effects(values, (), {**last.effects.actions, **shared})
-        who = f"turn {self._turn}: {few([answer.tool for answer in answers])}"
-        if len(answers) > 1 and (state or shared):
-            self._notes.append(f"{who} ran in parallel, and their effects are merged; the last one gets all")
-        if saved := mapping(actions.get("artifact_delta")):
-            self._notes.append(f"{who} saved {few(list(saved))}, but a session does not have its content")
-
-
-def _own_effects(actions: Json, call_id: str) -> Effects:
-    """Return the confirmations and credentials that a call requested (ADK stores them by call ID)."""
-    found = {name: mapping(actions.get(name)).get(call_id) for name in _OWN}
-    return Effects(actions={name: {OWN_CALL: item} for name, item in found.items() if item is not None})
 
 
 def _models(turn: int, events: Iterable[Json]) -> Iterator[ModelCall]:

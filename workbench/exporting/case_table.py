@@ -159,7 +159,7 @@ def agreement_tables(found: Sequence[JudgeAgreement], left_out: int = 0) -> Iter
         yield f"<p>{html_line(left_out_text(left_out))}</p>\n"
     for one in found:
         name = one.criterion or "the case’s verdict"
-        kappa = "" if one.pairs.kappa is None else f", kappa {cut_score(one.pairs.kappa, 2, 2)}"
+        kappa = "" if one.kappa is None else f", kappa {cut_score(one.kappa, 2, 2)}"
         few = " (few)" if one.few else ""
         who = f" by {one.judge}" if one.judge else ""
         kind = f", {one.part} labels" if one.part else ""
@@ -167,7 +167,7 @@ def agreement_tables(found: Sequence[JudgeAgreement], left_out: int = 0) -> Iter
         yield f"<p>{html_line(words)}</p><table><tr><th>user ↓ judge →"
         yield "".join(f"<th>{html_line(name)}" for name in one.labels) + "</tr>\n"
         for user in one.labels:
-            counts = (one.pairs.counts.get((user, judge), 0) for judge in one.labels)
+            counts = (one.counts.get((user, judge), 0) for judge in one.labels)
             yield f"<tr><td>{html_line(user)}" + "".join(f"<td>{count or '·'}" for count in counts) + "</tr>\n"
         yield "</table>\n"
     yield "</section>\n"

@@ -116,10 +116,10 @@ def _figures(one: JudgeAgreement) -> Iterator[Text]:
     share = one.share
     yield Text.styled(f"agrees with you in {share.passed} of {share.total}", "strong")
     yield Text(f"  {percent(share.rate or 0.0)} (95%: {interval(share)})  ")
-    if one.pairs.kappa is None:
+    if one.kappa is None:
         yield Text.styled("no kappa: only one label was used", "muted")
     else:
-        yield Text.styled(f"kappa {cut_score(one.pairs.kappa, 2, 2)}", "strong")
+        yield Text.styled(f"kappa {cut_score(one.kappa, 2, 2)}", "strong")
         if one.few:
             yield Text.styled("  too few to rely on", "status-not-evaluated")
 
@@ -134,7 +134,7 @@ def _matrix(one: JudgeAgreement, width: int) -> Iterator[Line]:
         face = JUDGED.get(user)
         row: Line = pad(Text.styled(f" {_label_word(user, _SIDE - 2)}", face.variable if face else ""), _SIDE)
         for judge in labels:
-            count = one.pairs.counts.get((user, judge), 0)
+            count = one.counts.get((user, judge), 0)
             style = "muted" if not count else "strong" if user == judge else "status-failed"
             row.append((str(count) if count else "·").rjust(cell), style)
         yield cut_line(row, width)

@@ -32,8 +32,8 @@ def test_agreement_is_computed_from_known_entries() -> None:
     pairs = [("passed", "passed")] * 20 + [("passed", "failed")] * 5
     pairs += [("failed", "passed")] * 10 + [("failed", "failed")] * 15
     (found,) = agreements(entries(*pairs))
-    assert found.pairs.kappa == pytest.approx(0.4)
-    assert (found.pairs.items, found.pairs.agreed, found.false_passes, found.few) == (50, 35, 10, False)
+    assert found.kappa == pytest.approx(0.4)
+    assert (found.share.total, found.share.passed, found.false_passes, found.few) == (50, 35, 10, False)
     assert found.labels == ["passed", "failed"]
     assert found.share.low < 0.7 < found.share.high
 
@@ -49,19 +49,19 @@ def test_agreement_is_separate_by_criterion_judge_and_label() -> None:
         ("d", "other", ""),
     ]
     assert all(one.few for one in found)
-    assert found[2].pairs.kappa is None
+    assert found[2].kappa is None
 
 
 def test_duplicate_entry_counts_once() -> None:
     (found,) = agreements(entries(("passed", "failed")) * 2)
-    assert found.pairs.items == 1
+    assert found.share.total == 1
 
 
 def test_entries_by_cause_are_counted_separately() -> None:
     rated = entries(("failed", "failed"), ("passed", "failed"), ("", "failed"))
     unseen = [replace(one, by="cause", about=About(f"other-{one.about.case}", "c")) for one in rated]
     (found,) = agreements([*rated, *unseen])
-    assert found.pairs.items == 2
+    assert found.share.total == 2
     assert left_out([*rated, *unseen]) == 2
     assert left_out(rated) == 0
 

@@ -6,9 +6,10 @@ for each criterion. It compares the user's verdict with the judge's verdict on t
 and `won't fix`, nor verdicts that the user gave to all cases of a cause, unseen.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any, Literal, TypeAlias
 
 from workbench.events.events import MetricResult
@@ -265,45 +266,26 @@ def by_judge(record: Execution, criterion: str) -> bool:
     return any(result.status == record.state and judge_in(result.details) for result in record.scores.values())
 
 
-@dataclass(frozen=True, slots=True)
-class Agreement:
-    """Agreement of two raters on the same items.
+def kappa_of(counts: Mapping[tuple[str, str], int]) -> float | None:
+    """Return Cohen's kappa of two raters, given the number of items by pair of labels.
 
-    `counts` maps pairs of labels, one per rater, to their number. `kappa` is Cohen's kappa: 1 is full agreement, 0 is
-    chance. `kappa` is None without items, or if both raters always gave the same single label.
-    """
-
-    counts: dict[tuple[str, str], int]
-    kappa: float | None
-
-    @property
-    def items(self) -> int:
-        """Number of rated items."""
-        return sum(self.counts.values())
-
-    @property
-    def agreed(self) -> int:
-        """Number of items with the same label from both raters."""
-        return sum(count for (one, other), count in self.counts.items() if one == other)
-
-
-def agreement(pairs: Iterable[tuple[str, str]]) -> Agreement:
-    """Return the agreement of two raters, given a pair of labels per item.
-
+    1 is full agreement, 0 is chance. It is None without items, or if both raters always gave the same label.
     Source: J. Cohen, A Coefficient of Agreement for Nominal Scales, 1960.
     """
-    counts = Counter(pairs)
-    total = counts.total()
+    total = sum(counts.values())
     if total == 0:
-        return Agreement({}, None)
+        return None
     ones, others = Counter[str](), Counter[str]()
     for (one, other), count in counts.items():
         ones[one] += count
         others[other] += count
-    observed = sum(count for (one, other), count in counts.items() if one == other) / total
+    observed = _agreed(counts) / total
     by_chance = sum(ones[label] * others[label] for label in ones) / (total * total)
-    kappa = None if by_chance >= 1 else (observed - by_chance) / (1 - by_chance)
-    return Agreement(dict(counts), kappa)
+    return None if by_chance >= 1 else (observed - by_chance) / (1 - by_chance)
+
+
+def _agreed(counts: Mapping[tuple[str, str], int]) -> int:
+    return sum(count for (one, other), count in counts.items() if one == other)
 
 
 FEW = 20
@@ -315,31 +297,36 @@ _VERDICTS = ("passed", "failed")
 class JudgeAgreement:
     """Agreement of the user with one judge for one criterion.
 
-    `criterion` is "" for the verdicts of cases. `part` is "" for verdicts, else the kind of label. `pairs.counts` has
-    (user, judge) as keys. `share` is the rate of agreement with its 95% interval (Wilson).
+    `criterion` is "" for the verdicts of cases. `part` is "" for verdicts, else the kind of label. `counts` has the
+    number of items by pair of labels (user, judge). `share` is the rate of agreement with its 95% interval (Wilson).
     """
 
     criterion: str
     judge: str
     part: Part
-    pairs: Agreement
+    counts: Mapping[tuple[str, str], int]
     share: PassRate
+
+    @property
+    def kappa(self) -> float | None:
+        """Cohen's kappa (see `kappa_of`)."""
+        return kappa_of(self.counts)
 
     @property
     def labels(self) -> list[str]:
         """The labels that occur, with verdicts first in a fixed order."""
-        found = {label for pair in self.pairs.counts for label in pair}
+        found = {label for pair in self.counts for label in pair}
         return [*(name for name in _VERDICTS if name in found), *sorted(found.difference(_VERDICTS))]
 
     @property
     def false_passes(self) -> int:
         """Number of passes that the user judged as failed."""
-        return self.pairs.counts.get(("failed", "passed"), 0)
+        return self.counts.get(("failed", "passed"), 0)
 
     @property
     def few(self) -> bool:
         """Whether there are too few items for a meaningful kappa."""
-        return self.pairs.items < FEW
+        return self.share.total < FEW
 
 
 def agreements(entries: Iterable[Entry]) -> list[JudgeAgreement]:
@@ -347,15 +334,15 @@ def agreements(entries: Iterable[Entry]) -> list[JudgeAgreement]:
 
     The user's and the judge's verdict are about the same answer, so entries for old answers count, too.
     """
-    found: dict[tuple[str, str, Part], list[tuple[str, str]]] = {}
+    found: dict[tuple[str, str, Part], Counter[tuple[str, str]]] = defaultdict(Counter)
     for entry in {entry.key: entry for entry in entries}.values():
         if entry.by == BY_CAUSE or not _is_about_judge(entry):
             continue
         group = entry.about.criterion, entry.judged.judge, entry.about.part
-        found.setdefault(group, []).append((entry.says, entry.judged.says))
+        found[group][entry.says, entry.judged.says] += 1
     return [
-        JudgeAgreement(*group, pairs := agreement(found[group]), pass_rate(pairs.agreed, pairs.items))
-        for group in sorted(found)
+        JudgeAgreement(*group, counts, pass_rate(_agreed(counts), counts.total()))
+        for group, counts in sorted(found.items(), key=itemgetter(0))
     ]
 
 
