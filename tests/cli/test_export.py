@@ -46,7 +46,7 @@ from workbench.results import evidence
 from workbench.results.document import Subject
 from workbench.results.lines import View
 from workbench.store.details import read_details
-from workbench.store.history.pass_rates import RunRate, Trend
+from workbench.store.history.run_list import RunRate, Trend
 
 ATTACK = '</pre><script>alert(1)</script><img src=x onerror=alert(1)> " onload="x" \x1b[31m \ud800 `|` @team =1+1'
 _TAGS = {

@@ -259,7 +259,7 @@ def test_file_restored_by_other_means_is_not_an_interrupted_edit(state: Path, fi
 
 def test_interrupted_edit_can_be_left_as_it_is(state: Path, file: Path) -> None:
     saver = Saver(state, state.parent)
-    saver._journal.edit(Edit("one", (change_of(file, b"old content", b"new"),)))
+    saver.edit(Edit("one", (change_of(file, b"old content", b"new"),)))
     assert Saver(state, state.parent).interrupted() is not None
     saver = Saver(state, state.parent)
     saver.forget_interrupted()

@@ -11,7 +11,7 @@ from workbench.exporting.html import build_html
 from workbench.results.costs import Costs
 from workbench.results.tally import scores
 from workbench.store.execution import CaseRecord
-from workbench.store.history.pass_rates import RunRate, Trend
+from workbench.store.history.run_list import RunRate, Trend
 from workbench.store.store import Store
 
 

@@ -7,8 +7,8 @@ from workbench.files.case_rules import invocation_breaches
 from workbench.files.current_cases import validate
 from workbench.files.faults import json_path
 from workbench.files.invocation import Invocation
-from workbench.files.run_time_form import normal_invocation
 from workbench.files.schema import Invocation as Schema
+from workbench.files.schema import normal_invocation
 
 
 def normalise_invocation(data: Any) -> Invocation:

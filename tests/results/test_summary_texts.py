@@ -36,7 +36,7 @@ from workbench.results.plain_summary import summary_lines
 from workbench.results.tally import Overview, Tally, added, tally
 from workbench.store.details import read_details
 from workbench.store.execution import CaseRecord, CaseState
-from workbench.store.history.pass_rates import RunRate, Trend
+from workbench.store.history.run_list import RunRate, Trend
 from workbench.store.store import Store
 
 

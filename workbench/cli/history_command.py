@@ -64,7 +64,7 @@ def _act(action: str, words: tuple[str, ...], state_dir: Path | None) -> bool:
     """Delete, pin or unpin. Return whether it succeeded."""
     from workbench.files.project_root import find_root
     from workbench.store.database.database import state_of
-    from workbench.store.history.run_names import find_stored_run, states_of
+    from workbench.store.history.run_names import find_run, states_of
 
     wanted = {"delete": 1, "pin": 1, "unpin": 0}[action]
     if len(words) < wanted or (action != "delete" and len(words) > wanted):
@@ -72,7 +72,7 @@ def _act(action: str, words: tuple[str, ...], state_dir: Path | None) -> bool:
     root = find_root(Path.cwd())
     state = common.project_state(root, state_dir)
     # Resolve all of them before the first is deleted.
-    runs = list(dict.fromkeys(find_stored_run(word, state) for word in words))
+    runs = list(dict.fromkeys(find_run(word, state) for word in words))
     _say_where({state_of(run) for run in runs} - {state}, state)
     from workbench.store.history.retention import pin, unpin
 

@@ -256,29 +256,11 @@ class NothingToUndoError(Exception):
     """There is no edit to undo or redo."""
 
 
-class Saver:
+class Saver(UndoJournal):
     """Saves, undoes and redoes edits, and records them in the state folder `state`.
 
     Undo changes only files of the project in `root`, and only edits of such files are recorded.
     """
-
-    def __init__(self, state: Path, root: Path) -> None:
-        self._journal, self._root = UndoJournal(state, root), root
-
-    @property
-    def lasting(self) -> bool:
-        """Whether edits can still be undone after a restart."""
-        return self._journal.lasting
-
-    @property
-    def newest(self) -> Edit | None:
-        """The edit that `undo` would undo, or None."""
-        return self._journal.newest
-
-    @property
-    def undone(self) -> Edit | None:
-        """The edit that `redo` would redo, or None."""
-        return self._journal.undone
 
     def save(self, label: str, contents: Contents) -> Edit:
         """Write the new contents of one or more files as one edit.
@@ -304,15 +286,15 @@ class Saver:
         _refuse_overwriting(edit, contents, theirs)
         is_recorded = all(change.file.is_relative_to(self._root) for change in edit.changes)
         if is_recorded:
-            self._journal.edit(edit)
+            self.edit(edit)
         try:
             _write(edit, {change.file: contents[change.file] for change in edit.changes})
         except BaseException:
             if is_recorded and not _is_begun(edit):
-                self._journal.note("drop")
+                self.note("drop")
             raise
         if is_recorded:
-            self._journal.note("made")
+            self.note("made")
         return edit
 
     def undo(self) -> Edit:
@@ -323,13 +305,13 @@ class Saver:
             ChangedOnDiskError: as in `save`. The edit can still be undone later.
             OSError: as in `save`, or a file is not in the project. The edit can still be undone later.
         """
-        edit = self._journal.newest
+        edit = self.newest
         if edit is None:
             raise NothingToUndoError("there is nothing to undo")
         self._refuse_outside(edit)
         back = edit.reversed()
         _write(back, _read_for(back))
-        self._journal.note("undo")
+        self.note("undo")
         return edit
 
     def redo(self) -> Edit:
@@ -340,12 +322,12 @@ class Saver:
             ChangedOnDiskError: as in `save`.
             OSError: as in `save`.
         """
-        edit = self._journal.undone
+        edit = self.undone
         if edit is None:
             raise NothingToUndoError("there is nothing to redo")
         self._refuse_outside(edit)
         _write(edit, _read_for(edit))
-        self._journal.note("redo")
+        self.note("redo")
         return edit
 
     def interrupted(self) -> Edit | None:
@@ -353,8 +335,8 @@ class Saver:
 
         None is also returned if the files have changed since, or cannot be read.
         """
-        edit = self._journal.newest
-        if edit is None or not self._journal.unfinished:
+        edit = self.newest
+        if edit is None or not self.unfinished:
             return None
         try:
             self._refuse_outside(edit)
@@ -376,13 +358,13 @@ class Saver:
             left = tuple(change for change in edit.changes if digest(_content(change.file)) == change.before)
             rest = Edit(edit.label, left)
             _write(rest, _read_for(rest))
-            self._journal.note("made")
+            self.note("made")
         return edit
 
     def forget_interrupted(self) -> None:
         """Leave the files of an interrupted edit as they are. The edit can no longer be completed or undone."""
         if self.interrupted() is not None:
-            self._journal.note("drop")
+            self.note("drop")
 
     def _refuse_outside(self, edit: Edit) -> None:
         """Raise OSError if a file, with links followed, is outside the project, or is git's or the workbench's own."""

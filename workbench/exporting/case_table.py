@@ -30,7 +30,7 @@ from workbench.results.faces import FACES
 from workbench.results.plain_lines import case_label
 from workbench.results.tally import BINS, STEPS, Scores
 from workbench.store.execution import Execution
-from workbench.store.history.pass_rates import RunRate, Trend
+from workbench.store.history.run_list import RunRate, Trend
 from workbench.text.counting import compared, counted, cut_score, cut_to_tenths, percent
 from workbench.text.safe_text import one_line
 

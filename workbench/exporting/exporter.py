@@ -14,7 +14,7 @@ from workbench.events.events import CaseName
 from workbench.files.plugins import ExtensionPoint
 from workbench.files.prices import Prices
 from workbench.store.execution import Execution
-from workbench.store.history.pass_rates import Trend, pass_rates
+from workbench.store.history.run_list import Trend, pass_rates
 from workbench.store.rates import case_keys
 from workbench.store.store import Store
 

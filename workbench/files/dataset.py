@@ -17,8 +17,7 @@ from pydantic import with_config
 from workbench.files.case_rules import invocation_breaches, mistyped
 from workbench.files.faults import Breach, Location
 from workbench.files.genai_types import STRICT, Content, object_type
-from workbench.files.run_time_form import normal_invocation
-from workbench.files.schema import OPEN, IntermediateData
+from workbench.files.schema import OPEN, IntermediateData, normal_invocation
 from workbench.files.spelling import get, is_camel, key_for
 from workbench.text.json_values import mapping, objects, value_at
 

@@ -18,8 +18,7 @@ from workbench.files.json_text.scanner import LARGEST_TREE, is_scannable
 from workbench.files.json_text.text_file import TextFile, read_json, unreadable
 from workbench.files.old_formats import session_input
 from workbench.files.opening import FileFormat, Opened, name_of, open_file
-from workbench.files.run_time_form import normal, normal_invocation, normal_session
-from workbench.files.schema import SessionInput
+from workbench.files.schema import SessionInput, normal, normal_invocation, normal_session
 from workbench.files.spelling import get
 from workbench.text.json_values import mapping, objects, parts_of, string
 

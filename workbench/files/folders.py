@@ -100,27 +100,17 @@ def copy_samples(folder: Path, samples: Path | None = None) -> Path:
     # Copied under another name first, so that no other program sees a part of them.
     beside = Path(tempfile.mkdtemp(prefix=f".{SAMPLES}-", dir=folder))
     try:
-        for file in _files(source):
-            copy = beside / file.relative_to(source)
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            # Without its mode: installed files may be read-only.
-            shutil.copyfile(file, copy)
+        for file in sorted(source.rglob("*")):
+            name = file.relative_to(source)
+            if file.is_file() and _NOT_COPIED.isdisjoint(name.parts):
+                (beside / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(file, beside / name)  # Without its mode: installed files may be read-only.
         beside.chmod(folder.stat().st_mode & 0o777)
         beside.rename(target)
     except BaseException:
         shutil.rmtree(beside, ignore_errors=True)
         raise
     return target
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    for entry in sorted(folder.iterdir()):
-        if entry.name in _NOT_COPIED:
-            continue
-        if entry.is_dir():
-            yield from _files(entry)
-        elif entry.is_file():
-            yield entry
 
 
 STATE_FOLDER = ".workbench"

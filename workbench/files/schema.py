@@ -14,6 +14,7 @@ As unions and validators here, they would give incomprehensible error messages. 
 the criteria.
 """
 
+import base64
 from functools import cache
 from typing import Annotated, Any, Literal, Required
 
@@ -31,6 +32,7 @@ from workbench.files.genai_types import (
     GroundingMetadata,
     Part,
 )
+from workbench.files.invocation import OPAQUE
 
 OPEN = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="allow", loc_by_alias=False)
 # Keys that ADK drops are kept here, because they get a warning.
@@ -321,3 +323,33 @@ class BaseCriterion(TypedDict, total=False):
 
     threshold: Required[float]
     include_intermediate_responses_in_final: bool
+
+
+# Run-time form of validated cases: JSON data without nulls and without keys that ADK drops.
+
+
+def normal_invocation(invocation: dict[str, Any]) -> dict[str, Any]:
+    """Return a validated turn in its run-time form: no nulls, no keys that ADK drops, plain JSON values."""
+    tidy: dict[str, Any] = normal(invocation)
+    for event in tidy.get("intermediate_data", {}).get("invocation_events") or ():
+        for key in event.keys() - InvocationEvent.__annotations__.keys():
+            del event[key]
+    return tidy
+
+
+def normal_session(session: dict[str, Any]) -> dict[str, Any]:
+    """Return a validated session input in its run-time form, without nulls. Unknown keys are not changed."""
+    known = SessionInput.__annotations__
+    tidy = {key: item for key, item in session.items() if item is not None or key not in known}
+    return {**tidy, "events": normal(tidy["events"])} if "events" in tidy else tidy
+
+
+def normal(value: Any) -> Any:
+    """Return a validated value as JSON data without nulls, except in user data."""
+    if isinstance(value, dict):
+        return {key: item if key in OPAQUE else normal(item) for key, item in value.items() if item is not None}
+    if isinstance(value, (list, tuple)):
+        return [normal(item) for item in value]
+    if isinstance(value, bytes):
+        return base64.urlsafe_b64encode(value).decode("ascii")
+    return value

@@ -22,7 +22,7 @@ from workbench.run.recordings.recording import Recording
 from workbench.store.details import read_details
 from workbench.store.execution import Execution
 from workbench.store.history.reading import open_run
-from workbench.store.history.run_names import LAST, find_stored_run, last_run_without_faults
+from workbench.store.history.run_names import LAST, find_run, last_run_without_faults
 from workbench.store.history.stored_events import read_run
 from workbench.store.transcripts import StoredRun, stored_case
 
@@ -89,7 +89,7 @@ def _run_of(run_id: str, records: Iterable[Execution], state: Path) -> StoredRun
     """Return a run of these cases, with the start and the versions of the stored run if there is one."""
     run = StoredRun(run_id, cases={record.ref: stored_case(read_details(record)) for record in records})
     with contextlib.suppress(UsageFaultError, OSError, ValueError):
-        run.file = find_stored_run(run_id, state)
+        run.file = find_run(run_id, state)
         for event in read_run(run.file):
             if isinstance(event, RunStarted):
                 run.started, run.versions = event.started, event.versions

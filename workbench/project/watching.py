@@ -32,8 +32,7 @@ from workbench.files.walk import relative_to
 from workbench.freshness.agent_inputs import Touched
 from workbench.freshness.watcher import Recurring, Saved, Watcher
 from workbench.project.cost_estimate import Estimate, Limit, estimate
-from workbench.project.watch_plans import run_plan, scoring_plan
-from workbench.project.watch_queue import Job, JobQueue
+from workbench.project.watch_queue import Job, JobQueue, run_plan, scoring_plan
 from workbench.run.plan.plan import Plan
 from workbench.store.details import read_details
 from workbench.store.execution import Execution

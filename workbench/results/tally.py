@@ -17,7 +17,7 @@ from workbench.results.judged import is_function
 from workbench.store.execution import Execution
 
 if TYPE_CHECKING:
-    from workbench.store.history.pass_rates import Trend
+    from workbench.store.history.run_list import Trend
 
 STEPS = 20
 BINS = STEPS + 1

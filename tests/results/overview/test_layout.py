@@ -15,7 +15,7 @@ from workbench.results.lines import pieces
 from workbench.results.overview import overview_document
 from workbench.results.tally import BINS, ChangedVerdict, Changes, Overview, Scores, Spent, Tally, added, tally
 from workbench.store.execution import CaseRecord
-from workbench.store.history.pass_rates import RunRate, Trend
+from workbench.store.history.run_list import RunRate, Trend
 from workbench.store.reasons import make_cause
 
 REFUND = make_cause("calls", "refund: amount is text, expected number")

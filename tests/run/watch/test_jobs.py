@@ -20,7 +20,7 @@ from workbench.events.events import (
 )
 from workbench.files.prices import Price, Prices, criterion_cost
 from workbench.files.run_options import RunOptions, UsageFaultError
-from workbench.project.watch_plans import run_plan, scoring_plan
+from workbench.project.watch_queue import run_plan, scoring_plan
 from workbench.results.judged import tally_words
 from workbench.run.plan.plan import Plan, PlanEntry
 from workbench.run.plan.source import StoredSource

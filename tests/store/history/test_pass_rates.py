@@ -20,8 +20,7 @@ from workbench.events.events import (
 from workbench.run.resuming import newest_interrupted
 from workbench.store.execution import CaseRecord
 from workbench.store.history.latest import latest_runs
-from workbench.store.history.pass_rates import Trend, last_comparable, pass_rates
-from workbench.store.history.run_list import list_all_runs
+from workbench.store.history.run_list import Trend, last_comparable, list_all_runs, pass_rates
 from workbench.store.history.run_names import started_at
 from workbench.store.history.run_writer import RunWriter
 from workbench.store.rates import Case, case_keys

@@ -24,7 +24,7 @@ from workbench.store.history.latest import latest_runs
 from workbench.store.history.reading import load_summary
 from workbench.store.history.retention import deletable_runs, delete_runs, pin, tidy, unpin
 from workbench.store.history.run_list import list_all_runs, list_runs, newest_runs
-from workbench.store.history.run_names import baseline, find_stored_run
+from workbench.store.history.run_names import baseline, find_run
 from workbench.store.history.run_writer import RunWriter
 from workbench.store.history.stored_events import read_run
 from workbench.store.history.summary import Summary
@@ -81,7 +81,7 @@ def test_run_from_the_future_is_not_the_newest(tmp_path: Path) -> None:
     assert [run.run_id for run in list_runs(tmp_path).runs] == [right, wrong]
     assert [run.run_id for run in newest_runs(tmp_path)] == [right, wrong]
     assert [run.run_id for run in list_all_runs(tmp_path, tmp_path, ())[0]] == [right, wrong]
-    assert find_stored_run("last", tmp_path).name == right
+    assert find_run("last", tmp_path).name == right
     (latest,) = latest_runs(tmp_path, {PASSED.evalset_file: [PASSED.eval_id]})
     assert latest.summary.run_id == right
     assert deletable_runs(tmp_path, 1) == [wrong]

@@ -34,9 +34,8 @@ from workbench.results.run_comparison import Comparison
 from workbench.run.plan.run_plan import make_plan
 from workbench.run.plan.selection import select_cases
 from workbench.store.history import pass_rates
-from workbench.store.history.pass_rates import runs_by_question
 from workbench.store.history.retention import delete_runs, pin
-from workbench.store.history.run_list import list_runs
+from workbench.store.history.run_list import list_runs, runs_by_question
 from workbench.store.history.run_names import baseline
 from workbench.store.history.run_writer import RunWriter
 from workbench.store.history.summary import ListedRun, Summary

@@ -6,12 +6,21 @@ count as missing.
 
 import json
 import zlib
-from collections.abc import Collection, Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from workbench.store.database.database import Connection
 from workbench.store.database.opening import EVENT_BITS
 from workbench.store.database.runs import checksum, plain, text_checksum
+
+
+def _put(connection: Connection, table: str, columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> None:
+    """Store rows with their checksums. They replace those with the same key."""
+    places = ", ".join("?" * (len(columns) + 1))
+    connection.executemany(
+        f"INSERT OR REPLACE INTO {table} ({', '.join(columns)}, crc) VALUES ({places})",
+        [(*row, checksum(tuple(row))) for row in rows],
+    )
 
 
 def get_value(connection: Connection, name: str) -> str | None:
@@ -102,10 +111,7 @@ def get_judge_answer(connection: Connection, key: str) -> StoredAnswer | None:
 def put_judge_answers(connection: Connection, answers: Mapping[str, str], now: float) -> None:
     """Store answers of judges by key."""
     rows = [(key, answer, now) for key, answer in answers.items()]
-    connection.executemany(
-        "INSERT OR REPLACE INTO judge_answer (key, answer, stored, crc) VALUES (?, ?, ?, ?)",
-        [(*row, checksum(row)) for row in rows],
-    )
+    _put(connection, "judge_answer", ("key", "answer", "stored"), rows)
 
 
 def drop_judge_answer(connection: Connection, key: str) -> None:
@@ -160,10 +166,7 @@ def owners(connection: Connection) -> tuple[list[OwnerRow], int]:
 
 def put_owners(connection: Connection, rows: Iterable[OwnerRow]) -> None:
     """Store owners. They replace those of the same evalsets."""
-    connection.executemany(
-        "INSERT OR REPLACE INTO owner (evalset, chosen, agent, app_name, crc) VALUES (?, ?, ?, ?, ?)",
-        [(*row, checksum(tuple(row))) for row in rows],
-    )
+    _put(connection, "owner", OwnerRow._fields, rows)
 
 
 class EditRow(NamedTuple):
@@ -188,9 +191,7 @@ def newest_edit(connection: Connection) -> int:
 
 def put_edit(connection: Connection, row: EditRow) -> None:
     """Store an edit. It replaces the one with the same id."""
-    connection.execute(
-        "INSERT OR REPLACE INTO edit (id, state, edit, crc) VALUES (?, ?, ?, ?)", (*row, checksum(tuple(row)))
-    )
+    _put(connection, "edit", EditRow._fields, [row])
 
 
 def drop_edits(connection: Connection, ids: Iterable[int]) -> None:

@@ -12,12 +12,7 @@ from typing import TypeAlias
 
 from workbench.files.settings import Limits
 from workbench.store.database.database import Connection, database, run_path
-from workbench.store.database.runs import (
-    RunRow,
-    all_runs,
-    facts_of,
-    shrink,
-)
+from workbench.store.database.runs import RunRow, all_runs, facts_of, shrink
 from workbench.store.database.runs import delete_runs as delete_stored_runs
 from workbench.store.database.runs import find_run as run_by_id
 from workbench.store.database.values import drop_contents, get_value, set_value

@@ -3,6 +3,7 @@
 A name is a run's ID or its beginning, `last`, `baseline`, or the path of a JSON report or a result file.
 """
 
+import contextlib
 import difflib
 import os
 from collections.abc import Callable, Iterable
@@ -105,10 +106,10 @@ _NO_RUN_HINT = "`agent-workbench run` stores one, --state-dir selects another fo
 _MAX_LISTED = 5
 
 
-def find_run(name: str, state: Path, folder: Path) -> Path:
+def find_run(name: str, state: Path, folder: Path | None = None) -> Path:
     """Return the path of the stored run that `name` names (see `run_path`), or of the file `name` in `folder`.
 
-    The file is not read.
+    The file is not read. Without `folder`, only stored runs count.
 
     Raises:
         UsageFaultError: There is no such run, several match, or it is in a state folder that is not trusted.
@@ -116,27 +117,15 @@ def find_run(name: str, state: Path, folder: Path) -> Path:
     stored = _by_id(name, state)
     if stored is not None:
         return stored
-    path = folder / name
-    if name and path.is_file():
+    path = (folder or state) / name
+    if folder is not None and name and path.is_file():
         found = real_path(path)
         own = next((parent for parent in found.parents if parent.name == STATE_FOLDER), state)
         message, hint = untrusted_text(own.parent) if own != state else ("", "")
         if message:
             raise UsageFaultError(message, hint)
         return found
-    raise _unknown(name, state, folder)
-
-
-def find_stored_run(name: str, state: Path) -> Path:
-    """Return the path of a stored run in the state folder or in nested ones.
-
-    Raises:
-        UsageFaultError: There is no such run, or several match.
-    """
-    stored = _by_id(name, state)
-    if stored is None:
-        raise _unknown(name, state, state)
-    return stored
+    raise _unknown(name, state, path)
 
 
 def is_there(path: Path) -> bool:
@@ -237,31 +226,24 @@ def _has_other_verdicts(path: Path, *, faults: bool = False) -> bool:
     return bool(first.scored_from) or any(planned.fork is not None for planned in first.cases[:1])
 
 
-def _unknown(name: str, state: Path, folder: Path) -> UsageFaultError:
+def _unknown(name: str, state: Path, path: Path) -> UsageFaultError:
     if not name:
         return UsageFaultError("the name of the run is empty", _run_hint(state))
     if "/" in name or name.endswith(".json"):
-        near = difflib.get_close_matches(Path(name).name, _names_beside(folder / name), n=1)
+        beside: list[str] = []
+        with contextlib.suppress(OSError):
+            beside = [item.name for item in path.parent.iterdir() if item.is_file()]
+        near = difflib.get_close_matches(path.name, beside, n=1)
         hint = f"Did you mean {near[0]}?" if near else _run_hint(state)
         return UsageFaultError(f"{name} does not exist", hint)
-    near = difflib.get_close_matches(name, [*_all_ids(state), LAST], n=3, cutoff=0.5)
+    ids = [run_id for one in states_of(state) for run_id in run_ids(one)]
+    near = difflib.get_close_matches(name, [*ids, LAST], n=3, cutoff=0.5)
     hint = f"Similar names: {', '.join(near)}. {_run_hint(state)}" if near else _run_hint(state)
     return UsageFaultError(f"no run {name} found, and no report with that name", hint)
 
 
-def _all_ids(state: Path) -> list[str]:
-    return [run_id for one in states_of(state) for run_id in run_ids(one)]
-
-
-def _names_beside(path: Path) -> list[str]:
-    try:
-        return [item.name for item in path.parent.iterdir() if item.is_file()]
-    except OSError:
-        return []
-
-
 def _run_hint(state: Path) -> str:
-    ids = _all_ids(state)
+    ids = [run_id for one in states_of(state) for run_id in run_ids(one)]
     if not ids:
         return no_run_message(state)
     return f"`agent-workbench history` lists all runs. Newest: {few(ids, _MAX_LISTED)}"

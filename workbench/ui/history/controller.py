@@ -102,7 +102,7 @@ class History(Controller):
             await self._choose_and_compare(run, runs)
 
     async def _choose_and_compare(self, after: "ListedRun", runs: "list[ListedRun] | None" = None) -> None:
-        from workbench.store.history.pass_rates import runs_by_question
+        from workbench.store.history.run_list import runs_by_question
         from workbench.store.history.run_names import baseline
 
         if after.injected or after.fork:

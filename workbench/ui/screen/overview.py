@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from textual.timer import Timer
 
-    from workbench.store.history.pass_rates import Trend
+    from workbench.store.history.run_list import Trend
     from workbench.store.history.summary import ListedRun
     from workbench.store.rates import Case
     from workbench.ui.screen.view import View
@@ -153,7 +153,7 @@ class Overview(Controller):
             overviews.show()
 
     def _trend(self, scope: Scope, state: "Path") -> "Trend":
-        from workbench.store.history.pass_rates import pass_rates
+        from workbench.store.history.run_list import pass_rates
         from workbench.store.rates import case_keys
 
         verdicts = self.session.verdicts
@@ -166,7 +166,7 @@ class Overview(Controller):
         return pass_rates(state, case_keys(wanted, list(verdicts.store.records.values())), read=self._votes_of)
 
     def _votes_of(self, run: "ListedRun") -> "dict[Case, float]":
-        from workbench.store.history.pass_rates import votes_of_run
+        from workbench.store.history.run_list import votes_of_run
 
         if run.run_id not in self._votes:
             votes = votes_of_run(run)

@@ -30,7 +30,7 @@ from workbench.ui.tree.verdicts import CaseVerdict, Verdicts
 if TYPE_CHECKING:
     from textual.timer import Timer
 
-    from workbench.store.history.pass_rates import Trend
+    from workbench.store.history.run_list import Trend
     from workbench.ui.screen.sides import Right
     from workbench.ui.session.session import Session
     from workbench.ui.tree.model import Tree
