@@ -132,3 +132,18 @@ def test_edits_used_by_a_run_leave_the_draft_and_later_ones_stay(choice: Criteri
     draft.change(choice.config.path, CONFIG, with_value(CONFIG, ("criteria", "response_match_score"), 0.4))
     draft.drop_used(in_use)
     assert not draft.empty, "what was changed since is for the next run"
+
+
+def test_moved_criteria_are_an_edit_of_the_next_run(choice: CriteriaChoice) -> None:
+    names = list(reversed(CONFIG["criteria"]))
+    moved = {**CONFIG, "criteria": {name: CONFIG["criteria"][name] for name in names}}
+    applied = draft_with(choice, CONFIG, moved).apply(choice)
+    assert [item.name for item in applied.config.criteria] == names
+    assert applied.changed == ("the order of the criteria",)
+    draft = draft_with(choice, CONFIG, moved)
+    in_use = draft.copy()
+    draft.change(choice.config.path, CONFIG, with_value(moved, ("criteria", names[0]), 0.4))
+    after = with_value(CONFIG, ("criteria", names[0]), 0.4)
+    in_use.change(choice.config.path, CONFIG, after)
+    draft.drop_used(in_use)
+    assert not draft.empty, "the order was changed since"

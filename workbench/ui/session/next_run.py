@@ -40,9 +40,9 @@ class Draft:
         return not self._edits
 
     def change(self, path: Path | None, before: Content, after: Content) -> None:
-        """Set the content for the next run. A content equal to the file's removes the edit."""
+        """Set the content for the next run. A content equal to the file's, also in its order, removes the edit."""
         self._edits.pop(path, None)
-        if after != before:
+        if json.dumps(after) != json.dumps(before):
             self._edits[path] = before, after
 
     def forget(self, path: Path | None) -> None:
@@ -52,7 +52,7 @@ class Draft:
     def drop_used(self, used: "Draft") -> None:
         """Drop the edits that a run `used`. Later edits apply to the next run."""
         for path, edit in used._edits.items():
-            if self._edits.get(path) == edit:
+            if json.dumps(self._edits.get(path)) == json.dumps(edit):
                 del self._edits[path]
 
     def content(self, path: Path | None, now: Content) -> Content:
