@@ -182,21 +182,24 @@ def causes(before: Side, after: Side, files: dict[str, list[ChangedFile]]) -> It
     yield from named
     differ = old.steps is not None and new.steps is not None and old.steps != new.steps
     differ = differ or _broke(old) != _broke(new)
-    if differ or (not named and any(_is_recomputed(name, old, new) for name in decisive)):
+    if differ or (not named and any(_is_recomputed(name, before, after) for name in decisive)):
         yield from _agent_causes(before, after, by_kind, files)
     if not (differ or named) and any(name in decisive and judge_name(one.details) for name, one in new.scores.items()):
         yield Cause("judge", "the judge scored the same transcript differently")
 
 
-def _is_recomputed(name: str, old: Execution, new: Execution) -> bool:
-    """Return whether a computed criterion has another result, of the end state or of times, not of calls and words."""
+def _is_recomputed(name: str, before: Side, after: Side) -> bool:
+    """Return whether a computed criterion has another result, of the end state, times or inner calls.
+
+    Recorded steps have all words and the other calls.
+    """
     # Loading this module must not load all descriptions.
     from workbench.criteria.registry import descriptions
 
-    info, one, other = descriptions().get(name), old.scores.get(name), new.scores.get(name)
-    if info is None or info.asks is not None or info.compares_calls or info.compares_answers:
+    info, one, other = descriptions().get(name), before.execution.scores.get(name), after.execution.scores.get(name)
+    if info is None or info.asks is not None or info.compares_answers or one is None or other is None:
         return False
-    if one is None or other is None:
+    if info.compares_calls and after.record().value("criteria", f"{name} include_agent_tools") != "true":
         return False
     return (one.status, one.score) != (other.status, other.score)
 

@@ -230,6 +230,22 @@ def test_no_judge_is_blamed_for_a_changed_verdict_of_a_computed_criterion(tmp_pa
     assert _kinds(before, after, tmp_path) == ["code"]
 
 
+def test_agent_that_differs_only_in_calls_of_inner_agents_is_named(tmp_path: Path) -> None:
+    runs: list[Summary] = []
+    for inner, score in ((LOOKED_UP[0], 1.0), (_call("guess"), 0.0)):
+        result = MetricResult(TRAJECTORY, "passed" if score else "failed", score, 1.0)
+        runs.append(
+            _ending(
+                CaseStarted(REF, 0.0, (), {TRAJECTORY: {"threshold": 1.0, "include_agent_tools": True}}),
+                TurnFinished(REF, 0, _invocation(), inner_calls=(inner["function_call"],)),
+                MetricScored(REF, result),
+                CaseFinished(REF, "passed" if score else "failed", None, 1.0),
+            )
+        )
+    before, after = runs
+    assert _kinds(before, after, tmp_path) == ["agent"]
+
+
 @pytest.mark.parametrize(("score", "names_it"), [(0.9, True), (0.3, False)])
 def test_threshold_is_a_cause_only_if_the_score_lies_between_both(tmp_path: Path, score: float, names_it: bool) -> None:
     before = _judged({"match": 0.8}, match=(0.99, "passed"))
