@@ -41,6 +41,23 @@ def test_runs_are_listed_pinned_and_deleted(project: Project) -> None:
     assert "No run is stored" in empty.stderr
 
 
+def test_json_of_history_lists_the_runs_that_are_left(project: Project) -> None:
+    first = project.run("history").stdout.split()[0]
+    pinned = project.run("history", "pin", "last", "--json")
+    assert [run["baseline"] for run in json.loads(pinned.stdout)["runs"]] == [True]
+    assert pinned.stderr == f"{first} is the baseline\n"
+    project.run("run", ".", "--plain")
+    kept = project.run("history", "--keep", "0", "--json")
+    assert [run["run_id"] for run in json.loads(kept.stdout)["runs"]] == [first]
+    assert kept.stderr.startswith("deleted ")
+    writer = RunWriter.reopen(only_run(project.root / ".workbench"))
+    assert writer is not None
+    failed = project.run("history", "delete", "last", "--json")
+    assert (failed.returncode, json.loads(failed.stdout)["error"]["message"]) == (2, "not every run was deleted")
+    writer.release()
+    assert json.loads(project.run("history", "delete", "last", "--json").stdout)["runs"] == []
+
+
 def test_active_run_is_not_deleted_and_exits_with_2(project: Project) -> None:
     path = only_run(project.root / ".workbench")
     writer = RunWriter.reopen(path)

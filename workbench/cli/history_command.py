@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
@@ -42,26 +42,31 @@ write ./delete
 def history_command(
     words: tuple[str, ...], as_json: bool, limit: int | None, keep: int | None, state_dir: Path | None
 ) -> int:
-    """List, delete or pin runs, and return the exit code."""
+    """List, delete or pin runs, and return the exit code. With `as_json`, list the runs that are left, too."""
+    out = sys.stderr if as_json else sys.stdout
+    done = lists = True
     try:
         if words and words[0] in _TAKES:
             if keep is not None:
                 raise Refused(f"--keep cannot be combined with {words[0]}")
-            done = _act(words[0], words[1:], state_dir)
+            done = _act(words[0], words[1:], state_dir, out)
+            words, lists = (), as_json
         elif keep is not None:
             from workbench.store.history.retention import deletable_runs
 
             state = common.project_state(_root(words), state_dir)
-            done = _delete(state, deletable_runs(state, keep))
-        else:
-            done = _list(words, as_json, limit, state_dir)
+            done, lists = _delete(state, deletable_runs(state, keep), out), as_json
+        if as_json and not done:
+            raise Refused("not every run was deleted", hint="The others are still being written, or deleting failed")
+        if lists:
+            _list(words, as_json, limit, state_dir)
     except OSError as error:
         raise Refused(f"{error.filename}: {error.strerror or error}") from None
     return 2 if has_failed() or not done else 0
 
 
-def _act(action: str, words: tuple[str, ...], state_dir: Path | None) -> bool:
-    """Delete, pin or unpin. Return whether it succeeded."""
+def _act(action: str, words: tuple[str, ...], state_dir: Path | None, out: TextIO) -> bool:
+    """Delete, pin or unpin, and say so on `out`. Return whether it succeeded."""
     from workbench.files.project_root import find_root
     from workbench.store.database.database import state_of
     from workbench.store.history.run_names import find_run, states_of
@@ -78,16 +83,16 @@ def _act(action: str, words: tuple[str, ...], state_dir: Path | None) -> bool:
 
     if action == "pin":
         pin(state_of(runs[0]), runs[0].name)
-        write_line(sys.stdout, f"{one_line(runs[0].name)} is the baseline")
+        write_line(out, f"{one_line(runs[0].name)} is the baseline")
     elif action == "unpin":
         for one in states_of(state):
             unpin(one)
-        write_line(sys.stdout, "no run is the baseline")
+        write_line(out, "no run is the baseline")
     else:
         by_state: dict[Path, list[str]] = {state: []} if not runs else {}
         for run in runs:
             by_state.setdefault(state_of(run), []).append(run.name)
-        done = [_delete(one, ids) for one, ids in by_state.items()]
+        done = [_delete(one, ids, out) for one, ids in by_state.items()]
         return all(done)
     return True
 
@@ -98,14 +103,14 @@ def _say_where(states: "Iterable[Path]", own: Path) -> None:
         write_line(sys.stderr, one_line(f"also using the runs in {_kept_in(state, own)}"))
 
 
-def _delete(state: Path, ids: list[str]) -> bool:
-    """Delete runs. Return whether all of them were deleted."""
+def _delete(state: Path, ids: list[str], out: TextIO) -> bool:
+    """Delete runs, and name them on `out`. Return whether all of them were deleted."""
     from workbench.store.history.retention import delete_runs
 
     gone = delete_runs(state, ids)
     for run_id in ids:
         told = "deleted {}" if run_id in gone else "{} was not deleted: it is still being written, or deleting failed"
-        write_line(sys.stdout if run_id in gone else sys.stderr, told.format(one_line(run_id)))
+        write_line(out if run_id in gone else sys.stderr, told.format(one_line(run_id)))
     if not ids:
         write_line(sys.stderr, "nothing was deleted")
     return len(gone) == len(ids)
@@ -118,7 +123,7 @@ def _root(words: tuple[str, ...]) -> Path:
     return find_root(common.one_path(paths, "agent-workbench history"))
 
 
-def _list(words: tuple[str, ...], as_json: bool, limit: int | None, state_dir: Path | None) -> bool:
+def _list(words: tuple[str, ...], as_json: bool, limit: int | None, state_dir: Path | None) -> None:
     from workbench.agents.discovery import discover_for
     from workbench.store.history.other_programs import foreign_runs
     from workbench.store.history.run_list import list_runs
@@ -143,7 +148,7 @@ def _list(words: tuple[str, ...], as_json: bool, limit: int | None, state_dir: P
         from workbench.project.command_reports import history_text
 
         write_line(sys.stdout, history_text(str(root), [(run, where, run.run_id in pinned) for run, where in runs]))
-        return True
+        return
     for run, where in runs:
         write_line(sys.stdout, _line(run, root, where, is_baseline=run.run_id in pinned))
     if not (kept or entries):
@@ -151,7 +156,6 @@ def _list(words: tuple[str, ...], as_json: bool, limit: int | None, state_dir: P
     else:
         for line in not_shown(state):
             write_line(sys.stderr, one_line(line, limit=1000))
-    return True
 
 
 def _kept_in(state: Path, own: Path) -> str:
