@@ -1,6 +1,7 @@
 """The end of a case (closing never changes the verdict), and stopped turns."""
 
 import asyncio
+import contextlib
 import socket
 from typing import Any
 
@@ -80,6 +81,20 @@ async def test_agent_of_a_factory_is_closed_even_in_a_shared_process() -> None:
     assert opened.needs_closing
     shared = await drivers.open_conversation(Loaded("desk", "python", agent=print), None, shared=True)
     assert not shared.needs_closing
+
+
+@pytest.mark.parametrize("agent", ["no agent", lambda message, session: "x"])
+async def test_exit_stack_is_closed_if_no_session_can_be_opened(agent: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fails(*args: Any, **more: Any) -> None:
+        raise RuntimeError("no session")
+
+    monkeypatch.setattr(drivers.driver_of(Loaded("desk", "python", agent=print)), "open", fails, raising=False)
+    closed: list[str] = []
+    stack = contextlib.AsyncExitStack()
+    stack.callback(closed.append, "closed")
+    with pytest.raises((drivers.NoAgentError, RuntimeError)):
+        await drivers.open_conversation(Loaded("desk", "adk", factory=lambda: (agent, stack)), None, shared=False)
+    assert closed == ["closed"]
 
 
 async def test_stop_sent_together_with_its_message_cancels_the_turn() -> None:

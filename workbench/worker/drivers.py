@@ -235,14 +235,20 @@ async def open_conversation(loaded: Loaded, session_input: Json | None, *, share
     The toolsets of a shared agent object stay open. Exceptions of `get_agent_async` are raised, and NoAgentError if it
     returns no agent.
     """
-    stack, closing = None, not shared
-    if loaded.factory is not None:
-        made = loaded.factory()
-        made = await made if inspect.isawaitable(made) else made
-        made, stack = made if isinstance(made, tuple) and len(made) == 2 else (made, None)
-        loaded = recognised(made, loaded.name, "the result of get_agent_async")
-        closing = True
-    conversation = await driver_of(loaded).open(loaded, session_input, threads=shared)
+    stack: Any = None
+    closing = not shared
+    try:
+        if loaded.factory is not None:
+            made = loaded.factory()
+            made = await made if inspect.isawaitable(made) else made
+            made, stack = made if isinstance(made, tuple) and len(made) == 2 else (made, None)
+            loaded = recognised(made, loaded.name, "the result of get_agent_async")
+            closing = True
+        conversation = await driver_of(loaded).open(loaded, session_input, threads=shared)
+    except Exception:
+        if hasattr(stack, "aclose"):
+            await _closed("closing the agent's exit stack", stack.aclose)
+        raise
     return Opened(conversation, stack if hasattr(stack, "aclose") else None, closing=closing)
 
 
