@@ -1,11 +1,13 @@
 """Output of a case that shares its process: whole lines, up to a limit."""
 
+import errno
 import os
+from pathlib import Path
 
 import pytest
 
 from workbench.run.processes import local_agent
-from workbench.run.processes.local_agent import CaseOutput
+from workbench.run.processes.local_agent import CaseOutput, ForkedCase
 
 
 class Shown:
@@ -49,3 +51,19 @@ async def test_output_for_an_unknown_stream_is_refused() -> None:
         os.close(end)
     forked.output.finish()
     assert forked.texts == []
+
+
+@pytest.mark.parametrize("left", [0, 1])
+async def test_no_pipe_stays_open_if_there_are_too_few_descriptors(monkeypatch: pytest.MonkeyPatch, left: int) -> None:
+    def pipe() -> tuple[int, int]:
+        nonlocal left
+        if not left:
+            raise OSError(errno.EMFILE, "Too many open files")
+        left -= 1
+        return opens()
+
+    opens, before = os.pipe, len(list(Path("/dev/fd").iterdir()))
+    monkeypatch.setattr(os, "pipe", pipe)
+    with pytest.raises(OSError, match="Too many"):
+        ForkedCase({"id": 1, "here": False}, None, lambda frame, size: None)  # type: ignore[arg-type]
+    assert len(list(Path("/dev/fd").iterdir())) == before

@@ -70,7 +70,12 @@ class Zygote:
 
     def fork(self, spec: dict[str, Any], on_frame: Callable[[Frame], None], stdout: int, stderr: int) -> ForkedProcess:
         """Fork an agent process, which takes over the two pipes for its output."""
-        control, childs_control = socket.socketpair()
+        try:
+            control, childs_control = socket.socketpair()
+        except OSError:
+            os.close(stdout)
+            os.close(stderr)
+            raise
         number, send = next(self._ids), self.process.channel.send
         forked = ForkedProcess(control, on_frame, lambda kind: send({"op": "kill", "id": number, "signal": kind}))
         self._forks[number] = forked

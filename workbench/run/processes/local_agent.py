@@ -93,6 +93,17 @@ def start_solo(
     return worker
 
 
+def _two_pipes() -> tuple[int, int, int, int]:
+    """Return the ends of two pipes. If there are too few descriptors for both, open none and raise OSError."""
+    first = os.pipe()
+    try:
+        return (*first, *os.pipe())
+    except OSError:
+        for end in first:
+            os.close(end)
+        raise
+
+
 class LocalAgent:
     """An `AgentLink` to a child process.
 
@@ -107,8 +118,7 @@ class LocalAgent:
         """Attempts that have not exited, by number."""
         self.forks = False
         """Whether the process only forks its cases."""
-        stdout, childs_stdout = os.pipe()
-        stderr, childs_stderr = os.pipe()
+        stdout, childs_stdout, stderr, childs_stderr = _two_pipes()
         try:
             self.process = start(self._take, childs_stdout, childs_stderr)
         except OSError:
@@ -212,8 +222,7 @@ class CaseOutput:
         if share:
             self._lines = {"stdout": Lines(out), "stderr": Lines(err)}
             return
-        stdout, childs_stdout = os.pipe()
-        stderr, childs_stderr = os.pipe()
+        stdout, childs_stdout, stderr, childs_stderr = _two_pipes()
         self.descriptors = (childs_stdout, childs_stderr)
         self._pipes = (OutputPipe(stdout, out, self._count), OutputPipe(stderr, err, self._count))
 
@@ -317,8 +326,13 @@ class ForkedCase(_LocalCase):
         self.leader: int | None = None
         """The id of the case's process, which leads a process group, once it is known."""
         own, childs = socket.socketpair()
+        try:
+            self._output: CaseOutput = self._captured(share=False)
+        except OSError:
+            own.close()
+            childs.close()
+            raise
         self._channel = LoopChannel(own, self._take, self._channel_closed)
-        self._output: CaseOutput = self._captured(share=False)
         self.descriptors = (childs.detach(), *self._output.descriptors)
         """The case's ends of its socket and pipes, which the case takes over."""
 
