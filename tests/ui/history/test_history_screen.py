@@ -33,7 +33,7 @@ from workbench.files.run_options import RunOptions
 from workbench.results.run_comparison import Comparison
 from workbench.run.plan.run_plan import make_plan
 from workbench.run.plan.selection import select_cases
-from workbench.store.history import pass_rates
+from workbench.store.history import run_list
 from workbench.store.history.retention import delete_runs, pin
 from workbench.store.history.run_list import list_runs, runs_by_question
 from workbench.store.history.run_names import baseline
@@ -285,7 +285,7 @@ def test_comparison_explains_why_no_run_can_be_compared(frozen: int, others: lis
 
 
 def test_questions_are_offered_only_if_a_run_answers_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pass_rates, "last_comparable", lambda run, others: next(iter(others), None))
+    monkeypatch.setattr(run_list, "last_comparable", lambda run, others: next(iter(others), None))
     now = _listed("now", "2026-01-05T12:00:00Z", "c2", dirty=True)
     same_day = _listed("same_day", "2026-01-05T11:00:00Z", "c2", dirty=True)
     clean = _listed("clean", "2026-01-05T10:30:00Z", "c2")
