@@ -304,6 +304,17 @@ async def test_help_lists_the_active_keys_and_runs_the_picked_action(open_screen
         assert "by score" in screen.text, "the key of the table is free now"
 
 
+async def test_help_lists_conflicts_of_keys_as_the_settings_are_now(open_screen: OpenScreen) -> None:
+    screen = open_screen(overrides={"sort": ("r",)})
+    async with screen.open() as pilot:
+        screen.app._settings.file.write_text('[keys]\nsort = ["n"]\n', "utf-8")
+        screen.app.reload_settings()
+        screen.app.clear_notifications()
+        await pilot.press("?")
+        await screen.until(pilot, lambda: "n is now the key of sort" in screen.text)
+        assert "r is now the key of sort" not in screen.text
+
+
 async def test_pane_action_picked_from_help_asks_for_a_digit(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open((120, 40)) as pilot:

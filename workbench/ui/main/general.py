@@ -83,7 +83,7 @@ class General(Controller):
         here = [row for row in offered(at) if self.view.keys[row.id]]
         ids = {row.id for row in here}
         rest = [row for row in actions_in("main") if self.view.keys[row.id] and row.id not in ids]
-        items = [Item(text, heading=True) for text in (*self._host.key_faults, *place_of(at).explains)]
+        items = [Item(text, heading=True) for text in (*self._host.key_faults(), *place_of(at).explains)]
         by_group = [
             (group, [row for row in rest if row.group == group]) for group in dict.fromkeys(row.group for row in rest)
         ]

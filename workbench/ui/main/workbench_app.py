@@ -89,7 +89,7 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
             self.keep_theme,
             self.copy_to_clipboard,
             self.reload_settings,
-            self._keys.faults,
+            lambda: self._keys.faults,
             self._stop_as_job,
             lambda: [self._settings.file, *self._themes.files.values()],
         )

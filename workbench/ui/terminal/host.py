@@ -35,8 +35,8 @@ class Host:
 
     `preview_theme(name)` shows a theme temporarily, and `preview_theme(None)` the chosen one. `keep_theme` shows a
     theme and saves the choice. `reload_settings` reads `setting_files` again, which are the settings and theme files.
-    `copy` sends text to the terminal's clipboard. `key_faults` are problems in the user's keymap. `suspend` returns to
-    the shell until `fg`.
+    `copy` sends text to the terminal's clipboard. `key_faults` returns problems in the user's keymap. `suspend` returns
+    to the shell until `fg`.
     """
 
     theme_names: Sequence[str]
@@ -44,7 +44,7 @@ class Host:
     keep_theme: Callable[[str], None]
     copy: Callable[[str], None]
     reload_settings: Callable[[], None]
-    key_faults: Sequence[str] = ()
+    key_faults: Callable[[], Sequence[str]] = tuple
     suspend: Callable[[], None] = lambda: None
     setting_files: Callable[[], Sequence[Path]] = tuple
 
