@@ -33,8 +33,8 @@ async def test_answers_are_read_by_the_next_process(tmp_path: Path) -> None:
     faults: list[str] = []
     await written(tmp_path, faults)
     assert Cache(tmp_path, faults.append).get(KEY) == ANSWER
-    assert Cache(tmp_path, faults.append).get_since(KEY, time.time() - 60) == ANSWER
-    assert Cache(tmp_path, faults.append).get_since(KEY, time.time() + 60) is None
+    assert Cache(tmp_path, faults.append).get(KEY, time.time() - 60) == ANSWER
+    assert Cache(tmp_path, faults.append).get(KEY, time.time() + 60) is None
     assert faults == []
 
 

@@ -199,14 +199,6 @@ def test_endless_loop_ends_with_its_process(worker: Worker, make_agent: MakeAgen
     case.close()
 
 
-@needs_fork
-def test_fork_for_a_case_is_refused_after_a_shared_case(make_agent: MakeAgent) -> None:
-    agent = make_agent("def root_agent(m, s): return 'x'")
-    assert agent.run("a", share=True).answers == ["x"]
-    assert agent.run("a", share=False).error["kind"] == "internal"
-    assert agent.run("a", share=True).answers == ["x"]
-
-
 def test_solo_worker_runs_cases(solo: Worker, tmp_path: Path) -> None:
     source = "import os\nprint('imported')\ndef root_agent(m, s): return f'{m} {os.getppid()}'"
     agent = solo.agent(write(tmp_path / "desk", {"agent.py": source}), solo=True)

@@ -164,14 +164,6 @@ def test_case_ends_quietly_if_its_reader_is_gone(make_agent: MakeAgent) -> None:
     assert outcome.stderr == b""
 
 
-def test_shared_case_beside_a_forked_case_is_an_internal_error(make_agent: MakeAgent) -> None:
-    agent = make_agent("def root_agent(message, session): return 'x'")
-    first = agent.start()
-    second = agent.run("hi", share=True)
-    assert second.error["kind"] == "internal"
-    assert first.play(["hi"]).answers == ["x"]
-
-
 def test_randomness_differs_from_case_to_case(make_agent: MakeAgent) -> None:
     agent = make_agent("import random\ndef root_agent(message, session): return str(random.random())")
     assert agent.run("hi").answers != agent.run("hi").answers

@@ -239,13 +239,8 @@ def _module_now(file: Path, folder: Path) -> "_Module | None":
     """Return the current content of a module, or None if it cannot be read. The content is cached per file status."""
     with suppress(OSError):
         status = file.stat()
-        return _module_as_of(file, folder, (status.st_mtime_ns, status.st_size, status.st_ino))
+        return _read_module(file, folder, (status.st_mtime_ns, status.st_size, status.st_ino))
     return None
-
-
-@lru_cache(maxsize=4 * _MODULES_READ)
-def _module_as_of(file: Path, folder: Path, stamp: tuple[int, ...]) -> "_Module | None":
-    return _read_module(file, folder)
 
 
 def _yaml_instruction(file: Path) -> tuple[Path, int] | None:
@@ -281,7 +276,7 @@ class _Reading:
         """Return a module of the project, or None if it cannot be read or too many were read. Each is read once."""
         if file not in self._modules:
             too_many = len(self._modules) >= _MODULES_READ
-            self._modules[file] = None if too_many else _read_module(file, self._folder)
+            self._modules[file] = None if too_many else _module_now(file, self._folder)
         return self._modules[file]
 
     def agents_of(self, module: _Module) -> None:
@@ -385,7 +380,8 @@ def _models_in_yaml(folder: Path) -> Iterator[str]:
             yield from (found.decode("utf-8", "replace") for found in _YAML_MODEL.findall(read_regular(file)))
 
 
-def _read_module(file: Path, folder: Path) -> _Module | None:
+@lru_cache(maxsize=4 * _MODULES_READ)
+def _read_module(file: Path, folder: Path, stamp: tuple[int, ...]) -> _Module | None:
     try:
         tree = read_source(file)
     except (OSError, SyntaxError, ValueError):

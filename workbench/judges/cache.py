@@ -18,7 +18,7 @@ from workbench.judges.base import JudgeEnvironment, JudgeIdentity, JudgeOptions,
 from workbench.judges.google_access import GoogleAccess
 from workbench.judges.kinds import kind_of
 from workbench.store.database.database import Database, database
-from workbench.store.database.values import StoredAnswer, drop_judge_answer, get_judge_answer, put_judge_answers
+from workbench.store.database.values import drop_judge_answer, get_judge_answer, put_judge_answers
 
 VERSION = 2
 """Version of the questions, which is part of all keys. Increase it when the questions change."""
@@ -50,25 +50,20 @@ class Cache:
         self._writer = ThreadPoolExecutor(1, "judge-cache")
         self._reported = False
 
-    def get(self, key: str) -> dict[str, Any] | None:
-        """Return the answer under `key`, or None if there is no readable one."""
+    def get(self, key: str, since: float | None = None) -> dict[str, Any] | None:
+        """Return the answer under `key`, or None if there is no readable one.
+
+        With `since` (seconds since the epoch), return only answers stored in the database at or after it.
+        """
         if key in self._held:
-            return self._held[key]
-        found = self._read(key)
-        return None if found is None else _parsed(found.answer)
-
-    def get_since(self, key: str, since: float) -> dict[str, Any] | None:
-        """Return the answer stored at or after `since` (seconds since the epoch) in the database, or None."""
-        found = None if key in self._held else self._read(key)
-        return None if found is None or found.stored < since else _parsed(found.answer)
-
-    def _read(self, key: str) -> StoredAnswer | None:
+            return self._held[key] if since is None else None
         if self._stored is None or key in self._forgotten:
             return None
         try:
-            return self._stored.read(lambda connection: get_judge_answer(connection, key))
+            found = self._stored.read(lambda connection: get_judge_answer(connection, key))
         except OSError:
             return None
+        return None if found is None or found.stored < (since or 0.0) else _parsed(found.answer)
 
     def put(self, key: str, answer: dict[str, Any]) -> None:
         """Cache `answer`. A background thread stores it a moment later."""
@@ -274,7 +269,7 @@ class RunState:
         """
         if self.limits.use_cache:
             return self._cache.get(key)
-        return None if self.limits.since is None else self._cache.get_since(key, self.limits.since)
+        return None if self.limits.since is None else self._cache.get(key, self.limits.since)
 
     def store(self, key: str, answer: dict[str, Any]) -> None:
         """Cache `answer`, unless its `text` must not be stored."""

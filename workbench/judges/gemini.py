@@ -13,7 +13,6 @@ import json
 import logging
 import os
 from collections.abc import Mapping
-from functools import cache
 from typing import Any
 
 from workbench.judges.attempts import retry_after
@@ -30,30 +29,6 @@ _READ_AT_ONCE = 4 * 1024 * 1024
 _LARGEST = 32 * 1024 * 1024
 
 
-@cache
-def _own_types() -> tuple[Any, Any, Any]:
-    """Return google-genai's classes for a config, a content and a part.
-
-    Per call the client tests about ninety times whether a name is `in` an object of these. They define no such test, so
-    Python compares the name with each (name, value) pair, and the answer is always no. Here it is immediate.
-    """
-    from google.genai import types
-
-    class Config(types.GenerateContentConfig):  # type: ignore[misc]
-        def __contains__(self, name: object) -> bool:
-            return False
-
-    class Content(types.Content):  # type: ignore[misc]
-        def __contains__(self, name: object) -> bool:
-            return False
-
-    class Part(types.Part):  # type: ignore[misc]
-        def __contains__(self, name: object) -> bool:
-            return False
-
-    return Config, Content, Part
-
-
 class GeminiClient:
     """A client for one environment.
 
@@ -61,14 +36,12 @@ class GeminiClient:
     """
 
     def __init__(self, access: GoogleAccess, session: Any) -> None:
-        self.config, self._content, self._part = _own_types()
         self._session = session
         self._client = _client(access, session)
 
     async def generate(self, model: str, prompt: str, config: Any) -> Any:
         """Return a GenerateContentResponse. Exceptions of the client and its transport are not caught."""
-        contents = self._content(role="user", parts=[self._part(text=prompt)])
-        return await self._client.aio.models.generate_content(model=model, contents=contents, config=config)
+        return await self._client.aio.models.generate_content(model=model, contents=prompt, config=config)
 
     async def close(self) -> None:
         """Close the connections of the client."""
@@ -124,7 +97,7 @@ class Gemini:
 
     async def _ask(self, prompt: str, options: JudgeOptions, schema: Mapping[str, Any] | None) -> Answer:
         client = await self._ready()
-        config = self._config(client, options.config, schema)
+        config = self._config(options.config, schema)
         try:
             response = await client.generate(options.model, prompt, config)
         except Exception as error:
@@ -142,7 +115,7 @@ class Gemini:
                 raise translated(error, "the client", self._access, self._scrub) from None
         return self._client
 
-    def _config(self, client: GeminiClient, given: Mapping[str, Any], schema: Mapping[str, Any] | None) -> Any:
+    def _config(self, given: Mapping[str, Any], schema: Mapping[str, Any] | None) -> Any:
         """Return the GenerateContentConfig for `given` and the schema of the answer, or None if both are empty.
 
         A schema in `given` replaces `schema`. HTTP options in `given` are ignored.
@@ -150,6 +123,8 @@ class Gemini:
         Raises:
             JudgeCallError: google-genai refuses the config.
         """
+        from google.genai import types
+
         known = json.dumps([given, schema], sort_keys=True)
         if known not in self._configs:
             fields = {name: value for name, value in given.items() if name not in ("http_options", "httpOptions")}
@@ -158,7 +133,7 @@ class Gemini:
             if fields:
                 fields = {**fields, "automatic_function_calling": {"disable": True}}
             try:
-                self._configs[known] = client.config(**fields) if fields else None
+                self._configs[known] = types.GenerateContentConfig(**fields) if fields else None
             except ValueError as error:
                 message = self._scrub(f"google-genai refuses judge_model_config: {error}")
                 raise JudgeCallError("http", message) from None

@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from workbench.files.faults import snake
 from workbench.judges.attempts import retry_after
 from workbench.judges.base import JudgeCallError, cut_fault
 from workbench.judges.child import run_child
@@ -110,20 +111,9 @@ def _chain(error: BaseException) -> str:
 
 
 _CONFIG = {
-    "temperature": "temperature",
-    "top_p": "top_p",
-    "topP": "top_p",
-    "top_k": "top_k",
-    "topK": "top_k",
+    **{name: name for name in ("temperature", "top_p", "top_k", "seed", "presence_penalty", "frequency_penalty")},
     "max_output_tokens": "max_tokens",
-    "maxOutputTokens": "max_tokens",
     "stop_sequences": "stop",
-    "stopSequences": "stop",
-    "seed": "seed",
-    "presence_penalty": "presence_penalty",
-    "presencePenalty": "presence_penalty",
-    "frequency_penalty": "frequency_penalty",
-    "frequencyPenalty": "frequency_penalty",
 }
 """LiteLLM's names for fields of a GenerateContentConfig. LiteLLM drops the options that a model does not have."""
 
@@ -180,8 +170,8 @@ class Completion:
         return answer
 
     async def _ask(self, payload: dict[str, Any], schema: Mapping[str, Any] | None) -> Any:
-        config = payload["config"].items()
-        arguments = {_CONFIG[name]: value for name, value in config if name in _CONFIG and value is not None}
+        config = {snake(name): value for name, value in payload["config"].items() if value is not None}
+        arguments = {_CONFIG[name]: value for name, value in config.items() if name in _CONFIG}
         if arguments.get("stop") == []:
             del arguments["stop"]
         if schema is not None:
@@ -190,8 +180,7 @@ class Completion:
             # A local server that speaks OpenAI's protocol may need no key, but the client insists on one.
             arguments["api_key"] = "no key"
         messages = [{"role": "user", "content": payload["prompt"]}]
-        given = payload["config"].get("system_instruction") or payload["config"].get("systemInstruction")
-        if instruction := _text(given):
+        if instruction := _text(config.get("system_instruction")):
             messages.insert(0, {"role": "system", "content": instruction})
         return await self._library.acompletion(payload["model"], messages, max_retries=0, **arguments)
 

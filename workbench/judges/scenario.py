@@ -3,8 +3,9 @@
 The three prebuilt personas have ADK's names and meaning; their texts are the workbench's own.
 """
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -48,19 +49,8 @@ class Persona:
 
     def as_json(self) -> dict[str, Any]:
         """Return the persona as ADK's UserPersona."""
-        return {
-            "id": self.id,
-            "description": self.description,
-            "behaviors": [
-                {
-                    "name": behavior.name,
-                    "description": behavior.description,
-                    "behavior_instructions": list(behavior.behavior_instructions),
-                    "violation_rubrics": list(behavior.violation_rubrics),
-                }
-                for behavior in self.behaviors
-            ],
-        }
+        data: dict[str, Any] = json.loads(json.dumps(asdict(self)))  # With lists instead of tuples.
+        return data
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,7 +89,7 @@ def next_message_question(scenario: Scenario, config: SimulatorConfig, lines: Se
         "stop_signal": STOP_SIGNAL,
         "persona": persona.as_json() if persona else None,
     }
-    return Question("simulated_user", _sendable(prompt), None, _sendable(data))
+    return Question("simulated_user", prompt, None, data)
 
 
 def _prompt(scenario: Scenario, names: dict[str, str]) -> Iterator[str]:
@@ -148,17 +148,6 @@ def _persona(persona: Persona, names: dict[str, str]) -> Iterator[str]:
         yield ""
         yield from (f"- {render(line, names)}" for line in behavior.behavior_instructions)
         yield ""
-
-
-def _sendable(value: Any) -> Any:
-    """Return a text or JSON data with lone surrogates replaced. No request can contain them."""
-    if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    if isinstance(value, dict):
-        return {key: _sendable(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_sendable(item) for item in value]
-    return value
 
 
 _MOST_CHARACTERS = 4_000_000

@@ -107,10 +107,8 @@ class Answers:
             if sent.span is not None:
                 sent.span.facts.update(frozen=True, note=FROZEN)
             source = self._replayed(decision)
-        if call is not None or storing is not None:
-            source = _kept(source, call, storing)
-        if gated and self.gate is not None:
-            source = _ordered(source, call, self.gate.gate.order, _branch(context))
+        order = self.gate.gate.order if gated and self.gate is not None else None
+        source = _passed_on(source, call, storing, order, _branch(context))
         try:
             async for response in source:
                 yield response
@@ -212,48 +210,46 @@ class _Storing:
             self._stored = True
 
 
-async def _kept(
-    source: AsyncGenerator[Any, None], call: Call | None, storing: _Storing | None
+async def _passed_on(
+    source: AsyncGenerator[Any, None], call: Call | None, storing: _Storing | None, order: Order | None, branch: str
 ) -> AsyncGenerator[Any, None]:
-    """Yield responses. Record them as the outcome of `call`, and add them to `storing` (each may be None)."""
+    """Yield responses as soon as the recorded order allows it.
+
+    Record them as the outcome of `call`, and add them to `storing`. Each of these may be None.
+    """
+    place = None if order is None else order.begin(branch, MODEL)
     texts: list[str | None] = []
     try:
         async for response in source:
-            text = _json_text(response)
-            texts.append(text)
+            if call is not None or storing is not None:
+                texts.append(_json_text(response))
             if storing is not None:
-                storing.add(response, text)
-            yield response
-    except BaseException as error:
-        if call is not None:
-            # A caller that has enough may stop reading.
-            if texts and not isinstance(error, Exception):
-                call.responded(texts)
-            elif isinstance(error, GeneratorExit):
-                call.lost("it was abandoned before it ended")
-            else:
-                call.raised(error)
-        raise
-    finally:
-        await source.aclose()
-    if call is not None:
-        call.responded(texts)
-
-
-async def _ordered(
-    source: AsyncGenerator[Any, None], call: Call | None, order: Order, branch: str
-) -> AsyncGenerator[Any, None]:
-    """Yield each response as soon as the recorded order allows it."""
-    place = order.begin(branch, MODEL)
-    try:
-        async for response in source:
-            await in_order(order, place)
+                storing.add(response, texts[-1])
+            if order is not None and place is not None:
+                await in_order(order, place)
             if call is not None:
                 call.ends()
             yield response
+        if call is not None:
+            call.responded(texts)
+    except BaseException as error:
+        if call is not None:
+            _end(call, error, texts)
+        raise
     finally:
-        order.end(place)
+        if order is not None and place is not None:
+            order.end(place)
         await source.aclose()
+
+
+def _end(call: Call, error: BaseException, texts: list[str | None]) -> None:
+    """Record a model call that ended with an exception. A caller that has enough may stop reading."""
+    if texts and not isinstance(error, Exception):
+        call.responded(texts)
+    elif isinstance(error, GeneratorExit):
+        call.lost("it was abandoned before it ended")
+    else:
+        call.raised(error)
 
 
 async def _given(responses: list[Any]) -> AsyncGenerator[Any, None]:

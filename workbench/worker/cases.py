@@ -12,7 +12,6 @@ import contextlib
 import functools
 import gc
 import inspect
-import os
 import signal
 import socket
 import traceback
@@ -58,18 +57,6 @@ def run_forked(sock: socket.socket, spec: dict[str, Any], loaded: Loaded) -> Non
     except BaseException as error:
         # sys.exit in a task of the agent leaves the loop directly, past the task that awaits it.
         case.failed(faults.agent_fault(error))
-
-
-def descriptors_of(command: dict[str, Any]) -> int:
-    """Return how many file descriptors come with a case: its socket and two for output, or 0 in a shared process."""
-    return 0 if command.get("share") else 3
-
-
-def refuse(wire: Wire) -> None:
-    """Refuse a case that must share a process whose cases are forked, or must be forked in a shared process."""
-    message = "the case needs another process mode than the first case of its process"
-    wire.write(wire.encode({"event": "Failed", "turn": 0, "error": faults.fault("internal", message)}))
-    wire.close()
 
 
 class Chat(Case):
@@ -227,13 +214,6 @@ class SharedCases:
                 self._wires[command["id"]].put(command)
 
     def _start(self, number: int, command: dict[str, Any]) -> None:
-        if not command.get("share"):
-            control, *output = self._channel.take_fds(descriptors_of(command))
-            refuse(SocketWire(socket.socket(fileno=control)))
-            for descriptor in output:
-                os.close(descriptor)
-            self._send_exited(number)
-            return
         wire = self._wires[number] = SharedWire(self._channel.write, number, lambda: len(self._running) > 1)
         case = case_of(wire, command["case"], self._loaded, shared=True)
         task = asyncio.get_running_loop().create_task(self._run(number, case))
@@ -265,10 +245,7 @@ class SharedCases:
         if task is not None and case is not None:
             self._stopping.discard(task)
             if not case.end_sent:
-                self._send_exited(number)
-
-    def _send_exited(self, number: int) -> None:
-        self._channel.send({"op": "exited", "id": number, "status": 0})
+                self._channel.send({"op": "exited", "id": number, "status": 0})
 
 
 def _finish(over: asyncio.Future[None]) -> None:

@@ -327,6 +327,10 @@ def _has_status(*statuses: int) -> Callable[[BaseException, str], bool]:
     return lambda error, message: _status(error) in statuses
 
 
+def _any(*rules: Callable[[BaseException, str], bool]) -> Callable[[BaseException, str], bool]:
+    return lambda error, message: any(rule(error, message) for rule in rules)
+
+
 _RULES = (
     _Rule(
         _says(r"No API key was provided|Missing key inputs argument|GOOGLE_API_KEY environment variable"),
@@ -345,13 +349,7 @@ _RULES = (
         "set the variable that the message names in a .env beside the agent or in the environment",
     ),
     _Rule(
-        _has_status(429),
-        "the model's quota is used up",
-        "wait, lower --concurrency, or use a key with more quota",
-        "quota",
-    ),
-    _Rule(
-        _has_class("RateLimitError", "ResourceExhausted", "TooManyRequests"),
+        _any(_has_status(429), _has_class("RateLimitError", "ResourceExhausted", "TooManyRequests")),
         "the model's quota is used up",
         "wait, lower --concurrency, or use a key with more quota",
         "quota",

@@ -24,13 +24,15 @@ from typing import Any, NoReturn
 from . import faults, jsonable, project_files, serving
 from .drivers import extend_path
 from .missing import installed_adk, package_command
-from .serving import keep_output, route_output
+from .serving import route_output, use_output
 
 _STATE = "final_session_state"
 """The parameter with which a metric asks for the session state at the end."""
 _AGENT = "agent"
 """The name under which `adk eval` imports an agent's package."""
 
+_MOST_PRINTED = 4000
+"""Characters of a call's output that are kept."""
 Stamp = tuple[int, int]
 
 
@@ -65,7 +67,14 @@ class UserFunctions:
         """
         if any(_stamp(file) != stamp for file, stamp in self._seen.items()):
             raise _failed("stale", "a module changed after it was imported")
-        printed = keep_output(most=4000)
+        printed = ""
+
+        def keep(stream: str, text: str) -> bool:
+            nonlocal printed
+            printed = (printed + text)[-_MOST_PRINTED:]
+            return True
+
+        use_output(keep)
         try:
             if payload["kind"] == "evaluate":
                 function = self._evaluate(payload["path"], payload["data"])
@@ -73,7 +82,7 @@ class UserFunctions:
                 function = self.find(payload["path"])
             value = await _called(function, payload)
         except serving.CallFailedError as error:
-            error.error["printed"] = printed.text
+            error.error["printed"] = printed
             raise
         finally:
             # Remember each of the project's modules as it was when it was first imported.
@@ -81,7 +90,7 @@ class UserFunctions:
                 file = getattr(module, "__file__", None)
                 if isinstance(file, str) and file not in self._seen and project_files.is_project_file(file):
                     self._seen[file] = _stamp(file)
-        return {"value": value, "printed": printed.text}
+        return {"value": value, "printed": printed}
 
     def find(self, path: str) -> Callable[..., Any]:
         """Return the function with this dotted path. Raise CallFailedError if there is none or its import fails."""

@@ -337,32 +337,52 @@ class Gate:
             unused = [known for known in recorded if not known.used]
             found = next((known for known in unused if call.asked in (known.asked, "") or not known.asked), None)
             if found is None and self._ignored_parts:
-                equal = (
-                    known for known in unused if not _different_part(known.request, call.parts, self._ignored_parts)
-                )
+                equal = (known for known in unused if not self._difference(known.request, call.parts)[0])
                 found = next(equal, None)
             if found is not None and found.outcome != "lost":
                 found.used = True
                 self._counts["models"] += 1
                 return Replay(found)
-            differs = None
+            then = recorded[position].request if position < len(recorded) else None
+            text, differs, parts = self._difference(then, call.parts)
             if found is not None:
-                why = f"its outcome was not recorded: {found.value}"
+                why, differs = f"its outcome was not recorded: {found.value}", None
+            elif not recorded:
+                why = "none of its requests is recorded"
+            elif position >= len(recorded):
+                why = f"only {len(recorded)} of its requests {'is' if len(recorded) == 1 else 'are'} recorded"
             else:
-                why, differs = _why_other(call, recorded, position, self._ignored_parts)
+                why = f"its request {position + 1} {text or 'has another form'}"
             message = f"{call.agent or 'a callback'} made a model request that is not recorded: {why}"
-            decision = self._no_recording(message, self._way_out(call, recorded, position))
+            hint = _OTHER_PART.format(part=parts[0]) if parts else ""
+            decision = self._no_recording(message, hint if self._models else _MODELS)
             if not isinstance(decision, Miss) or differs is None:
                 return decision
-            parts = _different_parts(recorded[position].request, call.parts, self._ignored_parts)
-            return decision._replace(differs=differs, parts=tuple(parts))
+            return decision._replace(differs={"agent": call.agent, **differs}, parts=parts)
 
-    def _way_out(self, call: ModelCall, recorded: list[Recorded], position: int) -> str:
-        if not self._models:
-            return _MODELS
-        then = recorded[position].request if position < len(recorded) else None
-        part = _different_part(then, call.parts, self._ignored_parts)
-        return _OTHER_PART.format(part=part) if part in _PARTS else ""
+    def _difference(self, then: Json | None, now: Json) -> tuple[str, Json | None, tuple[str, ...]]:
+        """Return how a request differs from a recorded one ("": not), the first part, and all that can be ignored.
+
+        The part is None if only the model differs, or if one of the requests is not known.
+        """
+        if then is None or not now:
+            return "differs from the recorded one", None, ()
+        if then["model"] != now["model"]:
+            return f"has the model {now['model']}, recorded with {then['model']}", None, ()
+        named = (item for item in _PARTS.items() if item[0] not in self._ignored_parts)
+        parts = tuple(name for name, (key, _) in named if then.get(key) != now.get(key))
+        if parts:
+            key, text = _PARTS[parts[0]]
+            return f"has {text}", {"part": key, "then": then.get(key) or ""}, parts
+        old, new = then["contents"], now["contents"]
+        if old == new:
+            return "", None, ()
+        shared = min(len(old), len(new))
+        at = next((index for index in range(shared) if old[index] != new[index]), shared)
+        text = f"has another message {at + 1} of {len(new)}"
+        if at == shared:
+            text = f"has {len(new)} {'message' if len(new) == 1 else 'messages'}, recorded with {len(old)}"
+        return text, {"part": "contents", "at": at, "then": old[at] if at < len(old) else ""}, ()
 
     def begin(self, kind: str, agent: str, branch: str, decision: Decision, **data: Any) -> Call | None:
         """Return a call that begins now, or None if calls are not recorded. `data` are its other fields."""
@@ -448,56 +468,6 @@ class Gate:
             args = self.calls.argument_piece(nearest.args)
             reported["nearest"] = {"turn": nearest.turn, "branch": nearest.branch, "args": args, "used": nearest.used}
         self.calls.add(reported)
-
-
-def _why_other(
-    call: ModelCall, recorded: list[Recorded], position: int, ignored: frozenset[str]
-) -> tuple[str, Json | None]:
-    """Return why no recording answers a request, and the first part that differs (None if it cannot be compared)."""
-    if not recorded:
-        return "none of its requests is recorded", None
-    if position >= len(recorded):
-        return f"only {len(recorded)} of its requests {'is' if len(recorded) == 1 else 'are'} recorded", None
-    then, now = recorded[position].request, call.parts
-    if then is None or not now:
-        return f"its request {position + 1} differs from the recorded one", None
-    why, differs = _difference(then, now, ignored)
-    return f"its request {position + 1} has {why}", differs and {"agent": call.agent, **differs}
-
-
-def _different_part(then: Json | None, now: Json, ignored: frozenset[str] = frozenset()) -> str:
-    """Return the name of the first part that differs: model, one of `_PARTS`, messages, or "" if none does."""
-    if then is None or not now or then.get("model") != now["model"]:
-        return "model"
-    messages = "messages" if then.get("contents") != now["contents"] else ""
-    return next(_different_parts(then, now, ignored), messages)
-
-
-def _different_parts(then: Json | None, now: Json, ignored: frozenset[str]) -> Iterator[str]:
-    for name, (key, _) in _PARTS.items():
-        if name not in ignored and (then or {}).get(key) != now.get(key):
-            yield name
-
-
-def _difference(then: Json, now: Json, ignored: frozenset[str]) -> tuple[str, Json | None]:
-    if then.get("model") != now["model"]:
-        return f"the model {now['model']}, recorded with {then.get('model')}", None
-    part = _different_part(then, now, ignored)
-    if part in _PARTS:
-        key, text = _PARTS[part]
-        return text, {"part": key, "then": then.get(key) or ""}
-    old, new = then.get("contents"), now["contents"]
-    if not isinstance(old, list):
-        return "other messages", None
-    for index, content in enumerate(new[: len(old)]):
-        if content != old[index]:
-            return f"another message {index + 1} of {len(new)}", {"part": "contents", "at": index, "then": old[index]}
-    if len(old) == len(new):
-        return "another form", None
-    at = min(len(old), len(new))
-    gone = old[at] if at < len(old) else ""
-    unit = "message" if len(new) == 1 else "messages"
-    return f"{len(new)} {unit}, recorded with {len(old)}", {"part": "contents", "at": at, "then": gone}
 
 
 def broken_recording(error: BrokenRecordingError) -> faults.Fault:

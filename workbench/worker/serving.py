@@ -204,27 +204,3 @@ class _CaseStream(io.RawIOBase):
             if text and not self._on_output(self._stream, text):
                 _of_process[self._stream].write(text)
         return len(everything)
-
-
-class Printed(io.TextIOBase):
-    """A stream that keeps the last `most` characters of what is written, as `text`."""
-
-    def __init__(self, most: int) -> None:
-        self.text = ""
-        self._most = most
-
-    def writable(self) -> bool:
-        """Return True."""
-        return True
-
-    def write(self, text: str) -> int:
-        """Append the text, and keep the end. Return the length of the text."""
-        self.text = (self.text + text)[-self._most :]
-        return len(text)
-
-
-def keep_output(most: int) -> Printed:
-    """Keep the last `most` characters of all further output of the current task and its subtasks. Return the stream."""
-    printed = Printed(most)
-    _current.set({"stdout": cast(TextIO, printed), "stderr": cast(TextIO, printed)})
-    return printed

@@ -22,10 +22,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import collect_rarely, faults, frames, processes, project_files
-from .cases import SharedCases, descriptors_of, refuse, run_forked
+from .cases import SharedCases, run_forked
 from .driver import Loaded, UnusableError
 from .drivers import NoAgentError, driver_of, load
-from .frames import Channel, SharedWire
+from .frames import Channel
 from .functions import serve_functions
 from .missing import installed_adk
 from .processes import ForkServer, capture, leave
@@ -169,17 +169,13 @@ def run_agent(channel: Channel, lifeline: int, spec: Spec) -> None:
     gc.freeze()
     forks = ForkServer(channel, lifeline)
     forks.report(_imported(loaded, why))
-    started = False
 
     def handle(command: Spec) -> bool:
-        nonlocal started
-        if (command.get("share") or command.get("here")) and not started:
+        if command.get("share") or command.get("here"):
             # Put it back for the loop that runs cases in this process.
             channel.pending.appendleft(command)
             return False
-        started = True
-        if command["op"] == "case":  # Other commands belong to a refused case and are dropped.
-            _fork_case(forks, channel, command, loaded)
+        _fork_case(forks, channel, command, loaded)
         return True
 
     if forks.serve(handle):
@@ -308,11 +304,7 @@ def _imported(loaded: Loaded, why: str) -> dict[str, Any]:
 
 
 def _fork_case(forks: ForkServer, channel: Channel, command: dict[str, Any], loaded: Loaded) -> None:
-    if command.get("share"):
-        refuse(SharedWire(channel.write, command["id"], lambda: True))
-        forks.report({"op": "exited", "id": command["id"], "status": 0})
-        return
-    fds = channel.take_fds(descriptors_of(command))
+    fds = channel.take_fds(3)
     forks.fork(command["id"], lambda: _be_case(fds, command, loaded))
     for fd in fds:
         os.close(fd)

@@ -1,6 +1,5 @@
 """Prompts for a message of a simulated user: the default one and custom Jinja instructions."""
 
-import json
 import re
 from typing import Any
 
@@ -48,17 +47,6 @@ def test_agent_text_cannot_end_its_block() -> None:
     (new,) = set(re.findall(r"\[\[end of your plan (\w+)\]\]", second))
     assert new != mark
     assert second.count(new) == 5
-
-
-def test_lone_surrogates_are_replaced() -> None:
-    said = history([turn("A \ud800 boat", "Which \udfff one?")])
-    for template in (None, ALL):
-        scenario = Scenario("A \ud800 boat", "p \ud800", Persona("P", "d \ud800", ()))
-        question = next_message_question(scenario, read_simulator({"custom_instructions": template}), said)
-        question.prompt.encode()
-        json.dumps(question.data, ensure_ascii=False).encode()
-        assert "boat" in question.prompt
-    assert "\U0001f600" in asked(plan="smile \U0001f600").prompt
 
 
 def test_prompt_describes_the_persona_without_its_violations() -> None:
