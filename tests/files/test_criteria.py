@@ -70,7 +70,7 @@ def test_default_config_has_adks_criteria() -> None:
         ("response_match_score", 0.8),
     ]
     assert (config.path, config.faults, config.broken, config.has_criteria) == (None, (), False, True)
-    assert config.place("criteria") == (0, 0)
+    assert config.place(("criteria",)) == (0, 0)
 
 
 def test_missing_criteria_key_differs_from_empty_criteria(tmp_path: Path) -> None:
@@ -184,10 +184,10 @@ def test_any_path_in_a_config_has_a_place(tmp_path: Path) -> None:
     config = _read(
         tmp_path, '{\n  "criteria": {\n    "trajectry": 1,\n    "m": {"threshold": 1,\n      "matchType": "X"}\n  }\n}'
     )
-    assert config.place("criteria.trajectry") == (3, 5)
-    assert config.place("criteria.m.match_type") == (5, 7)
-    assert config.place("criteria.m.nothing.here") == (4, 5)
-    assert config.place("nothing") == (1, 1)
+    assert config.place(("criteria", "trajectry")) == (3, 5)
+    assert config.place(("criteria", "m", "match_type")) == (5, 7)
+    assert config.place(("criteria", "m", "nothing", "here")) == (4, 5)
+    assert config.place(("nothing",)) == (1, 1)
 
 
 def test_unreadable_config_has_one_fault(tmp_path: Path) -> None:

@@ -272,9 +272,8 @@ def _fault(
     hint: str = "",
     severity: Literal["error", "warning", "note"] = "error",
 ) -> Fault:
-    path = json_path(location)
-    line, column = config.place(path)
-    return Fault(config.path or Path("criteria"), line, column, path, message, hint, severity)
+    file, place = config.path or Path("criteria"), config.place(location)
+    return Fault(file, *place, json_path(location), message, hint, severity)
 
 
 _ORDER = {name: place for place, name in enumerate(OWN["criteria"])}

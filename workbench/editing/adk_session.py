@@ -58,7 +58,7 @@ def case_from_session(session: Any, *, app_name: str = "") -> Captured:
     before, state_notes = _state_before(state or {}, checked)
     recording, call_notes = _recorded(app_name, groups)
     if mocks := get(session, "mocks"):
-        notes.append(f"the test mocks {_listed(list(mocks))}, but a case cannot" if isinstance(mocks, dict) else "")
+        notes.append(f"the test mocks {few(list(mocks), 5)}, but a case cannot" if isinstance(mocks, dict) else "")
     every = (*notes, *state_notes, *call_notes)
     # A file has the state after its last turn only.
     after = {key: value for key, value in (state or {}).items() if not _is_internal(key)}
@@ -158,19 +158,15 @@ def _state_before(after: Json, events: Sequence[Json]) -> tuple[Json, Sequence[s
     before = {key: copy.deepcopy(value) for key, value in after.items() if key not in (*own, *gone)}
     notes = []
     if gone:
-        notes.append(f"left out of the initial state, because the agent set it later: {_listed(gone)}")
+        notes.append(f"left out of the initial state, because the agent set it later: {few(gone, 5)}")
     if own:
-        notes.append(f"left out of the initial state, because it is internal to ADK: {_listed(own)}")
+        notes.append(f"left out of the initial state, because it is internal to ADK: {few(own, 5)}")
     return before, notes
 
 
 def _is_internal(key: str) -> bool:
     """Return whether a key of the state is internal to ADK (`__name__`), such as the session title of its web page."""
     return len(key) > 4 and key.startswith("__") and key.endswith("__")
-
-
-def _listed(keys: Sequence[str]) -> str:
-    return ", ".join(keys[:5]) + (" …" if len(keys) > 5 else "")
 
 
 def _is_user(event: Json) -> bool:

@@ -34,12 +34,12 @@ from workbench.run.recordings.frozen_file import LaterFrozenFileError, parse_fro
 from workbench.run.recordings.frozen_schema import frozen_contents
 from workbench.run.recordings.recording import Origin, Recording
 from workbench.store.database.database import is_stored, state_of
+from workbench.store.history.run_names import started_at
 from workbench.store.transcripts import StoredCase, StoredRun
 from workbench.text.counting import counted
 
 Change: TypeAlias = Literal["new", "changed", "unchanged", "not frozen"]
 _ADK = "google-adk"
-_RUN_ID = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d-\d\d-\d\d)-[0-9a-f]{4}")
 _SAME_AGAIN = frozenset({"agent_raised", "turn_count"})
 """Errors that follow from the answers of tools, so that a replay repeats them."""
 
@@ -142,19 +142,15 @@ def taken_from(case: StoredCase, run: StoredRun) -> Taken:
     state = state_of(run.file) if run.file is not None and is_stored(run.file) else None
     version = str(run.versions.get(_ADK, ""))
     run_id, started = (run.scored_from, "") if run.scored_from else (run.run_id, run.started)
-    origin = Origin(run_id, started or _time_of(run_id), case.ref.repeat, _ADK if version else "", version)
+    # An ID of several runs has no time.
+    started = started or ("" if "," in run_id else started_at(run_id))
+    origin = Origin(run_id, started, case.ref.repeat, _ADK if version else "", version)
     taken = take_recording(case.ref, case.steps, state, origin)
     if taken.why_not:
         raise NotRecordedError(taken.why_not)
     if ended is not None and not taken.recording.calls:
         raise NotRecordedError(f"it has no calls of tools, only an error: {ended.message}")
     return taken
-
-
-def _time_of(run_id: str) -> str:
-    """Return the time in the ID of a run, or "" if it has none."""
-    match = _RUN_ID.fullmatch(run_id)
-    return f"{match[1]}T{match[2].replace('-', ':')}Z" if match is not None else ""
 
 
 class _Work:

@@ -314,7 +314,7 @@ def criterion_place(entry: "EvalsetEntry", criterion: str) -> Place | None:
     config = entry.criteria.config
     if config.edited_file is None:
         return None
-    return Place(config.edited_file, config.place(f"criteria.{criterion}")[0])
+    return Place(config.edited_file, config.place(("criteria", criterion))[0])
 
 
 def agent_place(agent: "AgentFolder", name: str = "") -> Place:

@@ -6,10 +6,9 @@ path in the spelling of the file.
 
 import itertools
 import json
-import re
 import types
 from collections.abc import Iterable, Iterator
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any, Required, Union, get_args, get_origin, get_type_hints
 
@@ -296,44 +295,3 @@ def _inner(node: Node, step: str | int) -> Child | None:
     if node.kind != "object":
         return None
     return node.member(step) or node.member(to_camel(step)) or node.member(snake(step))
-
-
-def find(root: Node, path: str) -> Child | None:
-    """Return the child at a JSON path in its readable form, or its nearest parent in the file; None is the root.
-
-    Keys need no quotes in the path, even with dots or brackets, and may be in snake_case or camelCase.
-    """
-    child: Child | None = None
-    node, rest = root, path
-    while rest:
-        step = _first_step(node, rest)
-        if step is None:
-            break
-        child, rest = step
-        node = child.node
-    return child
-
-
-@lru_cache(1024)
-def _spellings(key: str) -> tuple[str, ...]:
-    """Return the ways to write a key in a path."""
-    return json_path(("", key))[1:], key, snake(key), json_path((key,))
-
-
-def _first_step(node: Node, path: str) -> tuple[Child, str] | None:
-    if node.kind == "array":
-        match = re.match(r"\.?\[([0-9]+)\]", path)
-        inner = _inner(node, int(match.group(1))) if match else None
-        return (inner, path[match.end() :]) if match and inner else None
-    fitting: list[tuple[int, Child]] = []
-    bare = path.removeprefix(".")
-    for child in node.children:
-        for spelled in _spellings(child.key or ""):
-            if spelled and bare.startswith(spelled):
-                rest = bare[len(spelled) :]
-                if not rest or rest[0] in ".[":
-                    fitting.append((len(rest), child))
-    if not fitting:
-        return None
-    left, child = min(fitting, key=lambda item: item[0])
-    return child, path[len(path) - left :]

@@ -14,9 +14,9 @@ from typing import Any
 
 from pydantic.alias_generators import to_camel
 
-from workbench.files.breaches import breaches_of, describe, faults_of, find, scan_file
+from workbench.files.breaches import breaches_of, describe, faults_of, resolve, scan_file
 from workbench.files.case_rules import dropped, dropped_keys, mistyped
-from workbench.files.faults import Breach, Fault, Places, below, nearest, nearest_hint, snake, unexpected
+from workbench.files.faults import Breach, Fault, Location, Places, below, nearest, nearest_hint, snake, unexpected
 from workbench.files.file_access import read_regular
 from workbench.files.json_text.json_nodes import Node
 from workbench.files.json_text.scanner import LARGEST_TREE, is_scannable
@@ -86,15 +86,15 @@ class CriteriaConfig:
         """The file in which users edit thresholds, or None for the defaults."""
         return self.thresholds_file or self.path
 
-    def place(self, json_path: str) -> tuple[int, int]:
-        """Return the line and column (from 1) of a path like `criteria.response_match_score.threshold`.
+    def place(self, location: Location) -> tuple[int, int]:
+        """Return the line and column (from 1) of a location like `("criteria", "response_match_score", "threshold")`.
 
         The place is that of the key or list item, or of its nearest parent in the file. Without a `tree`, it is (0, 0).
         """
         if self.tree is None:
             return 0, 0
         root, places = self.tree
-        child = find(root, json_path)
+        _, child = resolve(root, location)
         return places.at(root.start if child is None else child.key_start)
 
 

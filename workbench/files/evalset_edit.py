@@ -4,10 +4,10 @@ All other bytes stay the same. Only the text of the changed case is parsed, so a
 """
 
 import json
-from bisect import bisect_left
 from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from typing import Any, Self, TypeAlias
 
 from workbench.files.case_index import CaseIndex, TooManyCasesError, index_cases
@@ -176,8 +176,10 @@ class EvalsetText:
         return self._index.frame.decode("utf-8", "surrogatepass")
 
     def _moves(self, order: Order, layout: Layout) -> tuple[list[bool], dict[int, list[str]]]:
-        """Return the arguments of `rearrange`. The longest increasing sequence of cases stays in place."""
-        staying = set(_longest_run([item for item in order if isinstance(item, int)]))
+        """Return the arguments of `rearrange`. Cases that follow each other as before stay in place."""
+        numbers = [item for item in order if isinstance(item, int)]
+        blocks = SequenceMatcher(None, range(len(self._index.ids)), numbers, autojunk=False).get_matching_blocks()
+        staying = {number for block in blocks for number in range(block.a, block.a + block.size)}
         kept = [number in staying for number in range(len(self._index.ids))]
         added: dict[int, list[str]] = {}
         place = 0
@@ -213,26 +215,6 @@ class EvalsetText:
         if not layout.newline:
             return None
         return line_indent(self._frame(), self._index.frame_cut) + layout.unit
-
-
-def _longest_run(numbers: Sequence[int]) -> list[int]:
-    """Return the longest increasing subsequence (patience sorting). Duplicate numbers count once."""
-    tails: list[int] = []
-    before: dict[int, int | None] = {}
-    seen: set[int] = set()
-    for number in numbers:
-        if number in seen:
-            continue
-        seen.add(number)
-        place = bisect_left(tails, number)
-        before[number] = tails[place - 1] if place else None
-        tails[place : place + 1] = [number]
-    run: list[int] = []
-    last = tails[-1] if tails else None
-    while last is not None:
-        run.append(last)
-        last = before[last]
-    return run[::-1]
 
 
 def _root(text: str) -> Node:

@@ -13,6 +13,7 @@ import re
 import secrets
 import stat
 from collections.abc import Iterable
+from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
@@ -64,7 +65,7 @@ def read_regular_text(path: Path, limit: int = LARGEST) -> str:
     return read_regular(path, limit).decode("utf-8")
 
 
-def open_regular(path: Path, limit: int | None = None) -> BinaryIO:
+def open_regular(path: Path, limit: int | None = None) -> BufferedReader:
     """Open the regular file at `path` for reading in pieces. Without a limit it may have any size.
 
     Raises:

@@ -1,7 +1,6 @@
 """A run of a project, to await as a whole or to follow event by event."""
 
 import asyncio
-from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Generic, TypeVar
@@ -35,9 +34,8 @@ class Followed(Generic[NewsT]):
         self._take = take
         self._tasks = tasks
         self._work: asyncio.Task[None] | None = None
-        self._news: deque[NewsT] | None = None
-        """News that the iteration has not yielded yet, or None without an iteration."""
-        self._came = asyncio.Event()
+        self._news: asyncio.Queue[NewsT | None] | None = None
+        """News that the iteration has not yielded yet, then None at the end; None without an iteration."""
 
     async def execute(self) -> None:
         """Do all the work, or wait for its end if it has started already."""
@@ -54,16 +52,12 @@ class Followed(Generic[NewsT]):
         """
         if self._work is not None:
             raise RuntimeError("already started: iterate over it only once, and await its end as often as you like")
-        news = self._news = deque()
+        news = self._news = asyncio.Queue[NewsT | None]()
         task = self._start()
-        task.add_done_callback(lambda _: self._came.set())
+        task.add_done_callback(lambda _: news.put_nowait(None))
         try:
-            while news or not task.done():
-                while news:
-                    yield news.popleft()
-                self._came.clear()
-                if not task.done():
-                    await self._came.wait()
+            while (item := await news.get()) is not None:
+                yield item
             task.result()
         finally:
             self._news = None
@@ -83,8 +77,7 @@ class Followed(Generic[NewsT]):
     def _tell(self, news: NewsT) -> None:
         self._take(news)
         if self._news is not None:
-            self._news.append(news)
-            self._came.set()
+            self._news.put_nowait(news)
 
 
 class Running(Followed[Event]):

@@ -215,10 +215,7 @@ class Digests:
                 before = os.fstat(file.fileno())
                 if not before.st_size and path.name.endswith(LOG):
                     return ABSENT
-                content = hashlib.blake2b(digest_size=8, key=self._key)
-                while piece := file.read(1 << 20):
-                    content.update(piece)
-                found = content.hexdigest()
+                found = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=8, key=self._key)).hexdigest()
                 self._cache.add(path, before, os.fstat(file.fileno()), found, began)
                 return found
         except (FileNotFoundError, NotADirectoryError):

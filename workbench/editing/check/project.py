@@ -26,10 +26,10 @@ from workbench.editing.check.criteria_rules import (
 )
 from workbench.editing.check.problem import Problem, Rule
 from workbench.editing.check.recording_rules import recording_problems
-from workbench.files.breaches import find
+from workbench.files.breaches import resolve
 from workbench.files.criteria import CriteriaConfig
 from workbench.files.evalset import BrokenCaseError
-from workbench.files.faults import Breach, Fault, Places, json_path, unexpected
+from workbench.files.faults import Breach, Fault, Location, Places, json_path, unexpected
 from workbench.files.json_text.scanner import LARGEST_TREE, is_scannable, scan
 from workbench.files.json_text.text_file import TextFile
 from workbench.files.metrics_config import metric_place, own_entry
@@ -129,11 +129,11 @@ class ProjectCheck:
         if splits_a_path(document.eval_set_id):
             message = f"ADK cannot save results of the evalset `{document.eval_set_id}`: ADK reads the id as a path"
             hint = "Use letters, digits and _"
-            yield Problem("set-id", _placed(entry.file, "eval_set_id", message, hint))
+            yield Problem("set-id", _placed(entry.file, ("eval_set_id",), message, hint))
         if document.kind == "test" and document.format == "current" and len(document.cases) > 1:
             message = f"a test file should hold one session, but this one has {counted(len(document.cases), 'case')}"
             hint = "Rename it to *.evalset.json, or split it into one file per case"
-            yield Problem("test-file-sessions", _placed(entry.file, "eval_cases[1]", message, hint))
+            yield Problem("test-file-sessions", _placed(entry.file, ("eval_cases", 1), message, hint))
 
     def _note(self, entry: EvalsetEntry, counts: CaseCounts) -> None:
         """Count the cases and collect the agents that the entry's config applies to."""
@@ -202,7 +202,7 @@ def _same_ids(workspace: Workspace) -> Iterator[Problem]:
         for entry in entries[1:]:
             message = f"the eval_set_id `{set_id}` is also used in {entries[0].relative}"
             hint = "Use another one: results are stored by this id"
-            yield Problem("same-set-id", _placed(entry.file, "eval_set_id", message, hint))
+            yield Problem("same-set-id", _placed(entry.file, ("eval_set_id",), message, hint))
 
 
 def _in_config(config: CriteriaConfig, found: Iterable[tuple[Rule, Breach]]) -> Iterator[Problem]:
@@ -214,16 +214,16 @@ def _in_config(config: CriteriaConfig, found: Iterable[tuple[Rule, Breach]]) -> 
             line, column, path = metric_place(config.metrics_file, name)
             yield Problem(rule, breach.at(config.metrics_file, (line, column), path))
         else:
-            yield Problem(rule, breach.at(config.path, config.place(path), path))
+            yield Problem(rule, breach.at(config.path, config.place(breach.location), path))
 
 
-def _placed(file: Path, json_path: str, message: str, hint: str) -> Fault:
-    """Return a warning at `json_path`, or about the whole file if that place cannot be found."""
+def _placed(file: Path, location: Location, message: str, hint: str) -> Fault:
+    """Return a warning at a location, or about the whole file if that place cannot be found."""
     line = column = 0
     with contextlib.suppress(OSError):
         read = TextFile.read(file, LARGEST_TREE)
         places = Places(read.text())
         root = scan(read.text(), places=places).root if is_scannable(read.data) else None
-        if root is not None and (child := find(root, json_path)) is not None:
+        if root is not None and (child := resolve(root, location)[1]) is not None:
             line, column = places.at(child.node.start)
-    return Fault(file, line, column, json_path, message, hint, "warning")
+    return Fault(file, line, column, json_path(location), message, hint, "warning")

@@ -437,16 +437,9 @@ def _differs_by_filter(content: bytes, tree: Copy, name: str) -> bool:
     if known is None or known.startswith(LINK) or known == content_hash(content):
         return False
     if content.startswith(_POINTER):
-        return f"oid sha256:{_sha256(tree.root / name)}\n".encode() in content
+        with open_regular(tree.root / name) as file:
+            return f"oid sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode() in content
     if b"\0" in content[:8000] or b"\n" not in content:
         return False
     now = read_regular(tree.root / name)
     return b"\r\n" in now and now.replace(b"\r\n", b"\n") == content
-
-
-def _sha256(file: Path) -> str:
-    digest = hashlib.sha256()
-    with open_regular(file) as opened:
-        while piece := opened.read(_PIECE):
-            digest.update(piece)
-    return digest.hexdigest()

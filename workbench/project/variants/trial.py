@@ -122,6 +122,8 @@ class Trial:
         """The reason why a limit ended the run, or ""."""
         self.costs: dict[CaseRef, float | None] = {}
         """The cost of each execution that has ended, None if it is not known. Empty without prices."""
+        self._asked = 0
+        """Number of calls to judges so far."""
         self._project: Project | None = None
         self._is_closed = False
 
@@ -158,7 +160,6 @@ class Trial:
         if self._is_closed:
             raise RuntimeError("the trial is closed: open another one")
         options = self.plan.options
-        limits = _Limits(self, prices, max_cost, options.max_judge_calls)
         if max_cost is not None or options.max_judge_calls is not None:
             self.plan = replace(self.plan, options=replace(options, waits_for_verdicts=True))
 
@@ -166,11 +167,32 @@ class Trial:
             self.store.apply(event)
             publish(event)
             if isinstance(event, CaseFinished):
-                limits.take(event.case)
+                reached = self._reached(event.case, prices, max_cost)
+                if reached and not self.stopped and self.store.counts()["queued"]:
+                    self.stopped = reached
+                    running.stop()
 
         self._project = project
-        running = limits.running = project.run(self.plan, take, store=self.store, state=self._folder.path)
+        running = project.run(self.plan, take, store=self.store, state=self._folder.path)
         return running
+
+    def _reached(self, ref: CaseRef, prices: Prices | None, max_cost: float | None) -> Stopped:
+        """Count the costs of an ended execution, and return the limit that they reach, or ""."""
+        record = read_details(self.store.current_record(ref))
+        if prices and (found := costs([record], prices)) is not None:
+            self.costs[ref] = found.amounts.get(ref)
+        self._asked += record.usage.judge_calls
+        if max_cost is not None:
+            spent = total(self.costs.values())
+            if spent is None or not self.costs:
+                return "unknown cost"
+            # Those that run will cost about as much as the others.
+            if spent * (1 + self.store.counts()["running"] / len(self.costs)) >= max_cost:
+                return "cost"
+        most = self.plan.options.max_judge_calls
+        # Calls that fail are in no usage. With 0, executions that need no judge are all run.
+        refused = any("--max-judge-calls" in result.reason for result in record.metrics.values())
+        return "judge calls" if most is not None and (refused or self._asked >= most > 0) else ""
 
     def executions(self, records: Iterable[Execution], variant: int, case: CaseRef) -> list[Execution]:
         """Return the executions of one of `layout.cases` in a variant, in the order of repeats."""
@@ -479,45 +501,3 @@ def _setting(setting: AgentSetting, variant: Variant, copy: Copy) -> AgentSettin
         setting,
         variant.model,
     )
-
-
-# Limits
-
-
-class _Limits:
-    """The costs and limits of a running try."""
-
-    def __init__(self, trial: Trial, prices: Prices | None, money: float | None, calls: int | None) -> None:
-        self._trial = trial
-        self._prices = prices
-        self._money = money
-        self._calls = calls
-        self._asked = 0
-        self.running: Running | None = None
-
-    def take(self, ref: CaseRef) -> None:
-        """Count the costs of an ended execution, and end the run if a limit is reached."""
-        record = read_details(self._trial.store.current_record(ref))
-        found = costs([record], self._prices) if self._prices else None
-        if found is not None:
-            self._trial.costs[ref] = found.amounts.get(ref)
-        if self._money is not None:
-            known = self._trial.costs.values()
-            spent = total(known)
-            if spent is None or not known:
-                self._stop("unknown cost")
-            # Those that run will cost about as much as the others.
-            elif spent * (1 + self._trial.store.counts()["running"] / len(known)) >= self._money:
-                self._stop("cost")
-        if self._calls is not None:
-            self._asked += record.usage.judge_calls
-            # Calls that fail are in no usage. With 0, executions that need no judge are all run.
-            refused = any("--max-judge-calls" in result.reason for result in record.metrics.values())
-            if refused or self._asked >= self._calls > 0:
-                self._stop("judge calls")
-
-    def _stop(self, why: Stopped) -> None:
-        trial = self._trial
-        if not trial.stopped and self.running is not None and trial.store.counts()["queued"]:
-            trial.stopped = why
-            self.running.stop()

@@ -18,17 +18,16 @@ from workbench.store.database.runs import (
     ExecutionRow,
     RunRow,
     all_runs,
-    executions_of,
     executions_of_case,
     facts_of,
     run_starts,
     runs_with_cases,
 )
 from workbench.store.execution import Execution
-from workbench.store.history.execution_rows import add_executions, read_facts, resumed_of
-from workbench.store.history.reading import StoredTexts, load_summary
+from workbench.store.history.execution_rows import add_executions, resumed_of
+from workbench.store.history.reading import load_summary
 from workbench.store.history.run_names import ages
-from workbench.store.history.summary import RunBundles, Summary
+from workbench.store.history.summary import Summary
 
 _MAX_RUNS = 100
 """Number of newest runs searched for verdicts. Older verdicts are found in the history only."""
@@ -257,7 +256,8 @@ class OtherRuns:
         """The database's version at the last call of `look`."""
         self._known: dict[int, int] = {}
         """Number of events of each run when it was last read. A run is read again when it has more."""
-        self._followed: dict[int, _Followed] = {}
+        self._followed: dict[int, set[CaseName]] = {}
+        """The runs that are being written, each with the cases whose verdicts were returned."""
         self._has_begun = False
 
     @property
@@ -277,7 +277,7 @@ class OtherRuns:
         self._version, self._has_begun = version, True
         for run in runs:
             if not self._is_own(run.run_id) and run.seconds is None and run.is_being_written:
-                self._followed[run.id] = _Followed(self._state, run)
+                self._followed[run.id] = set()
             else:
                 self._known[run.id] = run.events
 
@@ -301,15 +301,34 @@ class OtherRuns:
             if self._is_own(run.run_id):
                 continue
             if number not in self._followed and run.events != self._known.get(number, 0):
-                self._followed[number] = _Followed(self._state, run)
-            followed = self._followed.get(number)
-            news = None if followed is None else followed.look(run)
-            if news is not None:
+                self._followed[number] = set()
+            if number in self._followed and (news := self._read(run, self._followed[number])) is not None:
                 found.append(news)
+                self._known[number] = run.events
                 if news.state != "running":
                     del self._followed[number]
-                    self._known[number] = run.events
         return found
+
+    def _read(self, run: RunRow, told: set[CaseName]) -> OtherRun | None:
+        """Return a run with its verdicts, while it is written without those of the cases `told`.
+
+        Return None if nothing has changed, or if the run cannot be read now.
+        """
+        goes_on = run.is_being_written
+        if goes_on and run.events in (0, self._known.get(run.id)):
+            return None
+        try:
+            summary, _ = load_summary(self._state, run.run_id)
+        except (OSError, ValueError):
+            return None
+        every = summary.executions.values()
+        # A case is returned once, when all of its repeats have ended.
+        left_out = told | {one.ref.name for one in every if not one.finished} if goes_on else set()
+        found = tuple(one for one in every if one.decides_case and one.ref.name not in left_out)
+        told.update(one.ref.name for one in found)
+        state: Literal["running", "ended", "stopped"] = "stopped" if summary.seconds is None else "ended"
+        latest = LatestRun(summary, run_path(self._state, run.run_id), found)
+        return OtherRun(latest, "running" if goes_on else state, len(every), len(every) - summary.unreached)
 
     def _runs(self) -> list[RunRow] | None:
         """Return all runs, or None if they cannot be read."""
@@ -317,67 +336,3 @@ class OtherRuns:
             return database(self._state).read(all_runs) or []
         except OSError:
             return None
-
-
-class _Followed:
-    """A run that is read while another program writes it."""
-
-    def __init__(self, state: Path, run: RunRow) -> None:
-        self._state, self._seen = state, -1
-        self._summary = Summary(run.run_id, bundles=RunBundles(StoredTexts(database(state), run.id)))
-        self._path = run_path(state, run.run_id)
-        self._has_facts = False
-        self._told: set[tuple[str, str]] = set()
-
-    def look(self, run: RunRow) -> OtherRun | None:
-        """Return the run with its verdicts since the last call, or None if nothing has changed."""
-        if not run.is_being_written:
-            return self._end(run)
-        if run.events == self._seen or not run.events:
-            return None
-        if run.executions < len(self._summary.executions):  # Repeats were dropped, and so were their rows.
-            self._summary.executions, self._seen = {}, -1
-
-        def ask(connection: Connection) -> tuple[str | None, list[ExecutionRow]]:
-            facts = None if self._has_facts else facts_of(connection, run.id)
-            return facts, list(executions_of(connection, run.id, self._seen))
-
-        try:
-            facts, rows = database(self._state).read(ask) or (None, [])
-        except OSError:
-            return None  # The next call reads the same events.
-        self._seen = run.events
-        self._summary.started, self._summary.scored_from = run.started, run.scored_from
-        try:
-            if facts is not None:
-                read_facts(self._summary, facts)
-                self._has_facts = True
-            add_executions(self._summary, (row for row in rows if row.is_whole), self._path)
-        except (ValueError, TypeError, KeyError, AttributeError):
-            return None
-        return self._report("running", self._decided())
-
-    def _end(self, run: RunRow) -> OtherRun | None:
-        try:
-            self._summary, _ = load_summary(self._state, run.run_id)
-        except OSError:
-            return None
-        ended = tuple(one for one in self._summary.executions.values() if one.decides_case)
-        return self._report("stopped" if self._summary.seconds is None else "ended", ended)
-
-    def _decided(self) -> tuple[Execution, ...]:
-        """Return the executions of cases that were decided since the last call, in all their repeats."""
-        every = self._summary.executions.values()
-        open_cases = {one.ref.name for one in every if not one.finished}
-        found = tuple(
-            one
-            for one in every
-            if one.decides_case and one.ref.name not in open_cases and one.ref.name not in self._told
-        )
-        self._told.update(one.ref.name for one in found)
-        return found
-
-    def _report(self, state: Literal["running", "ended", "stopped"], executions: tuple[Execution, ...]) -> OtherRun:
-        summary = self._summary
-        total = len(summary.executions)
-        return OtherRun(LatestRun(summary, self._path, executions), state, total, total - summary.unreached)
