@@ -347,6 +347,15 @@ def test_wrong_command_line_is_refused(here: Here, words: list[str], said: str) 
     assert said in done.stderr
 
 
+def test_markdown_of_a_case_with_hundreds_of_failed_criteria_fits_into_a_comment() -> None:
+    metrics = [MetricResult(f"criterion_{number}", "failed", 0.0, 1.0, "w" * 400) for number in range(400)]
+    text = build_markdown(
+        feed([started([FAILED])], case_events(FAILED, "failed", metrics), [RunFinished(1.0)])
+    ).decode()
+    assert len(text) < 65_536
+    assert re.search("<br>and [0-9]+ more reasons", text)
+
+
 def test_evalsets_with_the_same_id_are_two_adk_results() -> None:
     refs = [replace(PASSED, evalset_file=f"desk/{name}.evalset.json") for name in "ab"]
     events = [event for each in refs for event in case_events(each, "passed")]

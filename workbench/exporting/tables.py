@@ -78,7 +78,10 @@ def code_span(text: str) -> str:
 
 
 def _markdown(store: Store, context: RunContext, most: int, room: int) -> Iterator[str]:
-    """Yield the lines of the Markdown, with at most `most` cases of each kind and `room` characters of evidence."""
+    """Yield the lines of the Markdown, with `room` characters of evidence.
+
+    It has at most `most` cases of each kind, and `most` reasons for each case.
+    """
     run = store.run
     records = list(store.current_records())
     passed = [record for record in records if record.state == "passed"]
@@ -100,12 +103,12 @@ def _markdown(store: Store, context: RunContext, most: int, room: int) -> Iterat
     if run.has_faults:
         yield from _faults(records)
     shown = min(_MAX_OPEN, most)
-    yield from _problems(others[:shown], context)
+    yield from _problems(others[:shown], context, most)
     yield from _evidence(others[:shown], room)
     if folded := others[shown:most]:
         yield ""
         yield f"<details><summary>{len(folded):,} more that did not pass</summary>"
-        yield from _problems(folded, context)
+        yield from _problems(folded, context, most)
         yield ""
         yield "</details>"
     if len(others) > most:
@@ -140,14 +143,18 @@ def _folded(word: str, records: list[Execution], context: RunContext, most: int)
     yield "</details>"
 
 
-def _problems(records: list[Execution], context: RunContext) -> Iterator[str]:
-    """Yield a table of cases that did not pass, with reasons. Yield nothing without cases."""
+def _problems(records: list[Execution], context: RunContext, most: int) -> Iterator[str]:
+    """Yield a table of cases that did not pass, with `most` reasons each. Yield nothing without cases."""
     if records:
         yield ""
         yield "| | case | why |"
         yield "|---|---|---|"
     for record in map(read_details, records):
-        texts = [*map(code_span, reasons(record)), *(f"⚑ {code_span(text)}" for text in _triage(record, context))]
+        why_not = reasons(record)
+        texts = list(map(code_span, why_not[:most]))
+        if len(why_not) > most:
+            texts.append(f"and {counted(len(why_not) - most, 'more reason')}")
+        texts += [f"⚑ {code_span(text)}" for text in _triage(record, context)]
         texts += _marks(record)
         why = "<br>".join(texts) or "no criterion applied"
         yield f"| {_STATES.get(record.state, '⚠️ error')} | {code_span(case_label(record))} | {why} |"
