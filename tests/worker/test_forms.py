@@ -8,7 +8,7 @@ import json
 import sys
 import uuid
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import pydantic
 import pytest
@@ -74,6 +74,11 @@ class Point:
 
     def __post_init__(self) -> None:
         validated.append(self)
+
+
+class Money(NamedTuple):
+    amount: float
+    parts: tuple[int, ...] = ()
 
 
 class Children(list["Node"]):
@@ -281,6 +286,8 @@ def test_only_exceptions_of_imported_modules_are_raised(name: str) -> None:
         {"$form": "decimal", "value": "x"},
         {"$form": "uuid", "value": "x"},
         {"$form": "model", "value": [], "type": "a"},
+        {"$form": "namedtuple", "value": [["a b", 1]], "type": "a.B"},
+        {"$form": "namedtuple", "value": [1], "type": "a.B"},
         {"$form": "dataclass", "value": {"y": 1}, "type": "sys.version_info"},
     ],
 )
@@ -289,6 +296,15 @@ def test_damaged_forms_are_refused_or_become_plain_objects(data: Any) -> None:
         assert type(decoded(data)).__module__ == "workbench.worker.value_forms"
     except UnknownFormError:
         return
+
+
+def test_named_tuple_keeps_its_class_or_at_least_its_fields() -> None:
+    money = Money(12.5, (1, 2))
+    made = decoded(json.loads(json.dumps(encoded([money]))))[0]
+    assert (type(made), made) == (Money, money)
+    for name in ("nowhere.Money", f"{__name__}.Point", "builtins.tuple"):
+        made = decoded({**encoded(money), "type": name})
+        assert (made, made.amount, made.parts) == (money, 12.5, (1, 2))
 
 
 def test_form_that_names_no_suitable_class_becomes_a_plain_object() -> None:

@@ -8,6 +8,7 @@ only looked up in modules that are imported already, and an instance is made wit
 from __future__ import annotations
 
 import base64
+import collections
 import dataclasses
 import datetime
 import decimal
@@ -121,6 +122,14 @@ def _items(form: str) -> Callable[[Any, Above], Any]:
     return encode
 
 
+def _tuple(value: tuple[Any, ...], inside: Above) -> Any:
+    names = getattr(type(value), "_fields", None)
+    if not isinstance(names, tuple):
+        return _items("tuple")(value, inside)
+    fields = [[name, _encoded(item, inside)] for name, item in zip(names, value)]  # noqa: B905 (Python 3.9)
+    return _form("namedtuple", fields, type=_name(value))
+
+
 _PLAIN_ENCODERS: tuple[tuple[Any, Callable[[Any, Above], Any]], ...] = (
     (str, lambda value, inside: str.__str__(value)),
     (bool, lambda value, inside: bool(value)),
@@ -140,7 +149,7 @@ _ENCODERS: tuple[tuple[Any, Callable[[Any, Above], Any]], ...] = (
     *_PLAIN_ENCODERS,
     (Mapping, _mapping),
     (list, lambda value, inside: [_encoded(item, inside) for item in value]),
-    (tuple, _items("tuple")),
+    (tuple, _tuple),
     (frozenset, _items("frozenset")),
     (set, _items("set")),
     ((bytes, bytearray), lambda value, inside: _form("bytes", base64.b64encode(value).decode("ascii"))),
@@ -241,6 +250,15 @@ def _dataclass(value: Any, name: Any) -> Any:
     return made
 
 
+def _named_tuple(value: Any, name: Any) -> Any:
+    fields = {key: decoded(item) for key, item in _typed(value, list)}
+    # A class with the same fields, for a process that has not imported the recorded one.
+    made: Any = collections.namedtuple(_typed(name, str).rpartition(".")[2], fields)  # type: ignore[misc]
+    kind = imported_class(name, tuple)
+    is_same = any(vars(base).get("_fields") == made._fields for base in (() if kind is None else type.mro(kind)))
+    return tuple.__new__(kind if kind is not None and is_same else made, fields.values())
+
+
 def _standing_in(name: Any, fields: dict[str, Any]) -> Any:
     return _Object(f"{str(name).rpartition('.')[2]}({', '.join(f'{k}={v!r}' for k, v in fields.items())})", fields)
 
@@ -280,6 +298,7 @@ _DECODERS: dict[str, Callable[[Any, Any], Any]] = {
     "dict": lambda value, name: {decoded(key): decoded(item) for key, item in _typed(value, list)},
     "float": _one(str, float),
     "tuple": _many(tuple),
+    "namedtuple": _named_tuple,
     "set": _many(set),
     "frozenset": _many(frozenset),
     "bytes": _one(str, lambda value: base64.b64decode(value, validate=True)),
