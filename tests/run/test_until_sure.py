@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.events.events import CaseError, CaseFinished, CaseRef, CaseStatus, ErrorKind, Usage
-from workbench.run.case_queue import CaseQueue, UntilSure
+from workbench.run.case_queue import CaseQueue
 from workbench.run.plan.plan import PlanEntry
 from workbench.run.plan.run_plan import too_few
 from workbench.store.rates import pass_rate, sure
@@ -77,8 +77,7 @@ def test_decided_cases_are_not_run_again(threshold: float, cases: int, at_once: 
     def outcome(ref: CaseRef) -> CaseFinished:
         return _ended(ref, "passed" if passed[ref.eval_id][ref.repeat - 1] else "failed")
 
-    until = UntilSure(threshold, None)
-    executed, dropped = _play(CaseQueue(entries, until), outcome, at_once)
+    executed, dropped = _play(CaseQueue(entries, threshold), outcome, at_once)
     assert len(executed) == len(set(executed))
     assert {*executed, *dropped} == {entry.ref for entry in entries}
     for eval_id, verdicts in passed.items():
@@ -89,7 +88,7 @@ def test_decided_cases_are_not_run_again(threshold: float, cases: int, at_once: 
 
 
 def test_cases_are_repeated_in_rounds() -> None:
-    executed, _ = _play(CaseQueue(_entries(3, 2), UntilSure(0.9, None)), lambda ref: _ended(ref, "passed"), 1)
+    executed, _ = _play(CaseQueue(_entries(3, 2), 0.9), lambda ref: _ended(ref, "passed"), 1)
     assert [ref.repeat for ref in executed] == [1, 1, 1, 2, 2, 2]
 
 
@@ -97,7 +96,7 @@ def test_spent_budget_ends_only_cases_with_judges() -> None:
     def outcome(ref: CaseRef) -> CaseFinished:
         return _ended(ref, "passed", judge_calls=4 if ref.eval_id == "c0" else 0)
 
-    executed, dropped = _play(CaseQueue(_entries(2, 10), UntilSure(0.9, 8)), outcome, 1)
+    executed, dropped = _play(CaseQueue(_entries(2, 10), 0.9, 8), outcome, 1)
     assert [ref.repeat for ref in executed if ref.eval_id == "c0"] == [1, 2]
     assert len([ref for ref in executed if ref.eval_id == "c1"]) == 10
     assert {ref.eval_id for ref in dropped} == {"c0"}
@@ -105,9 +104,7 @@ def test_spent_budget_ends_only_cases_with_judges() -> None:
 
 @pytest.mark.parametrize(("kind", "runs"), [("agent_raised", 3), ("judge", 10), ("quota", 10)])
 def test_only_verdicts_on_the_agent_count(kind: ErrorKind, runs: int) -> None:
-    executed, _ = _play(
-        CaseQueue(_entries(1, 10), UntilSure(0.9, None)), lambda ref: _ended(ref, "error", kind, judge_calls=1), 1
-    )
+    executed, _ = _play(CaseQueue(_entries(1, 10), 0.9), lambda ref: _ended(ref, "error", kind, judge_calls=1), 1)
     assert len(executed) == runs
 
 
@@ -121,7 +118,7 @@ def test_cancelled_execution_does_not_start() -> None:
 
 def test_closed_queue_starts_nothing() -> None:
     async def play() -> object:
-        waiting = CaseQueue(_entries(1, 30), UntilSure(0.9, None))
+        waiting = CaseQueue(_entries(1, 30), 0.9)
         while (task := asyncio.ensure_future(waiting.next())) and (await asyncio.wait([task], timeout=0))[0]:
             entry = task.result()
             assert entry is not None

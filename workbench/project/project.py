@@ -154,7 +154,8 @@ class Project:
     def children(self) -> Children:
         """The child processes of the project, created on first use."""
         if self._children is None:
-            self._children = Children(keep_warm=self._keep_warm)
+            place = None if isinstance(self._place, str) else self._place
+            self._children = Children(keep_warm=self._keep_warm, place=place)
             self._children.scorer.prices = self.settings.prices
         return self._children
 
@@ -509,7 +510,6 @@ class Project:
             raise UsageFaultError("this plan injects no faults", "Run the plan of `Project.fault_matrix(plan)` instead")
         # The inputs of verdicts say where they were made. So the plan has to know the place, however it was made.
         plan = replace(plan, options=self._with_own_place(plan.options, plan.root))
-        place = None if isinstance(self._place, str) else self._place
         cluster = self.cluster(plan.options) if plan.runs_agents else None
         if state is None:
             self.run_ids.add(plan.run_id)
@@ -523,7 +523,7 @@ class Project:
         cache = own_state if (state is None and writer is not None) or own_state.is_dir() else None
 
         def make(take: Publish) -> Run:
-            return Run(plan, take, self.children, writer, cache, place, cluster)
+            return Run(plan, take, self.children, writer, cache, cluster)
 
         async def tidy_runs() -> None:
             if writer is not None and state is None:

@@ -10,15 +10,22 @@ from workbench.run.plan.source import AgentSource
 from workbench.store.rates import counts, fewest_to_decide, pass_rate, sure
 
 
-class UntilSure:
-    """The pass rates so far in a run with `--until-sure`.
+class CaseQueue:
+    """The executions of `entries` that have not started, in their order.
 
-    A case is decided when its pass rate is certainly above or below `threshold`. `max_judge_calls` is the budget of the
+    With `until` (`--until-sure`), a case is decided when its pass rate is certainly above or below this rate. The
+    executions then start in rounds, one repeat of each case after the other. No more repeats of a case run at a time
+    than are needed to decide it, because further repeats might be unnecessary. `max_judge_calls` is the budget of the
     whole run, or None.
     """
 
-    def __init__(self, threshold: float, max_judge_calls: int | None) -> None:
-        self._threshold = threshold
+    def __init__(
+        self, entries: Iterable[PlanEntry], until: float | None = None, max_judge_calls: int | None = None
+    ) -> None:
+        ordered = list(entries) if until is None else sorted(entries, key=lambda entry: entry.ref.repeat)
+        self._order = deque(ordered)
+        self._refs = {entry.ref for entry in ordered}
+        self._until = until
         self._max_judge_calls = max_judge_calls
         self._judge_calls = 0
         self._judged: set[CaseName] = set()
@@ -26,52 +33,6 @@ class UntilSure:
         self._passed: Counter[CaseName] = Counter()
         self._counted: Counter[CaseName] = Counter()
         self._sure: set[CaseName] = set()
-
-    def take(self, event: CaseFinished) -> bool:
-        """Count an execution that has ended, and return whether more executions may be unnecessary now."""
-        case, usage, before = event.case.name, event.usage, (self._spent, len(self._judged), len(self._sure))
-        self._judge_calls += usage.judge_calls
-        if usage.judge_calls or usage.judge_calls_cached:
-            self._judged.add(case)
-        if counts(event.status, event.error):
-            self._counted[case] += 1
-            self._passed[case] += event.status == "passed"
-            if sure(pass_rate(self._passed[case], self._counted[case]), self._threshold):
-                self._sure.add(case)
-        return before != (self._spent, len(self._judged), len(self._sure))
-
-    def needless(self, waiting: Iterable[CaseRef]) -> tuple[CaseRef, ...]:
-        """Return the `waiting` executions of decided cases, and of cases that ask judges if the budget is spent."""
-        over = self._sure | self._judged if self._spent else self._sure
-        return tuple(ref for ref in waiting if ref.name in over)
-
-    def falls_short(self, case: CaseName, *, is_last: bool) -> bool:
-        """Return whether a case certainly does not pass often enough, or is undecided after its last repeat."""
-        found = sure(pass_rate(self._passed[case], self._counted[case]), self._threshold)
-        return found == "below" or (is_last and found is None)
-
-    def has_room(self, ref: CaseRef, under_way: int) -> bool:
-        """Return whether the execution `ref` may start while `under_way` others of its case run."""
-        case = ref.name
-        return under_way < fewest_to_decide(self._passed[case], self._counted[case], self._threshold)
-
-    @property
-    def _spent(self) -> bool:
-        return self._max_judge_calls is not None and self._judge_calls >= self._max_judge_calls
-
-
-class CaseQueue:
-    """The executions of `entries` that have not started, in their order.
-
-    With `until` they start in rounds, one repeat of each case after the other. No more repeats of a case run at a time
-    than are needed to decide it. Further repeats might be unnecessary.
-    """
-
-    def __init__(self, entries: Iterable[PlanEntry], until: UntilSure | None = None) -> None:
-        ordered = list(entries) if until is None else sorted(entries, key=lambda entry: entry.ref.repeat)
-        self._order = deque(ordered)
-        self._refs = {entry.ref for entry in ordered}
-        self._until = until
         self._under_way: Counter[CaseName] = Counter()
         self._room = asyncio.Event()
         self._closed = False
@@ -115,9 +76,23 @@ class CaseQueue:
 
     def take(self, event: CaseFinished) -> tuple[CaseRef, ...]:
         """Count a finished execution. Remove and return the waiting ones that it makes unnecessary."""
-        if self._until is None or not self._until.take(event):
+        if self._until is None:
             return ()
-        needless = self._until.needless(entry.ref for entry in self._order if entry.ref in self._refs)
+        case, usage, before = event.case.name, event.usage, (self._spent, len(self._judged), len(self._sure))
+        self._judge_calls += usage.judge_calls
+        if usage.judge_calls or usage.judge_calls_cached:
+            self._judged.add(case)
+        if counts(event.status, event.error):
+            self._counted[case] += 1
+            self._passed[case] += event.status == "passed"
+            if sure(pass_rate(self._passed[case], self._counted[case]), self._until):
+                self._sure.add(case)
+        if before == (self._spent, len(self._judged), len(self._sure)):
+            return ()
+        # Decided cases, and cases that ask judges if the budget is spent.
+        over = self._sure | self._judged if self._spent else self._sure
+        waiting = (entry.ref for entry in self._order if entry.ref in self._refs)
+        needless = tuple(ref for ref in waiting if ref.name in over)
         self._refs.difference_update(needless)
         return needless
 
@@ -132,7 +107,8 @@ class CaseQueue:
         if self._until is None:
             return event.status != "passed"
         is_last = self._under_way[name] <= 1 and all(ref.name != name for ref in self._refs)
-        return self._until.falls_short(name, is_last=is_last)
+        found = sure(pass_rate(self._passed[name], self._counted[name]), self._until)
+        return found == "below" or (is_last and found is None)
 
     def clear(self) -> tuple[CaseRef, ...]:
         """Remove and return all waiting executions that would run an agent."""
@@ -141,6 +117,10 @@ class CaseQueue:
         self._refs.difference_update(cleared)
         return cleared
 
+    @property
+    def _spent(self) -> bool:
+        return self._max_judge_calls is not None and self._judge_calls >= self._max_judge_calls
+
     def _first(self) -> PlanEntry | None:
         held: list[PlanEntry] = []
         found: PlanEntry | None = None
@@ -148,7 +128,10 @@ class CaseQueue:
             entry = self._order.popleft()
             if entry.ref not in self._refs:
                 continue
-            if self._until is None or self._until.has_room(entry.ref, self._under_way[entry.ref.name]):
+            name = entry.ref.name
+            if self._until is None or self._under_way[name] < fewest_to_decide(
+                self._passed[name], self._counted[name], self._until
+            ):
                 found = entry
             else:
                 held.append(entry)

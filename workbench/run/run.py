@@ -28,7 +28,7 @@ from workbench.events.events import (
 )
 from workbench.files.git import commit_of
 from workbench.freshness.agent_inputs import Touched
-from workbench.run.case_queue import CaseQueue, UntilSure
+from workbench.run.case_queue import CaseQueue
 from workbench.run.conversation.case_flow import CaseFlow, StartAgent
 from workbench.run.conversation.case_run import LocalPart
 from workbench.run.conversation.transcript import RunContext, Transcript
@@ -36,7 +36,6 @@ from workbench.run.dask.dask_part import Report
 from workbench.run.dask.files import MachineState, cleaned_states, files_of_agents
 from workbench.run.dask.place import DaskPlace
 from workbench.run.input_recorder import InputRecorder
-from workbench.run.place import Place
 from workbench.run.plan.plan import Plan, PlanEntry
 from workbench.run.plan.preflight import preflight
 from workbench.run.plan.source import AgentSource, AnswerStorage, DecidedSource
@@ -69,7 +68,7 @@ class Run:
     the event is written before that. `publish` must not raise. `writer` stores the events and is closed at the end. If
     it is None, nothing is stored. If the plan resumes an interrupted run, `writer` is the writer of that run.
     `judge_cache` is the state folder for answers of judges. If it is None, they are in memory as long as `children`
-    live. The agents run at `place`, by default in `children`, or on a connected `cluster`.
+    live. The agents run in `children`, or on a connected `cluster`.
 
     If the run is stopped, cases that never started get no `CaseFinished`.
     """
@@ -81,10 +80,8 @@ class Run:
         children: Children,
         writer: RunWriter | None = None,
         judge_cache: Path | None = None,
-        place: Place | None = None,
         cluster: DaskPlace | None = None,
     ) -> None:
-        self._place = place
         self._cluster = cluster
         self._plan = plan
         self._options = plan.options
@@ -97,9 +94,7 @@ class Run:
         self._interrupted = False
         self._cancelled = 0
         self._flows: dict[CaseRef, CaseFlow] = {}
-        options = plan.options
-        until = None if options.until_sure is None else UntilSure(options.until_sure, options.max_judge_calls)
-        self._queue = CaseQueue(self._todo, until)
+        self._queue = CaseQueue(self._todo, plan.options.until_sure, plan.options.max_judge_calls)
         self._starts_more = True
         """False after a case that did not pass ended the run early (`exit_first`)."""
         self._hosts: AgentHosts
@@ -123,7 +118,7 @@ class Run:
         if self._writer is not None and self._asks_agents:  # In the background, because git may be slow.
             self._commit = asyncio.create_task(asyncio.to_thread(commit_of, plan.root, _GIT_SECONDS))
         todo = self._todo if self._cluster is None else ()
-        self._hosts = AgentHosts(plan, todo, self._children, self._put, self._place)
+        self._hosts = AgentHosts(plan, todo, self._children, self._put)
         if self._cluster is not None:
             self._cluster.begin(lambda text, hint: self._put(Noticed("warning", text, hint)), self._lose_place)
         ahead = await self._prepare()

@@ -31,7 +31,9 @@ def finished(text: str = "ok") -> Frame:
 
 async def run(plan: Plan, children: Children, place: ScriptedPlace) -> Outcome:
     outcome = Outcome()
-    await Run(plan, outcome.take, children, place=place).execute()
+    children.place = place
+    await Run(plan, outcome.take, children).execute()
+    children.place = children.local
     return outcome
 
 

@@ -89,7 +89,9 @@ def shop(project: Project) -> Project:
 async def run(plan: Plan, children: Children, place: ScriptedPlace, *, store: bool = False) -> Outcome:
     outcome = Outcome()
     journal = RunWriter.open(plan.root / ".workbench", plan.run_id) if store else None
-    await Run(plan, outcome.take, children, journal, place=place).execute()
+    children.place = place
+    await Run(plan, outcome.take, children, journal).execute()
+    children.place = children.local
     return outcome
 
 

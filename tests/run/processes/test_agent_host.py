@@ -49,8 +49,8 @@ async def test_slot_for_a_single_case_is_used_once(project: Project, single: boo
     project.agent("root_agent = str")
     project.cases("one")
     (setting,) = project.plan().agents.values()
-    async with Children() as children:
-        host = AgentHost(setting, children, RunOptions(), lambda notice: None, ReadyPlace(single=single))
+    async with Children(place=ReadyPlace(single=single)) as children:
+        host = AgentHost(setting, children, RunOptions(), lambda notice: None)
         host.begin()
         first, second = await asyncio.gather(host.slot(), host.slot())
         assert (first is second) is not single

@@ -68,7 +68,9 @@ class RelayLink:
 
 async def ran(project: Project, relay: Relay, children: Children, **options: Any) -> Outcome:
     outcome = Outcome()
-    await Run(project.plan(RunOptions(**options)), outcome.take, children, place=relay).execute()
+    children.place = relay
+    await Run(project.plan(RunOptions(**options)), outcome.take, children).execute()
+    children.place = children.local
     return outcome
 
 

@@ -12,7 +12,7 @@ from workbench.criteria.secrets import Secrets
 from workbench.events.events import CaseError, ErrorKind, Noticed
 from workbench.files.run_options import RunOptions
 from workbench.freshness.agent_inputs import Touched
-from workbench.run.place import NotStartedError, Place, Stream
+from workbench.run.place import NotStartedError, Stream
 from workbench.run.plan.plan import AgentSetting, Plan, PlanEntry, agent_setting
 from workbench.run.plan.source import AgentSource
 from workbench.run.processes.agent_clock import done_within
@@ -50,7 +50,7 @@ class ProcessSlot:
 
 
 class AgentHost:
-    """The processes of one agent at `place`, by default on this machine.
+    """The processes of one agent.
 
     `cases` is the number of the agent's cases. `same_interpreter` is the number of all cases in its interpreter,
     including those of other agents.
@@ -62,7 +62,6 @@ class AgentHost:
         children: Children,
         options: RunOptions,
         notice: Callable[[Noticed], None],
-        place: Place | None = None,
         *,
         cases: int = 2,
         same_interpreter: int = 2,
@@ -71,7 +70,6 @@ class AgentHost:
         self._children = children
         self._options = options
         self._notice = notice
-        self._place = place or children.local
         self._only = cases == 1
         self._alike = same_interpreter
         self._locks = {False: asyncio.Lock(), True: asyncio.Lock()}
@@ -144,7 +142,7 @@ class AgentHost:
         # The record of its reads outlives the process: later changes are compared with it.
         process = AgentProcess(note_stop, self._children.touched.setdefault(setting.agent.folder, Touched()))
         try:
-            await process.start(self._place, setting, cases=self._alike)
+            await process.start(self._children.place, setting, cases=self._alike)
         except NotStartedError as error:
             kind: ErrorKind = "crashed" if error.died else "import_failed"
             raise NoAgentProcessError(CaseError(kind, str(error), _OTHER_PYTHON)) from None
@@ -184,23 +182,15 @@ def _is_lost(task: "asyncio.Task[ProcessSlot]") -> bool:
 
 
 class AgentHosts:
-    """The agent hosts for the executions `todo` of the plan.
-
-    The agents run at `place`, by default on this machine. `notify` takes notices of hosts.
-    """
+    """The agent hosts for the executions `todo` of the plan. `notify` takes their notices."""
 
     def __init__(
-        self,
-        plan: Plan,
-        todo: Sequence[PlanEntry],
-        children: Children,
-        notify: Callable[[Noticed], None],
-        place: Place | None = None,
+        self, plan: Plan, todo: Sequence[PlanEntry], children: Children, notify: Callable[[Noticed], None]
     ) -> None:
         self._left = Counter(entry.ref.agent for entry in todo)
         """Number of unfinished cases of each agent."""
         self._startable = [entry for entry in todo if entry.blocked is None and isinstance(entry.source, AgentSource)]
-        (place or children.local).open(plan.options.concurrency)
+        children.place.open(plan.options.concurrency)
         agents = plan.agents
         of_agent = Counter(entry.ref.agent for entry in self._startable)
         cases = Counter(agents[entry.ref.agent].interpreter.path for entry in self._startable)
@@ -210,7 +200,6 @@ class AgentHosts:
                 children,
                 plan.options,
                 notify,
-                place,
                 cases=of_agent[name],
                 same_interpreter=cases[setting.interpreter.path],
             )

@@ -18,7 +18,7 @@ from workbench.agents.child_process import STOPPED, ChildProcess, Command, how_i
 from workbench.agents.environment import installation_times
 from workbench.files.file_access import read_regular
 from workbench.freshness.agent_inputs import Touched
-from workbench.run.place import NotStartedError, OnFrame
+from workbench.run.place import NotStartedError, OnFrame, Place
 from workbench.run.plan.plan import AgentSetting
 from workbench.run.processes.agent_clock import done_within
 from workbench.run.processes.local_agent import ForkedProcess, LocalAgent, Start, start_solo
@@ -115,13 +115,15 @@ class Children:
     """The child processes of the program. Use one instance in an `async with` block.
 
     The children end when this process does, even if it is killed, because each of them reads from a pipe of which only
-    this process has the other end. With `keep_warm` False, nothing is prepared for a next run.
+    this process has the other end. With `keep_warm` False, nothing is prepared for a next run. Agents run at
+    `place`, by default in child processes.
     """
 
-    def __init__(self, *, keep_warm: bool = True) -> None:
+    def __init__(self, *, keep_warm: bool = True, place: Place | None = None) -> None:
         self.lifeline, self._lifeline_end = os.pipe()
         self.scorer = Scorer(self.lifeline)
         self.local = LocalPlace(self.lifeline, keep_warm=keep_warm)
+        self.place: Place = place or self.local
         self.touched: dict[Path, Touched] = {}
         """Folder of an agent → files that it read, listed and wrote."""
 
